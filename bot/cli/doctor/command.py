@@ -118,10 +118,10 @@ def _noticed(notice: str) -> Finding:
 
 
 def _check_hearing(settings: Settings) -> list[Finding]:
-    from voice.transport.opus import library
+    from voice.transport.opus import version
 
     return [
-        check_opus(library),
+        check_opus(version),
         check_recogniser(settings.asr),
         check_turns(settings.models.directory, settings.listening),
         _check_device(settings.asr),

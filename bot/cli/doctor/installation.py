@@ -45,14 +45,14 @@ def check_packages(version_of: Callable[[str], str] = metadata.version) -> Findi
     return Finding("packages", Status.MISSING, "; ".join(wrong), again)
 
 
-def check_opus(load: Callable[[], object]) -> Finding:
-    """Check whether libopus can be loaded."""
+def check_opus(version: Callable[[], str]) -> Finding:
+    """Check whether libopus can be loaded, and tell which one. `version` raises `OpusMissingError`."""
     try:
-        load()
+        found = version()
     except OpusMissingError as error:
         detail, _, remedy = str(error).partition(" Install ")
         return Finding("libopus", Status.MISSING, detail, f"Install {remedy}" if remedy else "Install libopus.")
-    return Finding("libopus", Status.OK, "can be loaded")
+    return Finding("libopus", Status.OK, found.removeprefix("libopus "))
 
 
 def check_rehearsal(version_of: Callable[[str], str] = metadata.version) -> Finding:

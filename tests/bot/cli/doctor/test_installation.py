@@ -39,11 +39,12 @@ def test_packages() -> None:
 def test_opus() -> None:
     """The transport's message about a missing libopus is split into detail and remedy."""
 
-    def load() -> None:
+    def load() -> str:
         raise OpusMissingError("libopus was not found, so nobody can be heard. Install it (Debian: `apt …`).")
 
     assert is_missing(check_opus(load), detail="nobody can be heard.", remedy="Install it (Debian")
-    assert check_opus(lambda: None).status is Status.OK
+    found = check_opus(lambda: "libopus 1.6.1")
+    assert (found.status, found.detail) == (Status.OK, "1.6.1")
 
 
 def test_rehearsal() -> None:
