@@ -33,7 +33,7 @@ def interrupts_end_the_process() -> Iterator[None]:
 
 
 with interrupts_end_the_process():
-    from bot.runtime_tuning import tune_malloc
+    from bot.runtime_tuning import limit_arenas
 
 # numpy's threads keep spinning beside those of the recogniser, and waste a third of the CPU time of each recognition.
 # numpy reads this variable once, when it is first imported (docs/decisions/0006-short-encoder-window.md).
@@ -42,7 +42,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # model, and keeps 1,024 pieces of it: some 270 MB after hours. A recognition needs eight, and compiling is cheap.
 os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "16")
 # Before there are threads: libraries start some when they are imported.
-tune_malloc()
+limit_arenas()
 
 # How long a waiting thread lets another one compute in Python. The thread that sends the bot's voice needs the
 # interpreter several times in 20 ms; with Python's default of 5 ms it falls behind a busy event loop.

@@ -27,21 +27,11 @@ SWITCH_INTERVAL_S = 0.0005
 # would wait for it.
 ARENAS = 2
 _M_ARENA_MAX = -8
-# A block of at least this size lies in a mapping of its own, which is given back as a whole. Otherwise malloc learns to
-# keep the large blocks of a recognition in its arenas, and what is allocated beside them and lives longer holds the
-# pages between them. A recognition takes 3 to 5 % more CPU time with it (60 recordings, base model, two cores), and
-# with blocks of 1 MB 10 to 20 %.
-MAPPED_FROM_BYTES = 4 << 20
-_M_MMAP_THRESHOLD = -3
-# How much free memory an arena keeps at its end; malloc would learn this too. With the 128 kB that it begins with, a
-# recognition takes and gives back the same pages again and again, for another 10 %.
-KEPT_AT_END_BYTES = 32 << 20
-_M_TRIM_THRESHOLD = -1
 # Recognising a long utterance needs tens of megabytes for a second, and malloc would keep them for the next one,
 # between what is in use. Giving them back takes 11 ms, and the next recognition no more time than before.
 RELEASE_EVERY_S = 60.0
 # With these the operator chooses (mallopt(3)).
-_OPERATORS = ("MALLOC_ARENA_MAX", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "GLIBC_TUNABLES")
+_OPERATORS = ("MALLOC_ARENA_MAX", "GLIBC_TUNABLES")
 
 
 @contextmanager
@@ -60,17 +50,14 @@ def low_latency_interpreter() -> Iterator[None]:
         sys.setswitchinterval(before_s)
 
 
-def tune_malloc() -> None:
-    """Let malloc have few arenas without large blocks. Call it before there are threads: those that exist keep theirs.
+def limit_arenas() -> None:
+    """Let malloc have few arenas. Call it before there are threads: those that exist keep theirs.
 
     Does nothing with a C library other than glibc, or if the operator has chosen in the environment.
     """
     if not any(name in os.environ for name in _OPERATORS):
         with suppress(AttributeError, OSError):
-            mallopt = ctypes.CDLL(None).mallopt
-            mallopt(_M_ARENA_MAX, ARENAS)
-            mallopt(_M_MMAP_THRESHOLD, MAPPED_FROM_BYTES)
-            mallopt(_M_TRIM_THRESHOLD, KEPT_AT_END_BYTES)
+            ctypes.CDLL(None).mallopt(_M_ARENA_MAX, ARENAS)
 
 
 async def release_free_memory(sleep: Callable[[float], Awaitable[None]]) -> None:
