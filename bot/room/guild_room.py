@@ -1,7 +1,7 @@
 """The room of one guild: starts again after a crash, and in the channel that somebody moves the bot to.
 
-A crash is written into the text channel, and the next room resumes the session. `bot.room.restarts` decides when it
-starts. A room that another process has taken over stays ended.
+A crash is written into the text channel (`bot.room.restart_notices`), and the next room resumes the session.
+`bot.room.restarts` decides when it starts. A room that another process has taken over stays ended.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bot.errors import SetupError, crash_sentence, first_cause
+from bot.errors import SetupError, first_cause
 from bot.health import FaultKind, HealthFault
 from bot.room.announcer import NotAnnouncedError
 from bot.room.endings import EXPELLED, MOVED, ProcessLostError
+from bot.room.first_opening import FirstOpening
+from bot.room.restart_notices import RestartNotices
 from bot.room.restarts import DATABASE_PAUSE_S, RoomRestarts, waits_for_database
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StaleOwnerError
@@ -89,7 +91,8 @@ class GuildRoom:
         self._left_behind = left_behind
         self._is_taken_over = False
         self._restarts = RoomRestarts()
-        self._opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._notices = RestartNotices()
+        self._first_opening = FirstOpening()
         self._task: asyncio.Task[None] | None = None
         # True between a crash and the restart: there is no room to end in order.
         self._is_restarting = False
@@ -99,8 +102,6 @@ class GuildRoom:
         self._next_place: Place | None = None
         # A room that has not opened yet is where somebody moved the bot to.
         self._was_moved = False
-        # Write into the channel that the room was lost: each time one, and Discord may be slow.
-        self._telling: set[asyncio.Task[None]] = set()
 
     @property
     def bound_for(self) -> Place:
@@ -126,7 +127,7 @@ class GuildRoom:
 
         *Cancellation*: the room goes on.
         """
-        await asyncio.shield(self._opened)
+        await self._first_opening.wait()
 
     async def wait_over(self) -> None:
         """Wait until no further room follows."""
@@ -181,30 +182,22 @@ class GuildRoom:
         finally:
             # Before anybody hears that it could not begin: who comes now is not told that there is a room.
             self.is_over = True
-            for telling in self._telling:
-                telling.cancel()
             try:
+                await self._notices.close()
                 await self._leave_behind()
             finally:
                 on_over()
-                if not self._opened.done():
-                    self._opened.set_exception(SetupError(Text("The room closed before it was open. Try /join again.")))
-                if not self._opened.cancelled():
-                    # Nobody may be waiting; mark the error as retrieved, since it is logged already.
-                    self._opened.exception()
+                self._first_opening.fail(SetupError(Text("The room closed before it was open. Try /join again.")))
 
     async def _run_current(self) -> Exception | None:
         """Run the room once. Return the error it crashed with, or None when it ended in order."""
         guild_id, room = self.place.guild_id, self.current
-        opening = asyncio.create_task(room.opened.wait(), name=f"room-opening-{guild_id}")
-        opening.add_done_callback(self._on_opened)
         try:
-            reason = await room.run()
+            async with self._first_opening.watching(room, name=f"room-opening-{guild_id}"):
+                reason = await room.run()
             log.info("room_ended", guild_id=guild_id, reason=reason)
             self._on_room_end(self.place, reason)
-            if reason == EXPELLED and not self._opened.done():
-                return RemovedFromChannelError()
-            return None
+            return RemovedFromChannelError() if reason == EXPELLED and not self._first_opening.is_settled else None
         except Exception as error:
             # A crash of one room must not end another.
             cause = first_cause(error)
@@ -220,12 +213,6 @@ class GuildRoom:
                 return cause
             log.exception("room_crashed", guild_id=guild_id, error_class=type(cause).__name__)
             return cause
-        finally:
-            opening.cancel()
-
-    def _on_opened(self, opening: asyncio.Task[bool]) -> None:
-        if not opening.cancelled() and not self._opened.done():
-            self._opened.set_result(None)
 
     async def _goes_on_after(self, error: Exception | None, begun_at: float) -> bool:
         """Return whether another room follows the one that began at `begun_at` and ended with `error`; True as soon as
@@ -234,8 +221,7 @@ class GuildRoom:
         if isinstance(error, StaleOwnerError):
             # Starting again would take the room back, and the two would go on like that.
             self._is_taken_over = True
-            if not self._opened.done():
-                self._opened.set_exception(error)
+            self._first_opening.fail(error)
             await self.place.write(sentence_of(error))
             return False
         if self._next_place is not None:
@@ -245,9 +231,9 @@ class GuildRoom:
             return True
         if error is None:
             return False
-        if not self._opened.done():
+        if not self._first_opening.is_settled:
             # The first start: `wait_opened` raises the error, and the person may try again.
-            self._opened.set_exception(error)
+            self._first_opening.fail(error)
             if not (self._ran_on and waits_for_database(error, has_opened=False)):
                 return False
         # Nobody wants one back that was asked to end.
@@ -261,7 +247,7 @@ class GuildRoom:
         self._waits = False
         if self._was_moved and not self.current.opened.is_set():
             # The bot may not join there; trying again would not help.
-            await self.place.write(Text("I could not come along. {why}", why=crash_sentence(error)))
+            await self._notices.write_not_moved(self.place, error)
             return False
         if isinstance(error, NotAnnouncedError):
             # Trying again would not help before somebody changes the permissions.
@@ -283,13 +269,7 @@ class GuildRoom:
         self._is_restarting = True
         if not self._waits:
             self._waits = True
-            await self.place.write(
-                Text(
-                    "{why} I try again every {seconds} s until I can store again; what was said before is kept.",
-                    why=sentence_of(error),
-                    seconds=DATABASE_PAUSE_S,
-                )
-            )
+            await self._notices.write_waiting(self.place, error)
         await self._clock.sleep(DATABASE_PAUSE_S)
         self._is_restarting = False
 
@@ -297,36 +277,16 @@ class GuildRoom:
         """Write the crash into the channel and pause. Return whether the room starts again; False: it is given up."""
         pause_s = self._restarts.pause_after(error, ran_s=ran_s)
         self._is_restarting = True
-        why = crash_sentence(error)
         if pause_s is None:
-            await self.place.write(
-                Text(
-                    "{why} I have failed {count} times in a row, so I stop. Use /join to call me back.",
-                    why=why,
-                    count=self._restarts.crashes,
-                )
-            )
+            await self._notices.write_giving_up(self.place, error, crashes=self._restarts.crashes)
             return False
         if pause_s:
-            await self.place.write(
-                Text(
-                    "{why} I am starting again in {seconds} s; what was said before is kept.", why=why, seconds=pause_s
-                )
-            )
+            await self._notices.write_pausing(self.place, error, pause_s=pause_s)
             await self._clock.sleep(pause_s)
         else:
-            self._tell_going_on(why)
+            self._notices.write_going_on(self.place, error)
         self._is_restarting = False
         return True
-
-    def _tell_going_on(self, why: Text) -> None:
-        """Write that the room goes on. Without a pause nobody waits for Discord to show the message either."""
-        telling = asyncio.create_task(
-            self.place.write(Text("{why} I go on at once; what was said before is kept.", why=why)),
-            name=f"room-lost-{self.place.guild_id}",
-        )
-        self._telling.add(telling)
-        telling.add_done_callback(self._telling.discard)
 
     async def _leave_behind(self) -> None:
         """Take the bot out of a channel that its room could not leave. Whatever fails, the room is over."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
 import pytest
 from structlog.testing import capture_logs
@@ -20,6 +21,9 @@ from tests.fakes.brain import until
 from tests.fakes.place import ADA, FakePlace
 from tests.fakes.rooms import FakeRoom, House
 from voice.errors import LinkError
+
+if TYPE_CHECKING:
+    from bot.texts.text import Text
 
 
 @pytest.mark.parametrize("hangs", [True, False])
@@ -409,3 +413,34 @@ async def test_a_room_that_was_followed_into_is_mended_like_any_other() -> None:
         await until(lambda: len(house.rooms) == 3 and house.rooms[2].opened.is_set())
         assert house.rooms[2].place is side
         assert side.written == ["The line broke. I am starting again in 1 s; what was said before is kept."]
+
+
+class _SlowPlace(FakePlace):
+    """Its chat never shows a message, and is slow to give one up."""
+
+    async def write(self, sentence: Text) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for _ in range(3):
+                await asyncio.sleep(0)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("opens", [True, False])
+async def test_a_room_that_is_over_leaves_no_task_behind(*, opens: bool) -> None:
+    """Neither the one that waited for it to open, nor one that still writes that an earlier room was lost."""
+    house, place = House(), _SlowPlace()
+    left: list[str] = []
+
+    async def left_behind(_: int, *, taken_over: bool) -> None:
+        assert not taken_over
+        left.extend(task.get_name() for task in asyncio.all_tasks() if "room-" in task.get_name())
+
+    async with RoomSupervisor(house.make, clock=house.clock, left_behind=left_behind) as rooms:
+        await rooms.join(place)
+        house.opens = opens
+        house.rooms[0].end.set_exception(ProcessLostError("The process of this room was killed."))
+        await until(lambda: len(house.rooms) == 2)
+        assert await rooms.leave(place.guild_id)
+    assert left == [f"room-{place.guild_id}"]
