@@ -1,9 +1,9 @@
 """How the bot takes part on all servers: read when it is first needed, and changed by what people choose.
 
 The process has one `GuildParticipations`, because servers outlive rooms. A choice takes effect at once and is stored
-afterwards. If the store fails, the person who chose gets the error, and the choice stays in effect; an opt-out or an
-opt-in is stored later then (`waiting_opt_outs`). If the server's participation could not be read before, it is
-`ParticipationUnreadError`, and nothing was changed.
+afterwards. If the store fails, the person who chose gets the error, and the choice stays in effect and is stored later
+(`waiting_choices`, and `waiting_opt_outs` for an opt-out or an opt-in). If the server's participation could not be read
+before, it is `ParticipationUnreadError`, and nothing was changed.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ from bot.errors import BotError
 from bot.guild import VoiceMode
 from bot.participation.costs import CostCeiling, CostLedger
 from bot.participation.guild_participation import GuildParticipation
+from bot.participation.waiting_choices import WaitingChoices
 from bot.participation.waiting_opt_outs import OptOutWaitsError
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
+    from contextlib import AbstractAsyncContextManager
 
     from bot.clock import Clock
     from bot.guild import GuildChoice, GuildChoices, Silence
@@ -79,6 +81,7 @@ class GuildParticipations:
         self._asks = asks
         self._serves = serves
         self._choices = choices
+        self._waiting_choices = WaitingChoices(choices, clock)
         self._opt_outs = opt_outs
         self._clock = clock
         self.settings = settings
@@ -88,6 +91,10 @@ class GuildParticipations:
         self._reading: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
         # Held while an opt-out of a server is stored.
         self._storing: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """Store choices that could not be stored before, for the duration of the block."""
+        return self._waiting_choices.running()
 
     async def of_guild(self, guild_id: int) -> GuildParticipation:
         """Return a server's participation.
@@ -161,7 +168,7 @@ class GuildParticipations:
     async def store_silence(self, guild: GuildParticipation, *, by: int) -> None:
         """Store a silence that somebody asked for aloud and that is already in effect. Raises `StoreError`."""
         log.info("silenced", guild_id=guild.guild_id, user_id=by, how="voice", always=guild.silence.always)
-        await self._store(guild, by=by)
+        await self._store_silence(guild, by=by)
 
     async def lift_silence(self, guild_id: int, *, by: int, moderator: bool) -> bool:
         """Lift the silence there; return whether the bot may speak now. Raises `ListensOnlyError`, `StoreError`."""
@@ -171,7 +178,7 @@ class GuildParticipations:
         guild.silence = guild.silence.lift(by_moderator=moderator)
         await _confirmed(guild)
         log.info("silence_lifted", guild_id=guild_id, user_id=by, still_silent=guild.silence.always)
-        await self._store(guild, by=by)
+        await self._store_silence(guild, by=by)
         return not guild.silence.always
 
     async def _set_silence(self, guild: GuildParticipation, silence: Silence, *, by: int, how: str) -> None:
@@ -180,7 +187,12 @@ class GuildParticipations:
             guild.room.stop_speaking()
         await _confirmed(guild)
         log.info("silenced", guild_id=guild.guild_id, user_id=by, how=how, always=silence.always)
-        await self._store(guild, by=by)
+        await self._store_silence(guild, by=by)
+
+    async def _store_silence(self, guild: GuildParticipation, *, by: int) -> None:
+        await self._waiting_choices.put(
+            guild.guild_id, "silence", lambda choice: replace(choice, silence=guild.silence), by=by
+        )
 
     # -- mode and names --------------------------------------------------------------------------------------
 
@@ -193,7 +205,12 @@ class GuildParticipations:
         guild.voice_mode = mode or VoiceMode(self.settings.voice_mode)
         await _confirmed(guild)
         log.info("voice_mode_chosen", guild_id=guild_id, user_id=by, voice_mode=guild.voice_mode.value)
-        await self._store(guild, by=by, default_mode=mode is None)
+        await self._waiting_choices.put(
+            guild_id,
+            "voice_mode",
+            lambda choice: replace(choice, voice_mode=None if mode is None else guild.voice_mode),
+            by=by,
+        )
 
     async def choose_names(self, guild_id: int, names: tuple[str, ...] | None, *, by: int) -> None:
         """Choose the bot's names there; None: the settings apply. Raises `StoreError`.
@@ -204,7 +221,12 @@ class GuildParticipations:
         guild.wake_names = names or self.wake_names
         await _confirmed(guild)
         log.info("wake_names_chosen", guild_id=guild_id, user_id=by, name_count=len(guild.wake_names))
-        await self._store(guild, by=by, default_names=names is None)
+        await self._waiting_choices.put(
+            guild_id,
+            "wake_names",
+            lambda choice: replace(choice, wake_names=None if names is None else guild.wake_names),
+            by=by,
+        )
 
     async def _known_or_repaired(
         self, guild_id: int, change: Callable[[GuildChoice], GuildChoice], *, by: int
@@ -218,23 +240,6 @@ class GuildParticipations:
             except StoreError as error:
                 raise unread from error
             return await self.of_guild(guild_id)
-
-    async def _store(
-        self,
-        guild: GuildParticipation,
-        *,
-        by: int,
-        default_mode: bool | None = None,
-        default_names: bool | None = None,
-    ) -> None:
-        def changed(choice: GuildChoice) -> GuildChoice:
-            if default_mode is not None:
-                choice = replace(choice, voice_mode=None if default_mode else guild.voice_mode)
-            if default_names is not None:
-                choice = replace(choice, wake_names=None if default_names else guild.wake_names)
-            return replace(choice, silence=guild.silence)
-
-        await self._choices.choose(guild.guild_id, changed, by=by)
 
     # -- consent and opt-outs ---------------------------------------------------------------------------------------
 

@@ -26,8 +26,8 @@ from bot.participation.notices import over_ceiling, silenced_for
 from bot.participation.person_names import PersonNames
 from bot.participation.quiet_timer import QuietTimer
 from bot.participation.statistics import ParticipationStatistics
+from bot.participation.waiting_choices import ChoiceWaitsError
 from bot.texts.text import Text
-from compaction.errors import StoreError
 from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
@@ -173,10 +173,9 @@ class Participation:
         while True:
             notice = await self._notices.get()
             if notice.silenced_by is not None:
-                try:
+                # It holds, and is stored later.
+                with suppress(ChoiceWaitsError):
                     await self._guilds.store_silence(self._guild, by=notice.silenced_by)
-                except StoreError as error:
-                    log.warning("silence_not_stored", problem=error)
             await self._place.write(notice.sentence)
             self._notices.task_done()
 

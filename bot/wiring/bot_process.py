@@ -79,6 +79,7 @@ async def open_bot_process(
     opt_outs = WaitingOptOuts(stores.opt_outs, file=settings.storage.data_dir / FILE_NAME, clock=clock)
     await stack.enter_async_context(opt_outs.running())
     participation = _participation(parts, opt_outs, shards)
+    await stack.enter_async_context(participation.running())
     dashboard = await open_dashboard(stack, settings, stores.sessions, participation, clock, shards)
     metrics.add_queue(lambda: dashboard.live.queue)
     return BotProcess(parts, traces, monitoring, participation, dashboard, lock)

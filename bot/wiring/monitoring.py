@@ -44,6 +44,7 @@ PROCESS_TASKS = (
     "room-spare",
     "rooms-port-accept",
     "store-bot-lock",
+    "waiting-choices",
     "waiting-opt-outs",
 )
 

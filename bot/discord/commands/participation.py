@@ -19,6 +19,7 @@ from bot.guild import MOST_SILENT_MINUTES, VoiceMode
 from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD, ParticipationUnreadError
 from bot.participation.notices import silenced_for
 from bot.participation.statistics import mode_sentence
+from bot.participation.waiting_choices import ChoiceWaitsError
 from bot.participation.waiting_opt_outs import OptOutWaitsError
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
@@ -212,6 +213,12 @@ async def _sentence_after(do: Callable[[], Awaitable[Text]]) -> Text:
     except ParticipationUnreadError as error:
         return Text(
             "I cannot look up now how I take part on this server, so nothing was changed. {error}",
+            error=sentence_of(error),
+        )
+    except ChoiceWaitsError as error:
+        return Text(
+            "That holds. I could not store it yet and go on trying until I can. If I am started again before, I have "
+            "forgotten it, so tell me once more then. {error}",
             error=sentence_of(error),
         )
     except StoreError as error:

@@ -6,6 +6,7 @@ could store. The gateway process knows what is stored, and who is in the channel
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import structlog
@@ -14,6 +15,7 @@ from bot.channel.port import MembershipChange
 from bot.errors import SetupError
 from bot.participation.costs import CostLedger
 from bot.participation.session_consent import SessionConsent
+from bot.participation.waiting_choices import ChoiceWaitsError
 from bot.remote.messages.room_messages import TakeOver
 from bot.remote.messages.told_participation import told_participation
 from bot.room.restarts import DATABASE_PAUSE_S
@@ -49,11 +51,9 @@ async def take_over_report(
     guild.costs = CostLedger.aged(guild.costs.ceiling, report.costs, now=clock.monotonic())
     if report.unsaved_silence_by:
         guild.silence = known.silence
-        try:
+        # It is in effect, and is stored later.
+        with suppress(ChoiceWaitsError):
             await participation.store_silence(guild, by=report.unsaved_silence_by)
-        except StoreError as error:
-            # It is in effect; a restart may forget it.
-            log.warning("silence_not_stored", guild_id=place.guild_id, problem=error)
 
 
 def changes_since(report: RoomReport, guild: GuildParticipation) -> TakeOver:

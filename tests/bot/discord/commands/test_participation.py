@@ -167,12 +167,13 @@ async def test_nobody_opts_out_and_in_without_end() -> None:
 
 @pytest.mark.asyncio
 async def test_a_store_that_fails_is_told() -> None:
-    """If a choice cannot be stored, the answer says so with the remedy, and the choice applies for now."""
+    """If a choice cannot be stored, the answer says so with the remedy. The choice applies, and is stored later."""
     choices = FakeGuildChoices()
     async with online(choices) as table:
         choices.broken = True
         assert await table.say(BEN, "quiet") == (
-            "That holds for now and could not be stored. The disk is full. Make room."
+            "That holds. I could not store it yet and go on trying until I can. If I am started again before, I have "
+            "forgotten it, so tell me once more then. The disk is full. Make room."
         )
         assert table.standing.silence.applies("evening", now=0.0)
 
