@@ -41,6 +41,7 @@ MOST_CHARS = 2_000
 MOST_FAILURES = 6
 # More can not be said in `WRITE_EVERY_S`; a thread that Discord refuses for long loses the oldest lines.
 MOST_LINES = 2_000
+END_MISSING = Text("The end of what was said is missing in the thread; /transcript has all of it. {why}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +109,10 @@ class TranscriptWriter:
         self._thread = await self._place.open_thread(self._request.channel_id)
         while True:
             await self._clock.sleep(WRITE_EVERY_S)
-            await self._write()
+            await self._write_or_wait()
 
     async def finish(self) -> None:
-        """Write the rest into the thread, or the file into the channel's chat. Never raises."""
+        """Write the rest into the thread, or the file into the chat. A failure is told there. Never raises."""
         try:
             if self._request.target == "file":
                 file = await self._read()
@@ -122,9 +123,22 @@ class TranscriptWriter:
                 await self._write()
         except (ChatError, StoreError) as error:
             log.warning("transcript_not_written", problem=error)
-            await self._place.write(sentence_of(error))
+            why = sentence_of(error)
+            await self._place.write(why if self._thread is None else END_MISSING.fill(why=why))
+
+    async def _write_or_wait(self) -> None:
+        """Write what was said into the thread. Raises `ChatError` after too many failures in a row."""
+        try:
+            await self._write()
+        except ChatError:
+            # Discord may be down for a moment; what was not written waits.
+            self._failures += 1
+            log.warning("transcript_waits", failures=self._failures, lines=len(self._lines))
+            if self._failures >= MOST_FAILURES:
+                raise
 
     async def _write(self) -> None:
+        """Write what was said into the thread. Raises `ChatError`; what was not written stays."""
         assert self._thread is not None, "run opens it"
         waiting = list(self._lines)
         self._lines.clear()
@@ -136,17 +150,10 @@ class TranscriptWriter:
                 await self._thread.post(message)
                 del waiting[:count]
                 self._failures = 0
-        except asyncio.CancelledError:
-            # The room ends, and `finish` writes it.
+        except (ChatError, asyncio.CancelledError):
+            # If the room ends, `finish` writes it.
             self._put_back(waiting)
             raise
-        except ChatError as error:
-            # Discord may be down for a moment; what was not written waits.
-            self._put_back(waiting)
-            self._failures += 1
-            log.warning("transcript_waits", failures=self._failures, lines=len(waiting))
-            if self._failures >= MOST_FAILURES:
-                raise error from None
 
     def _put_back(self, unwritten: Iterable[WrittenLine]) -> None:
         """Let lines wait again, before what was said meanwhile."""

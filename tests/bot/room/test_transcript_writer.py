@@ -132,6 +132,27 @@ async def test_what_is_being_written_when_the_room_ends_is_written_at_the_end() 
 
 
 @pytest.mark.asyncio
+async def test_an_end_that_the_thread_does_not_take_is_told() -> None:
+    """Discord refuses the last message, and nobody tries again: people are told that it is missing."""
+    writing = Writing()
+
+    async def post(text: str) -> None:
+        del text
+        raise ChatError("I may not write there.")
+
+    task = asyncio.create_task(writing.writer.run(), name="transcript")
+    await asyncio.sleep(0)
+    writing.place.thread.post = post  # type: ignore[method-assign]
+    writing.writer.on_event(spoken("Last."))
+    task.cancel()
+    await asyncio.wait([task])
+    await writing.writer.finish()
+    assert writing.place.written == [
+        "The end of what was said is missing in the thread; /transcript has all of it. I may not write there."
+    ]
+
+
+@pytest.mark.asyncio
 async def test_who_opts_out_while_discord_is_slow_is_left_out_from_then_on() -> None:
     """What was said before is more than one message. Somebody opts out while Discord takes the first one."""
     writing = Writing()
