@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import structlog
@@ -12,10 +13,13 @@ from bot.settings import RESUME_WITHIN_S
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from bot.channel.port import ListenRequest, Place
     from bot.discord.client import RoomtoneClient
     from bot.room.supervisor import RoomSupervisor
     from bot.shards import Shards
+    from bot.store.sessions import StoredSession
     from bot.wiring.process_parts import Stores
     from compaction.model import SessionId
 
@@ -27,7 +31,7 @@ async def rejoin_sessions(client: RoomtoneClient, supervisor: RoomSupervisor, st
 
     Those of other shards belong to other processes, in which they may go on.
     """
-    for session in await stores.sessions.unfinished(resume_within_s=RESUME_WITHIN_S):
+    for session in _last_of_each_server(await stores.sessions.unfinished(resume_within_s=RESUME_WITHIN_S)):
         if session.guild_id is None or session.channel_id is None or not shards.serves(session.guild_id):
             continue
         if supervisor.place_of(session.guild_id) is not None:
@@ -43,6 +47,13 @@ async def rejoin_sessions(client: RoomtoneClient, supervisor: RoomSupervisor, st
         with client.logged_shard(session.guild_id):
             listen = stored_request(session.guild_id, stores.servers, session.id)
             await _rejoin_one(place, supervisor, session.id, listen)
+
+
+def _last_of_each_server(sessions: Iterable[StoredSession]) -> list[StoredSession]:
+    """Return of each server the session that goes on. An earlier one is of a room that was over before the crash and
+    could not end its session: it was given up, or had no database.
+    """
+    return list({session.guild_id: session for session in sorted(sessions, key=attrgetter("last_turn_at"))}.values())
 
 
 async def _rejoin_one(

@@ -24,15 +24,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def client_in(place: FakePlace) -> Any:
-    """Return a client that serves every server and knows one voice channel."""
+def client_in(*places: FakePlace) -> Any:
+    """Return a client that serves every server and knows these voice channels, on all of them."""
+    known = {place.channel_id: place for place in places}
 
     async def serves(_: int) -> bool:
         return True
 
     return SimpleNamespace(
         admission=SimpleNamespace(serves=serves),
-        place=lambda *_: place,
+        place=lambda _, channel_id: known.get(channel_id),
         logged_shard=lambda _: nullcontext(),
     )
 
@@ -76,3 +77,19 @@ async def test_a_room_that_breaks_keeps_no_other_from_beginning(tmp_path: Path, 
         async with house.supervisor as rooms:
             await rejoin_sessions(client_in(place), rooms, cast("Any", stores), ONLY_SHARD)
     assert place.written == [told, told]
+
+
+@pytest.mark.asyncio
+async def test_the_bot_comes_back_to_the_channel_that_it_was_in_last(tmp_path: Path) -> None:
+    """A room that was given up leaves its session open. The bot was called into another channel since."""
+    clock, house = FakeClock(), House()
+    given_up, last = FakePlace(people=[PERSON]), FakePlace(channel_id=21, people=[PERSON])
+    async with open_database(tmp_path / "roomtone.db") as database:
+        sessions = Sessions(database, clock)
+        for place in (given_up, last):
+            await sessions.open(guild_id=place.guild_id, channel_id=place.channel_id, resume_within_s=0.0)
+            clock.advance(60.0)
+        stores = SimpleNamespace(sessions=sessions, servers=house.servers)
+        async with house.supervisor as rooms:
+            await rejoin_sessions(client_in(given_up, last), rooms, cast("Any", stores), ONLY_SHARD)
+    assert [room.place for room in house.rooms] == [last]
