@@ -15,7 +15,7 @@ import structlog
 from bot.errors import SetupError, first_cause
 from bot.health import FaultKind, HealthFault
 from bot.room.announcer import NotAnnouncedError
-from bot.room.endings import EXPELLED, MOVED, ProcessLostError
+from bot.room.endings import EXPELLED, MOVED, NOT_ANNOUNCED, ProcessLostError
 from bot.room.first_opening import FirstOpening
 from bot.room.restart_notices import RestartNotices
 from bot.room.restarts import DATABASE_PAUSE_S, RoomRestarts, waits_for_database
@@ -57,8 +57,9 @@ class GuildRoom:
     """Runs the room of a guild, one after the other: `current` in `place`. `first`: the first one to run; `make_room`
     makes those that follow. `listen`: the bot only writes down there, also after a crash or a move; `stored_listen`:
     returns that of the session that has begun, which an earlier room may have been asked for. `ran_on`: the first
-    one ran already, so nobody has asked for it who could ask again. `on_room_end`: gets the place and the reason each
-    time a room has ended in order. `left_behind`: see `LeftBehind`.
+    one ran already, so nobody has asked for it who could ask again. `on_room_end`: gets the place and the reason when
+    somebody ends the room, and each time that one has ended in order or could tell nobody that it listens.
+    `left_behind`: see `LeftBehind`.
 
     *Ownership*: owns the task between `begin` and `end`, or `cancel`.
     """
@@ -139,6 +140,8 @@ class GuildRoom:
         if self._task is None:
             return
         self.is_ending, self._next_place = True, None
+        # Now: a room that has crashed, or is cut off, does not end in order any more.
+        self._on_room_end(self.place, reason)
         if self._is_restarting:
             self._task.cancel()
         else:
@@ -207,6 +210,8 @@ class GuildRoom:
             if isinstance(cause, ProcessLostError):
                 log.error("room_process_lost", guild_id=guild_id, problem=cause)  # noqa: TRY400 - nothing here failed
                 return cause
+            if isinstance(cause, NotAnnouncedError):
+                self._on_room_end(self.place, NOT_ANNOUNCED)
             if waits_for_database(cause, has_opened=room.opened.is_set()):
                 if not self._waits:
                     log.error("room_not_opened", guild_id=guild_id, problem=cause)  # noqa: TRY400 - no crash

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 import pytest
 
 from bot.channel.port import Person
+from bot.room.announcer import NotAnnouncedError
 from bot.room.auto_joiner import MOST_MISSED
 from bot.server_settings import ServerSettings
 from bot.texts.text import Text
@@ -60,6 +62,48 @@ async def test_a_channel_that_became_empty_while_the_room_ended_is_not_declined(
         place.people = [ADA, BO]
         rooms.on_arrival(place, BO, came_from=None)
         await until(lambda: len(house.rooms) == 2 and house.rooms[1].opened.is_set())
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("rests", [True, False])
+async def test_it_stays_away_though_the_room_did_not_end_in_order(
+    monkeypatch: pytest.MonkeyPatch, *, rests: bool
+) -> None:
+    """Somebody sends it away while a room that has crashed is to start again, or the room crashes while it ends."""
+    house, place = House(), FakePlace(people=[ADA])
+    await house.servers.change(place.guild_id, lambda _: ServerSettings(auto_join_with=(ADA.id,)), by=1)
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        room = house.rooms[0]
+        crash = partial(room.end.set_exception, LinkError("Discord hung up."))
+        if rests:
+            crash()
+            await until(lambda: house.clock.sleeping == 1)
+        else:
+            monkeypatch.setattr(room, "close", lambda _: crash())
+        assert await rooms.leave(place.guild_id)
+        rooms.on_arrival(place, ADA, came_from=None)
+        await until(lambda: not house.is_visiting)
+    assert len(house.rooms) == 1
+
+
+@pytest.mark.asyncio
+async def test_it_does_not_come_again_and_again_where_nobody_can_be_told() -> None:
+    """Without the permission to write, each arrival would let it come and go. It waits until the channel is empty."""
+    house, place = House(), FakePlace(people=[ADA, BO])
+    await house.servers.change(place.guild_id, lambda _: ServerSettings(auto_join_with=(ADA.id,)), by=1)
+    house.fails_to_open = NotAnnouncedError("I may not write here.")
+    async with house.supervisor as rooms:
+        for _ in range(2):
+            rooms.on_arrival(place, ADA, came_from=None)
+            await until(lambda: not house.is_visiting)
+        assert len(house.rooms) == 1
+        place.people = []
+        rooms.on_departure(place)
+        place.people = [ADA]
+        rooms.on_arrival(place, ADA, came_from=None)
+        await until(lambda: len(house.rooms) == 2 and not house.is_visiting)
+    assert place.written == ["I could not come by myself. I may not write here."]
 
 
 @pytest.mark.asyncio
