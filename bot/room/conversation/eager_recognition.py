@@ -121,7 +121,9 @@ class EagerRecognition(Generic[HeardT]):
                 self._judge(pause, known, complete=True)
             heard = await recognising
         finally:
-            recognising.cancel()
+            if not recognising.done():
+                recognising.cancel()
+                await asyncio.wait({recognising})
         if known is not None:
             known = replace(known, sentence_end=self._sentence_end(heard))
             self._judge(pause, known, complete=True)

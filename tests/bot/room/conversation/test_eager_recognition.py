@@ -43,6 +43,8 @@ class Bench:
         self.judging.set()
         # Whether the next answer that is complete shows that the person has gone on.
         self.goes_on = False
+        # Turns of the event loop that a recognition takes to stop.
+        self.stops_after = 0
         self.eager: EagerRecognition[str] = EagerRecognition(
             turn_end_detector=self,
             on_judged=self._on_judged,
@@ -64,7 +66,12 @@ class Bench:
 
     async def _recognise(self, utterance: Utterance) -> str:
         self.begun.append(utterance.id)
-        await self.gate.wait()
+        try:
+            await self.gate.wait()
+        except asyncio.CancelledError:
+            for _ in range(self.stops_after):
+                await asyncio.sleep(0)
+            raise
         return utterance.id
 
     @asynccontextmanager
@@ -247,3 +254,14 @@ async def test_an_early_text_is_handed_on_at_once(probability: float | None, lik
         bench.eager.discard("u2")
         await asyncio.sleep(0)
     assert len(bench.early_texts) == 1
+
+
+async def test_a_recognition_that_is_slow_to_stop_is_over_with_the_room() -> None:
+    """The room's end waits for it."""
+    bench = Bench(0.95)
+    bench.gate.clear()
+    bench.stops_after = 5
+    async with bench.running():
+        bench.eager.on_pause(_pause())
+        await until(lambda: bench.begun == ["u1"])
+    assert "early-text" not in {task.get_name() for task in asyncio.all_tasks()}
