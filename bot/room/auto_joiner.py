@@ -113,7 +113,9 @@ class AutoJoiner:
         if not should_go(self._servers.of(guild_id), arrival, stay):
             return
         log.info("visit_begun", guild_id=guild_id, channel_id=place.channel_id, follows=stay is not None)
-        visit = self._visits[guild_id] = asyncio.create_task(self._visit(place), name=f"visit-{guild_id}")
+        visit = self._visits[guild_id] = asyncio.create_task(
+            self._visit(place, follows=stay is not None), name=f"visit-{guild_id}"
+        )
         visit.add_done_callback(lambda _: self._on_visit_over(place))
 
     def _on_visit_over(self, visited: Place) -> None:
@@ -139,12 +141,15 @@ class AutoJoiner:
             if _people_in(place):
                 self._declined.add(place.channel_id)
 
-    async def _visit(self, place: Place) -> None:
-        """Come into `place`, from another channel or from none. If that fails, write it there, once."""
+    async def _visit(self, place: Place, *, follows: bool) -> None:
+        """Come into `place`, from another channel (`follows`) or from none. If that fails, write it there, once."""
         refused = place.refusal()
         if refused is None:
-            if self._rooms.room_place(place.guild_id) is not None:
+            if follows:
                 self._rooms.on_bot_moved(place)
+                return
+            if self._rooms.room_place(place.guild_id) is not None:
+                # Somebody has called it meanwhile, perhaps elsewhere.
                 return
             try:
                 await self._rooms.join(place)

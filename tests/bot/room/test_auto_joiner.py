@@ -88,6 +88,20 @@ async def test_it_stays_away_though_the_room_did_not_end_in_order(
 
 
 @pytest.mark.asyncio
+async def test_whoever_calls_it_keeps_it() -> None:
+    """Somebody arrives in one channel, and before the bot has set out, somebody calls it into another one."""
+    house, lounge, side = House(), FakePlace(people=[ADA]), FakePlace(channel_id=21, people=[BO])
+    await house.servers.change(lounge.guild_id, lambda _: ServerSettings(auto_join_with=(ADA.id,)), by=1)
+    async with house.supervisor as rooms:
+        rooms.on_arrival(lounge, ADA, came_from=None)
+        await rooms.join(side)
+        await until(lambda: not house.is_visiting)
+        assert [room.place for room in house.rooms] == [side]
+        assert not house.rooms[0].end.done()
+    assert lounge.written == side.written == []
+
+
+@pytest.mark.asyncio
 async def test_it_does_not_come_again_and_again_where_nobody_can_be_told() -> None:
     """Without the permission to write, each arrival would let it come and go. It waits until the channel is empty."""
     house, place = House(), FakePlace(people=[ADA, BO])
