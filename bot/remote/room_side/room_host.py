@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import structlog
 
+from bot.background_task import background_task
 from bot.errors import BotError, SetupError, first_cause
 from bot.models.voices import NO_SUCH_VOICE, find_voice
 from bot.participation.costs import CostLedger
@@ -190,11 +191,8 @@ class RoomHost:
                 return NOT_WANTED
             on_room()
             running = self._running.result()
-            handing_over = asyncio.create_task(self._hand_over(running.room, stopping, refused), name="hand-over")
-            try:
+            async with background_task(self._hand_over(running.room, stopping, refused), name="hand-over"):
                 return await self._run(running)
-            finally:
-                handing_over.cancel()
         finally:
             for waiting in (stopping, dismissed, refused):
                 waiting.cancel()
