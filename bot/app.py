@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.dashboard.service import DashboardService
     from bot.discord.client import RoomtoneClient
+    from bot.memory.readable_memory import ReadableMemory
+    from bot.models.loaded_voices import LoadedVoices
     from bot.room.supervisor import RoomSupervisor
     from bot.screen.screens import Screens
     from bot.screen.watch_service import WatchService
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from bot.web.server import WebServer
     from bot.wiring.bot_process import BotProcess
     from bot.wiring.monitoring import Monitoring
+    from bot.wiring.recollection import Recollection
     from bot.wiring.room_processes import RoomStart
     from bot.wiring.settings import BotSettings
     from voice.endpoint import Endpoint
@@ -101,22 +104,20 @@ async def running_bot(
 ) -> AsyncIterator[RunningBot]:
     """Start the bot and yield it. On exit the rooms end first and store their sessions; then the other parts close.
 
-    `rejoin`: resume the sessions that a crashed process left open. `zone`: the time zone of times shown to people.
-    `pool`: recognisers of the operator's cluster, asked before the bot's own. `shards`: those that this process serves.
-    `rooms`: how rooms get processes of their own; None: they run in this process.
+    `observe`: is told what happens in the rooms (`bot.events`). `rejoin`: resume the sessions that a crashed process
+    left open. `zone`: the time zone of times shown to people. `clock`: None: the system's. `pool`: recognisers of the
+    operator's cluster, asked before the bot's own. `shards`: those that this process serves. `rooms`: how rooms get
+    processes of their own; None: they run in this process.
 
     Raises `BotError`, `VoiceError` or `CompactionError` with a plain sentence if something needed is missing.
     """
-    clock = clock or SystemClock()
     async with AsyncExitStack() as stack:
-        process = await open_bot_process(stack, settings, zone=zone, clock=clock, shards=shards)
-        parts, stores, dashboard = process.parts, process.parts.stores, process.dashboard
-        voices = await stack.enter_async_context(open_voices(settings.speaking, settings.models, [stores.servers]))
+        process = await open_bot_process(stack, settings, zone=zone, clock=clock or SystemClock(), shards=shards)
+        voices = await stack.enter_async_context(
+            open_voices(settings.speaking, settings.models, [process.parts.stores.servers])
+        )
         pages = await _open_pages(stack, process, apart=rooms is not None)
-        language = await open_language_models(stack, parts)
-        participation = process.participation
-        recollection = await recollection_of(parts, language, choices=stores.guilds, participation=participation)
-        dashboard.history = history_for(settings, stores.database, stores.turns, language.recall)
+        recollection = await _open_recollection(stack, process)
 
         # The rooms ask for it once the client below is there.
         def gateway_of(place: Place) -> MainGateway:
@@ -131,42 +132,25 @@ async def running_bot(
             opened = await open_rooms_apart(
                 stack, process, recollection, rooms, gateway_of, screens=pages.remote_screens, observe=observe
             )
-        supervisor, readable = opened.supervisor, recollection.readable
-        catch_up = CatchUp(readable.reader, readable.digests, now=clock.now)
-        recaps = RecapRenewal(stores.sessions, readable.digests)
-        commands = slash_commands(
-            parts,
-            participation,
-            readable=readable,
-            catch_up=catch_up,
+        recaps = RecapRenewal(process.parts.stores.sessions, recollection.readable.digests)
+        client = await _connect(
+            stack,
+            process,
+            recollection.readable,
+            opened,
+            voices=voices,
             watching=pages.watching,
-            voice_commands=VoiceCommands(
-                voices, stores.servers, supervisor, speech_to_speech=settings.speech_to_speech
-            ),
-            on_forgotten=partial(_show_forgotten, dashboard, recaps),
+            recaps=recaps,
             in_cluster=pool is not None,
             elsewhere=rooms is not None and rooms.listen is not None,
         )
-        client = await stack.enter_async_context(
-            connected(
-                settings.discord,
-                supervisor,
-                commands,
-                opened.paced_sender,
-                participation,
-                stores.servers,
-                catch_up,
-                shards,
-            )
-        )
-        await _begin_work(stack, process, client, opened, recaps, shards, rejoin=rejoin)
-        web = pages.web
+        await _begin_work(stack, process, client, opened, recaps, rejoin=rejoin)
         yield RunningBot(
             client,
-            supervisor,
+            opened.supervisor,
             opened.paced_sender,
-            dashboard_link=web.login_link if web.is_listening else None,
-            web=web,
+            dashboard_link=pages.web.login_link if pages.web.is_listening else None,
+            web=pages.web,
             device=opened.device,
         )
 
@@ -197,6 +181,54 @@ async def _open_pages(stack: AsyncExitStack, process: BotProcess, *, apart: bool
     return _Pages(watching, web, screens, remote_screens)
 
 
+async def _open_recollection(stack: AsyncExitStack, process: BotProcess) -> Recollection:
+    """Open what reads and summarises the memory, and give the dashboard the stored sessions."""
+    parts = process.parts
+    language = await open_language_models(stack, parts)
+    process.dashboard.history = history_for(parts.settings, parts.stores.database, parts.stores.turns, language.recall)
+    return await recollection_of(parts, language, choices=parts.stores.guilds, participation=process.participation)
+
+
+async def _connect(
+    stack: AsyncExitStack,
+    process: BotProcess,
+    readable: ReadableMemory,
+    opened: RoomsHere | RoomsApart,
+    *,
+    voices: LoadedVoices,
+    watching: WatchService,
+    recaps: RecapRenewal,
+    in_cluster: bool,
+    elsewhere: bool,
+) -> RoomtoneClient:
+    """Connect to Discord, with the slash commands. `in_cluster`, `elsewhere`: see `slash_commands`."""
+    parts = process.parts
+    settings, servers = parts.settings, parts.stores.servers
+    catch_up = CatchUp(readable.reader, readable.digests, now=parts.clock.now)
+    commands = slash_commands(
+        parts,
+        process.participation,
+        readable=readable,
+        catch_up=catch_up,
+        watching=watching,
+        voice_commands=VoiceCommands(voices, servers, opened.supervisor, speech_to_speech=settings.speech_to_speech),
+        on_forgotten=partial(_show_forgotten, process.dashboard, recaps),
+        in_cluster=in_cluster,
+        elsewhere=elsewhere,
+    )
+    connecting = connected(
+        settings.discord,
+        opened.supervisor,
+        commands,
+        paced_sender=opened.paced_sender,
+        consents=process.participation,
+        servers=servers,
+        catch_up=catch_up,
+        shards=process.shards,
+    )
+    return await stack.enter_async_context(connecting)
+
+
 def _show_forgotten(dashboard: DashboardService, recaps: RecapRenewal) -> None:
     """Let go of what the dashboard and the recaps still have of somebody who was forgotten."""
     dashboard.live.reset()
@@ -209,7 +241,6 @@ async def _begin_work(
     client: RoomtoneClient,
     opened: RoomsHere | RoomsApart,
     recaps: RecapRenewal,
-    shards: Shards,
     *,
     rejoin: bool,
 ) -> None:
@@ -226,9 +257,9 @@ async def _begin_work(
     # Entered after the client, so that rooms end while the client is still connected.
     await stack.enter_async_context(supervisor)
     if rejoin and isinstance(opened, RoomsApart):
-        await opened.take_back(client, parts.stores, shards)
+        await opened.take_back(client, parts.stores, process.shards)
     if rejoin:
-        await rejoin_sessions(client, supervisor, parts.stores, shards)
+        await rejoin_sessions(client, supervisor, parts.stores, process.shards)
     stack.enter_context(low_latency_interpreter())
     await stack.enter_async_context(background_task(release_free_memory(parts.clock.sleep), name="memory-release"))
     process.monitoring.started()

@@ -81,11 +81,11 @@ class RoomtoneClient(discord.Client):
         settings: DiscordSettings,
         supervisor: VoiceEvents,
         more_commands: Sequence[AddCommands] = (),
+        *,
         paced_sender: PacedSender | None = None,
         consents: Consents | None = None,
         servers: ServerSettingsBook | None = None,
         catch_up: CatchUp | None = None,
-        *,
         shards: Shards = ONLY_SHARD,
         **sharding: Any,
     ) -> None:

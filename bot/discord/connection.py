@@ -42,6 +42,7 @@ async def connected(
     settings: DiscordSettings,
     supervisor: VoiceEvents,
     more_commands: Sequence[AddCommands] = (),
+    *,
     paced_sender: PacedSender | None = None,
     consents: Consents | None = None,
     servers: ServerSettingsBook | None = None,
@@ -61,7 +62,16 @@ async def connected(
     require_token(settings)
     point_at(settings)
     kind = ShardedRoomtoneClient if shards.is_divided else RoomtoneClient
-    client = kind(settings, supervisor, more_commands, paced_sender, consents, servers, catch_up, shards=shards)
+    client = kind(
+        settings,
+        supervisor,
+        more_commands,
+        paced_sender=paced_sender,
+        consents=consents,
+        servers=servers,
+        catch_up=catch_up,
+        shards=shards,
+    )
     running = client.running = asyncio.create_task(_run(client, settings), name="discord-client")
     try:
         await _until_settled(client, running, CONNECT_TIMEOUT_S + SHARD_TIMEOUT_S * (len(shards.ids) - 1))

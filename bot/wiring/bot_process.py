@@ -46,11 +46,12 @@ RESTORE_AGAIN = "The memory is as before the restore. Stop the bot and run `room
 
 @dataclass(frozen=True, slots=True)
 class BotProcess:
-    """What every other part of the bot's process is made with. `traces`: None: nobody wants them. `lock`: keeps other
-    processes with the same servers away from the database.
+    """What every other part of the bot's process is made with. `shards`: those of the servers that it serves. `traces`:
+    None: nobody wants them. `lock`: keeps other processes with the same servers away from the database.
     """
 
     parts: ProcessParts
+    shards: Shards
     traces: Traces | None
     monitoring: Monitoring
     participation: GuildParticipations
@@ -82,7 +83,7 @@ async def open_bot_process(
     await stack.enter_async_context(participation.running())
     dashboard = await open_dashboard(stack, settings, stores.sessions, participation, clock, shards)
     metrics.add_queue(lambda: dashboard.live.queue)
-    return BotProcess(parts, traces, monitoring, participation, dashboard, lock)
+    return BotProcess(parts, shards, traces, monitoring, participation, dashboard, lock)
 
 
 def _make_private(storage: StorageSettings) -> None:
