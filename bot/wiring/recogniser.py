@@ -25,7 +25,6 @@ from voice.errors import RecogniserError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from bot.health import Health
     from bot.llm.settings import LlmSettings
     from bot.monitoring.metrics import Metrics
     from voice.asr.placement import CudaFallback
@@ -83,22 +82,20 @@ async def open_recognizer(
     settings: AsrSettings,
     *,
     llm: LlmSettings,
-    health: Health | None = None,
-    metrics: Metrics | None = None,
+    metrics: Metrics,
     pool: Endpoint | None = None,
 ) -> AsyncIterator[OpenedRecognizer]:
     """Yield the recogniser that the settings choose, behind the cluster's `pool` if there is one. Register all of them
-    with `health` and `metrics`.
+    with `metrics` and its health. `llm`: has the key for an endpoint at the same address.
 
     Raises `RecogniserError` when the local model is needed and cannot be loaded.
     """
     async with AsyncExitStack() as stack:
-        opening = _Opening(stack, settings, health, metrics, stands_in=pool is not None or settings.engine != "local")
+        opening = _Opening(stack, settings, metrics, stands_in=pool is not None or settings.engine != "local")
         opened = await opening.local() if settings.engine == "local" else await opening.endpoint(llm)
         if pool is not None:
             opened = await opening.behind_pool(opened, pool)
-        if health is not None:
-            health.add_fault_check(opened.faults)
+        metrics.health.add_fault_check(opened.faults)
         yield opened
 
 
@@ -108,20 +105,17 @@ class _Opening:
 
     stack: AsyncExitStack
     settings: AsrSettings
-    health: Health | None
-    metrics: Metrics | None
+    metrics: Metrics
     stands_in: bool
 
     async def local(self) -> OpenedRecognizer:
         """Load the model of this process. Raises `RecogniserError`."""
         model = whisper_on_best_device(self.settings)
         recognizer = await self.stack.enter_async_context(QueuedRecognizer(model.load))
-        if self.health is not None:
-            self.health.add_check(partial(_gpu_problems, model))
-            self.health.add_check(partial(_model_problems, recognizer, stands_in=self.stands_in))
-        if self.metrics is not None:
-            self.metrics.add_queue(lambda: recognizer.queue)
-            self.metrics.add_recogniser(lambda: recognizer.figures)
+        self.metrics.health.add_check(partial(_gpu_problems, model))
+        self.metrics.health.add_check(partial(_model_problems, recognizer, stands_in=self.stands_in))
+        self.metrics.add_queue(lambda: recognizer.queue)
+        self.metrics.add_recogniser(lambda: recognizer.figures)
         return OpenedRecognizer(recognizer, model, partial(_model_faults, recognizer))
 
     async def endpoint(self, llm: LlmSettings) -> OpenedRecognizer:
@@ -152,8 +146,6 @@ class _Opening:
 
     def _alone(self, remote: Recognizer) -> Recognizer:
         """Return the endpoint, which is asked whatever happens."""
-        if self.metrics is None:
-            return remote
         self.metrics.add_remote_recogniser(RemoteRecogniser.ENDPOINT, lambda: True)
         return ObservedRecognizer(remote, partial(self.metrics.on_remote_recogniser, RemoteRecogniser.ENDPOINT))
 
@@ -161,14 +153,10 @@ class _Opening:
         self, remote: Recognizer, which: RemoteRecogniser, own: OpenedRecognizer, what: Text, instead: Text
     ) -> OpenedRecognizer:
         """Put `own` behind a recogniser elsewhere. `what`: its name; `instead`: what is so while it is away."""
-        if self.metrics is None:
-            both = FallbackRecognizer(remote, own.recognizer)
-        else:
-            observe = partial(self.metrics.on_remote_recogniser, which)
-            both = FallbackRecognizer(remote, own.recognizer, observe=observe)
-            self.metrics.add_remote_recogniser(which, lambda: both.outage is None)
-        if self.health is not None:
-            self.health.add_check(partial(_first_problems, both, what, instead))
+        observe = partial(self.metrics.on_remote_recogniser, which)
+        both = FallbackRecognizer(remote, own.recognizer, observe=observe)
+        self.metrics.add_remote_recogniser(which, lambda: both.outage is None)
+        self.metrics.health.add_check(partial(_first_problems, both, what, instead))
         # While the first one hears, nobody misses the other.
         return OpenedRecognizer(both, own.local, lambda: [] if both.outage is None else own.faults())
 

@@ -83,9 +83,9 @@ async def open_room_models(
 
     Raises `BotError` or `VoiceError` when something needed is missing.
     """
-    settings, metrics, health = parts.settings, parts.metrics, parts.metrics.health
+    settings, health = parts.settings, parts.metrics.health
     speech = await stack.enter_async_context(
-        open_recognizer(settings.asr, llm=settings.llm, health=health, metrics=metrics, pool=pool)
+        open_recognizer(settings.asr, llm=settings.llm, metrics=parts.metrics, pool=pool)
     )
     judge = await open_turn_model(stack, settings.models, settings.listening, health=health)
     voice = open_synthesizer(settings.speaking, models=settings.models, llm=settings.llm, health=health)

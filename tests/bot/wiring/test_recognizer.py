@@ -12,6 +12,7 @@ from pydantic import SecretStr
 from bot.clock import SystemClock
 from bot.health import Health
 from bot.llm.settings import LlmSettings
+from bot.monitoring.metrics import Metrics
 from bot.wiring.recogniser import HANGS, KEEPS_FAILING, NOT_LOADED, STOPPED, open_recognizer
 from rehearsal.servers.loopback import RequestRefusal
 from rehearsal.servers.transcription import (
@@ -34,7 +35,6 @@ from voice.errors import RecogniserError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bot.monitoring.metrics import Metrics
     from voice.asr.port import Recognizer
 
 
@@ -47,7 +47,7 @@ async def hears(upload: TranscriptionRequest) -> Transcription:
 async def test_the_local_model_serves_unless_told_otherwise(whisper_model_dir: Path) -> None:
     """The local model is the default; a `base_url` without `engine` does not send speech to an endpoint."""
     settings = AsrSettings(model_dir=whisper_model_dir, device="cpu", base_url="http://127.0.0.1:9/v1")
-    async with open_recognizer(settings, llm=LlmSettings()) as opened:
+    async with open_recognizer(settings, llm=LlmSettings(), metrics=new_metrics()) as opened:
         assert isinstance(opened.recognizer, QueuedRecognizer)
         assert opened.device_sentence() == "My speech model runs on the processor."
         assert opened.gpu_failure() is None
@@ -69,7 +69,7 @@ async def test_an_endpoint_hears_and_the_local_model_stands_behind_it(whisper_mo
         )
         llm = LlmSettings(base_url=server.base_url, api_key=SecretStr("sk-chat"))
         health = Health(SystemClock())
-        async with open_recognizer(settings, llm=llm, health=health) as opened:
+        async with open_recognizer(settings, llm=llm, metrics=Metrics(health)) as opened:
             assert (await opened.recognizer.recognize(voiced(1), language="en")).text == "from afar"
             server.behaviour.refuses = RequestRefusal.BROKEN
             for _ in range(2):
@@ -88,7 +88,7 @@ async def test_an_endpoint_serves_alone_where_no_model_is(tmp_path: Path) -> Non
     async with LocalTranscriptionServer(TranscriptionBehaviour(hears)) as server:
         settings = AsrSettings(engine="endpoint", base_url=server.base_url, model_dir=tmp_path / "none")
         llm = LlmSettings(api_key=SecretStr("sk-chat"))
-        async with open_recognizer(settings, llm=llm) as opened:
+        async with open_recognizer(settings, llm=llm, metrics=new_metrics()) as opened:
             assert (await opened.recognizer.recognize(voiced(1), language="en")).text == "from afar"
             server.behaviour.refuses = RequestRefusal.BROKEN
             assert (opened.device_sentence(), opened.gpu_failure()) == (None, None)
@@ -101,7 +101,7 @@ async def test_an_endpoint_serves_alone_where_no_model_is(tmp_path: Path) -> Non
 async def test_without_any_recogniser_the_reason_is_told(tmp_path: Path) -> None:
     """If the local model is needed but missing, an error says how to download it."""
     with pytest.raises(RecogniserError, match="roomtone models pull whisper"):
-        async with open_recognizer(AsrSettings(model_dir=tmp_path / "none"), llm=LlmSettings()):
+        async with open_recognizer(AsrSettings(model_dir=tmp_path / "none"), llm=LlmSettings(), metrics=new_metrics()):
             raise AssertionError("nothing was lent")
 
 
@@ -112,7 +112,7 @@ async def test_the_cluster_hears_and_the_bots_own_recogniser_stands_behind_it(wh
         settings = AsrSettings(model_dir=whisper_model_dir, device="cpu", language="en")
         pool = Endpoint(server.base_url, "whisper", "token", 5.0)
         health = Health(SystemClock())
-        async with open_recognizer(settings, llm=LlmSettings(), health=health, pool=pool) as opened:
+        async with open_recognizer(settings, llm=LlmSettings(), metrics=Metrics(health), pool=pool) as opened:
             assert (await opened.recognizer.recognize(voiced(1), language="en")).text == "from afar"
             server.behaviour.refuses = RequestRefusal.BROKEN
             for _ in range(2):
@@ -159,7 +159,7 @@ async def test_a_model_that_keeps_failing_is_told_to_operators_and_to_people(mod
     """
     health = Health(SystemClock())
     health.started()
-    async with open_recognizer(AsrSettings(), llm=LlmSettings(), health=health) as opened:
+    async with open_recognizer(AsrSettings(), llm=LlmSettings(), metrics=Metrics(health)) as opened:
         assert health.faults() == []
         await dies_on(opened.recognizer)
         assert (health.faults(), health.summary()) == ([NOT_LOADED], "")
@@ -258,8 +258,8 @@ async def test_a_model_that_hangs_for_good_needs_a_restart_unless_another_one_he
     async with LocalTranscriptionServer(behaviour) as server:
         pool = Endpoint(server.base_url, "whisper", "token", 5.0)
         async with (
-            open_recognizer(AsrSettings(), llm=LlmSettings(), health=alone),
-            open_recognizer(AsrSettings(), llm=LlmSettings(), health=health, pool=pool) as opened,
+            open_recognizer(AsrSettings(), llm=LlmSettings(), metrics=Metrics(alone)),
+            open_recognizer(AsrSettings(), llm=LlmSettings(), metrics=Metrics(health), pool=pool) as opened,
         ):
             hung = Outage(0.0, None, RecogniserError("Three recognitions have never ended."))
             monkeypatch.setattr(QueuedRecognizer, "is_loaded", False)
@@ -279,7 +279,7 @@ async def test_what_nobody_needs_is_no_fault(model: FakeModel) -> None:
     health.started()
     async with LocalTranscriptionServer(TranscriptionBehaviour(hears, refuses=RequestRefusal.BROKEN)) as server:
         pool = Endpoint(server.base_url, "whisper", "token", 5.0)
-        async with open_recognizer(AsrSettings(), llm=LlmSettings(), health=health, pool=pool) as opened:
+        async with open_recognizer(AsrSettings(), llm=LlmSettings(), metrics=Metrics(health), pool=pool) as opened:
             await dies_on(opened.recognizer)
             assert health.faults() == []
             model.gone = True
