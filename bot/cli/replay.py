@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from bot.memory.replay import Replay
-    from bot.memory.transcript import Line
+    from bot.memory.transcript import TranscriptLine
     from compaction.folding.events import CompactionEvent
     from config.schema import Settings
 
@@ -69,7 +69,9 @@ def command(
         say(f"The report is in {report}.")
 
 
-async def _replay(lines: list[Line], settings: Settings, kind: SummariserKind, mode: Mode, out: Console) -> Replay:
+async def _replay(
+    lines: list[TranscriptLine], settings: Settings, kind: SummariserKind, mode: Mode, out: Console
+) -> Replay:
     from datetime import UTC
 
     from rich.console import Console

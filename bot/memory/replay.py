@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import tzinfo
 
-    from bot.memory.transcript import Line
+    from bot.memory.transcript import TranscriptLine
     from compaction.folding.events import CompactionEvent
     from compaction.model import Turn
     from compaction.payload import Coverage, PayloadPart
@@ -130,7 +130,7 @@ class Replay:
 
 
 async def replay(
-    lines: Sequence[Line],
+    lines: Sequence[TranscriptLine],
     *,
     store: TurnStore,
     summariser: Summariser,

@@ -49,10 +49,10 @@ class NoteLine:
     at: float
 
 
-Line: TypeAlias = SaidLine | NoteLine
+TranscriptLine: TypeAlias = SaidLine | NoteLine
 
 
-def read_transcript(path: Path) -> list[Line]:
+def read_transcript(path: Path) -> list[TranscriptLine]:
     """Return the lines of a transcript file in order. Raises `TranscriptError` with every mistake's line number."""
     try:
         text = path.read_text("utf-8-sig")
@@ -65,9 +65,12 @@ def read_transcript(path: Path) -> list[Line]:
     return parse_transcript(text.split("\n"), name=path.name)
 
 
-def parse_transcript(lines: Iterable[str], *, name: str) -> list[Line]:
-    """Return the lines of a transcript. See `read_transcript`; blank lines are skipped."""
-    parsed: list[Line] = []
+def parse_transcript(lines: Iterable[str], *, name: str) -> list[TranscriptLine]:
+    """Return the entries of a transcript in order. Blank lines are skipped. `name`: what the errors call it.
+
+    Raises `TranscriptError` with every mistake's line number.
+    """
+    parsed: list[TranscriptLine] = []
     mistakes: list[str] = []
     last_at = NOMINAL_START_S - DEFAULT_GAP_S
     for number, line in enumerate(lines, start=1):
@@ -92,7 +95,7 @@ def parse_transcript(lines: Iterable[str], *, name: str) -> list[Line]:
     return parsed
 
 
-def _parse(line: str, last_at: float) -> Line:
+def _parse(line: str, last_at: float) -> TranscriptLine:
     """Return one line's entry. Raises TranscriptError with what is wrong and an example."""
     try:
         entry = json.loads(line)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.memory.replay import Replay, TranscriptClock, replay
-from bot.memory.transcript import Line, NoteLine, SaidLine
+from bot.memory.transcript import NoteLine, SaidLine, TranscriptLine
 from compaction.errors import CompletionError
 from compaction.model import Mode
 from compaction.settings import CompactionSettings
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 NAMES = ("Ada", "Bo", "Cy")
 
 
-def talk(turns: int) -> list[Line]:
+def talk(turns: int) -> list[TranscriptLine]:
     """Return that many different turns, four seconds apart."""
     return [
         SaidLine(NAMES[number % 3], f"I put parcel {number} into shed {number % 7}.", 1_000_000_000.0 + 4 * number)
@@ -32,7 +32,11 @@ def talk(turns: int) -> list[Line]:
 
 
 async def play(
-    lines: Sequence[Line], *, summariser: Summariser | None = None, mode: Mode = Mode.SUMMARY, room: int = 30_000
+    lines: Sequence[TranscriptLine],
+    *,
+    summariser: Summariser | None = None,
+    mode: Mode = Mode.SUMMARY,
+    room: int = 30_000,
 ) -> Replay:
     """Replay the lines, by default with the extractive summariser."""
     return await replay(
