@@ -85,7 +85,9 @@ class LangChainPeer:
 
 
 async def open_peer(request: dict[str, Any]) -> LangChainPeer:
-    """Return the peer for one conversation."""
+    """Return the peer for one conversation. `request`: the fields of "open" that `peer_server` lists for a peer that
+    remembers. Nothing is sent to the model yet.
+    """
     model = ChatOpenAI(
         base_url=request["base_url"],
         api_key=request["api_key"] or "none",

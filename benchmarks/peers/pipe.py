@@ -30,11 +30,18 @@ class PeerPipe:
         self.version = ""
 
     async def open(self, **request: object) -> None:
-        """Start what the requests after this one are about. Raises PeerError."""
+        """Have the library make what the later requests are about: a memory or a voice pipeline. Call it once.
+
+        `request`: the fields that `peer_server` lists for that kind of peer. Sets `version`. Raises `PeerError` if the
+        library cannot be loaded, fails, or does not answer within `ANSWER_TIMEOUT_S`.
+        """
         self.version = str((await self.ask("open", **request))["version"])
 
     async def ask(self, op: str, **request: object) -> dict[str, object]:
-        """Return the answer to one request. Raises PeerError."""
+        """Return the answer to one request. `op`, `request`: see `peer_server`.
+
+        Raises `PeerError` if the library fails or does not answer within `ANSWER_TIMEOUT_S`.
+        """
         return await self._child.ask(op, timeout_s=ANSWER_TIMEOUT_S, **request)
 
 

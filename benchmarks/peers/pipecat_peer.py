@@ -185,7 +185,9 @@ def _message(text: str, *, by_bot: bool) -> dict[str, str]:
 
 
 async def open_peer(request: dict[str, Any]) -> PipecatPeer:
-    """Return the running peer for one conversation."""
+    """Return the running peer for one conversation; its `close` ends it. `request`: the fields of "open" that
+    `peer_server` lists for a peer that remembers.
+    """
     logger.remove()
     peer = PipecatPeer(request)
     await peer.start()

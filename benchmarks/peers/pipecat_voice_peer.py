@@ -327,7 +327,9 @@ def _cpu_s() -> float:
 
 
 async def open_peer(request: dict[str, Any]) -> PipecatVoicePeer:
-    """Return the running pipeline."""
+    """Return the running pipeline, whose models are loaded; its `close` ends it. `request`: the fields of "open" that
+    `peer_server` lists for a peer that speaks.
+    """
     logger.remove()
     peer = PipecatVoicePeer(request)
     await peer.start()

@@ -39,7 +39,10 @@ class PeerProcess:
         return self._pipe.version
 
     async def open(self, endpoint: ChatEndpoint) -> None:
-        """Start the conversation. Raises PeerError."""
+        """Start the conversation, with the model of `endpoint` and Roomtone's own window, batch and summary length.
+
+        Call it once, before `hear`. Raises `PeerError`.
+        """
         await self._pipe.open(
             base_url=endpoint.base_url,
             model=endpoint.model,

@@ -84,7 +84,9 @@ def find_recording(text: str) -> SpeechRecording:
 
 
 def voiced_after_s(path: Path, seconds: float) -> float:
-    """Return how many seconds after the first voiced frame `seconds` of sound have been voiced. Blocks."""
+    """Return how many seconds after the first voiced frame `seconds` of sound have been voiced. Blocks. Raises
+    `LookupError` for a recording with less speech.
+    """
     voiced = np.flatnonzero(_voiced(read_sound(path)))
     wanted = round(seconds / FRAME_S)
     if len(voiced) < wanted:

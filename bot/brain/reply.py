@@ -151,6 +151,7 @@ class Replier:
 
     @property
     def waiting(self) -> Question | None:
+        """Return the question that is answered when the reply in progress has ended; None: no question waits."""
         return self._waiting
 
     @property

@@ -146,6 +146,8 @@ class _LineTaker(logging.Handler):
 
 @dataclass(frozen=True, slots=True)
 class LogStatus:
+    """The log of this process: where it is written, and whether that works."""
+
     file: LogFile
     # Never with what people said.
     wordless: logging.Formatter

@@ -74,7 +74,10 @@ class MemoryAdmin:
         self._clock = clock
 
     async def find_session(self, session: str | None) -> SessionId:
-        """Return the id of the session with that id or id prefix; the latest session for None."""
+        """Return the id of the session with that id or id prefix; the latest session for None.
+
+        Raises `MemoryAdminError` if there is none, or if several ids begin so.
+        """
         if session is None:
             found = await self._sessions.recent(limit=1)
             if not found:
@@ -108,7 +111,7 @@ class MemoryAdmin:
         """Check a session's tiers now and store the changes.
 
         `max_input_tokens`: the context size that the session's share is measured against. `regardless`: ignore the
-        share.
+        share. Raises `MemoryAdminError` if the tiers are frozen.
         """
         if await self._tiers.is_frozen(session_id):
             raise MemoryAdminError(

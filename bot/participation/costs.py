@@ -42,6 +42,7 @@ class CostCeiling:
         return cls(settings.max_calls_per_hour, settings.max_tokens_per_hour, settings.max_spoken_s_per_hour)
 
     def is_reached(self, cost: Cost) -> bool:
+        """Return whether `cost`, that of an hour, has reached one of the limits."""
         return any(
             limit and amount >= limit
             for amount, limit in (
@@ -66,6 +67,7 @@ class CostLedger:
         self.total = Cost()
 
     def add(self, cost: Cost, *, now: float) -> None:
+        """Add a cost that was incurred at `now`, and pass it to `on_add`."""
         self._drop_old(now)
         self._entries.append((now, cost))
         self.total += cost
@@ -92,10 +94,12 @@ class CostLedger:
         return ledger
 
     def last_hour(self, now: float) -> Cost:
+        """Return the sum of the costs of the hour before `now`."""
         self._drop_old(now)
         return sum((cost for _, cost in self._entries), Cost())
 
     def is_over(self, now: float) -> bool:
+        """Return whether the hour before `now` has reached the ceiling."""
         return self.ceiling.is_reached(self.last_hour(now))
 
     def free_in_s(self, now: float) -> float:

@@ -40,6 +40,7 @@ class Engagement:
         self._answering: int | None = None
 
     def on_reply_begun(self, user_id: int) -> None:
+        """Record the start of a reply to this person, who is engaged until it ends."""
         self._answering = user_id
 
     def on_reply_ended(self, user_id: int, text: str, *, now: float) -> None:
@@ -76,6 +77,7 @@ class Engagement:
         self._answering = None
 
     def remove(self, user_id: int) -> None:
+        """End the engagement of one person."""
         self._last_replies.pop(user_id, None)
         if self._answering == user_id:
             self._answering = None

@@ -30,4 +30,5 @@ class QuietTimer:
         return self.enabled and waited and now - self._quiet_since >= self._after_s
 
     def use(self, now: float) -> None:
+        """Note that the bot makes a remark at `now`: none is due for `every_s`."""
         self._used_at = now

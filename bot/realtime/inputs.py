@@ -45,6 +45,8 @@ class RealtimeInput:
 
 
 class Inputs:
+    """The inputs of one session by speaker (user id; None: it is not known who spoke), the oldest first."""
+
     def __init__(self) -> None:
         # Only the last input of each person has its sound, because only that one is compared.
         self._sent: defaultdict[int | None, deque[RealtimeInput]] = defaultdict(lambda: deque(maxlen=MOST_INPUTS))

@@ -36,7 +36,10 @@ class LocalScreens:
         return self._room(guild_id).status()
 
     async def look(self, guild_id: int, user_id: int, question: str, *, whose: int | None) -> Text:
-        """Return what a shared screen shows now. The person must be in the channel."""
+        """Return what a shared screen shows now.
+
+        Raises `ScreenError` if the person is not in the channel, or if the screen cannot be read.
+        """
         room = self._room(guild_id)
         room.require_present(user_id)
         try:

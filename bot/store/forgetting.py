@@ -74,6 +74,10 @@ _OF_BOT = (TurnKind.ASSISTANT, TurnKind.EFFECT)
 
 
 class SpeechForgetter:
+    """Finds people in the database and removes what they said. To forget somebody, call `begin`, `words_of` and
+    `forget` in this order. All methods raise `StoreError`.
+    """
+
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock

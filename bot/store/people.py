@@ -88,6 +88,7 @@ class PeopleStore:
             return await _known(connection, wanted)
 
     async def by_id(self, ids: Sequence[str]) -> dict[str, PersonFact]:
+        """Return the facts with these ids, superseded ones too. An id that is not stored is left out."""
         async with self._database.reading() as connection:
             found = await _known(connection, _FACTS.where(person_facts.c.id.in_(ids)))
         return {fact.id: fact for fact in found}

@@ -70,6 +70,7 @@ class TierStore:
         return tuple(tier_from_row(segment, known.get(segment.id), counts) for segment in folded)
 
     async def revision(self, session_id: SessionId) -> int:
+        """Return the session's revision, which each change of its summary raises; 0 for one that is not stored."""
         async with self._database.reading() as connection:
             return int(await connection.scalar(select(sessions.c.revision).where(sessions.c.id == session_id)) or 0)
 

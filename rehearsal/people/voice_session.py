@@ -79,7 +79,10 @@ class VoiceSessionState:
         return self._sealer is not None and self.dave.can_send
 
     def handle_json(self, op: int, body: Mapping[str, Any]) -> list[GatewayMessage]:
-        """Handle one JSON message of the gateway. Return the answers to send."""
+        """Handle one JSON message of the gateway. Return the answers to send.
+
+        Raises `ValueError` if the server does not offer our encryption.
+        """
         if op == READY:
             self.ssrc = int(body["ssrc"])
             self.server = (str(body["ip"]), int(body["port"]))

@@ -129,7 +129,7 @@ class LocalEnvironment:
         return await self._sharers[user_id][0].show(data, timeout_s=timeout_s)
 
     async def stop_sharing(self, user_id: int) -> None:
-        """Press the page's stop button and close the page."""
+        """Press the page's stop button and close the page. Raises `PersonError` for somebody who shares no screen."""
         if user_id not in self._sharers:
             raise PersonError(f"{self._names[user_id]} shares no screen. Let them show something first.")
         sharer, page = self._sharers.pop(user_id)

@@ -84,7 +84,10 @@ def read_lines(scenario: Path) -> list[VoiceLine]:
 
 
 def normalise_level(pcm: NDArray[np.int16]) -> NDArray[np.int16]:
-    """Return 48 kHz mono speech at the common level, trimmed to its voice with a short lead and tail."""
+    """Return 48 kHz mono speech at the common level, trimmed to its voice with a short lead and tail.
+
+    Raises `RehearsalError` for silence.
+    """
     bounds = voiced_bounds(pcm, FRAME_SAMPLES)
     if bounds is None:
         raise RehearsalError("Nothing was said: the engine returned silence.")

@@ -18,7 +18,9 @@ _LOWEST = 10_000
 
 
 def free_port() -> int:
-    """Return a port of the loopback on which nobody listens now, and which nobody gets by chance."""
+    """Return a port of the loopback on which nobody listens now, and which nobody gets by chance. Raises `OSError` if
+    there is none.
+    """
     candidates = list(range(_LOWEST, max(_LOWEST, _first_given_out())))
     # Not the random numbers of the process, which tests begin anew.
     random.SystemRandom().shuffle(candidates)

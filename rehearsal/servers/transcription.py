@@ -179,7 +179,9 @@ async def _read(request: web.Request) -> TranscriptionRequest | web.Response:
 
 
 def decode_audio(sound: bytes) -> NDArray[np.int16]:
-    """Return the audio of any file as mono int16 at 16 kHz. Raises PyAV's errors."""
+    """Return the audio of any file as mono int16 at 16 kHz. Raises PyAV's errors, and `ValueError` for a file without a
+    sound track.
+    """
     resampler = av.AudioResampler(format="s16", layout="mono", rate=RATE_HZ)
     with av.open(io.BytesIO(sound), mode="r") as container:
         if not container.streams.audio:

@@ -129,6 +129,10 @@ class SlotTimer:
     _next_at: float | None = None
 
     def wait_s(self, now: float) -> float:
+        """Move on to the next slot, and return the seconds from `now` (monotonic) until its start; 0 if it is late.
+
+        After a longer lag the slots begin anew at `now`, so that no frames are sent in a burst.
+        """
         due = now if self._next_at is None or now - self._next_at > _LONGEST_LAG_S else self._next_at
         self._next_at = due + _FRAME_S
         return max(0.0, self._next_at - now)

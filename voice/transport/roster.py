@@ -59,9 +59,11 @@ class Roster:
         return frozenset(self._members)
 
     def user_of(self, ssrc: int) -> int | None:
+        """Return who sends on `ssrc`; None: it is not known yet."""
         return self._user_of.get(ssrc)
 
     def ssrcs_of(self, user_id: int) -> tuple[int, ...]:
+        """Return the SSRCs that a person is known to send on, in the order in which they were learnt."""
         return tuple(ssrc for ssrc, user in self._user_of.items() if user == user_id)
 
     def joined(self, user_ids: Iterable[int]) -> None:

@@ -136,6 +136,7 @@ class QuestionTools:
         self._released.clear()
 
     def release_calls(self) -> None:
+        """Let calls run, also those that have waited since `hold_calls`."""
         self._released.set()
 
     def record(self, turn: Seq, steps: Sequence[ToolExchange]) -> None:

@@ -200,7 +200,11 @@ class MessageLink:
             self._put(self._frame(Head("tell", 0, type(notice).__name__), notice, type(notice)))
 
     def _frame(self, head: Head, content: object, kind: Any) -> str:
-        """Return a frame. Raises `OtherProcessError`: half of a character, for example, is in no text."""
+        """Return a message as the text of a websocket frame. `kind`: the type of `content`, as `frame_of` takes it.
+
+        Raises `OtherProcessError` for what cannot be sent, and logs why without the content: it is longer than
+        `MOST_BYTES`, of another type, or has half of a character, which no text can have.
+        """
         try:
             return frame_of(head, content, kind)
         except MalformedError as error:

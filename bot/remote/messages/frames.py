@@ -51,7 +51,7 @@ class Head:
 
 
 def answer_type(request: type[Request[Any]]) -> Any:
-    """Return the type with which a request is answered."""
+    """Return the type with which a request is answered. Raises `TypeError` for a class that does not name one."""
     for base in getattr(request, "__orig_bases__", ()):
         if get_origin(base) is Request:
             return get_args(base)[0]

@@ -44,17 +44,23 @@ class RefreshRights(Request[None]):
 
 @dataclass(frozen=True, slots=True)
 class WriteSentence(Request[None]):
+    """See `Place.write`."""
+
     sentence: WireText
 
 
 @dataclass(frozen=True, slots=True)
 class WriteNotice(Request[bool]):
+    """See `Place.write_notice`."""
+
     text: WireText
     asks: bool
 
 
 @dataclass(frozen=True, slots=True)
 class ShowCard(Request[int | None]):
+    """See `Place.show_card`."""
+
     title: WireText
     text: WireText
     fields: tuple[tuple[WireText, WireText], ...]
@@ -78,6 +84,8 @@ class PostInThread(Request[bool]):
 
 @dataclass(frozen=True, slots=True)
 class PostFile(Request[None]):
+    """See `Place.post_file`."""
+
     name: str
     content: Base64Bytes
     text: WireText
@@ -85,23 +93,31 @@ class PostFile(Request[None]):
 
 @dataclass(frozen=True, slots=True)
 class WriteRecap(Request[int | None]):
+    """See `Place.write_recap`."""
+
     digest: Digest
 
 
 @dataclass(frozen=True, slots=True)
 class RenewRecap(Request[bool]):
+    """See `Place.renew_recap`."""
+
     message_id: int
     digest: Digest | None
 
 
 @dataclass(frozen=True, slots=True)
 class OfferCatchUp(Request[bool]):
+    """See `Place.offer_catch_up`."""
+
     person: Person
     minutes: int
 
 
 @dataclass(frozen=True, slots=True)
 class ShowListening(Request[bool]):
+    """See `Place.show_listening`."""
+
     on: bool
 
 
@@ -115,6 +131,8 @@ class ListFiles(Request[tuple[DroppedFile, ...]]):
 
 @dataclass(frozen=True, slots=True)
 class FetchFile(Request[Base64Bytes]):
+    """See `Chat.fetch`; `asker_id`: see `ListFiles`."""
+
     asker_id: int | None
     file: DroppedFile
     max_bytes: int
@@ -122,5 +140,7 @@ class FetchFile(Request[Base64Bytes]):
 
 @dataclass(frozen=True, slots=True)
 class PostInChat(Request[None]):
+    """See `Chat.post`; `asker_id`: see `ListFiles`."""
+
     asker_id: int | None
     text: str

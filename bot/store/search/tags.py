@@ -27,6 +27,7 @@ Clauses: TypeAlias = tuple[tuple[frozenset[str], ...], ...]
 
 
 def passage_tags(source: PassageSource, session_id: SessionId, guild_id: int | None, channel_id: int | None) -> str:
+    """Return the tags of a passage, separated by spaces, for the column of the index. None: of no guild or channel."""
     tags = [
         f"g{'none' if guild_id is None else guild_id}",
         f"c{'none' if channel_id is None else channel_id}",
@@ -41,6 +42,7 @@ def passage_tags(source: PassageSource, session_id: SessionId, guild_id: int | N
 
 
 def kind_tag(kind: PassageKind) -> str:
+    """Return the tag of the passages of one kind."""
     return f"k{kind.value}"
 
 
@@ -50,6 +52,7 @@ def session_tag(session_id: str) -> str:
 
 
 def speaker_tag(speaker_id: str) -> str:
+    """Return the tag of a speaker. It is hashed, as in `session_tag`."""
     return f"u{_digest(speaker_id)}"
 
 

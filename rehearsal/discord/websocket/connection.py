@@ -146,6 +146,10 @@ class WebsocketServer:
         self._transports: weakref.WeakSet[asyncio.BaseTransport] = weakref.WeakSet()
 
     async def serve(self, request: web.Request, handler: ConnectionHandler) -> web.WebSocketResponse:
+        """Accept a websocket, and pass its messages to `handler` until either side closes it.
+
+        `handler.closed` is called in any case.
+        """
         socket = web.WebSocketResponse(max_msg_size=_MAX_MESSAGE_BYTES, timeout=_CLOSE_TIMEOUT_S)
         await socket.prepare(request)
         connection = WebsocketConnection(socket, request.transport)
