@@ -62,6 +62,18 @@ def write_private_text(path: Path, text: str) -> None:
         file.write(text)
 
 
+def replace_private_text(path: Path, text: str, *, durable: bool = False) -> None:
+    """Write a text file with mode 0600 in one step: whoever reads it meanwhile finds the former one, whole.
+
+    `durable`: wait until the text outlives a power failure. Raises as `write_private_text` does.
+    """
+    fresh = path.with_name(f"{path.name}.new")
+    write_private_text(fresh, text)
+    if durable:
+        sync_to_disk(fresh)
+    fresh.replace(path)
+
+
 def sync_to_disk(path: Path) -> None:
     """Wait until the file at `path`, or the names in the folder, outlive a power failure. Raises `OSError`."""
     descriptor = os.open(path, os.O_RDONLY)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from bot.cluster.running_process import PROCESS_FILE, for_a_child, occupied, running_process
 from bot.cluster.worker_output import last_line, last_warning
-from bot.private_files import write_private_text
+from bot.private_files import replace_private_text, write_private_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -102,9 +102,7 @@ class WorkerFolder:
 
     def write_processes(self, processes: OfferedProcesses) -> None:
         """Tell the actor about the room processes. Raises `OSError`."""
-        fresh = self.path / f"{_ROOMS_FILE}.new"
-        write_private_text(fresh, json.dumps(asdict(processes)))
-        fresh.replace(self.path / _ROOMS_FILE)
+        replace_private_text(self.path / _ROOMS_FILE, json.dumps(asdict(processes)))
 
     def read_processes(self) -> OfferedProcesses:
         """Return the room processes, as the worker's process has told them last."""

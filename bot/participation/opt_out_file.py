@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.private_files import sync_to_disk, write_private_text
+from bot.private_files import replace_private_text, sync_to_disk
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -64,10 +64,7 @@ def write_opt_outs(file: Path, opt_outs: Collection[tuple[int, int]]) -> None:
     if not opt_outs:
         file.unlink(missing_ok=True)
         return
-    fresh = file.with_name(f"{file.name}.new")
-    write_private_text(fresh, json.dumps(sorted(opt_outs)))
-    sync_to_disk(fresh)
-    fresh.replace(file)
+    replace_private_text(file, json.dumps(sorted(opt_outs)), durable=True)
     # Some file systems cannot do this with a folder. The file is written all the same.
     with suppress(OSError):
         sync_to_disk(file.parent)

@@ -17,7 +17,13 @@ import structlog
 from bot import private_files
 from bot.cli.memory.files import _write_json
 from bot.logs.output import configured_logging, log_path
-from bot.private_files import MendedFiles, make_private_folder, mend_permissions, write_private_text
+from bot.private_files import (
+    MendedFiles,
+    make_private_folder,
+    mend_permissions,
+    replace_private_text,
+    write_private_text,
+)
 from bot.settings import LogsSettings
 from bot.store.database import open_database
 from tests.patience import PATIENCE_S
@@ -129,6 +135,19 @@ def test_a_file_written_again_becomes_private(tmp_path: Path) -> None:
     path.chmod(0o644)
     write_private_text(path, "new")
     assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("new", 0o600)
+
+
+def test_a_file_that_is_replaced_is_never_half_written(tmp_path: Path) -> None:
+    """If the new text cannot be written, the former one stays whole. The new file is private too."""
+    path = tmp_path / "address"
+    path.write_text("old")
+    path.chmod(0o644)
+    with pytest.raises(UnicodeEncodeError):
+        replace_private_text(path, "half\ud800")
+    assert path.read_text() == "old"
+    replace_private_text(path, "new", durable=True)
+    assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("new", 0o600)
+    assert [each.name for each in tmp_path.iterdir()] == ["address"]
 
 
 def test_a_log_that_others_could_read_becomes_private(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.errors import SetupError
-from bot.private_files import write_private_text
+from bot.private_files import replace_private_text
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
@@ -43,9 +43,7 @@ def new_token() -> str:
 
 def write_link(file: Path, address: LinkAddress) -> None:
     """Write an address. Whoever reads the file meanwhile finds the former one. Raises `OSError`."""
-    fresh = file.with_name(f"{file.name}.new")
-    write_private_text(fresh, f"{address.url}\n{address.token}\n")
-    fresh.replace(file)
+    replace_private_text(file, f"{address.url}\n{address.token}\n")
 
 
 def read_link(file: Path) -> LinkAddress:
