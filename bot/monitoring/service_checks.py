@@ -95,11 +95,6 @@ class ServiceChecks:
             self._refusals = 0
         self._free_bytes = await asyncio.to_thread(_free_bytes, self._data_dir)
 
-    @property
-    def free_bytes(self) -> int | None:
-        """Return the room on the disk of the data folder at the last check; None: not known."""
-        return self._free_bytes
-
     def faults(self) -> list[HealthFault]:
         """Return what was wrong at the last check."""
         found = [DATABASE_FAULT] if self._refusals >= REFUSALS else []

@@ -72,18 +72,6 @@ def page_in(html: str, language: str, translated: Callable[[str], str]) -> str:
     return "".join(page.made)
 
 
-def texts_of_page(html: str) -> list[str]:
-    """Return the English texts of a page."""
-    found: list[str] = []
-
-    def collected(english: str) -> str:
-        found.append(english)
-        return english
-
-    page_in(html, ENGLISH, collected)
-    return found
-
-
 def texts_of_script(script: str) -> Iterator[str]:
     """Yield the English sentences of a script, also those that a language has no line for."""
     for match in (*_ONE.finditer(script), *_COUNTED.finditer(script)):

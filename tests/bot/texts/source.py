@@ -1,4 +1,4 @@
-"""The source code as the tests of texts read it: which calls make texts for people, and from what."""
+"""The source code and the pages as the tests of texts read them: which texts for people are in them, and where."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from bot.texts.catalogue import ENGLISH
+from bot.web.page_texts import page_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -141,3 +144,15 @@ _NO_WORDS = re.compile(r"\{[^}]*\}|<[@#]?[!&]?[^>]*>|<t:")
 def words_in(text: str) -> bool:
     """Return whether there are words in a text, which people would read in English."""
     return re.search(r"[A-Za-z]{2}", _NO_WORDS.sub("", text)) is not None
+
+
+def texts_of_page(html: str) -> list[str]:
+    """Return the texts of a page that are translated."""
+    found: list[str] = []
+
+    def collected(english: str) -> str:
+        found.append(english)
+        return english
+
+    page_in(html, ENGLISH, collected)
+    return found

@@ -17,9 +17,9 @@ import pytest
 
 from bot.discord.access import RULES
 from bot.texts.catalogue import catalogue, languages
-from bot.web.page_texts import texts_of_page, texts_of_script
+from bot.web.page_texts import texts_of_script
 from tests.bot.discord.test_command_tree import all_commands
-from tests.bot.texts.source import errors, modules, name_of, words_in
+from tests.bot.texts.source import errors, modules, name_of, texts_of_page, words_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

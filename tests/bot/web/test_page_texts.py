@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.texts.catalogue import catalogue
-from bot.web.page_texts import chosen_language, page_file, page_in, texts_module, texts_of_page, texts_of_script
+from bot.web.page_texts import chosen_language, page_file, page_in, texts_module, texts_of_script
+from tests.bot.texts.source import texts_of_page
 
 STATIC = resources.files("bot.web") / "static"
 PAGES = sorted(file.name for file in STATIC.iterdir() if file.name.endswith(".html"))
