@@ -44,8 +44,10 @@ class UnreadableRowError(StoreError):
     """A stored row cannot be read: it is damaged, or a newer Roomtone wrote it. The operator must act."""
 
 
-def _read_from(table: str) -> Callable[[Callable[[Row[Any]], T]], Callable[[Row[Any]], T]]:
-    """Return a decorator: what cannot be read of a row of `table` raises `UnreadableRowError`."""
+def read_from(table: str, *, key: str = "id") -> Callable[[Callable[[Row[Any]], T]], Callable[[Row[Any]], T]]:
+    """Return a decorator: what cannot be read of a row of `table` raises `UnreadableRowError`. `key`: the column that
+    tells it apart from the session's other rows.
+    """
 
     def decorate(read: Callable[[Row[Any]], T]) -> Callable[[Row[Any]], T]:
         @wraps(read)
@@ -58,7 +60,7 @@ def _read_from(table: str) -> Callable[[Callable[[Row[Any]], T]], Callable[[Row[
                     Text(
                         "Row {row} of {table} in session {session} cannot be read: it is damaged, or a newer Roomtone "
                         "wrote it. Update Roomtone, or restore a backup with `roomtone restore FILE`.",
-                        row=str(row.seq if table == "turns" else row.id),
+                        row=str(getattr(row, key)),
                         table=table,
                         session=str(row.session_id),
                     )
@@ -82,7 +84,7 @@ def turn_values(session_id: SessionId, turn: Turn) -> dict[str, object]:
     }
 
 
-@_read_from("turns")
+@read_from("turns", key="seq")
 def turn_from_row(row: Row[Any]) -> Turn:
     return Turn(
         seq=Seq(row.seq),
@@ -115,7 +117,7 @@ def note_values(session_id: SessionId, note: Note) -> dict[str, object]:
     }
 
 
-@_read_from("notes")
+@read_from("notes")
 def note_from_row(row: Row[Any]) -> Note:
     return Note(
         id=NoteId(row.id),
@@ -153,7 +155,7 @@ def segment_values(session_id: SessionId, segment: Segment) -> dict[str, object]
     }
 
 
-@_read_from("segments")
+@read_from("segments")
 def segment_from_row(row: Row[Any]) -> Segment:
     return Segment(
         id=SegmentId(row.id),
@@ -195,7 +197,7 @@ def chapter_values(session_id: SessionId, chapter: Chapter) -> dict[str, object]
     }
 
 
-@_read_from("chapters")
+@read_from("chapters")
 def chapter_from_row(row: Row[Any]) -> Chapter:
     return Chapter(
         id=ChapterId(row.id),
@@ -206,7 +208,7 @@ def chapter_from_row(row: Row[Any]) -> Chapter:
         started_at=row.started_at,
         ended_at=row.ended_at,
         gist=row.gist,
-        refs=tuple(map(_text, _list(json.loads(row.refs)))),
+        refs=texts_of(row.refs),
         summariser=row.summariser,
         created_at=row.created_at,
         paragraph=row.paragraph,
@@ -251,6 +253,11 @@ def fact_of(fields: dict[str, Any]) -> Fact:
 def note_ids_of(stored: str) -> tuple[NoteId, ...]:
     """Return the ids of a segment's notes, from their JSON. Raises one of `UNREADABLE`."""
     return tuple(NoteId(_text(note_id)) for note_id in _list(json.loads(stored)))
+
+
+def texts_of(stored: str) -> tuple[str, ...]:
+    """Return a list of texts, from their JSON. Raises one of `UNREADABLE`."""
+    return tuple(map(_text, _list(json.loads(stored))))
 
 
 def _text(value: object) -> str:

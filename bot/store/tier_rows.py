@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, update
 
+from bot.store.rows import read_from, texts_of
 from bot.store.salvage import readable_text
 from bot.store.tables import segment_tiers
 from compaction.memory.segment_record import RecordMetadata, SegmentRecord, compression_ratio
@@ -85,7 +86,10 @@ def with_accesses(tier: StoredTier, record: SegmentRecord) -> SegmentRecord:
 
 
 def tier_from_row(segment: Segment, row: Row[Any] | None, counts: Mapping[SegmentId, int]) -> StoredTier:
-    """Return a segment's tier state from its row. Without a row it is new; `counts` has its number of messages."""
+    """Return a segment's tier state from its row. Without a row it is new; `counts` has its number of messages.
+
+    Raises `UnreadableRowError`.
+    """
     if row is None:
         fresh = TieredSegment(segment, counts.get(segment.id, 0), max(segment.start, segment.end - 1))
         return StoredTier(fresh, AccessCount(0, None, None))
@@ -120,10 +124,20 @@ def _record(segment: Segment, row: Row[Any]) -> SegmentRecord | None:
         access_count=row.access_count,
         relevance_score=row.relevance_score,
         compressed_content=row.compressed_content,
-        key_decisions=tuple(json.loads(row.key_decisions)),
-        key_files=tuple(json.loads(row.key_files)),
+        key_decisions=_key_decisions(row),
+        key_files=_key_files(row),
         metadata=RecordMetadata(row.contains_code, row.contains_errors, row.task_completed),
     )
+
+
+@read_from("segment_tiers", key="segment_id")
+def _key_decisions(row: Row[Any]) -> tuple[str, ...]:
+    return texts_of(row.key_decisions)
+
+
+@read_from("segment_tiers", key="segment_id")
+def _key_files(row: Row[Any]) -> tuple[str, ...]:
+    return texts_of(row.key_files)
 
 
 def text_of_record(row: Row[Any]) -> str:

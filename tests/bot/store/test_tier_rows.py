@@ -5,6 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from bot.store.rows import UnreadableRowError
 from bot.store.tier_rows import AccessCount, StoredTier, record_values, tier_from_row, with_accesses
 from compaction.memory.segment_record import make_record
 from compaction.memory.tiers import TieredSegment
@@ -37,6 +40,19 @@ def test_record_survives_its_columns() -> None:
     assert standing.kept.record == record
     assert (standing.kept.compressed_at_turn, standing.known) == (40, True)
     assert tier_from_row(SEGMENT, row(), {}).kept.record is None
+
+
+@pytest.mark.parametrize("column", ["key_decisions", "key_files"])
+@pytest.mark.parametrize("stored", ["[", "null", "[1]", '{"a": 1}'])
+def test_a_record_that_cannot_be_read_is_a_sentence(column: str, stored: str) -> None:
+    """The error is one of the store, which upkeep reports and a command shows. It names the segment, and quotes nothing
+    of it.
+    """
+    record = make_record(SEGMENT, superseded=frozenset(), task_completed=True, at=50.0)
+    named = {"segment_id": SEGMENT.id, "session_id": SEGMENT.session_id, "compressed_at_turn": 40}
+    damaged = row(**record_values(record) | named | {"relevance_score": 0.5, column: stored})
+    with pytest.raises(UnreadableRowError, match=f"Row {SEGMENT.id} of segment_tiers in session .* Update Roomtone"):
+        tier_from_row(SEGMENT, damaged, {})
 
 
 def test_retrievals_are_told_with_the_record() -> None:
