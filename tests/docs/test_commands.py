@@ -18,7 +18,7 @@ from bot.settings import DiscordSettings
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, GuildSpec
 from rehearsal.discord.interactions.commands import build_invocation
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import FakeHousehold
+from tests.bot.discord.test_client import FakeSupervisor
 from tests.bot.discord.test_command_tree import all_command_adders
 from tests.patience import PATIENCE_S
 from tests.scenarios.program import REPOSITORY, Program, environment
@@ -337,7 +337,7 @@ def test_a_control_request_uses_a_command_that_the_bot_has(command: str) -> None
     """Each slash command in the examples is one of the bot's, with options of these names and types."""
     words = shlex.split(command)
     body = json.loads(words[words.index("-d") + 1])
-    tree = RoomtoneClient(DiscordSettings(), FakeHousehold(), all_command_adders()).tree
+    tree = RoomtoneClient(DiscordSettings(), FakeSupervisor(), all_command_adders()).tree
     registered = [(ROOMTONE_BOT_ID, {**each.to_dict(tree), "id": "1"}) for each in tree.get_commands()]
     guild = GuildSpec()
     used = build_invocation(

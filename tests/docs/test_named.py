@@ -21,7 +21,7 @@ from bot.discord.invite import PERMISSIONS
 from bot.settings import DiscordSettings
 from config.load import load
 from config.schema import SETTINGS
-from tests.bot.discord.test_client import FakeHousehold
+from tests.bot.discord.test_client import FakeSupervisor
 from tests.bot.discord.test_command_tree import all_command_adders
 
 REPOSITORY = Path(__file__).parents[2]
@@ -236,7 +236,7 @@ def test_every_setting_and_module_that_a_page_names_exists() -> None:
 @cache
 def slash_commands() -> dict[str, dict[str, set[str]]]:
     """Return the options of each slash command, by its name with its group, and the words that each option takes."""
-    tree = RoomtoneClient(DiscordSettings(), FakeHousehold(), all_command_adders()).tree
+    tree = RoomtoneClient(DiscordSettings(), FakeSupervisor(), all_command_adders()).tree
     return {
         each.qualified_name: {
             option.display_name: {choice.name for choice in option.choices} for option in each.parameters

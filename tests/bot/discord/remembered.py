@@ -17,7 +17,7 @@ from compaction.model import TurnKind, TurnPart
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import FakeHousehold, settings_for, settle
+from tests.bot.discord.test_client import FakeSupervisor, settings_for, settle
 from tests.bot.evening import Evening
 from tests.patience import PATIENCE_S
 
@@ -51,7 +51,7 @@ class Remembered:
 
     local: LocalDiscord
     client: RoomtoneClient
-    household: FakeHousehold
+    supervisor: FakeSupervisor
     evening: Evening
     withheld: set[str] = field(default_factory=set)
 
@@ -108,12 +108,12 @@ async def remembered(
 
     async with Evening(folder / "roomtone.db", channel=channel, guild=GUILD.id) as evening:
         reader = SessionReader(Sessions(evening.database, evening.clock), evening.store, withheld=who)
-        household = FakeHousehold()
+        supervisor = FakeSupervisor()
         async with (
             LocalDiscord(guild=GUILD) as local,
-            connected(settings_for(local), household, commands(evening, reader)) as client,
+            connected(settings_for(local), supervisor, commands(evening, reader)) as client,
         ):
-            yield Remembered(local, client, household, evening, withheld)
+            yield Remembered(local, client, supervisor, evening, withheld)
 
 
 def seen(reply: InteractionReply) -> str:

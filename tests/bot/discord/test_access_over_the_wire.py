@@ -20,7 +20,7 @@ from rehearsal.discord.interactions import commands
 from rehearsal.discord.interactions.commands import OptionType
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_access import KINDS, WANTED
-from tests.bot.discord.test_client import FakeHousehold, settings_for, settle
+from tests.bot.discord.test_client import FakeSupervisor, settings_for, settle
 from tests.bot.discord.test_command_tree import all_command_adders
 from tests.patience import PATIENCE_S
 
@@ -103,20 +103,20 @@ async def test_each_command_by_people_of_each_kind() -> None:
     """Inside the bot's voice channel and outside, exactly those of the table may use a command; everybody else gets a
     sentence that only they see.
     """
-    household = FakeHousehold()
+    supervisor = FakeSupervisor()
     async with LocalDiscord(guild=GUILD) as local:
         wanted = settings_for(local).model_copy(update={"roles": (SERVED_ROLE,), "owners": (PEOPLE["owner"], 2001)})
-        async with connected(wanted, household, all_command_adders()) as client:
-            household.place = client.place(GUILD.id, CHANNEL)
+        async with connected(wanted, supervisor, all_command_adders()) as client:
+            supervisor.place = client.place(GUILD.id, CHANNEL)
             told = dict(registered([command for _, command in local._state.all_commands()]))
             assert set(told) == {name for name, _ in WANTED}
             for who in PEOPLE.values():
                 await local.join(who, channel_id=CHANNEL)
-            await settle(lambda: len(household.movements) == len(PEOPLE))
+            await settle(lambda: len(supervisor.movements) == len(PEOPLE))
             inside = await walk(local, told)
             for who in PEOPLE.values():
                 await local.leave(who)
-            await settle(lambda: len(household.movements) == 2 * len(PEOPLE))
+            await settle(lambda: len(supervisor.movements) == 2 * len(PEOPLE))
             outside = await walk(local, told)
     assert inside == {use: set(WANTED.get(use, WANTED[use[0], None])[0]) for use in inside}
     assert outside == {use: set(WANTED.get(use, WANTED[use[0], None])[1]) for use in outside}

@@ -13,7 +13,7 @@ from bot.discord.admission import GuildAdmission, Verdict, owners_of
 from bot.discord.connection import connected
 from bot.settings import DiscordSettings
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import ADA, BEN, FakeHousehold, settings_for, settle
+from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, settings_for, settle
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ async def online(**settings: tuple[int, ...]) -> AsyncIterator[tuple[LocalDiscor
     """Start a local Discord, whose guild Ada owns, with the bot's client."""
     async with LocalDiscord() as local:
         wanted = settings_for(local).model_copy(update=settings)
-        async with connected(wanted, FakeHousehold()) as client:
+        async with connected(wanted, FakeSupervisor()) as client:
             yield local, client
 
 
@@ -90,8 +90,8 @@ async def test_an_owner_has_a_moderators_commands() -> None:
     """Who runs the bot may use the commands of moderators, without any permission on the server."""
     for owner, expected in ((BEN, "I am well."), (ADA, "Only people in my voice channel and moderators")):
         async with online(guilds=(GUILD,), owners=(owner,)) as (local, client):
-            household = cast("Any", client)._supervisor
-            household.place = client.place(GUILD, 600)
+            supervisor = cast("Any", client)._supervisor
+            supervisor.place = client.place(GUILD, 600)
             result = await local.invoke(BEN, "status")
             await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
             assert result.replies[0].content.startswith(expected)

@@ -18,7 +18,7 @@ from bot.discord.connection import connected
 from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import ADA, FakeHousehold, settings_for, settle
+from tests.bot.discord.test_client import ADA, FakeSupervisor, settings_for, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -229,11 +229,11 @@ async def test_over_the_wire() -> None:
     async def notes(request: web.Request) -> web.Response:
         return web.Response(body=b"The gate code is 4411.")
 
-    files, household = TestServer(_app(notes)), FakeHousehold()
+    files, supervisor = TestServer(_app(notes)), FakeSupervisor()
     async with (
         files,
         LocalDiscord() as local,
-        connected(settings_for(local), household) as client,
+        connected(settings_for(local), supervisor) as client,
     ):
         channel = local.guild.voice_channels[0]
         for name, channel_id in (("notes.txt", channel.id), ("moderators.txt", local.guild.text_channel.id)):
@@ -251,8 +251,8 @@ async def test_over_the_wire() -> None:
         await local.join(ADA)
         await settle(lambda: client.guilds[0].get_channel(channel.id).members)  # type: ignore[union-attr]
         await local.invoke(ADA, "join", channel_id=local.guild.text_channel.id)
-        await settle(lambda: household.place is not None)
-        place = household.place
+        await settle(lambda: supervisor.place is not None)
+        place = supervisor.place
         assert place is not None
         own = place.chat_for(ADA)
         (file,) = await own.files(most=5)

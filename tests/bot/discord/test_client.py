@@ -48,7 +48,7 @@ ADA, BEN = 2001, 2002
 TOKEN = f"{ROOMTONE_BOT_ID}.local"
 
 
-class FakeHousehold:
+class FakeSupervisor:
     """Stands for the room supervisor, and records the calls."""
 
     def __init__(self) -> None:
@@ -126,14 +126,14 @@ def discord_itself() -> object:
 
 
 @asynccontextmanager
-async def online(guild: GuildSpec | None = None) -> AsyncIterator[tuple[LocalDiscord, RoomtoneClient, FakeHousehold]]:
+async def online(guild: GuildSpec | None = None) -> AsyncIterator[tuple[LocalDiscord, RoomtoneClient, FakeSupervisor]]:
     """Start a local Discord with the bot's client connected to it."""
-    household = FakeHousehold()
+    supervisor = FakeSupervisor()
     async with (
         LocalDiscord(guild=guild) as local,
-        connected(settings_for(local), household) as client,
+        connected(settings_for(local), supervisor) as client,
     ):
-        yield local, client, household
+        yield local, client, supervisor
 
 
 @pytest.mark.asyncio
@@ -141,7 +141,7 @@ async def test_a_wrong_token_is_a_plain_sentence() -> None:
     """A wrong token gives an error that says where the right one belongs, and does not contain the token."""
     async with LocalDiscord() as local:
         with pytest.raises(SetupError, match=r"refused the bot's token.*DISCORD_TOKEN") as caught:
-            async with connected(settings_for(local, token="9999.not-a-bot"), FakeHousehold()):
+            async with connected(settings_for(local, token="9999.not-a-bot"), FakeSupervisor()):
                 pass
     assert "9999" not in str(caught.value)
 
@@ -155,7 +155,7 @@ async def test_no_discord_is_a_plain_sentence() -> None:
     settings = settings.model_copy(update={"ca_file": ""})
     assert local_certificate
     with pytest.raises(SetupError, match="cannot be reached"):
-        async with connected(settings, FakeHousehold()):
+        async with connected(settings, FakeSupervisor()):
             pass
 
 
@@ -164,7 +164,7 @@ async def test_no_token_is_a_plain_sentence() -> None:
     """A missing or blank token raises an error that names DISCORD_TOKEN."""
     for token in (None, SecretStr(" ")):
         with pytest.raises(SetupError, match="DISCORD_TOKEN"):
-            async with connected(DiscordSettings(token=token), FakeHousehold()):
+            async with connected(DiscordSettings(token=token), FakeSupervisor()):
                 pass
 
 
@@ -193,7 +193,7 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
     """Each situation has its own answer, and only the person who used the command sees it. What is being said is shown
     to those alone who may enter the channel.
     """
-    async with online() as (local, _, household):
+    async with online() as (local, _, supervisor):
 
         async def say(command: str, user_id: int = ADA, replies: int = 1) -> list[str]:
             result = await local.invoke(user_id, command)
@@ -205,28 +205,28 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
         assert await say("leave") == ["I am not in a voice channel here."]
         await local.join(ADA)
         async with asyncio.timeout(PATIENCE_S):
-            await household.told.wait()
+            await supervisor.told.wait()
         assert await say("join") == ["I am coming to Evening."]
-        await settle(lambda: household.place is not None)
-        place = household.place
+        await settle(lambda: supervisor.place is not None)
+        place = supervisor.place
         assert place is not None
         assert (place.guild_id, place.channel_id, place.name) == (local.guild.id, 600, "Evening")
         assert [(person.id, person.name, person.is_bot) for person in place.members()] == [(ADA, "Ada", False)]
         assert await say("join") == ["I am in Evening already."]
         assert await say("listen") == ["I am in Evening already. Use /leave first."]
-        household.listens = ListenRequest("file", 600)
+        supervisor.listens = ListenRequest("file", 600)
         assert await say("listen") == ["I am in Evening already, and only write down what is said."]
         assert await say("join") == ["I am in Evening already."]
         await local.join(BEN, channel_id=602)
-        await settle(lambda: len(household.movements) == 2)
+        await settle(lambda: len(supervisor.movements) == 2)
         assert await say("join", BEN) == [ELSEWHERE]
         assert await say("status") == ["I am well."]
-        household.state = verbatim("The voice kokoro has not worked for 3 minutes. " * 50)
+        supervisor.state = verbatim("The voice kokoro has not worked for 3 minutes. " * 50)
         parts = await say("status", replies=2)
-        assert " ".join(parts) == household.state.strip()
+        assert " ".join(parts) == supervisor.state.strip()
         assert max(map(len, parts)) <= 2000
-        household.state = verbatim("I am well.")
-        household.words = (UnfinishedWords("A*da", "the key is _here_ " * 20), *[UnfinishedWords("Bo", "so")] * 9)
+        supervisor.state = verbatim("I am well.")
+        supervisor.words = (UnfinishedWords("A*da", "the key is _here_ " * 20), *[UnfinishedWords("Bo", "so")] * 9)
         (told,) = await say("status")
         assert told.startswith("I am well.\nA\\*da is saying: … ")
         assert told.count("is saying") == MOST_SPEAKERS
@@ -234,10 +234,10 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
         with monkeypatch.context() as patched:
             patched.setattr(room_commands, "readable_channels", lambda _: {602: "Elsewhere"})
             assert await say("status") == ["I am well."]
-        household.words = ()
+        supervisor.words = ()
         assert await say("leave") == ["I am leaving Evening. What was said stays remembered."]
-        await settle(lambda: household.place is None)
-        household.refuse = LinkError("No voice server answers.")
+        await settle(lambda: supervisor.place is None)
+        supervisor.refuse = LinkError("No voice server answers.")
         assert await say("join", replies=2) == [
             "I am coming to Evening.",
             "I could not join Evening. No voice server answers.",
@@ -254,11 +254,11 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
 )
 async def test_who_calls_the_bot_learns_why_it_does_not_come(error: Exception, told: str) -> None:
     """After the first answer Discord would show nothing any more, whatever happens."""
-    async with online() as (local, _, household):
+    async with online() as (local, _, supervisor):
         await local.join(ADA)
         async with asyncio.timeout(PATIENCE_S):
-            await household.told.wait()
-        household.refuse = error
+            await supervisor.told.wait()
+        supervisor.refuse = error
         result = await local.invoke(ADA, "join")
         await result.until(lambda current: len(current.replies) == 2, timeout_s=PATIENCE_S)
         assert [reply.content for reply in result.replies] == ["I am coming to Evening.", told]
@@ -275,7 +275,7 @@ async def test_nobody_waits_for_an_answer_that_does_not_come() -> None:
     command = partial(
         add_privacy_commands, records=cast("Any", SimpleNamespace(file_of=break_off)), facts=cast("Any", None)
     )
-    async with LocalDiscord() as local, connected(settings_for(local), FakeHousehold(), [command]):
+    async with LocalDiscord() as local, connected(settings_for(local), FakeSupervisor(), [command]):
         result = await local.invoke(ADA, "my-data")
         assert result.deferred
         (reply,) = result.replies
@@ -308,15 +308,15 @@ async def test_words_go_only_where_who_asks_may_bring_them(
         ),
         text_channel=Channel(601, "general", denied=no_threads),
     )
-    async with online(guild) as (local, _, household):
+    async with online(guild) as (local, _, supervisor):
         await local.join(BEN, channel_id=600)
         async with asyncio.timeout(PATIENCE_S):
-            await household.told.wait()
+            await supervisor.told.wait()
         result = await local.invoke(BEN, "listen", {"where": where}, channel_id=typed_in)
         assert result.replies[0].content == answered
         comes = answered.startswith("I am coming")
-        await settle(lambda: (household.place is not None) is comes)
-        assert household.listens == (ListenRequest(where, typed_in) if comes else None)
+        await settle(lambda: (supervisor.place is not None) is comes)
+        assert supervisor.listens == (ListenRequest(where, typed_in) if comes else None)
 
 
 @pytest.mark.asyncio
@@ -325,13 +325,13 @@ async def test_words_of_an_age_restricted_channel_go_into_no_other_thread() -> N
     guild = GuildSpec(
         voice_channels=(Channel(600, "Late Show", age_restricted=True),), text_channel=Channel(601, "general")
     )
-    async with online(guild) as (local, _, household):
+    async with online(guild) as (local, _, supervisor):
         await local.join(BEN, channel_id=600)
         async with asyncio.timeout(PATIENCE_S):
-            await household.told.wait()
+            await supervisor.told.wait()
         result = await local.invoke(BEN, "listen", {"where": "thread"}, channel_id=601)
         assert result.replies[0].content == FOR_EVERY_AGE.fill(channel="general")
-        assert household.place is None
+        assert supervisor.place is None
 
 
 @pytest.mark.asyncio
@@ -343,15 +343,15 @@ async def test_a_command_takes_effect_before_its_answer_has_left(monkeypatch: py
         await answered.wait()
         await answer(interaction, text)
 
-    async with online() as (local, _, household):
+    async with online() as (local, _, supervisor):
         await local.join(ADA)
         async with asyncio.timeout(PATIENCE_S):
-            await household.told.wait()
+            await supervisor.told.wait()
         monkeypatch.setattr(room_commands, "answer", slowly)
         joining = asyncio.create_task(local.invoke(ADA, "join"), name="joining")
-        await settle(lambda: household.place is not None)
+        await settle(lambda: supervisor.place is not None)
         leaving = asyncio.create_task(local.invoke(ADA, "leave"), name="leaving")
-        await settle(lambda: household.place is None)
+        await settle(lambda: supervisor.place is None)
         answered.set()
         assert (await joining).replies[0].content == "I am coming to Evening."
         assert (await leaving).replies[0].content == "I am leaving Evening. What was said stays remembered."
@@ -360,15 +360,15 @@ async def test_a_command_takes_effect_before_its_answer_has_left(monkeypatch: py
 @pytest.mark.asyncio
 async def test_what_is_written_reaches_the_channel() -> None:
     """What the bot writes stands in the voice channel's own chat, wherever /join was typed; a long text is parted."""
-    async with online() as (local, _, household):
+    async with online() as (local, _, supervisor):
         await local.join(ADA)
         async with asyncio.timeout(PATIENCE_S):
-            await household.told.wait()
+            await supervisor.told.wait()
         await local.invoke(ADA, "join")
-        await settle(lambda: household.place is not None)
-        assert household.place is not None
-        await household.place.write(verbatim("I listen. @everyone"))
-        await household.place.write(verbatim("x" * 5000))
+        await settle(lambda: supervisor.place is not None)
+        assert supervisor.place is not None
+        await supervisor.place.write(verbatim("I listen. @everyone"))
+        await supervisor.place.write(verbatim("x" * 5000))
         (first, *parts) = [message.content for message in local.messages]
         assert {message.channel_id for message in local.messages} == {600}
         assert first.startswith("I listen. @")
@@ -381,12 +381,12 @@ async def test_movements_are_handed_on() -> None:
     """The supervisor learns when people join, change the channel or leave; the bot's own moves are reported
     separately.
     """
-    async with online() as (local, client, household):
+    async with online() as (local, client, supervisor):
         await local.join(ADA)
         await local.join(ADA, channel_id=602)
         await local.leave(ADA)
-        await settle(lambda: len(household.movements) == 4)
-        assert [(channel, moved.person.name, moved.joined) for _, channel, moved in household.movements] == [
+        await settle(lambda: len(supervisor.movements) == 4)
+        assert [(channel, moved.person.name, moved.joined) for _, channel, moved in supervisor.movements] == [
             (600, "Ada", True),
             (600, "Ada", False),
             (602, "Ada", True),
@@ -396,11 +396,11 @@ async def test_movements_are_handed_on() -> None:
         await local.join(ROOMTONE_BOT_ID, channel_id=602)
         await local.leave(ROOMTONE_BOT_ID)
         await local.join(BEN)
-        await settle(lambda: len(household.movements) == 5)
-        assert household.movements[-1][2].person.name == "Ben"
-        assert household.drags == [(local.guild.id, 602)]
-        assert household.arrivals == [(600, "Ada", None), (602, "Ada", 600), (600, "Ben", None)]
-        assert household.departures == [600, 602]
+        await settle(lambda: len(supervisor.movements) == 5)
+        assert supervisor.movements[-1][2].person.name == "Ben"
+        assert supervisor.drags == [(local.guild.id, 602)]
+        assert supervisor.arrivals == [(600, "Ada", None), (602, "Ada", 600), (600, "Ben", None)]
+        assert supervisor.departures == [600, 602]
         place = client.place(local.guild.id, 602)
         assert place is not None
         assert place.name == "Side room"
@@ -460,11 +460,11 @@ class Visit:
 async def test_a_change_is_told_before_the_supervisor_hears_of_it() -> None:
     """Whoever tells rooms in other processes what has changed has told it when the room learns who came."""
     told: list[object] = []
-    async with online() as (local, client, household):
-        client.on_change = lambda change: told.append((change, len(household.movements)))
+    async with online() as (local, client, supervisor):
+        client.on_change = lambda change: told.append((change, len(supervisor.movements)))
         await local.join(ADA)
         async with asyncio.timeout(PATIENCE_S):
-            await household.told.wait()
+            await supervisor.told.wait()
         assert (Change(local.guild.id, True, frozenset({600})), 0) in told
 
 
@@ -511,7 +511,7 @@ async def test_the_voice_connection_demands_encryption_as_the_settings_do(
     monkeypatch.setattr("bot.channel.voice_connection.VoiceLink.open", refuse)
     async with LocalDiscord() as local:
         settings = settings_for(local).model_copy(update={"require_e2ee": require_e2ee})
-        async with connected(settings, FakeHousehold()) as client:
+        async with connected(settings, FakeSupervisor()) as client:
             place = client.place(local.guild.id, 600)
             assert place is not None
             source = cast("FrameSource", None)
@@ -528,7 +528,7 @@ async def test_the_notice_is_in_the_voice_channels_chat_and_the_name_shows_it() 
     """
     async with LocalDiscord() as local:
         lounge = 600
-        async with connected(settings_for(local), FakeHousehold()) as client:
+        async with connected(settings_for(local), FakeSupervisor()) as client:
             voice = client.get_channel(lounge)
             assert isinstance(voice, discord.VoiceChannel)
             place = DiscordPlace(client, voice)
@@ -540,7 +540,7 @@ async def test_the_notice_is_in_the_voice_channels_chat_and_the_name_shows_it() 
             await settle(lambda: voice.guild.me.nick is None)
             assert await place.show_listening(on=True)
             assert place.audible
-        async with connected(settings_for(local), FakeHousehold()) as client:
+        async with connected(settings_for(local), FakeSupervisor()) as client:
             guild = client.get_guild(local.guild.id)
             assert guild is not None
             await settle(lambda: guild.me.nick is None)
@@ -551,9 +551,9 @@ async def test_a_place_follows_discord_through_a_new_main_session() -> None:
     """A place from before a new gateway session still shows who joins and leaves, although discord.py replaced its
     objects.
     """
-    async with online() as (local, client, household):
+    async with online() as (local, client, supervisor):
         await local.join(ADA)
-        await settle(lambda: len(household.movements) == 1)
+        await settle(lambda: len(supervisor.movements) == 1)
         place = client.place(local.guild.id, 600)
         assert place is not None
         before = client.get_channel(600)
@@ -561,7 +561,7 @@ async def test_a_place_follows_discord_through_a_new_main_session() -> None:
         await settle(lambda: client.get_channel(600) is not None and client.get_channel(600) is not before)
         await local.join(BEN)
         await local.leave(ADA)
-        await settle(lambda: len(household.movements) == 3)
+        await settle(lambda: len(supervisor.movements) == 3)
         assert [person.name for person in place.members()] == ["Ben"]
 
 
@@ -576,8 +576,8 @@ def a_stage(*, moderator: bool) -> GuildSpec:
 @pytest.mark.asyncio
 async def test_a_bot_that_may_makes_itself_a_speaker_on_a_stage() -> None:
     """If the bot has the permission, it makes itself a speaker each time it joins a stage."""
-    async with online(a_stage(moderator=True)) as (local, client, household):
-        household.place = client.place(local.guild.id, 603)
+    async with online(a_stage(moderator=True)) as (local, client, supervisor):
+        supervisor.place = client.place(local.guild.id, 603)
         for _ in range(2):
             await local.join(ROOMTONE_BOT_ID, channel_id=603)
             await settle(lambda: local.status()["voice_states"][0]["suppress"] is False)
@@ -590,10 +590,10 @@ async def test_a_bot_in_a_stages_audience_asks_to_speak_and_says_what_helps() ->
     """Without the permission, the bot asks to speak and writes what would help; but only on a stage where it has a
     room.
     """
-    async with online(a_stage(moderator=False)) as (local, client, household):
+    async with online(a_stage(moderator=False)) as (local, client, supervisor):
         me = client.guilds[0].me
         for room_id, channel_id in ((None, 603), (600, 603), (600, 600), (603, 603)):
-            household.place = client.place(local.guild.id, room_id) if room_id else None
+            supervisor.place = client.place(local.guild.id, room_id) if room_id else None
             await local.join(ROOMTONE_BOT_ID, channel_id=channel_id)
             await settle(lambda: me.voice is not None)
             if room_id != 603:

@@ -16,7 +16,7 @@ from bot.discord.command_registration import FIRST_PAUSE_S, LONGEST_PAUSE_S, Com
 from bot.discord.connection import connected
 from rehearsal.discord.limits import rate_limits
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import FakeHousehold, settings_for
+from tests.bot.discord.test_client import FakeSupervisor, settings_for
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ async def test_the_bot_comes_online_though_discord_takes_no_commands(monkeypatch
     monkeypatch.setattr(rate_limits, "_LIMITS", limits)
     async with LocalDiscord() as local:
         for _ in range(2):
-            async with asyncio.timeout(PATIENCE_S), connected(settings_for(local), FakeHousehold()) as client:
+            async with asyncio.timeout(PATIENCE_S), connected(settings_for(local), FakeSupervisor()) as client:
                 assert client.is_ready()
-        async with asyncio.timeout(PATIENCE_S), connected(settings_for(local), FakeHousehold()):
+        async with asyncio.timeout(PATIENCE_S), connected(settings_for(local), FakeSupervisor()):
             assert (await local.invoke(2001, "status")).replies

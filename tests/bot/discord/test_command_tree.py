@@ -33,7 +33,7 @@ from bot.settings import DiscordSettings
 from rehearsal.discord.guild import payloads, permissions
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import ADA, BEN, FakeHousehold, Visit, settings_for, settle
+from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, Visit, settings_for, settle
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
 
@@ -51,8 +51,8 @@ NOTHING = cast("Any", object())
 class Evening:
     """A local Discord with the bot's client, whose bot can be put into a voice channel."""
 
-    def __init__(self, local: LocalDiscord, client: RoomtoneClient, household: FakeHousehold) -> None:
-        self.local, self.client, self.household = local, client, household
+    def __init__(self, local: LocalDiscord, client: RoomtoneClient, supervisor: FakeSupervisor) -> None:
+        self.local, self.client, self.supervisor = local, client, supervisor
 
     async def say(self, user_id: int, command: str, **options: object) -> str:
         """Use a command and return the first answer, which only this person sees."""
@@ -63,20 +63,20 @@ class Evening:
 
     async def enter(self, user_id: int, channel_id: int = 600) -> None:
         """Let somebody join a voice channel."""
-        before = len(self.household.movements)
+        before = len(self.supervisor.movements)
         await self.local.join(user_id, channel_id=channel_id)
-        await settle(lambda: len(self.household.movements) > before)
+        await settle(lambda: len(self.supervisor.movements) > before)
 
 
 @asynccontextmanager
 async def evening(*, bot_in: int | None = 600, **settings: tuple[int, ...]) -> AsyncIterator[Evening]:
     """Start a local Discord and the client. `bot_in`: the channel that the bot is in. `settings`: roles, channels."""
-    household = FakeHousehold()
+    supervisor = FakeSupervisor()
     async with LocalDiscord() as local:
         wanted = settings_for(local).model_copy(update=settings)
-        async with connected(wanted, household) as client:
-            household.place = None if bot_in is None else client.place(local.guild.id, bot_in)
-            yield Evening(local, client, household)
+        async with connected(wanted, supervisor) as client:
+            supervisor.place = None if bot_in is None else client.place(local.guild.id, bot_in)
+            yield Evening(local, client, supervisor)
 
 
 @pytest.mark.asyncio
@@ -89,7 +89,7 @@ async def test_who_is_outside_the_channel_neither_sends_the_bot_away_nor_learns_
         await here.enter(BEN, 602)
         assert await here.say(BEN, "leave") == refused
         assert "Evening" not in await here.say(BEN, "join")
-        assert here.household.place is not None
+        assert here.supervisor.place is not None
         await here.enter(BEN, 600)
         assert await here.say(BEN, "status") == "I am well."
         assert await here.say(ADA, "status") == "I am well."
@@ -168,7 +168,7 @@ async def test_a_command_without_a_rule_stops_the_bot() -> None:
             """Not called."""
 
     with pytest.raises(KeyError, match="open-sesame"):
-        RoomtoneClient(DiscordSettings(), FakeHousehold(), [add])
+        RoomtoneClient(DiscordSettings(), FakeSupervisor(), [add])
 
 
 def all_command_adders() -> list[AddCommands]:
@@ -192,7 +192,7 @@ def all_command_adders() -> list[AddCommands]:
 
 def all_commands() -> Iterator[app_commands.Command[Any, ..., Any]]:
     """Yield all commands of the bot."""
-    for command in RoomtoneClient(DiscordSettings(), FakeHousehold(), all_command_adders()).tree.walk_commands():
+    for command in RoomtoneClient(DiscordSettings(), FakeSupervisor(), all_command_adders()).tree.walk_commands():
         if isinstance(command, app_commands.Command):
             yield command
 

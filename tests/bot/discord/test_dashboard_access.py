@@ -16,7 +16,7 @@ from bot.discord.dashboard_access import DiscordDirectory
 from bot.server_settings import no_server_settings
 from rehearsal.discord.guild import payloads
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import ADA, BEN, FakeHousehold, settings_for
+from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, settings_for
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -34,7 +34,7 @@ async def directory(*, here_only: tuple[int, ...] = (), **settings: tuple[int, .
     await servers.change(GUILD, lambda _: replace(servers.of(GUILD), roles=here_only), by=ADA)
     async with LocalDiscord() as local:
         wanted = settings_for(local).model_copy(update=settings)
-        async with connected(wanted, FakeHousehold()) as client:
+        async with connected(wanted, FakeSupervisor()) as client:
             yield DiscordDirectory(client, wanted, servers, monotonic=time.monotonic)
 
 

@@ -11,7 +11,7 @@ from compaction.memory.digest import MOST_ABOUT, MOST_FACTS, Digest, DigestLine
 from rehearsal.discord.guild.spec import GuildSpec
 from rehearsal.discord.limits.message_limits import check_embeds
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import FakeHousehold, settings_for
+from tests.bot.discord.test_client import FakeSupervisor, settings_for
 
 AT = 1_769_889_600.0
 
@@ -23,7 +23,7 @@ async def test_a_recap_is_a_quiet_embed_in_the_servers_language(monkeypatch: pyt
     digest = Digest(AT, AT + 3_600, 12, ("Ada", "Ben"), open=(line,))
     async with (
         LocalDiscord(guild=GuildSpec(locale="de")) as local,
-        connected(settings_for(local), FakeHousehold()) as client,
+        connected(settings_for(local), FakeSupervisor()) as client,
     ):
         place = client.place(local.guild.id, 600)
         assert place is not None

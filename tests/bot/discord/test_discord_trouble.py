@@ -22,7 +22,7 @@ from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import LocalDiscordError
 from tests.bot.discord.commands.test_recall import searching
-from tests.bot.discord.test_client import ADA, BEN, FakeHousehold, online, settings_for, settle
+from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, online, settings_for, settle
 from tests.patience import PATIENCE_S
 from voice.errors import LinkError
 
@@ -76,10 +76,10 @@ async def test_a_delay_that_discord_took_with_an_error_is_followed_by_the_answer
 @pytest.mark.asyncio
 async def test_what_follows_an_answer_that_discord_took_with_an_error_is_told_too() -> None:
     """Whoever calls the bot has read that it comes, and learns why it does not."""
-    async with online() as (local, _, household):
+    async with online() as (local, _, supervisor):
         await local.join(ADA, channel_id=CHANNEL)
-        await settle(lambda: household.movements)
-        household.refuse = LinkError("No voice server answers.")
+        await settle(lambda: supervisor.movements)
+        supervisor.refuse = LinkError("No voice server answers.")
         await local.fault("interaction_errors", count=1, status=502, carried_out=1)
         result = await local.invoke(ADA, "join")
         await settle(lambda: len(result.replies) == 2)
@@ -101,7 +101,7 @@ async def test_a_file_is_whole_though_discord_never_said_that_it_waits_for_it(mo
 
     records = cast("Any", SimpleNamespace(file_of=file_of))
     command = partial(add_privacy_commands, records=records, facts=cast("Any", None))
-    async with LocalDiscord() as local, connected(settings_for(local), FakeHousehold(), [command]):
+    async with LocalDiscord() as local, connected(settings_for(local), FakeSupervisor(), [command]):
         await local.fault("interaction_errors", count=1, status=500, carried_out=1)
         result = await local.invoke(ADA, "my-data")
         await settle(lambda: result.replies)
@@ -112,7 +112,7 @@ async def test_a_file_is_whole_though_discord_never_said_that_it_waits_for_it(mo
 @pytest.mark.asyncio
 async def test_what_comes_too_late_to_be_answered_is_no_defect() -> None:
     """Discord takes no answer after three seconds. The log says so in one line, without a traceback."""
-    async with LocalDiscord(response_timeout_s=0.1) as local, connected(settings_for(local), FakeHousehold()):
+    async with LocalDiscord(response_timeout_s=0.1) as local, connected(settings_for(local), FakeSupervisor()):
         await local.fault("late_interactions", delay_s=0.2)
         with capture_logs() as logs:
             with pytest.raises(LocalDiscordError, match="0 replies"):
@@ -205,7 +205,7 @@ async def test_a_banned_address_is_told_to_wait() -> None:
     async with LocalDiscord() as local:
         await local.fault("cloudflare_ban", for_s=60)
         with pytest.raises(SetupError, match=r"refuses requests of this machine's address.*Wait an hour"):
-            async with connected(settings_for(local), FakeHousehold()):
+            async with connected(settings_for(local), FakeSupervisor()):
                 pass
 
 
@@ -215,7 +215,7 @@ async def test_an_intent_that_was_not_allowed_is_a_plain_sentence() -> None:
     async with LocalDiscord() as local:
         settings = settings_for(local).model_copy(update={"message_content": True})
         with pytest.raises(SetupError, match="Allow Message Content"):
-            async with connected(settings, FakeHousehold()):
+            async with connected(settings, FakeSupervisor()):
                 pass
 
 
@@ -239,7 +239,7 @@ async def test_who_comes_and_goes_while_discord_is_away_is_noticed(
 
     A newcomer of whom the room is not told would be heard without having had the notice.
     """
-    async with online() as (local, client, household):
+    async with online() as (local, client, supervisor):
 
         async def at_once(*_: object, **__: object) -> None:
             """Identify without discord.py's pause of five seconds."""
@@ -247,24 +247,24 @@ async def test_who_comes_and_goes_while_discord_is_away_is_noticed(
         monkeypatch.setattr(client, "before_identify_hook", at_once)
         for person in (ADA, BEN):
             await local.join(person, channel_id=CHANNEL)
-        await settle(lambda: len(household.movements) == 2)
-        household.movements.clear()
-        household.arrivals.clear()
+        await settle(lambda: len(supervisor.movements) == 2)
+        supervisor.movements.clear()
+        supervisor.arrivals.clear()
         await local.fault(fault, user_id=ROOMTONE_BOT_ID, **options)
         await local.leave(ADA)
         await local.join(BEN, channel_id=SIDE_ROOM)
         await local.join(CHLOE, channel_id=CHANNEL)
-        await settle(lambda: len(household.movements) >= 4)
-        told = {(channel, change.person.id, change.joined) for _, channel, change in household.movements}
+        await settle(lambda: len(supervisor.movements) >= 4)
+        told = {(channel, change.person.id, change.joined) for _, channel, change in supervisor.movements}
         assert told == {
             (CHANNEL, ADA, False),
             (CHANNEL, BEN, False),
             (SIDE_ROOM, BEN, True),
             (CHANNEL, CHLOE, True),
         }
-        assert len(household.movements) == 4
-        assert sorted(household.arrivals) == [(CHANNEL, "Chloe", None), (SIDE_ROOM, "Ben", CHANNEL)]
-        assert sorted(household.departures) == [CHANNEL, CHANNEL]
+        assert len(supervisor.movements) == 4
+        assert sorted(supervisor.arrivals) == [(CHANNEL, "Chloe", None), (SIDE_ROOM, "Ben", CHANNEL)]
+        assert sorted(supervisor.departures) == [CHANNEL, CHANNEL]
         here = client.place(local.guild.id, CHANNEL)
         assert here is not None
         assert [person.name for person in here.members()] == ["Chloe"]
@@ -274,20 +274,20 @@ async def test_who_comes_and_goes_while_discord_is_away_is_noticed(
 @pytest.mark.asyncio
 async def test_a_server_that_the_bot_was_invited_to_just_now_is_watched_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who is there when the bot comes to a server is no news; who comes while Discord is away is."""
-    async with online() as (local, client, household):
+    async with online() as (local, client, supervisor):
 
         async def at_once(*_: object, **__: object) -> None:
             """Identify without discord.py's pause of five seconds."""
 
         monkeypatch.setattr(client, "before_identify_hook", at_once)
         await local.join(ADA, channel_id=CHANNEL)
-        await settle(lambda: household.movements)
-        household.movements.clear()
+        await settle(lambda: supervisor.movements)
+        supervisor.movements.clear()
         (server,) = client.guilds
         client._presence.forget(server.id)
         client.dispatch("guild_join", server)
         await local.fault("invalidate_session", user_id=ROOMTONE_BOT_ID)
         await local.join(CHLOE, channel_id=CHANNEL)
-        await settle(lambda: household.movements)
-        ((_, channel, change),) = household.movements
+        await settle(lambda: supervisor.movements)
+        ((_, channel, change),) = supervisor.movements
         assert (channel, change.person.id, change.joined) == (CHANNEL, CHLOE, True)

@@ -25,7 +25,7 @@ from bot.shards import ONLY_SHARD, Shards, whole
 from bot.texts.text import in_language
 from rehearsal.discord.gateway.session_table import SESSION_STARTS
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import ADA, FakeHousehold, settings_for, settle
+from tests.bot.discord.test_client import ADA, FakeSupervisor, settings_for, settle
 from tests.fakes.loop_time import pass_loop_time
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.gateway.test_shards import EVEN, ODD
@@ -47,20 +47,20 @@ def discord_itself() -> Iterator[None]:
 @pytest.mark.asyncio
 async def test_a_process_serves_the_guilds_of_its_shards() -> None:
     """It knows only its own guilds, hears of moves there alone, and leaves the commands to the process with shard 0."""
-    household = FakeHousehold()
+    supervisor = FakeSupervisor()
     async with (
         LocalDiscord(guild=EVEN) as even,
         LocalDiscord(guild=ODD, beside=even) as odd,
-        connected(settings_for(even), household, shards=ODD_SHARD) as client,
+        connected(settings_for(even), supervisor, shards=ODD_SHARD) as client,
     ):
         assert [guild.id for guild in client.guilds] == [ODD.id]
         assert client.place(EVEN.id, 600) is None
         assert not even._state.commands(1001, None), "shard 0 registers them"
         await even.join(ADA)
         await odd.join(ADA)
-        await household.told.wait()
-        assert [guild_id for guild_id, _, _ in household.movements] == [ODD.id]
-    async with LocalDiscord(guild=EVEN) as even, connected(settings_for(even), household, shards=whole(2)):
+        await supervisor.told.wait()
+        assert [guild_id for guild_id, _, _ in supervisor.movements] == [ODD.id]
+    async with LocalDiscord(guild=EVEN) as even, connected(settings_for(even), supervisor, shards=whole(2)):
         assert even._state.commands(1001, None)
 
 
@@ -73,7 +73,7 @@ async def test_names_of_servers_of_other_shards_are_asked_for() -> None:
     async with (
         LocalDiscord(guild=EVEN) as even,
         LocalDiscord(guild=ODD, beside=even),
-        connected(settings_for(even), FakeHousehold(), shards=ODD_SHARD) as client,
+        connected(settings_for(even), FakeSupervisor(), shards=ODD_SHARD) as client,
     ):
         names = PlaceNames(client, monotonic=lambda: now, within_s=PATIENCE_S)
         there, gone, other = (EVEN.id, 600), (EVEN.id, 999), (EVEN.id + (2 << 22), 600)
@@ -99,7 +99,7 @@ async def test_a_page_does_not_wait_for_names_that_do_not_come() -> None:
     async with (
         LocalDiscord(guild=EVEN) as even,
         LocalDiscord(guild=ODD, beside=even),
-        connected(settings_for(even), FakeHousehold(), shards=ODD_SHARD) as client,
+        connected(settings_for(even), FakeSupervisor(), shards=ODD_SHARD) as client,
     ):
         place = (EVEN.id, 600)
         names = PlaceNames(client, monotonic=lambda: now, within_s=PATIENCE_S)
@@ -130,7 +130,7 @@ async def test_two_pages_at_once_ask_once() -> None:
     async with (
         LocalDiscord(guild=EVEN) as even,
         LocalDiscord(guild=ODD, beside=even),
-        connected(settings_for(even), FakeHousehold(), shards=ODD_SHARD) as client,
+        connected(settings_for(even), FakeSupervisor(), shards=ODD_SHARD) as client,
     ):
         place = (EVEN.id, 600)
         names = PlaceNames(client, monotonic=lambda: 100.0, within_s=PATIENCE_S)
@@ -149,7 +149,7 @@ async def test_what_a_page_needs_now_is_not_forgotten(monkeypatch: pytest.Monkey
     async with (
         LocalDiscord(guild=EVEN) as even,
         LocalDiscord(guild=ODD, beside=even),
-        connected(settings_for(even), FakeHousehold(), shards=ODD_SHARD) as client,
+        connected(settings_for(even), FakeSupervisor(), shards=ODD_SHARD) as client,
     ):
         names = PlaceNames(client, monotonic=lambda: 100.0, within_s=PATIENCE_S)
         there = (EVEN.id, 600)
@@ -172,7 +172,7 @@ async def test_the_shard_of_a_server_is_asked_whether_it_is_open() -> None:
     async with (
         LocalDiscord(guild=EVEN) as even,
         LocalDiscord(guild=ODD, beside=even),
-        connected(settings_for(even), FakeHousehold(), shards=whole(2)) as client,
+        connected(settings_for(even), FakeSupervisor(), shards=whole(2)) as client,
     ):
         gateways = {}
         for guild in client.guilds:

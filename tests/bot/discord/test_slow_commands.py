@@ -26,7 +26,7 @@ from tests.bot.discord.commands.test_participation import participation_with
 from tests.bot.discord.commands.test_rolling_context import DEFAULTS
 from tests.bot.discord.commands.test_settings import operator
 from tests.bot.discord.remembered import seen
-from tests.bot.discord.test_client import ADA, FakeHousehold, settings_for
+from tests.bot.discord.test_client import ADA, FakeSupervisor, settings_for
 from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.voices import FakePlayer, FakeVoices
 from tests.patience import PATIENCE_S
@@ -129,7 +129,7 @@ async def test_who_uses_a_command_while_the_database_is_busy_is_answered(
 
     monkeypatch.setattr(discord.InteractionResponse, "defer", deferred)
     monkeypatch.setattr(answers, "DEFER_AFTER_S", 0.0)
-    async with LocalDiscord() as local, connected(settings_for(local), FakeHousehold(), commands_on(store)):
+    async with LocalDiscord() as local, connected(settings_for(local), FakeSupervisor(), commands_on(store)):
         result = await local.invoke(ADA, command, options)
         assert result.deferred
         (reply,) = result.replies

@@ -21,7 +21,7 @@ from compaction.summary.extractive import ExtractiveSummariser
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.remembered import ADA, BEN, CHLOE, COMMITTEE, GUILD, LOUNGE, Remembered, seen
-from tests.bot.discord.test_client import FakeHousehold, settings_for, settle
+from tests.bot.discord.test_client import FakeSupervisor, settings_for, settle
 from tests.bot.evening import Evening
 
 if TYPE_CHECKING:
@@ -46,16 +46,16 @@ async def catching_up(folder: Path, *, channel: int = LOUNGE) -> AsyncIterator[R
         reader = SessionReader(Sessions(evening.database, evening.clock), evening.store, withheld=who)
         digests = Digests(reader, SessionHistory(evening.database), summariser_of=summariser_of)
         catch_up = CatchUp(reader, digests, now=evening.clock.now)
-        household = FakeHousehold()
+        supervisor = FakeSupervisor()
 
         def add(tree: object) -> None:
             add_catch_up(tree, catch_up=catch_up)  # type: ignore[arg-type]
 
         async with (
             LocalDiscord(guild=GUILD) as local,
-            connected(settings_for(local), household, [add], catch_up=catch_up) as client,
+            connected(settings_for(local), supervisor, [add], catch_up=catch_up) as client,
         ):
-            yield Remembered(local, client, household, evening, withheld)
+            yield Remembered(local, client, supervisor, evening, withheld)
 
 
 async def moves(here: Remembered, person: int, what: str) -> None:
@@ -96,7 +96,7 @@ async def test_who_asks_right_after_coming_back_reads_what_was_said(tmp_path: Pa
         await moves(here, BEN, "left")
         await here.say(ADA, "We decided to take the train to Lisbon on Friday.")
         await here.local.join(BEN, channel_id=LOUNGE)
-        await settle(lambda: bool(here.household.movements))
+        await settle(lambda: bool(here.supervisor.movements))
         told = seen(await here.use(BEN, "catch-up"))
         assert "Lisbon" in told
         assert "boat" not in told
@@ -112,10 +112,10 @@ async def test_who_is_still_away_or_comes_late_reads_all_of_it(tmp_path: Path) -
         await here.say(CHLOE, "Who brings the map?")
         assert "people spoke 2 times" in seen(await here.use(BEN, "catch-up"))
         await here.local.join(BEN, channel_id=LOUNGE)
-        await settle(lambda: bool(here.household.movements))
+        await settle(lambda: bool(here.supervisor.movements))
         assert (await here.use(BEN, "catch-up")).content == NEVER_AWAY
         await here.local.leave(BEN)
-        await settle(lambda: len(here.household.movements) > 1)
+        await settle(lambda: len(here.supervisor.movements) > 1)
         await moves(here, BEN, "left")
         assert (await here.use(BEN, "catch-up")).content == NOTHING_MISSED
 

@@ -12,7 +12,7 @@ from rehearsal.discord.guild.spec import GuildSpec, Member
 from rehearsal.discord.limits.message_limits import check_embeds
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.remembered import seen
-from tests.bot.discord.test_client import FakeHousehold, settings_for, settle
+from tests.bot.discord.test_client import FakeSupervisor, settings_for, settle
 from tests.bot.discord.test_command_tree import all_command_adders
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ async def test_people_read_of_what_they_may_do() -> None:
     All of it fits into Discord's limits, in German too, where texts are longest.
     """
     async with LocalDiscord(guild=GUILD) as local:
-        household = FakeHousehold()
-        async with connected(settings_for(local), household, all_command_adders()) as client:
+        supervisor = FakeSupervisor()
+        async with connected(settings_for(local), supervisor, all_command_adders()) as client:
 
             async def helped(person: int) -> InteractionReply:
                 (reply,) = (await local.invoke(person, "help")).replies
@@ -45,7 +45,7 @@ async def test_people_read_of_what_they_may_do() -> None:
                 check_embeds(reply.payload["embeds"])
                 return reply
 
-            household.place = client.place(local.guild.id, 600)
+            supervisor.place = client.place(local.guild.id, 600)
             member = seen(await helped(BEN))
             assert "**/transcript**: Get what was said" in member
             assert "/leave" not in member
@@ -58,10 +58,10 @@ async def test_people_read_of_what_they_may_do() -> None:
             assert "*`mode`: moderators*" in moderator
             assert "/watch look" not in moderator
             assert "**/mitschrift**: Hol dir" in seen(await helped(CHLOE))
-            before = len(household.movements)
+            before = len(supervisor.movements)
             for person in (BEN, DORA):
                 await local.join(person, channel_id=600)
-            await settle(lambda: len(household.movements) == before + 2)
+            await settle(lambda: len(supervisor.movements) == before + 2)
             assert "**/leave** *(in my voice channel, and moderators)*" in seen(await helped(BEN))
             everything = seen(await helped(DORA))
             assert "für andere" not in everything

@@ -14,7 +14,7 @@ from compaction.errors import StoreError
 from compaction.memory.people import PersonFact
 from compaction.model import Seq, SessionId
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import ADA, BEN, FakeHousehold, settings_for
+from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, settings_for
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ async def online(people: PersonFacts) -> AsyncIterator[LocalDiscord]:
     commands = partial(add_memory_commands, people=people)
     async with (
         LocalDiscord() as local,
-        connected(settings_for(local), FakeHousehold(), [commands]),
+        connected(settings_for(local), FakeSupervisor(), [commands]),
     ):
         yield local
 

@@ -21,7 +21,7 @@ from bot.participation.settings import ParticipationSettings
 from bot.participation.statistics import mode_sentence
 from bot.participation.waiting_opt_outs import WaitingOptOuts
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import ADA, BEN, FakeHousehold, settings_for
+from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, settings_for
 from tests.bot.participation.test_all_guilds import FakeRoom
 from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
@@ -72,7 +72,7 @@ def participation_with(choices: FakeGuildChoices, opt_outs: OptOuts) -> GuildPar
 async def local_discord(participation: GuildParticipations) -> AsyncIterator[LocalDiscord]:
     """Start the local Discord and the client with the commands."""
     command = partial(add_participation_commands, participation=participation)
-    async with LocalDiscord() as local, connected(settings_for(local), FakeHousehold(), [command]):
+    async with LocalDiscord() as local, connected(settings_for(local), FakeSupervisor(), [command]):
         yield local
 
 

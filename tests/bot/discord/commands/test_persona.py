@@ -16,7 +16,7 @@ from bot.store.guilds import GuildStore
 from compaction.errors import StoreError
 from compaction.model import Mode
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import ADA, BEN, FakeHousehold, settings_for
+from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, settings_for
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
 
@@ -33,7 +33,7 @@ async def online(choices: GuildChoices) -> AsyncIterator[LocalDiscord]:
     command = partial(add_persona, choices=choices)
     async with (
         LocalDiscord() as local,
-        connected(settings_for(local), FakeHousehold(), [command]),
+        connected(settings_for(local), FakeSupervisor(), [command]),
     ):
         yield local
 

@@ -35,7 +35,7 @@ from bot.store.servers import SqlServerSettings
 from compaction.errors import StoreError
 from compaction.model import Note, NoteId, Seq, TurnKind, TurnPart
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import ADA, BEN, FakeHousehold, settings_for
+from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, settings_for
 from tests.bot.evening import GUILD, HERE, Evening
 from tests.patience import PATIENCE_S
 
@@ -88,7 +88,7 @@ class RecordedRooms:
 async def online(records: PersonalRecords) -> AsyncIterator[LocalDiscord]:
     """Start a local Discord with the bot's client and the commands."""
     commands = partial(add_privacy_commands, records=records, facts=FACTS)
-    async with LocalDiscord() as local, connected(settings_for(local), FakeHousehold(), [commands]):
+    async with LocalDiscord() as local, connected(settings_for(local), FakeSupervisor(), [commands]):
         yield local
 
 

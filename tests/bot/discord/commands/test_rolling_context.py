@@ -17,7 +17,7 @@ from bot.store.guilds import GuildStore
 from compaction.errors import StoreError
 from compaction.model import Mode
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import ADA, BEN, FakeHousehold, settings_for
+from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, settings_for
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
 
@@ -36,7 +36,7 @@ async def online(choices: GuildChoices, defaults: MemoryDefaults = DEFAULTS) -> 
     command = partial(add_rolling_context, choices=choices, defaults=defaults)
     async with (
         LocalDiscord() as local,
-        connected(settings_for(local), FakeHousehold(), [command]),
+        connected(settings_for(local), FakeSupervisor(), [command]),
     ):
         yield local
 

@@ -34,7 +34,7 @@ from bot.server_settings import (
 from bot.texts.text import in_language
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import LocalDiscordError
-from tests.bot.discord.test_client import ADA, BEN, FakeHousehold, settings_for
+from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, settings_for
 from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.voices import FakePlayer, FakeVoices
@@ -90,7 +90,7 @@ async def online(
     )
     async with (
         LocalDiscord() as local,
-        connected(settings_for(local), FakeHousehold(), [command], servers=book),
+        connected(settings_for(local), FakeSupervisor(), [command], servers=book),
     ):
         yield Server(local, book)
 

@@ -14,7 +14,7 @@ from bot.models.voices import VOICES
 from bot.server_settings import no_server_settings
 from bot.texts.text import Text
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import ADA, BEN, FakeHousehold, settings_for, settle
+from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, settings_for, settle
 from tests.fakes.voices import FakePlayer, FakeVoices
 from tests.patience import PATIENCE_S
 
@@ -30,7 +30,7 @@ class Server:
     def __init__(self, local: LocalDiscord) -> None:
         self.local = local
         self.book, self.voices, self.player = no_server_settings(), FakeVoices(), FakePlayer()
-        self.household = FakeHousehold()
+        self.supervisor = FakeSupervisor()
         # What an answer said before it said what it says at the end.
         self.told_before: list[str] = []
 
@@ -54,8 +54,8 @@ async def online(*, speech_to_speech: bool = False) -> AsyncIterator[Server]:
         server = Server(local)
         commands = VoiceCommands(server.voices, server.book, server.player, speech_to_speech=speech_to_speech)
         adder = partial(add_voice, commands=commands)
-        async with connected(settings_for(local), server.household, [adder], servers=server.book) as client:
-            server.household.place = client.place(GUILD, 600)
+        async with connected(settings_for(local), server.supervisor, [adder], servers=server.book) as client:
+            server.supervisor.place = client.place(GUILD, 600)
             yield server
 
 
@@ -114,7 +114,7 @@ async def test_people_in_the_channel_hear_a_sample() -> None:
         assert "Only people in my voice channel" in await server.told("hear", "Only", BEN, name="joe")
         for user_id in (ADA, BEN):
             await server.local.join(user_id, channel_id=600)
-        await settle(lambda: len(server.household.movements) == 2)
+        await settle(lambda: len(server.supervisor.movements) == 2)
         assert "That was Joe." in await server.told("hear", "That was", BEN, name="joe")
         assert "I do not have this voice yet." in await server.told("hear", "not have", BEN, name="siwis")
         assert "That was Siwis." in await server.told("hear", "That was", name="siwis")

@@ -14,7 +14,7 @@ from bot.discord.connection import connected
 from bot.screen.messages import ScreenError
 from bot.texts.text import Text, verbatim
 from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import ADA, BEN, FakeHousehold, settings_for
+from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, settings_for
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ async def online(desk: Desk) -> AsyncIterator[LocalDiscord]:
     command = partial(add_watch_commands, watching=desk)
     async with (
         LocalDiscord() as local,
-        connected(settings_for(local), FakeHousehold(), [command]),
+        connected(settings_for(local), FakeSupervisor(), [command]),
     ):
         yield local
 
