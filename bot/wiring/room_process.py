@@ -122,8 +122,9 @@ async def run_room_process(
     logs: LogStatus | None = None,
 ) -> str:
     """Load everything, wait for rooms, run them, and return why one has ended. `rooms`: how many at once. `stop`: hand
-    all of them over. `tell`: gets `LOADED` when it waits, and `HAS_ROOM`. `logs`: of this process, which a
-    gateway process of another machine gets too.
+    all of them over. `zone`: the time zone of times shown to people. `clock`: None: the system's. `pool`: see
+    `open_recognizer`. `tell`: gets `LOADED` when it waits, and `HAS_ROOM`. `logs`: of this process, which a gateway
+    process of another machine gets too.
 
     Raises `BotError`, `VoiceError` or `CompactionError` with a plain sentence.
     """
@@ -135,25 +136,7 @@ async def run_room_process(
         if stores is None:
             return NOT_WANTED
         parts = ProcessParts(settings, stores, zone, clock, metrics)
-        room_logs = RoomLogs()
-        metrics.add_queue(lambda: room_logs.queue)
-        if logs is not None and gateway.machine:
-            stack.enter_context(logs.copied_to(room_logs.take))
-        # Of the rooms now.
-        servers: WeakSet[ServerSettingsBook] = WeakSet()
-        voices = await stack.enter_async_context(open_voices(settings.speaking, settings.models, servers))
-        language = await open_language_models(stack, parts, indexes=False)
-        loaded = LoadedParts(
-            language=language,
-            models=await open_room_models(stack, parts, language, pool=pool),
-            voices=voices,
-            servers=servers,
-            screens=await open_screens(stack, settings, clock, elsewhere=bool(gateway.machine)),
-            paced_sender=stack.enter_context(running_paced_sender()),
-            in_cluster=pool is not None,
-            logs=room_logs,
-            figures=ProcessFigures(metrics.own_series, clock),
-        )
+        loaded = await _load_parts(stack, parts, machine=gateway.machine, pool=pool, logs=logs)
         stack.enter_context(low_latency_interpreter())
         await stack.enter_async_context(background_task(release_free_memory(clock.sleep), name="memory-release"))
         await stack.enter_async_context(background_task(measure_lag(metrics.on_lag, clock), name="loop-lag"))
@@ -210,6 +193,32 @@ class LoadedParts:
     in_cluster: bool
     logs: RoomLogs
     figures: ProcessFigures
+
+
+async def _load_parts(
+    stack: AsyncExitStack, parts: ProcessParts, *, machine: str, pool: Endpoint | None, logs: LogStatus | None
+) -> LoadedParts:
+    """Open what the rooms share. `machine`: see `GatewayAddress`. `pool`, `logs`: see `run_room_process`."""
+    settings, clock, metrics = parts.settings, parts.clock, parts.metrics
+    room_logs = RoomLogs()
+    metrics.add_queue(lambda: room_logs.queue)
+    if logs is not None and machine:
+        stack.enter_context(logs.copied_to(room_logs.take))
+    # Of the rooms now.
+    servers: WeakSet[ServerSettingsBook] = WeakSet()
+    voices = await stack.enter_async_context(open_voices(settings.speaking, settings.models, servers))
+    language = await open_language_models(stack, parts, indexes=False)
+    return LoadedParts(
+        language=language,
+        models=await open_room_models(stack, parts, language, pool=pool),
+        voices=voices,
+        servers=servers,
+        screens=await open_screens(stack, settings, clock, elsewhere=bool(machine)),
+        paced_sender=stack.enter_context(running_paced_sender()),
+        in_cluster=pool is not None,
+        logs=room_logs,
+        figures=ProcessFigures(metrics.own_series, clock),
+    )
 
 
 async def claiming(sessions: Sessions, database: Database, guild_id: int, after: int | None) -> Sessions:
