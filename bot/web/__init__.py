@@ -2,7 +2,7 @@
 
 `server` serves the files in `static` (in the language of `page_language`, which `page_texts` translates), the addresses
 of `login_routes`, `dashboard_routes` and `probes`, and the web socket, whose protocol is `socket`. `security`,
-`own_page`, `open_pages` (with `connection`), `refusals` and `viewer` decide who may do what, with `login_cookies`;
-`login_tries` and `fair_reads` how often, `fair_places` who makes room where all are taken. `port` and `dashboard_port`
-are what `bot.screen` and `bot.dashboard` implement.
+`origin_check`, `open_pages` (with `connection`), `refusals` and `viewer` decide who may do what, with `login_cookies`;
+`login_tries` and `fair_reads` how often, `fair_eviction` who makes room where there is none. `port` and
+`dashboard_port` are what `bot.screen` and `bot.dashboard` implement.
 """

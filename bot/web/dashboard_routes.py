@@ -16,7 +16,7 @@ from aiohttp import web
 from bot.texts.text import Text, sentence_of
 from bot.web.connection import WebConnection
 from bot.web.dashboard_port import NotShownError
-from bot.web.fair_places import first_of_most
+from bot.web.fair_eviction import first_of_most
 from bot.web.fair_reads import FairReads, TooManyReadsError
 from bot.web.login_routes import LOGIN_PATH
 from bot.web.page_language import json_response, page_language
@@ -187,7 +187,7 @@ class DashboardRoutes:
             self._feeds.pop(task, None)
 
     def _has_place(self, viewer: Viewer) -> bool:
-        """Return whether one more page of this person gets live events. Where all places are taken, the first page of
+        """Return whether one more page of this person gets live events. Where there is no room, the first page of
         who has most of them loses its own, if that person still has as many as the viewer then.
         """
         theirs = sum(person == viewer.user_id for person in self._feeds.values())

@@ -17,7 +17,7 @@ from bot.texts.text import Text, sentence_of
 from bot.web.dashboard_port import LoginRefusedError
 from bot.web.login_cookies import LOGIN, PENDING_LOGIN, PENDING_LOGIN_S, LoginCookies
 from bot.web.login_tries import LoginTries
-from bot.web.own_page import require_own_page
+from bot.web.origin_check import require_own_origin
 from bot.web.page_language import json_response
 from bot.web.refusals import WebRefusal
 
@@ -147,7 +147,7 @@ class LoginRoutes:
 
     async def _body(self, request: web.Request) -> Json:
         """Return the JSON object of a request of our own page. Raises HTTP errors."""
-        require_own_page(request, self._site(), self._count)
+        require_own_origin(request, self._site(), self._count)
         try:
             async with asyncio.timeout(BODY_TIMEOUT_S):
                 body = json.loads(await request.text())

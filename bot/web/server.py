@@ -20,7 +20,7 @@ from bot.web.dashboard_routes import FILES as DASHBOARD_FILES
 from bot.web.dashboard_routes import DashboardRoutes
 from bot.web.login_routes import LOGIN_PATH, MAX_BODY_BYTES, LoginRoutes
 from bot.web.open_pages import OpenPages
-from bot.web.own_page import require_own_page
+from bot.web.origin_check import require_own_origin
 from bot.web.page_language import TEXT_SCRIPT, TEXTS_SCRIPT, file_handler, page_language, serve_texts
 from bot.web.probes import ProbeRoutes
 from bot.web.refusals import RefusalCounter, WebRefusal
@@ -249,7 +249,7 @@ class WebServer:
     async def _socket(self, request: web.Request) -> web.StreamResponse:
         """Open a web socket, only for our own page."""
         client = self._client(request)
-        require_own_page(request, self._site, self._count)
+        require_own_origin(request, self._site, self._count)
         if not self._pages.has_room(client):
             self._count(WebRefusal.CROWDED)
             raise web.HTTPTooManyRequests(text="Too many pages are open.")

@@ -11,7 +11,7 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from bot.web.fair_places import first_of_most
+from bot.web.fair_eviction import first_of_most
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -117,7 +117,7 @@ RUN_THERE = {
     "roomtone cluster scale 2-8": ("tests/bot/cli/test_cluster.py", '["cluster", "scale", "2-8"'),
     "roomtone run --shards 0-7/16": ("tests/bot/cli/test_run.py", '_shards("0-7/16")'),
     "ROOMTONE_SHARDS=8-15/16 roomtone run": ("tests/bot/test_two_machines.py", '"ROOMTONE_SHARDS": shards'),
-    "roomtone run --cluster auto": ("tests/bot/wiring/test_recognizer.py", "pool=pool"),
+    "roomtone run --cluster auto": ("tests/bot/wiring/test_recogniser.py", "pool=pool"),
     "roomtone run --rooms processes": ("tests/bot/test_room_processes.py", '"--rooms", "processes"'),
     "roomtone run --rooms processes --rooms-each 4": (
         "tests/bot/test_room_processes.py",

@@ -1,4 +1,4 @@
-"""Refuses what a page of another site asks for. Browsers say in the header `Origin` whose page it is."""
+"""Refuses requests that a page of another site makes. Browsers name the site in the header `Origin`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from bot.web.security import Site
 
 
-def require_own_page(request: web.Request, site: Site, count: Callable[[str], None]) -> None:
+def require_own_origin(request: web.Request, site: Site, count: Callable[[str], None]) -> None:
     """Raise `HTTPForbidden`, and `count` the refusal, unless a page of `site` sends this request."""
     if not site.admits(request.headers.get("Origin")):
         count(WebRefusal.FOREIGN_PAGE)
