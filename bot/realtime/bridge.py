@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -180,23 +181,28 @@ class RealtimeBridge:
         interim: bool = False,
         careful: bool = False,
     ) -> Recognition:
-        """Send an utterance to the model and return its text. See `Recognizer.recognize`."""
-        # The session detects no language, so the expected one may be "".
-        language = language or None
+        """Send an utterance to the model and return its text; without one, that of the room's own recogniser.
+
+        See `Recognizer.recognize`. Raises `RecogniserOverloadedError` for an interim while the model hears.
+        """
+        recognize_here = partial(
+            self._recognizer.recognize,
+            pcm,
+            # The session detects no language, so the expected one may be "".
+            language=language or None,
+            glossary=glossary,
+            speaker_id=speaker_id,
+            careful=careful,
+        )
         if self._settings.mode == "mixed" or not self._session.usable:
-            return await self._recognizer.recognize(
-                pcm, language=language, glossary=glossary, speaker_id=speaker_id, interim=interim, careful=careful
-            )
+            return await recognize_here(interim=interim)
         if interim:
             # Sound that the model has heard cannot be taken back, so unfinished utterances are not sent.
             raise RecogniserOverloadedError(Text("Speech-to-speech takes finished utterances only."))
         begun_at, conversation = self._clock.monotonic(), self._items.conversation
         if (sent := self._inputs.find_same(speaker_id, pcm)) is not None:
             # Recognised again because the text was too short. The model has heard this; our own recogniser has not.
-            own = await self._recognizer.recognize(
-                pcm, language=language, glossary=glossary, speaker_id=speaker_id, careful=careful
-            )
-            return with_items(own, sent.item_ids, sent.conversation)
+            return with_items(await recognize_here(), sent.item_ids, sent.conversation)
         name = "Somebody" if speaker_id is None else self._prompt.name_of(speaker_id)
         item_ids: tuple[str, ...] = ()
         try:
@@ -209,10 +215,7 @@ class RealtimeBridge:
             log.warning("realtime_input_failed", problem=error)
             transcript = None
         if transcript is None or transcript.text is None or len(transcript.text) > MAX_TEXT_CHARS:
-            own = await self._recognizer.recognize(
-                pcm, language=language, glossary=glossary, speaker_id=speaker_id, careful=careful
-            )
-            return with_items(own, item_ids, conversation)
+            return with_items(await recognize_here(), item_ids, conversation)
         return RealtimeRecognition(
             text=transcript.text.strip(),
             language=language or "",
