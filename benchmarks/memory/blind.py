@@ -123,11 +123,11 @@ def main() -> None:
     parser.add_argument("--answers", type=Path, default=ANSWERS, help="where answers are kept")
     given = parser.parse_args()
     if given.sheet is None:
-        print(read_verdicts())  # noqa: T201
+        print(read_verdicts())  # noqa: T201 - a command
     else:
         pairs = asyncio.run(lay_out_pairs(given.answers))
         given.sheet.write_text("\n".join([_TASK, *pairs]), "utf-8")
-        print(f"{len(pairs)} pairs in {given.sheet}")  # noqa: T201
+        print(f"{len(pairs)} pairs in {given.sheet}")  # noqa: T201 - a command
 
 
 if __name__ == "__main__":

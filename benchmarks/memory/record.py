@@ -68,7 +68,8 @@ async def record(
         for line in lines:
             await memory.hear(line)
         standing = await memory.standing()
-        print(f"{standing.folds} folds, {memory.cost.failures} failures. The text at the end:\n{standing.injected}")  # noqa: T201
+        counts = f"{standing.folds} folds, {memory.cost.failures} failures."
+        print(f"{counts} The text at the end:\n{standing.injected}")  # noqa: T201 - a command
 
 
 def main() -> None:

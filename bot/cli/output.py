@@ -65,7 +65,7 @@ def say(text: str, *, err: bool = False) -> None:
 def print_json(value: object) -> None:
     """Print a value as JSON. What a terminal would obey stands escaped in it, so the value stays the same."""
     text = json.dumps(value, indent=2, ensure_ascii=False)
-    print(_OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text))  # noqa: T201
+    print(_OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text))  # noqa: T201 - a program reads it from stdout
 
 
 def _discard(stream: TextIO) -> None:
@@ -108,7 +108,7 @@ def fold_pieces(pieces: Iterable[tuple[str, str]], columns: int, *, indent: int)
             while cell_len(word) > columns - at:
                 head = chop_cells(word, columns - at)[0]
                 yield head + "\n" + " " * indent, style
-                at, word = indent, word[len(head) :]  # noqa: PLW2901
+                at, word = indent, word[len(head) :]  # noqa: PLW2901 - the rest of it
             yield word, style
             at += cell_len(word)
 

@@ -69,7 +69,7 @@ async def told(call: Callable[[], T], silent: str) -> T:
 def installed() -> None:
     """Raise `ClusterError` if Ray is missing."""
     try:
-        import ray.serve  # noqa: F401
+        import ray.serve  # noqa: F401 - asks whether it is installed
     except ImportError as error:
         raise ClusterError(NOT_INSTALLED) from error
 

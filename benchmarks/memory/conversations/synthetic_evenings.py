@@ -78,7 +78,8 @@ class _Growing:
 
 def generate_evening(seed: int, templates: TemplateSet, *, lines: int) -> RecordedConversation:
     """Return one evening of about `lines` lines. The same arguments give the same evening."""
-    return _Writer(_load(templates), Random(f"{templates}-{seed}")).write(f"{templates}-{seed}", lines)  # noqa: S311
+    name = f"{templates}-{seed}"
+    return _Writer(_load(templates), Random(name)).write(name, lines)  # noqa: S311 - it makes no keys
 
 
 class _Writer:

@@ -80,7 +80,7 @@ def read_small_talk(*, apart: bool) -> RecordedConversation:
     ending = "_apart" if apart else ""
     chatter = set(table[f"chatter{ending}"])
     lines = [*sorted(chatter), *table[f"worth{ending}"]]
-    Random(0).shuffle(lines)  # noqa: S311
+    Random(0).shuffle(lines)  # noqa: S311 - it makes no keys
     # Enough of them are folded: the window holds what comes after.
     padded = _padded(
         "small talk", [(("Ada", "Ben", "Cleo")[number % 3], text) for number, text in enumerate(lines)], folds=5

@@ -111,7 +111,7 @@ def baseline_texts(conversation: RecordedConversation, cursor: int) -> dict[str,
     """Return texts of at most 1,200 characters that anybody could make of the turns before `cursor`, by name."""
     said = [sentence for line in conversation.lines[:cursor] for sentence in read_sentences(line.text)]
     mixed = list(said)
-    Random(conversation.name).shuffle(mixed)  # noqa: S311
+    Random(conversation.name).shuffle(mixed)  # noqa: S311 - it makes no keys
     names = Counter(name.casefold() for sentence in said for name in _entities(sentence))
     frequent = {name for name, _ in names.most_common(_FREQUENT_NAMES)}
 

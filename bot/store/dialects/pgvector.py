@@ -212,6 +212,7 @@ def _search_vectors(vector: Sequence[float], scope: Scope, model: str, limit: in
         of_place.append(f"channel_id IN {NUMBERS.format(name=':channels')}")
         values["channels"] = json.dumps(sorted(scope.channels))
     if of_place:
+        # No outside text is in the SQL, here and below.
         conditions.append(f"v.session_id IN (SELECT id FROM sessions WHERE {' AND '.join(of_place)})")  # noqa: S608
     if scope.since is not None:
         conditions.append("v.at >= :since")
@@ -226,7 +227,7 @@ def _search_vectors(vector: Sequence[float], scope: Scope, model: str, limit: in
     if match := match_expression("", tag_clauses(replace(scope, guild_id=None, channels=None, session_id=None))):
         conditions.append("v.passage_id IN (SELECT id FROM passages WHERE words @@ :match::tsquery)")
         values["match"] = match
-    # No outside text is in the SQL. `<#>` is the negative inner product: the cosine, because vectors have unit length.
+    # `<#>` is the negative inner product: the cosine, because vectors have unit length.
     sql = f"""
         SELECT v.passage_id, -(v.embedding <#> :vector::halfvec) FROM {TABLE} v WHERE {" AND ".join(conditions)}
         ORDER BY v.embedding <#> :vector::halfvec, v.passage_id DESC LIMIT :limit
