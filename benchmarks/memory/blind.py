@@ -110,7 +110,7 @@ async def _texts(spec: SystemSpec, conversation: RecordedConversation, moments: 
         for number, line in enumerate(conversation.lines[: max(ends)], start=1):
             await memory.hear(line)
             if number in ends:
-                texts.append((await memory.standing()).injected)
+                texts.append((await memory.snapshot()).injected)
     return texts
 
 

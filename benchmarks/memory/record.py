@@ -67,9 +67,9 @@ async def record(
         memory = await stack.enter_async_context(spec.enter(conversation))
         for line in lines:
             await memory.hear(line)
-        standing = await memory.standing()
-        counts = f"{standing.folds} folds, {memory.cost.failures} failures."
-        print(f"{counts} The text at the end:\n{standing.injected}")  # noqa: T201 - a command
+        snapshot = await memory.snapshot()
+        counts = f"{snapshot.folds} folds, {memory.cost.failures} failures."
+        print(f"{counts} The text at the end:\n{snapshot.injected}")  # noqa: T201 - a command
 
 
 def main() -> None:

@@ -41,7 +41,7 @@ class LangChainPeer:
         except Exception:  # noqa: BLE001 - the agent's call would fail here; the turn is kept and tried again
             self._failures += 1
 
-    async def standing(self) -> dict[str, Any]:
+    async def snapshot(self) -> dict[str, Any]:
         """Return the current summary among the messages."""
         return {
             "summary": self._summary(),

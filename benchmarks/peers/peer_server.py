@@ -7,7 +7,7 @@ is not installed in that environment.
     {"op": "open", ...}                                              -> {"version"}
 A peer that remembers, opened with {"base_url", "model", "api_key", "max_chars", "recent", "batch"}:
     {"op": "hear", "text", "by_bot"}                                 -> {}   when everything due is folded
-    {"op": "standing"}                                               -> {"summary", "folds", "failures", "messages"}
+    {"op": "snapshot"}                                               -> {"summary", "folds", "failures", "messages"}
     {"op": "barge_in", "turns": [{"text", "by_bot"}], "turn_s"}       -> {"asked", "applied", "behind"}
 A peer that speaks, opened with {"base_url", "model", "whisper", "voice"}:
     {"op": "speak", "file", "voice_end_s", "end_s", "answer_timeout_s", "gap_s"} -> see `pipecat_voice_peer`
@@ -35,7 +35,7 @@ async def serve(module_name: str, answers: int) -> None:
                     case "open":
                         peer = await module.open_peer(request)
                         answer = {"version": peer.version}
-                    case "hear" | "standing" | "barge_in" | "speak" as operation:
+                    case "hear" | "snapshot" | "barge_in" | "speak" as operation:
                         answer = await getattr(peer, operation)(**request) or {}
                     case other:
                         answer = {"error": f"unknown request {other}"}

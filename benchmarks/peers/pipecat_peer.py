@@ -137,7 +137,7 @@ class PipecatPeer:
             while self._summarizer._summarization_in_progress:  # noqa: ASYNC110 - the library has no event for it
                 await asyncio.sleep(POLL_S)
 
-    async def standing(self) -> dict[str, Any]:
+    async def snapshot(self) -> dict[str, Any]:
         """Return the current summary in the context."""
         return {
             "summary": self._summary(),

@@ -66,9 +66,9 @@ class PeerProcess:
         if took_s > _FOLD_LEAST_S:
             self._cost.fold_s.append(took_s)
 
-    async def standing(self) -> MemorySnapshot:
+    async def snapshot(self) -> MemorySnapshot:
         """Return the summary and the number of turns it covers. Raises PeerError."""
-        answer = await self._pipe.ask("standing")
+        answer = await self._pipe.ask("snapshot")
         folds, failures, messages = (_integer(answer, name) for name in ("folds", "failures", "messages"))
         self._cost.failures = failures
         verbatim = messages - (folds > 0)

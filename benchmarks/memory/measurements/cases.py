@@ -131,7 +131,7 @@ async def _text_of(entrant: SystemSpec, conversation: RecordedConversation) -> s
     async with entrant.enter(conversation) as memory:
         for line in conversation.lines:
             await memory.hear(line)
-        return (await memory.standing()).injected[:MAX_SUMMARY_CHARS]
+        return (await memory.snapshot()).injected[:MAX_SUMMARY_CHARS]
 
 
 def _judged(judged: list[tuple[Case, str]]) -> dict[str, Json]:

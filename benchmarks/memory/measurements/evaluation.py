@@ -99,9 +99,9 @@ async def evaluate(
         await contender.hear(line)
         progress.advance()
         if number > RECENT_WINDOW and claims:
-            standing = await contender.standing()
-            if standing.injected and standing.injected != last:
-                last = standing.injected
+            snapshot = await contender.snapshot()
+            if snapshot.injected and snapshot.injected != last:
+                last = snapshot.injected
                 _look_at(last, said, course)
         if number % BATCH_SIZE == 0 and isinstance(contender, RoomtoneMemory):
             _look_at_payloads(contender, course)
@@ -158,22 +158,22 @@ def _look_at_payloads(memory: RoomtoneMemory, course: EvaluationRun) -> None:
 async def _checkpoint(
     contender: MemorySystem, judge: FactJudge | LabelJudge, folds: int, *, claims: bool
 ) -> Checkpoint:
-    standing = await contender.standing()
+    snapshot = await contender.snapshot()
     # A system whose summary lags behind still has these turns word for word.
-    cursor = min(folds * BATCH_SIZE, standing.cursor)
+    cursor = min(folds * BATCH_SIZE, snapshot.cursor)
     total = turns_needed(folds)
-    text = standing.injected[:MAX_SUMMARY_CHARS] if claims else standing.injected
+    text = snapshot.injected[:MAX_SUMMARY_CHARS] if claims else snapshot.injected
     stored = await contender.stored()
     entities = judge.entities_due(cursor, total)
     return Checkpoint(
         folds_due=folds,
-        folds=standing.folds,
+        folds=snapshot.folds,
         cursor=cursor,
         injected=judge.judged(text, cursor, total),
         stored=None if stored is None else _stored_tally(judge, stored, cursor, total),
         entities=sum(mentions_any(text, entity) for entity in entities),
         entities_due=len(entities),
-        raw_chars=len(standing.injected) if claims else 0,
+        raw_chars=len(snapshot.injected) if claims else 0,
         text=text,
         chatter_chars=judge.chatter_chars(text, cursor) if isinstance(judge, LabelJudge) and claims else None,
     )

@@ -79,7 +79,7 @@ class MemorySystem(Protocol):
     async def hear(self, line: ConversationLine) -> None:
         """Add one turn and request a reply to it. Return when every fold that is due has finished."""
 
-    async def standing(self) -> MemorySnapshot:
+    async def snapshot(self) -> MemorySnapshot:
         """Return the current state."""
 
     async def stored(self) -> StoredSegments | None:
@@ -138,7 +138,7 @@ class RoomtoneMemory:
         self._memory.context(current=self.turn, max_input_tokens=MAX_INPUT_TOKENS)
         await self._memory.settle()
 
-    async def standing(self) -> MemorySnapshot:
+    async def snapshot(self) -> MemorySnapshot:
         """Return the summary and the number of turns it covers."""
         summary = self._memory.summary
         return MemorySnapshot("" if summary is None else summary.text, len(self._memory.segments), self._memory.cursor)
@@ -221,7 +221,7 @@ class LastTurnsBaseline:
         """Add one turn."""
         self._lines.append(line)
 
-    async def standing(self) -> MemorySnapshot:
+    async def snapshot(self) -> MemorySnapshot:
         """Return the window as the injected text. `folds`: the number of folds that another system would have made."""
         folds = max(0, (len(self._lines) - RECENT_WINDOW - 1) // BATCH_SIZE)
         window = "\n".join(f"{line.speaker}: {line.text}" for line in self._lines[-RECENT_WINDOW:])

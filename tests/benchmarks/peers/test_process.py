@@ -30,7 +30,7 @@ class Peer:
             os._exit(3)
         if "fail" in text:
             raise RuntimeError("out of ideas")
-    async def standing(self):
+    async def snapshot(self):
         return {"summary": f"heard {self.heard}", "folds": 1, "failures": 2, "messages": 1}
     async def barge_in(self, turns, turn_s):
         return {"asked": len(turns), "applied": 0, "behind": 7}
@@ -61,8 +61,8 @@ async def test_peer_hears_and_tells(library: PeerLibrary) -> None:
         assert peer.version == "peer 1"
         for number in range(3):
             await peer.hear(ConversationLine("Ada", "Hello.", float(number)))
-        standing = await peer.standing()
-        assert (standing.injected, standing.folds, standing.cursor) == ("heard 3", 1, 3)
+        snapshot = await peer.snapshot()
+        assert (snapshot.injected, snapshot.folds, snapshot.cursor) == ("heard 3", 1, 3)
         assert peer.cost.failures == 2
         barged = await peer.barge_in([ConversationLine("Ada", "Hello.", 0.0)] * 4, turn_s=0.0)
         assert barged == {"asked": 4, "applied": 0, "behind": 7}

@@ -36,7 +36,7 @@ class Fixed:
     async def hear(self, line: ConversationLine) -> None:
         """Ignore the line."""
 
-    async def standing(self) -> MemorySnapshot:
+    async def snapshot(self) -> MemorySnapshot:
         """Return the fixed snapshot."""
         return self._standing
 

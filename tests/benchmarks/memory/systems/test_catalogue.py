@@ -34,7 +34,7 @@ async def test_model_that_answers_nothing_useful_is_seen_in_the_cost() -> None:
         async with ledger.enter(evening) as contender:
             for line in evening.lines:
                 await contender.hear(line)
-            standing = await contender.standing()
-    assert standing.folds > 0
+            snapshot = await contender.snapshot()
+    assert snapshot.folds > 0
     assert contender.cost.failures >= 3
     assert contender.cost.degraded > 0

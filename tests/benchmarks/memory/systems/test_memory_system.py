@@ -38,9 +38,9 @@ async def test_bare_window_holds_fifty_turns() -> None:
     window = LastTurnsBaseline()
     for number in range(61):
         await window.hear(ConversationLine("Ada", f"Turn {number}.", float(number)))
-    standing = await window.standing()
-    assert standing.injected.splitlines()[0] == "Ada: Turn 11."
-    assert (standing.folds, standing.cursor) == (1, 10)
+    snapshot = await window.snapshot()
+    assert snapshot.injected.splitlines()[0] == "Ada: Turn 11."
+    assert (snapshot.folds, snapshot.cursor) == (1, 10)
 
 
 @pytest.mark.asyncio
