@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import math
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -18,6 +19,7 @@ from bot.brain.decider import Decision, HeardText, Reason, Situation, decide
 from bot.brain.silence_durations import split_duration
 from bot.brain.silence_requests import asks_for_silence, asks_to_talk
 from bot.brain.wakeword import mentions_name, strip_name
+from bot.channel.notice_queue import NoticeQueue
 from bot.guild import MOST_SILENT_MINUTES
 from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD
 from bot.participation.costs import HOUR_S, Cost
@@ -28,7 +30,6 @@ from bot.participation.quiet_timer import QuietTimer
 from bot.participation.statistics import ParticipationStatistics
 from bot.participation.waiting_choices import ChoiceWaitsError
 from bot.texts.text import Text
-from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,24 +41,13 @@ if TYPE_CHECKING:
     from bot.participation.all_guilds import GuildParticipations
     from bot.participation.guild_participation import GuildParticipation
     from bot.participation.reply_control import ReplyControl
+    from voice.queue_figures import QueueFigures
 
 log = structlog.get_logger()
 
 # How often the room is checked for a long silence.
 CHECK_QUIET_S = 5.0
-# Most notices that wait to be written; a longer queue would come from somebody playing with the commands, or of replies
-# that nobody can hear while Discord stalls.
-NOTICES_WAITING = 8
 SILENCED = Text("I am silent now and go on listening. /talk lets me speak again.")
-
-
-@dataclass(frozen=True, slots=True)
-class _Notice:
-    """A sentence that waits to be written. `silenced_by`, `repeats`: see `Participation.notify`."""
-
-    sentence: Text
-    silenced_by: int | None
-    repeats: bool
 
 
 class Participation:
@@ -91,8 +81,7 @@ class Participation:
             every_s=60 * settings.quiet_thought_every_minutes,
             now=clock.monotonic(),
         )
-        self._notices: asyncio.Queue[_Notice] = asyncio.Queue(NOTICES_WAITING)
-        self._unwritten_notices = 0
+        self._notices = NoticeQueue(place, name="notices")
         self._statistics = ParticipationStatistics()
         self._names = PersonNames()
         self._prompt_tokens = 0
@@ -102,7 +91,7 @@ class Participation:
     @property
     def queue(self) -> QueueFigures:
         """Return how many sentences wait to be written into the channel."""
-        return QueueFigures("notices", self._notices.qsize(), NOTICES_WAITING, {"full": self._unwritten_notices})
+        return self._notices.figures
 
     @property
     def session_id(self) -> str:
@@ -152,7 +141,7 @@ class Participation:
         self._names.update(self._participants.everybody)
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._write_notices(), name="participation-notices")
+                tasks.create_task(self._notices.run(), name="participation-notices")
                 if self._quiet.enabled:
                     tasks.create_task(self._watch_quiet(), name="quiet-room")
         finally:
@@ -163,37 +152,26 @@ class Participation:
         """Queue a sentence for the channel, so that nobody who speaks waits for Discord. `silenced_by`: who changed the
         silence aloud; store the silence first. `repeats`: it may repeat what people said, and is dropped with that.
         """
-        try:
-            self._notices.put_nowait(_Notice(sentence, silenced_by, repeats))
-        except asyncio.QueueFull:
-            self._unwritten_notices += 1
-            log.warning("notice_not_written", waiting=NOTICES_WAITING)
+        if silenced_by is None:
+            self._notices.add(sentence, repeats=repeats)
+        else:
+            self._notices.add(sentence, before=partial(self._store_silence, silenced_by), repeats=repeats)
 
-    async def _write_notices(self) -> None:
-        while True:
-            notice = await self._notices.get()
-            if notice.silenced_by is not None:
-                # It holds, and is stored later.
-                with suppress(ChoiceWaitsError):
-                    await self._guilds.store_silence(self._guild, by=notice.silenced_by)
-            await self._place.write(notice.sentence)
-            self._notices.task_done()
+    async def _store_silence(self, by: int) -> None:
+        # If it cannot be stored, it holds all the same, and is stored later.
+        with suppress(ChoiceWaitsError):
+            await self._guilds.store_silence(self._guild, by=by)
 
     def _drop_derived(self) -> None:
         """Drop what may hold words: the reply in progress, what tools found, and what waits to be written."""
         self._replies.drop_derived()
-        waiting = [self._notices.get_nowait() for _ in range(self._notices.qsize())]
-        for notice in waiting:
-            if not notice.repeats:
-                self._notices.put_nowait(notice)
-        for _ in waiting:
-            self._notices.task_done()
+        self._notices.drop_repeats()
 
     async def wait_until_written(self, *, within_s: float) -> None:
         """Wait up to `within_s` until all notices are written, before `run` is cancelled."""
         with suppress(TimeoutError):
             async with asyncio.timeout(within_s):
-                await self._notices.join()
+                await self._notices.until_written()
 
     async def _watch_quiet(self) -> None:
         while True:

@@ -17,6 +17,7 @@ import structlog
 from bot import events
 from bot.brain.skip import unless_spoken_skip
 from bot.brain.tools.permission import NOBODY
+from bot.channel.notice_queue import NoticeQueue
 from bot.realtime.inputs import Inputs, RealtimeInput, RealtimeRecognition, with_items
 from bot.realtime.items import Items, ReplyMaterial
 from bot.realtime.reply_tools import ReplyTools
@@ -26,7 +27,6 @@ from compaction.untrusted_text import without_marks
 from voice.asr.port import MAX_TEXT_CHARS
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.errors import RealtimeError, RecogniserOverloadedError
-from voice.queue_figures import QueueFigures
 from voice.realtime.mixing import mix_speakers
 from voice.realtime.port import RealtimeFailed, RealtimeRenewed, RealtimeRestored
 from voice.realtime.speech_assembler import SpeechAssembler
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from compaction.session import SessionMemory
     from voice.asr.port import Recognition
     from voice.audio import Pcm
+    from voice.queue_figures import QueueFigures
     from voice.realtime.port import RealtimeNews, ReplyPiece
     from voice.speaking.port import Speech
 
@@ -57,8 +58,6 @@ FALLEN_BACK = Text("Speech-to-speech is gone; I answer with {mind} until {when}.
 IT_IS_BACK = Text("it is back")
 NEXT_JOIN = Text("I join again")
 BACK = Text("Speech-to-speech is back, and I answer with it again.")
-# The most notices that wait to be written. Failures and returns come minutes apart, so more would be out of date.
-NOTICES_WAITING = 8
 
 
 class RealtimeBridge:
@@ -80,7 +79,6 @@ class RealtimeBridge:
         self._clock = services.clock
         self._observe = services.observe
         self._prompt = prompt
-        self._place = place
         self._memory = memory
         self._tools = ReplyTools(toolbox)
         self._quoting = quoting
@@ -101,8 +99,7 @@ class RealtimeBridge:
         self._reply_conversation = 0
         # Whether the model was asked for the current reply; else its last reply is an earlier one.
         self._requested = False
-        self._notices: asyncio.Queue[Text] = asyncio.Queue(NOTICES_WAITING)
-        self._unwritten_notices = 0
+        self._notices = NoticeQueue(place, name="realtime_notices")
         self._tasks: set[asyncio.Task[None]] = set()
 
     # -- life ------------------------------------------------------------------------------------------------
@@ -113,26 +110,14 @@ class RealtimeBridge:
         """
         try:
             async with asyncio.TaskGroup() as tasks:
-                writing = tasks.create_task(self._write_notices(), name="realtime-notices")
+                writing = tasks.create_task(self._notices.run(), name="realtime-notices")
                 self._items.guild_instructions = await self._prompt.guild_instructions()
                 await self._run_session()
-                await self._notices.join()
+                await self._notices.until_written()
                 writing.cancel()
         finally:
             for task in list(self._tasks):
                 task.cancel()
-
-    async def _write_notices(self) -> None:
-        while True:
-            await self._place.write(await self._notices.get())
-            self._notices.task_done()
-
-    def _notice(self, sentence: Text) -> None:
-        try:
-            self._notices.put_nowait(sentence)
-        except asyncio.QueueFull:
-            self._unwritten_notices += 1
-            log.warning("notice_not_written", waiting=NOTICES_WAITING)
 
     @property
     def mixes_sound(self) -> bool:
@@ -142,10 +127,7 @@ class RealtimeBridge:
     @property
     def queues(self) -> tuple[QueueFigures, ...]:
         """Return the sentences that wait to be written into the channel, and the session's queues."""
-        notices = QueueFigures(
-            "realtime_notices", self._notices.qsize(), NOTICES_WAITING, {"full": self._unwritten_notices}
-        )
-        return (notices, *self._session.queues)
+        return (self._notices.figures, *self._session.queues)
 
     @property
     def usable(self) -> bool:
@@ -162,10 +144,10 @@ class RealtimeBridge:
         match event:
             case RealtimeFailed():
                 when = NEXT_JOIN if event.lasting else IT_IS_BACK
-                self._notice(FALLEN_BACK.fill(mind=self._fallback_name, when=when, why=event.error))
+                self._notices.add(FALLEN_BACK.fill(mind=self._fallback_name, when=when, why=event.error))
                 self._observe(events.Problem("realtime", sentence_of(event.error), self._clock.monotonic()))
             case RealtimeRestored():
-                self._notice(BACK)
+                self._notices.add(BACK)
             case RealtimeRenewed():
                 log.info("realtime_renewed", reason=event.reason)
 

@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.brain.decider import Decision, PendingReply, Reason
+from bot.channel.notice_queue import NOTICES_WAITING
 from bot.channel.participants import Participants
 from bot.guild import Silence, VoiceMode
 from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD, GuildParticipations
 from bot.participation.costs import HOUR_S
-from bot.participation.participation import NOTICES_WAITING, SILENCED, Participation
+from bot.participation.participation import SILENCED, Participation
 from bot.participation.quiet_timer import QuietTimer
 from bot.participation.reply_control import ReplyState
 from bot.participation.settings import ParticipationSettings

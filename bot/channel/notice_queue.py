@@ -1,0 +1,87 @@
+"""Sentences that wait to be written into a voice channel's chat, so that nobody who speaks waits for Discord."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from voice.queue_figures import QueueFigures
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from bot.channel.port import Place
+    from bot.texts.text import Text
+
+log = structlog.get_logger()
+
+# A longer queue would come from somebody playing with the commands, or of sentences that are out of date because
+# Discord stalls.
+NOTICES_WAITING = 8
+
+
+async def _nothing() -> None:
+    """Do nothing before a sentence is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Notice:
+    """A sentence that waits to be written. `before`, `repeats`: see `NoticeQueue.add`."""
+
+    sentence: Text
+    before: Callable[[], Awaitable[None]]
+    repeats: bool
+
+
+class NoticeQueue:
+    """Writes sentences into the chat of `place`, in order. `name`: of the queue, in its figures.
+
+    At most `NOTICES_WAITING` wait. A further one is not written; it is counted and logged. *Ownership*: whoever calls
+    `run`, on whose loop everything else is called too.
+    """
+
+    def __init__(self, place: Place, *, name: str) -> None:
+        self._place = place
+        self._name = name
+        self._waiting: asyncio.Queue[_Notice] = asyncio.Queue(NOTICES_WAITING)
+        self._full = 0
+
+    @property
+    def figures(self) -> QueueFigures:
+        """Return how many sentences wait, and how many were not written."""
+        return QueueFigures(self._name, self._waiting.qsize(), NOTICES_WAITING, {"full": self._full})
+
+    def add(self, sentence: Text, *, before: Callable[[], Awaitable[None]] = _nothing, repeats: bool = False) -> None:
+        """Let a sentence wait until it is written. Does not wait itself. `before`: is awaited first.
+
+        `repeats`: the sentence may repeat what people said, so `drop_repeats` drops it.
+        """
+        try:
+            self._waiting.put_nowait(_Notice(sentence, before, repeats))
+        except asyncio.QueueFull:
+            self._full += 1
+            log.warning("notice_not_written", waiting=NOTICES_WAITING)
+
+    def drop_repeats(self) -> None:
+        """Drop the waiting sentences that may repeat what people said. The others stay in order."""
+        waiting = [self._waiting.get_nowait() for _ in range(self._waiting.qsize())]
+        for notice in waiting:
+            if not notice.repeats:
+                self._waiting.put_nowait(notice)
+        for _ in waiting:
+            self._waiting.task_done()
+
+    async def run(self) -> None:
+        """Write what waits and what comes. Never returns."""
+        while True:
+            notice = await self._waiting.get()
+            await notice.before()
+            await self._place.write(notice.sentence)
+            self._waiting.task_done()
+
+    async def until_written(self) -> None:
+        """Wait until nothing waits any more, while `run` runs."""
+        await self._waiting.join()
