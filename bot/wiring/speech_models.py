@@ -66,7 +66,7 @@ def open_vad(models: ModelsSettings) -> SpeechProbability:
 
 
 async def open_turn_model(
-    stack: AsyncExitStack, models: ModelsSettings, listening: ListeningSettings, *, health: Health | None = None
+    stack: AsyncExitStack, models: ModelsSettings, listening: ListeningSettings, *, health: Health
 ) -> TurnEndDetector | None:
     """Load the end-of-turn model onto `stack`, and register it with `health`. Returns None if it is switched off,
     missing or unreadable.
@@ -81,8 +81,7 @@ async def open_turn_model(
     except TurnModelError as error:
         log.warning("no_turn_model", setting=listening.turn_model, problem=error)
         return None
-    if health is not None:
-        health.add_check(partial(_turn_model_problems, detector))
+    health.add_check(partial(_turn_model_problems, detector))
     return detector
 
 
@@ -95,7 +94,7 @@ def _turn_model_problems(detector: SmartTurnDetector) -> list[DegradedPart]:
 
 @asynccontextmanager
 async def open_synthesizer(
-    settings: SpeakingSettings, *, models: ModelsSettings, llm: LlmSettings, health: Health | None = None
+    settings: SpeakingSettings, *, models: ModelsSettings, llm: LlmSettings, health: Health
 ) -> AsyncIterator[Synthesizer]:
     """Yield the synthesiser that the settings choose, and register it with `health`.
 
@@ -104,7 +103,7 @@ async def open_synthesizer(
     async with AsyncExitStack() as stack:
         if not speaks_by_endpoint(settings):
             embedded = await _embedded_voice(stack, settings, models)
-            if health is not None and isinstance(embedded, _NoVoice):
+            if isinstance(embedded, _NoVoice):
                 health.add_missing(Text("My voice"), instead=IN_WRITING, problem=embedded.reason)
             yield embedded
             return
@@ -127,9 +126,8 @@ async def open_synthesizer(
         )
         remote = await stack.enter_async_context(OpenAISynthesizer(endpoint))
         voice = FallbackSynthesizer(remote, stand_in)
-        if health is not None:
-            instead = IN_WRITING if isinstance(stand_in, _NoVoice) else Text("the embedded voice speaks")
-            health.add_check(partial(_voice_problems, voice, Text("The voice {model}", model=settings.model), instead))
+        instead = IN_WRITING if isinstance(stand_in, _NoVoice) else Text("the embedded voice speaks")
+        health.add_check(partial(_voice_problems, voice, Text("The voice {model}", model=settings.model), instead))
         yield voice
 
 

@@ -35,7 +35,7 @@ async def test_without_an_endpoint_the_embedded_voice_speaks() -> None:
     """
     llm = LlmSettings(api_key=SecretStr("sk-chat"))
     for settings in (SpeakingSettings(), SpeakingSettings(engine="piper", base_url="http://127.0.0.1:9/v1")):
-        async with open_synthesizer(settings, models=MODELS, llm=llm) as voice:
+        async with open_synthesizer(settings, models=MODELS, llm=llm, health=Health(SystemClock())) as voice:
             assert isinstance(voice, PiperSynthesizer)
 
 
@@ -44,7 +44,7 @@ async def test_an_endpoint_speaks_and_the_embedded_voice_stands_behind_it() -> N
     """If the endpoint fails, the embedded voice speaks."""
     async with LocalSpeechServer(SpeechBehaviour(tone)) as server:
         settings = SpeakingSettings(base_url=server.base_url)
-        async with open_synthesizer(settings, models=MODELS, llm=LlmSettings()) as voice:
+        async with open_synthesizer(settings, models=MODELS, llm=LlmSettings(), health=Health(SystemClock())) as voice:
             assert (await synthesize_all(voice, "Hello there.")).rate_hz == 24_000
             server.behaviour.mode = SpeechMode.BROKEN
             assert (await synthesize_all(voice, "Hello there.")).rate_hz == 22_050
@@ -76,7 +76,7 @@ async def test_without_a_stand_in_what_the_endpoint_cannot_say_is_an_error() -> 
     """Without a fallback, each failure of the endpoint is an error with the endpoint's reason only."""
     async with LocalSpeechServer(SpeechBehaviour(tone)) as server:
         settings = SpeakingSettings(base_url=server.base_url, fallback="none")
-        async with open_synthesizer(settings, models=MODELS, llm=LlmSettings()) as voice:
+        async with open_synthesizer(settings, models=MODELS, llm=LlmSettings(), health=Health(SystemClock())) as voice:
             assert (await synthesize_all(voice, "Hello there.")).rate_hz == 24_000
             server.behaviour.mode = SpeechMode.WRONG_KEY
             for _ in range(3):
@@ -103,6 +103,8 @@ async def test_twice_the_pace_is_half_as_long() -> None:
     """The `speed` setting applies to the embedded voice too."""
     lengths = []
     for speed in (1.0, 2.0):
-        async with open_synthesizer(SpeakingSettings(speed=speed), models=MODELS, llm=LlmSettings()) as voice:
+        async with open_synthesizer(
+            SpeakingSettings(speed=speed), models=MODELS, llm=LlmSettings(), health=Health(SystemClock())
+        ) as voice:
             lengths.append(len((await synthesize_all(voice, "The blue canoe leaves on Friday.")).pcm))
     assert 0.35 < lengths[1] / lengths[0] < 0.7
