@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from bot.llm.budgeted import ModelCall
     from bot.monitoring.process_figures import Series
     from bot.monitoring.service_checks import GatewayState
-    from voice.asr.observed import RemoteOutcome, RemoteRecogniser
+    from voice.asr.observed import RecognitionService, RemoteOutcome
     from voice.asr.scheduler import RecognizerFigures
     from voice.queue_figures import QueueFigures
 
@@ -194,11 +194,11 @@ class Metrics:
         """Measure the local recogniser."""
         self._recogniser.add(figures)
 
-    def add_remote_recogniser(self, which: RemoteRecogniser, is_in_use: Callable[[], bool]) -> None:
+    def add_remote_recogniser(self, which: RecognitionService, is_in_use: Callable[[], bool]) -> None:
         """Measure a recogniser elsewhere. `is_in_use`: returns whether it is asked at present."""
         self._remote_recognisers.add(which, is_in_use)
 
-    def on_remote_recogniser(self, which: RemoteRecogniser, outcome: RemoteOutcome, seconds: float) -> None:
+    def on_remote_recogniser(self, which: RecognitionService, outcome: RemoteOutcome, seconds: float) -> None:
         """Count what became of a request to a recogniser elsewhere, and how many seconds an answer took."""
         self._remote_recognisers.observe(which, outcome, seconds)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from prometheus_client.metrics_core import Metric
 
-    from voice.asr.observed import RemoteRecogniser
+    from voice.asr.observed import RecognitionService
 
 DONE = "roomtone_remote_recognitions"
 DONE_TEXT = "Requests for which a recogniser elsewhere comes first, by what became of them there."
@@ -39,11 +39,11 @@ class RemoteRecogniserCollector(Collector):
     """Counts what recognisers elsewhere answer. Each is shown once it is there (`add`)."""
 
     def __init__(self) -> None:
-        self._is_in_use: dict[RemoteRecogniser, Callable[[], bool]] = {}
+        self._is_in_use: dict[RecognitionService, Callable[[], bool]] = {}
         self._done = Counter(DONE, DONE_TEXT, (WHICH, "outcome"), registry=None)
         self._time = Histogram(TIME, TIME_TEXT, (WHICH,), buckets=LATENCY_BUCKETS, registry=None)
 
-    def add(self, which: RemoteRecogniser, is_in_use: Callable[[], bool]) -> None:
+    def add(self, which: RecognitionService, is_in_use: Callable[[], bool]) -> None:
         """Show a recogniser. `is_in_use`: returns whether it is asked at present."""
         self._is_in_use[which] = is_in_use
         # A rate needs the 0 before the first request.
@@ -51,7 +51,7 @@ class RemoteRecogniserCollector(Collector):
         for outcome in RemoteOutcome:
             self._done.labels(which.value, outcome.value)
 
-    def observe(self, which: RemoteRecogniser, outcome: RemoteOutcome, seconds: float) -> None:
+    def observe(self, which: RecognitionService, outcome: RemoteOutcome, seconds: float) -> None:
         """Count what became of a request, and how long an answer took."""
         self._done.labels(which.value, outcome.value).inc()
         if outcome is RemoteOutcome.COMPLETED:

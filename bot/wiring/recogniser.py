@@ -16,7 +16,7 @@ import structlog
 from bot.health import DegradedPart, FaultKind, HealthFault
 from bot.texts.text import Text, joined, sentence_of
 from voice.asr.fallback import FallbackRecognizer
-from voice.asr.observed import ObservedRecognizer, RemoteRecogniser
+from voice.asr.observed import ObservedRecognizer, RecognitionService
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.whisper import whisper_on_best_device
 from voice.circuit_breaker import Outage
@@ -133,7 +133,7 @@ class _Opening:
             log.warning("no_local_recogniser", problem=error)
             return OpenedRecognizer(self._alone(remote), None)
         what = Text("The speech recogniser {model}", model=self.settings.endpoint_model)
-        return self._behind(remote, RemoteRecogniser.ENDPOINT, local, what, Text("the local one hears"))
+        return self._behind(remote, RecognitionService.ENDPOINT, local, what, Text("the local one hears"))
 
     async def behind_pool(self, own: OpenedRecognizer, pool: Endpoint) -> OpenedRecognizer:
         """Connect the cluster's recognisers, with `own` behind them."""
@@ -142,15 +142,15 @@ class _Opening:
 
         pooled = await self.stack.enter_async_context(RemoteRecognizer(pool, is_own=True))
         what, instead = Text("The cluster's speech recognisers"), Text("my own one hears")
-        return self._behind(pooled, RemoteRecogniser.CLUSTER, own, what, instead)
+        return self._behind(pooled, RecognitionService.CLUSTER, own, what, instead)
 
     def _alone(self, remote: Recognizer) -> Recognizer:
         """Return the endpoint, which is asked whatever happens."""
-        self.metrics.add_remote_recogniser(RemoteRecogniser.ENDPOINT, lambda: True)
-        return ObservedRecognizer(remote, partial(self.metrics.on_remote_recogniser, RemoteRecogniser.ENDPOINT))
+        self.metrics.add_remote_recogniser(RecognitionService.ENDPOINT, lambda: True)
+        return ObservedRecognizer(remote, partial(self.metrics.on_remote_recogniser, RecognitionService.ENDPOINT))
 
     def _behind(
-        self, remote: Recognizer, which: RemoteRecogniser, own: OpenedRecognizer, what: Text, instead: Text
+        self, remote: Recognizer, which: RecognitionService, own: OpenedRecognizer, what: Text, instead: Text
     ) -> OpenedRecognizer:
         """Put `own` behind a recogniser elsewhere. `what`: its name; `instead`: what is so while it is away."""
         observe = partial(self.metrics.on_remote_recogniser, which)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from voice.audio import Pcm
 
 
-class RemoteRecogniser(StrEnum):
+class RecognitionService(StrEnum):
     """A recogniser elsewhere. A process may have both: the cluster's come before the endpoint then."""
 
     CLUSTER = "cluster"

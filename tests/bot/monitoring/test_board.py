@@ -25,7 +25,7 @@ from tests.bot.monitoring.prometheus import REPOSITORY, scraping
 from tests.bot.monitoring.test_metrics import new_metrics, samples
 from tests.bot.test_app_health import CLIP, settings_in
 from tests.patience import PATIENCE_S
-from voice.asr.observed import RemoteRecogniser
+from voice.asr.observed import RecognitionService
 from voice.asr.scheduler import RecognizerFigures
 from voice.endpoint import Endpoint
 
@@ -73,7 +73,7 @@ def test_every_panel_says_what_it_shows_and_asks_for_metrics_that_exist() -> Non
     )
     assert len({panel["id"] for panel in board()["panels"]}) == len(board()["panels"])
     metrics = new_metrics()
-    metrics.add_remote_recogniser(RemoteRecogniser.CLUSTER, lambda: True)
+    metrics.add_remote_recogniser(RecognitionService.CLUSTER, lambda: True)
     known = set(re.findall(r"^# TYPE (\S+)", metrics.scrape()[0].decode(), re.MULTILINE))
     families = {name.removesuffix("_total") for name in known} | {"roomtone_recognitions"}
     for title, expression in expressions():
@@ -86,7 +86,7 @@ def test_every_metric_is_on_the_board_and_explained() -> None:
     """A metric that nobody sees is forgotten, and so is one that docs/operations.md does not explain."""
     metrics = new_metrics()
     metrics.add_recogniser(RecognizerFigures)
-    metrics.add_remote_recogniser(RemoteRecogniser.CLUSTER, lambda: True)
+    metrics.add_remote_recogniser(RecognitionService.CLUSTER, lambda: True)
     names = {re.sub(r"_(total|bucket|count|sum|created)$", "", name) for name, _ in samples(metrics)}
     for page in (BOARD, OPERATIONS):
         text = page.read_text("utf-8")

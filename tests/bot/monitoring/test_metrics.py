@@ -20,7 +20,7 @@ from bot.monitoring.queues import QUEUES
 from bot.texts.text import Text
 from compaction.model import Seq, Turn, TurnKind
 from tests.fakes.clock import FakeClock
-from voice.asr.observed import RemoteOutcome, RemoteRecogniser
+from voice.asr.observed import RecognitionService, RemoteOutcome
 from voice.asr.port import Recognition
 from voice.asr.scheduler import RecognizerFigures
 from voice.asr.second_pass import Doubt
@@ -200,10 +200,10 @@ def test_models_store_recogniser_and_loop_are_measured() -> None:
     assert value(metrics, "recogniser_compute_seconds_total") == 3.0
 
 
-@pytest.mark.parametrize("which", RemoteRecogniser)
+@pytest.mark.parametrize("which", RecognitionService)
 @pytest.mark.parametrize("outcome", RemoteOutcome)
 def test_what_became_of_a_request_to_a_recogniser_elsewhere_is_counted(
-    which: RemoteRecogniser, outcome: RemoteOutcome
+    which: RecognitionService, outcome: RemoteOutcome
 ) -> None:
     """Each outcome by itself, from 0 on. Only an answer has a time. Without such a recogniser there are no such
     metrics, and the other one has none because of it.

@@ -24,7 +24,7 @@ from rehearsal.servers.transcription import (
 from tests.bot.monitoring.test_metrics import new_metrics, value
 from tests.fakes.recognizer import FakeEngine
 from tests.voice.recordings import voiced
-from voice.asr.observed import RemoteOutcome, RemoteRecogniser
+from voice.asr.observed import RecognitionService, RemoteOutcome
 from voice.asr.placement import CudaFailure
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.settings import AsrSettings
@@ -175,7 +175,7 @@ async def test_a_model_that_keeps_failing_is_told_to_operators_and_to_people(mod
     assert health.faults() == [STOPPED]
 
 
-def counted(metrics: Metrics, which: RemoteRecogniser) -> dict[RemoteOutcome, float]:
+def counted(metrics: Metrics, which: RecognitionService) -> dict[RemoteOutcome, float]:
     """Return what became of requests to a recogniser elsewhere, without what has not happened."""
     found = {
         outcome: value(metrics, "remote_recognitions_total", recogniser=which.value, outcome=outcome.value)
@@ -186,14 +186,14 @@ def counted(metrics: Metrics, which: RemoteRecogniser) -> dict[RemoteOutcome, fl
 
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("model")
-@pytest.mark.parametrize("which", RemoteRecogniser)
-async def test_what_a_recogniser_elsewhere_answers_and_fails_on_is_in_the_metrics(which: RemoteRecogniser) -> None:
+@pytest.mark.parametrize("which", RecognitionService)
+async def test_what_a_recogniser_elsewhere_answers_and_fails_on_is_in_the_metrics(which: RecognitionService) -> None:
     """Also that the process leaves the cluster or endpoint alone after two failures, and hears the next utterance by
     itself.
     """
     metrics, behaviour = new_metrics(), TranscriptionBehaviour(hears)
     async with LocalTranscriptionServer(behaviour) as server:
-        is_cluster = which is RemoteRecogniser.CLUSTER
+        is_cluster = which is RecognitionService.CLUSTER
         settings = AsrSettings() if is_cluster else AsrSettings(engine="endpoint", base_url=server.base_url)
         pool = Endpoint(server.base_url, "whisper", "token", 5.0) if is_cluster else None
         async with open_recognizer(settings, llm=LlmSettings(), metrics=metrics, pool=pool) as opened:
@@ -221,8 +221,8 @@ async def test_the_cluster_and_the_endpoint_behind_it_are_counted_apart() -> Non
         pool = Endpoint(cluster.base_url, "whisper", "token", 5.0)
         async with open_recognizer(settings, llm=LlmSettings(), metrics=metrics, pool=pool) as opened:
             await opened.recognizer.recognize(np.zeros(1_600, np.int16), language="en")
-    assert counted(metrics, RemoteRecogniser.CLUSTER) == {RemoteOutcome.FAILED: 1}
-    assert counted(metrics, RemoteRecogniser.ENDPOINT) == {RemoteOutcome.COMPLETED: 1}
+    assert counted(metrics, RecognitionService.CLUSTER) == {RemoteOutcome.FAILED: 1}
+    assert counted(metrics, RecognitionService.ENDPOINT) == {RemoteOutcome.COMPLETED: 1}
     assert value(metrics, "recognitions_total", outcome="completed") == 0, "its own"
 
 
@@ -239,7 +239,7 @@ async def test_an_endpoint_that_hears_alone_is_counted(model: FakeModel) -> None
             for _ in range(3):
                 with pytest.raises(RecogniserError):
                     await opened.recognizer.recognize(np.zeros(1_600, np.int16), language="en")
-    which = RemoteRecogniser.ENDPOINT
+    which = RecognitionService.ENDPOINT
     assert counted(metrics, which) == {RemoteOutcome.COMPLETED: 1, RemoteOutcome.FAILED: 3}
     assert value(metrics, "remote_recogniser_seconds_count", recogniser=which.value) == 1
     assert value(metrics, "remote_recogniser_in_use", recogniser=which.value) == 1

@@ -27,7 +27,7 @@ from bot.remote.messages.frames import Head, content_of, frame_of, head_of
 from bot.remote.room_side.room_figures import TELL_EVERY_S, ProcessFigures
 from tests.bot.monitoring.test_metrics import new_metrics, samples, value
 from tests.fakes.clock import FakeClock
-from voice.asr.observed import RemoteOutcome, RemoteRecogniser
+from voice.asr.observed import RecognitionService, RemoteOutcome
 from voice.asr.scheduler import RecognizerFigures
 from voice.queue_figures import QueueFigures
 
@@ -177,7 +177,7 @@ def test_each_process_has_its_own_lag_cpu_time_memory_and_open_files() -> None:
 def test_what_recognisers_elsewhere_did_for_rooms_in_processes_is_shown_of_their_machine() -> None:
     """Requests and times are summed for each recogniser; each process says by itself whether it uses it."""
     gateway = Gateway()
-    cluster, endpoint = RemoteRecogniser
+    cluster, endpoint = RecognitionService
     for run_id, is_in_use, outcome in (("one", True, RemoteOutcome.COMPLETED), ("two", False, RemoteOutcome.TIMED_OUT)):
         process = Process(run_id=run_id)
         process.metrics.add_remote_recogniser(cluster, lambda is_in_use=is_in_use: is_in_use)  # type: ignore[misc]
