@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # What makes a queue.
-MAKERS = {"Queue", "LifoQueue", "PriorityQueue", "SimpleQueue", "JoinableQueue", "FairQueue", "deque"}
+MAKERS = {"Queue", "LifoQueue", "PriorityQueue", "SimpleQueue", "JoinableQueue", "FairQueue", "NoticeQueue", "deque"}
 # What looks like a queue and needs no metric, and why.
 NO_METRIC = {
     # Nothing waits there for another task: it is the memory of a decision.
@@ -45,6 +45,7 @@ NO_METRIC = {
     "voice.transport.jitter.JitterBuffer._released": "the latest sequence numbers",
     "voice.transport.roster._Unknown.frames": "counted with the packets, as unknown_ssrc",
     # Held by another attribute, which has the metric.
+    "bot.channel.notice_queue.NoticeQueue._waiting": "the attributes that hold a NoticeQueue are in the list",
     "bot.brain.generation.new_sentence_queue": "the attribute Replier._sentences holds it",
     "bot.remote.gateway_side.remote_page.RemotePage._outbox": "what Sharer.outbox has passed on; both drop the oldest",
     "bot.room.conversation.backlog.UtteranceBacklog._waiting": "each has an entry in Hearing._waiting",
@@ -131,4 +132,5 @@ def test_a_queue_is_where_the_list_says_and_gives_its_figures(name: str) -> None
     assert f"class {class_name}" in source
     assert f"self.{attribute}" in source
     makers = [path for package in ("bot", "voice") for path in (ROOT / package).rglob("*.py")]
-    assert any(re.search(rf'QueueFigures\(\s*"{name}"', path.read_text("utf-8")) for path in makers)
+    made = re.compile(rf'(QueueFigures\(|NoticeQueue\(\w+, name=)\s*"{name}"')
+    assert any(made.search(path.read_text("utf-8")) for path in makers)
