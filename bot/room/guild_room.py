@@ -15,16 +15,16 @@ import structlog
 from bot.errors import SetupError, first_cause
 from bot.health import FaultKind, HealthFault
 from bot.room.announcer import NotAnnouncedError
-from bot.room.endings import EXPELLED, MOVED, NOT_ANNOUNCED, ProcessLostError
+from bot.room.endings import EXPELLED, LEFT, MOVED, NOT_ANNOUNCED, ProcessLostError
 from bot.room.first_opening import FirstOpening
 from bot.room.restart_notices import RestartNotices
 from bot.room.restarts import DATABASE_PAUSE_S, RoomRestarts, waits_for_database
 from bot.texts.text import Text, sentence_of
-from compaction.errors import StaleOwnerError
+from compaction.errors import StaleOwnerError, StoreError
 from voice.errors import RemovedFromChannelError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from bot.channel.port import ListenRequest, Place
     from bot.clock import Clock
@@ -42,6 +42,8 @@ CLOSE_TIMEOUT_S = 35.0
 CUT_OFF_S = 5.0
 # Asking Discord to take the bot out of a channel is one message.
 LEFT_BEHIND_S = 5.0
+# Ending a session is one statement.
+END_SESSION_S = 5.0
 
 RESTARTING = HealthFault(FaultKind.ROOM_DEAF, "A room has broken down and is being opened again; the log says why.")
 
@@ -59,7 +61,7 @@ class GuildRoom:
     returns that of the session that has begun, which an earlier room may have been asked for. `ran_on`: the first
     one ran already, so nobody has asked for it who could ask again. `on_room_end`: gets the place and the reason when
     somebody ends the room, and each time that one has ended in order or could tell nobody that it listens.
-    `left_behind`: see `LeftBehind`.
+    `left_behind`: see `LeftBehind`. `end_session`: ends the session that a room in this place has left open.
 
     *Ownership*: owns the task between `begin` and `end`, or `cancel`.
     """
@@ -76,6 +78,7 @@ class GuildRoom:
         clock: Clock,
         on_room_end: Callable[[Place, str], None],
         left_behind: LeftBehind | None,
+        end_session: Callable[[Place], Awaitable[None]] | None,
     ) -> None:
         self.place = place
         self.current = first
@@ -90,6 +93,11 @@ class GuildRoom:
         self._clock = clock
         self._on_room_end = on_room_end
         self._left_behind = left_behind
+        self._end_session = end_session
+        # Somebody has sent the bot away.
+        self._is_sent_away = False
+        # The last room has ended in order, and with it its session.
+        self._has_ended = False
         self._is_taken_over = False
         self._restarts = RoomRestarts()
         self._notices = RestartNotices()
@@ -140,6 +148,7 @@ class GuildRoom:
         if self._task is None:
             return
         self.is_ending, self._next_place = True, None
+        self._is_sent_away = reason == LEFT
         # Now: a room that has crashed, or is cut off, does not end in order any more.
         self._on_room_end(self.place, reason)
         if self._is_restarting:
@@ -188,6 +197,7 @@ class GuildRoom:
             try:
                 await self._notices.close()
                 await self._leave_behind()
+                await self._end_open_session()
             finally:
                 on_over()
                 self._first_opening.fail(SetupError(Text("The room closed before it was open. Try /join again.")))
@@ -195,9 +205,11 @@ class GuildRoom:
     async def _run_current(self) -> Exception | None:
         """Run the room once. Return the error it crashed with, or None when it ended in order."""
         guild_id, room = self.place.guild_id, self.current
+        self._has_ended = False
         try:
             async with self._first_opening.watching(room, name=f"room-opening-{guild_id}"):
                 reason = await room.run()
+            self._has_ended = True
             log.info("room_ended", guild_id=guild_id, reason=reason)
             self._on_room_end(self.place, reason)
             return RemovedFromChannelError() if reason == EXPELLED and not self._first_opening.is_settled else None
@@ -303,3 +315,15 @@ class GuildRoom:
                 await self._left_behind(guild_id, taken_over=self._is_taken_over)
         except Exception:
             log.exception("bot_left_in_channel", guild_id=guild_id, remedy="use /join and /leave on that server")
+
+    async def _end_open_session(self) -> None:
+        """End the session of a room that has crashed or was cut off, if somebody has sent the bot away: otherwise its
+        next start would bring it back.
+        """
+        if self._end_session is None or not self._is_sent_away or self._has_ended:
+            return
+        try:
+            async with asyncio.timeout(END_SESSION_S):
+                await self._end_session(self.place)
+        except (StoreError, TimeoutError) as error:
+            log.warning("session_left_open", guild_id=self.place.guild_id, problem=error)

@@ -21,6 +21,7 @@ from bot.server_settings import no_server_settings
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
     from types import TracebackType
 
     from bot.channel.port import ListenRequest, MembershipChange, Person, Place, UnfinishedWords
@@ -40,7 +41,7 @@ DRAINING = HealthFault(FaultKind.DRAINING, "I am ending: what was said last is b
 
 class RoomSupervisor:
     """Runs rooms. `make_room` makes a room for a place; it is called for each start. `servers`: when to come unasked.
-    `left_behind`: see `bot.room.guild_room.LeftBehind`.
+    `left_behind`, `end_session`: see `bot.room.guild_room`.
 
     *Ownership*: an async context manager that owns every guild's room. On exit it asks all rooms to end in order, and
     cuts off those that take too long.
@@ -53,10 +54,12 @@ class RoomSupervisor:
         clock: Clock,
         servers: ServerSettingsBook | None = None,
         left_behind: LeftBehind | None = None,
+        end_session: Callable[[Place], Awaitable[None]] | None = None,
     ) -> None:
         self._make_room = make_room
         self._clock = clock
         self._left_behind = left_behind
+        self._end_session = end_session
         self._rooms: dict[int, GuildRoom] = {}
         # Where the bot goes once the room of a guild has ended: the last wish of anybody there.
         self._next: dict[int, Place] = {}
@@ -131,6 +134,7 @@ class RoomSupervisor:
             clock=self._clock,
             on_room_end=self._auto_joiner.on_room_end,
             left_behind=self._left_behind,
+            end_session=self._end_session,
         )
         opening.begin(on_over=lambda: self._rooms.pop(guild_id, None))
         return opening

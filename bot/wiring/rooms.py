@@ -15,6 +15,7 @@ from bot.wiring.recollection import watch_model
 from bot.wiring.room_adoption import take_rooms_back
 from bot.wiring.room_processes import open_room_processes
 from bot.wiring.services import open_room_models, room_services
+from bot.wiring.session_rejoining import end_open_session
 from voice.transport.paced_sender import running_paced_sender
 
 if TYPE_CHECKING:
@@ -103,7 +104,10 @@ async def open_rooms_here(
         in_cluster=pool is not None,
     )
     supervisor = RoomSupervisor(
-        lambda place, listen: Room(place, services, listen), clock=parts.clock, servers=parts.stores.servers
+        lambda place, listen: Room(place, services, listen),
+        clock=parts.clock,
+        servers=parts.stores.servers,
+        end_session=partial(end_open_session, parts.stores.sessions),
     )
     paced_sender = stack.enter_context(running_paced_sender())
     if paced_sender is not None:
@@ -145,6 +149,10 @@ async def open_rooms_apart(
         traces=process.traces,
     )
     supervisor = RoomSupervisor(
-        remote.make, clock=parts.clock, servers=parts.stores.servers, left_behind=places.left_behind
+        remote.make,
+        clock=parts.clock,
+        servers=parts.stores.servers,
+        left_behind=places.left_behind,
+        end_session=partial(end_open_session, parts.stores.sessions),
     )
     return RoomsApart(supervisor, remote, places)

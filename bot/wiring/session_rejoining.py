@@ -1,4 +1,4 @@
-"""Lets the bot go on, after a crash, with the sessions that were open then."""
+"""Lets the bot go on, after a crash, with the sessions that were open then, unless somebody has sent it away."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bot.discord.client import RoomtoneClient
     from bot.room.supervisor import RoomSupervisor
     from bot.shards import Shards
-    from bot.store.sessions import StoredSession
+    from bot.store.sessions import Sessions, StoredSession
     from bot.wiring.process_parts import Stores
     from compaction.model import SessionId
 
@@ -47,6 +47,14 @@ async def rejoin_sessions(client: RoomtoneClient, supervisor: RoomSupervisor, st
         with client.logged_shard(session.guild_id):
             listen = stored_request(session.guild_id, stores.servers, session.id)
             await _rejoin_one(place, supervisor, session.id, listen)
+
+
+async def end_open_session(sessions: Sessions, place: Place) -> None:
+    """End the session that a room in `place` has left open, if there is one. Raises `StoreError`."""
+    for session in await sessions.unfinished(resume_within_s=RESUME_WITHIN_S):
+        if (session.guild_id, session.channel_id) == (place.guild_id, place.channel_id):
+            await sessions.end(session.id)
+            log.info("open_session_ended", session_id=session.id)
 
 
 def _last_of_each_server(sessions: Iterable[StoredSession]) -> list[StoredSession]:

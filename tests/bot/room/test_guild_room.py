@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from structlog.testing import capture_logs
@@ -23,6 +23,7 @@ from tests.fakes.rooms import FakeRoom, House
 from voice.errors import LinkError
 
 if TYPE_CHECKING:
+    from bot.channel.port import Place
     from bot.texts.text import Text
 
 
@@ -294,6 +295,40 @@ async def test_leaving_while_a_crashed_room_rests_ends_it() -> None:
         assert await rooms.leave(place.guild_id)
         assert rooms.place_of(place.guild_id) is None
     assert len(house.rooms) == 1
+
+
+@pytest.mark.parametrize(
+    ("crashes", "is_sent_away", "ends"),
+    [(True, True, True), (True, False, False), (False, True, False)],
+    ids=["crashed and sent away", "crashed as the process ends", "ended in order"],
+)
+@pytest.mark.parametrize("refused", [None, StoreError("The disk is full.")])
+@pytest.mark.asyncio
+async def test_a_bot_that_is_sent_away_after_a_crash_leaves_no_session_open(
+    refused: StoreError | None, *, crashes: bool, is_sent_away: bool, ends: bool
+) -> None:
+    """An open session would bring it back at its next start. Where the process ends, that is what people want, and a
+    room that ends in order ends its session by itself.
+    """
+    house, place = House(), FakePlace()
+    ended: list[FakePlace] = []
+
+    async def end_session(at: Place) -> None:
+        ended.append(cast("FakePlace", at))
+        if refused is not None:
+            raise refused
+
+    async with RoomSupervisor(house.make, clock=house.clock, end_session=end_session) as rooms:
+        await rooms.join(place)
+        if crashes:
+            house.rooms[0].end.set_exception(LinkError("Discord hung up."))
+            await until(lambda: house.clock.sleeping == 1)
+        with capture_logs() as logs:
+            if is_sent_away:
+                assert await rooms.leave(place.guild_id)
+    assert ended == ([place] if ends else [])
+    told = [each["event"] for each in logs if each["event"] == "session_left_open"]
+    assert told == (["session_left_open"] if ends and refused else [])
 
 
 @pytest.mark.asyncio

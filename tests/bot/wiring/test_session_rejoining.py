@@ -13,7 +13,7 @@ from bot.server_settings import ListenOnly, ServerSettings
 from bot.shards import ONLY_SHARD
 from bot.store.database import open_database
 from bot.store.sessions import Sessions
-from bot.wiring.session_rejoining import rejoin_sessions
+from bot.wiring.session_rejoining import end_open_session, rejoin_sessions
 from compaction.errors import StoreError
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA as PERSON
@@ -93,3 +93,19 @@ async def test_the_bot_comes_back_to_the_channel_that_it_was_in_last(tmp_path: P
         async with house.supervisor as rooms:
             await rejoin_sessions(client_in(given_up, last), rooms, cast("Any", stores), ONLY_SHARD)
     assert [room.place for room in house.rooms] == [last]
+
+
+@pytest.mark.asyncio
+async def test_a_channel_whose_session_was_ended_is_not_rejoined(tmp_path: Path) -> None:
+    """Somebody has sent the bot away from one channel after a crash. The session of another server goes on."""
+    house = House()
+    left, other = FakePlace(people=[PERSON]), FakePlace(guild_id=11, channel_id=21, people=[PERSON])
+    async with open_database(tmp_path / "roomtone.db") as database:
+        sessions = Sessions(database, FakeClock())
+        for place in (left, other):
+            await sessions.open(guild_id=place.guild_id, channel_id=place.channel_id, resume_within_s=0.0)
+        await end_open_session(sessions, left)
+        stores = SimpleNamespace(sessions=sessions, servers=house.servers)
+        async with house.supervisor as rooms:
+            await rejoin_sessions(client_in(left, other), rooms, cast("Any", stores), ONLY_SHARD)
+            assert (rooms.place_of(left.guild_id), rooms.place_of(other.guild_id)) == (None, other)
