@@ -48,14 +48,15 @@ def log_path(data_dir: Path) -> Path:
 class LogFile(logging.handlers.RotatingFileHandler):
     """A rotating log file that survives a full disk, a missing directory and rotation by another process.
 
-    Lines that cannot be written are dropped and counted. Every event tries again, so logging recovers by itself.
+    Lines that cannot be written are lost. Every event tries again, so logging recovers by itself; the log then says how
+    many are missing.
     """
 
     def __init__(self, path: Path, *, max_bytes: int, keep_files: int) -> None:
         super().__init__(path, maxBytes=max_bytes, backupCount=keep_files, encoding="utf-8", delay=True)
         self.path = path
         self.problem: str | None = None
-        self.dropped = 0
+        self._lost_lines = 0
 
     def probe(self) -> None:
         """Open the file now, so that a directory without write access is reported at the start."""
@@ -76,7 +77,7 @@ class LogFile(logging.handlers.RotatingFileHandler):
         try:
             line = self.format(record) + self.terminator
         except Exception:  # noqa: BLE001 - a line that cannot be formatted must not stop the work that logs it
-            self.dropped += 1
+            self._lost_lines += 1
             return
         try:
             self._reopen_if_moved()
@@ -87,9 +88,10 @@ class LogFile(logging.handlers.RotatingFileHandler):
             self.stream.write(line)
             self.stream.flush()
         except (OSError, ValueError) as exc:
+            self._lost_lines += 1
             self._record_failure(exc)
         else:
-            self.problem = None
+            self._tell_lost_lines()
 
     def close(self) -> None:
         """Close the file; unflushed lines are lost if they cannot be written."""
@@ -115,7 +117,6 @@ class LogFile(logging.handlers.RotatingFileHandler):
 
     def _record_failure(self, exc: BaseException) -> None:
         self._close_stream()
-        self.dropped += 1
         first = self.problem is None
         reason = exc.strerror if isinstance(exc, OSError) and exc.strerror else type(exc).__name__
         self.problem = (
@@ -129,6 +130,12 @@ class LogFile(logging.handlers.RotatingFileHandler):
                 problem=exc,
                 remedy="Free some space or give the user that runs the bot write access.",
             )
+
+    def _tell_lost_lines(self) -> None:
+        """Log how many lines before the one that was just written are missing, if there are any."""
+        lost, self._lost_lines, self.problem = self._lost_lines, 0, None
+        if lost:
+            structlog.get_logger().warning("log_lines_lost", path=self.path, line_count=lost)
 
 
 class _LineTaker(logging.Handler):
@@ -161,11 +168,6 @@ class LogStatus:
     def problem(self) -> str | None:
         """Why the file cannot be written, as a sentence; None while it can."""
         return self.file.problem
-
-    @property
-    def dropped(self) -> int:
-        """How many lines were lost so far."""
-        return self.file.dropped
 
     @contextmanager
     def copied_to(self, take: Callable[[str], None]) -> Iterator[None]:
