@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -25,28 +26,49 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
+# A room is there within a second or two, unless Discord stalls. More at once would start as many rooms' processes.
+REJOINED_AT_ONCE = 4
+
 
 async def rejoin_sessions(client: RoomtoneClient, supervisor: RoomSupervisor, stores: Stores, shards: Shards) -> None:
     """Rejoin the channels of sessions that a crashed process left open, if people are still there.
 
-    Those of other shards belong to other processes, in which they may go on.
+    Those of other shards belong to other processes, in which they may go on. A channel that takes its time does not
+    delay the others, `REJOINED_AT_ONCE` at most at a time.
     """
-    for session in _last_of_each_server(await stores.sessions.unfinished(resume_within_s=RESUME_WITHIN_S)):
-        if session.guild_id is None or session.channel_id is None or not shards.serves(session.guild_id):
-            continue
-        if supervisor.place_of(session.guild_id) is not None:
-            # It was taken back, or somebody has called the bot meanwhile.
-            continue
-        if not await client.admission.serves(session.guild_id):
-            log.info("session_not_resumed", session_id=session.id, reason="guild_not_served")
-            continue
-        place = client.place(session.guild_id, session.channel_id)
-        if place is None or all(person.is_bot for person in place.members()):
-            log.info("session_not_resumed", session_id=session.id, reason="nobody_there")
-            continue
-        with client.logged_shard(session.guild_id):
-            listen = stored_request(session.guild_id, stores.servers, session.id)
-            await _rejoin_one(place, supervisor, session.id, listen)
+    free = asyncio.Semaphore(REJOINED_AT_ONCE)
+    async with asyncio.TaskGroup() as tasks:
+        for session in _last_of_each_server(await stores.sessions.unfinished(resume_within_s=RESUME_WITHIN_S)):
+            if session.guild_id is None or session.channel_id is None or not shards.serves(session.guild_id):
+                continue
+            await free.acquire()
+            rejoining = tasks.create_task(
+                _rejoin_session(client, supervisor, stores, session, session.guild_id, session.channel_id),
+                name=f"rejoin-{session.guild_id}",
+            )
+            rejoining.add_done_callback(lambda _: free.release())
+
+
+async def _rejoin_session(
+    client: RoomtoneClient,
+    supervisor: RoomSupervisor,
+    stores: Stores,
+    session: StoredSession,
+    guild_id: int,
+    channel_id: int,
+) -> None:
+    if supervisor.place_of(guild_id) is not None:
+        # It was taken back, or somebody has called the bot meanwhile.
+        return
+    if not await client.admission.serves(guild_id):
+        log.info("session_not_resumed", session_id=session.id, reason="guild_not_served")
+        return
+    place = client.place(guild_id, channel_id)
+    if place is None or all(person.is_bot for person in place.members()):
+        log.info("session_not_resumed", session_id=session.id, reason="nobody_there")
+        return
+    with client.logged_shard(guild_id):
+        await _join(place, supervisor, session.id, stored_request(guild_id, stores.servers, session.id))
 
 
 async def end_open_session(sessions: Sessions, place: Place) -> None:
@@ -64,9 +86,7 @@ def _last_of_each_server(sessions: Iterable[StoredSession]) -> list[StoredSessio
     return list({session.guild_id: session for session in sorted(sessions, key=attrgetter("last_turn_at"))}.values())
 
 
-async def _rejoin_one(
-    place: Place, supervisor: RoomSupervisor, session_id: SessionId, listen: ListenRequest | None
-) -> None:
+async def _join(place: Place, supervisor: RoomSupervisor, session_id: SessionId, listen: ListenRequest | None) -> None:
     try:
         await supervisor.join(place, listen=listen)
     except Exception as error:  # noqa: BLE001 - a room that breaks, and has logged it, keeps no other from beginning

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from bot.background_task import background_task
 from bot.channel.port import ListenRequest
 from bot.server_settings import ListenOnly, ServerSettings
 from bot.shards import ONLY_SHARD
 from bot.store.database import open_database
 from bot.store.sessions import Sessions
-from bot.wiring.session_rejoining import end_open_session, rejoin_sessions
+from bot.wiring.session_rejoining import REJOINED_AT_ONCE, end_open_session, rejoin_sessions
 from compaction.errors import StoreError
+from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA as PERSON
 from tests.fakes.place import FakePlace
@@ -36,6 +38,13 @@ def client_in(*places: FakePlace) -> Any:
         place=lambda _, channel_id: known.get(channel_id),
         logged_shard=lambda _: nullcontext(),
     )
+
+
+def client_on(*places: FakePlace) -> Any:
+    """Return a client as `client_in`, with one voice channel on each server."""
+    client, known = client_in(), {place.guild_id: place for place in places}
+    client.place = lambda guild_id, _: known.get(guild_id)
+    return client
 
 
 @pytest.mark.asyncio
@@ -67,16 +76,16 @@ async def test_a_session_that_is_written_down_is_rejoined_as_such(tmp_path: Path
 )
 async def test_a_room_that_breaks_keeps_no_other_from_beginning(tmp_path: Path, error: Exception, told: str) -> None:
     """The bot starts although a session cannot go on, also because of a defect, and says so in its channel."""
-    house, place = House(), FakePlace(people=[PERSON])
+    house, places = House(), [FakePlace(guild_id=number, people=[PERSON]) for number in range(2)]
     house.fails_to_open = error
     async with open_database(tmp_path / "roomtone.db") as database:
         sessions = Sessions(database, FakeClock())
-        for guild_id in (place.guild_id, place.guild_id + 1):
-            await sessions.open(guild_id=guild_id, channel_id=place.channel_id, resume_within_s=0.0)
+        for place in places:
+            await sessions.open(guild_id=place.guild_id, channel_id=place.channel_id, resume_within_s=0.0)
         stores = SimpleNamespace(sessions=sessions, servers=house.servers)
         async with house.supervisor as rooms:
-            await rejoin_sessions(client_in(place), rooms, cast("Any", stores), ONLY_SHARD)
-    assert place.written == [told, told]
+            await rejoin_sessions(client_on(*places), rooms, cast("Any", stores), ONLY_SHARD)
+    assert [place.written for place in places] == [[told], [told]]
 
 
 @pytest.mark.asyncio
@@ -109,3 +118,28 @@ async def test_a_channel_whose_session_was_ended_is_not_rejoined(tmp_path: Path)
         async with house.supervisor as rooms:
             await rejoin_sessions(client_in(left, other), rooms, cast("Any", stores), ONLY_SHARD)
             assert (rooms.place_of(left.guild_id), rooms.place_of(other.guild_id)) == (None, other)
+
+
+@pytest.mark.asyncio
+async def test_a_channel_that_takes_its_time_does_not_delay_the_others(tmp_path: Path) -> None:
+    """The bot is back in the second channel while the first one does not open, and in a fifth once one of four has
+    opened.
+    """
+    places = [FakePlace(guild_id=number, people=[PERSON]) for number in range(REJOINED_AT_ONCE + 1)]
+    house = House()
+    house.opens = False
+    async with open_database(tmp_path / "roomtone.db") as database:
+        clock = FakeClock()
+        sessions = Sessions(database, clock)
+        for place in places:
+            await sessions.open(guild_id=place.guild_id, channel_id=place.channel_id, resume_within_s=0.0)
+            clock.advance(1.0)
+        stores = SimpleNamespace(sessions=sessions, servers=house.servers)
+        async with house.supervisor as rooms:
+            rejoining = rejoin_sessions(client_on(*places), rooms, cast("Any", stores), ONLY_SHARD)
+            async with background_task(rejoining, name="rejoining"):
+                await until(lambda: len(house.rooms) == REJOINED_AT_ONCE)
+                assert [room.place for room in house.rooms] == places[:-1]
+                house.rooms[1].opened.set()
+                await until(lambda: len(house.rooms) == REJOINED_AT_ONCE + 1)
+                assert house.rooms[-1].place is places[-1]
