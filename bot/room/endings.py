@@ -48,8 +48,8 @@ class RoomEnding:
             self._reason.set_result(reason)
 
     async def wait(self) -> str:
-        """Wait until the room is asked to end, and return the reason."""
-        return await self._reason
+        """Wait until the room is asked to end, and return the reason. *Cancellation*: others wait on."""
+        return await asyncio.shield(self._reason)
 
 
 @dataclass(slots=True)

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
+from bot.background_task import background_task
 from bot.channel.port import ChatError
 from bot.errors import first_cause
 from bot.room.announcer import Announcer, NotAnnouncedError
@@ -27,6 +28,7 @@ from voice.errors import RemovedFromChannelError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+    from contextlib import AbstractAsyncContextManager
     from typing import Any
 
     from bot import events
@@ -138,8 +140,8 @@ class JoinedChannel:
     # -- joining and leaving ----------------------------------------------------------------------------------
 
     async def run(self, on_opened: Callable[[], None]) -> str:
-        """Join, call `on_opened`, stay until the room is asked to end, and return the reason. Somebody who takes the
-        bot out while it joins asks for that too.
+        """Join, call `on_opened`, stay until the room is asked to end, and return the reason. Joining is broken off
+        then. Somebody who takes the bot out while it joins asks for that too.
 
         Raises `LinkError`, `StaleOwnerError` or `NotAnnouncedError`, or the error of the task that failed.
         """
@@ -152,11 +154,30 @@ class JoinedChannel:
             claim=self._session.opened.claim.number,
         )
         try:
-            async with connection as link, self._shown_as_listening():
+            async with AsyncExitStack() as stack:
+                link = await self._joined(stack, connection)
+                if link is None:
+                    return await self._ending.wait()
+                await stack.enter_async_context(self._shown_as_listening())
                 return await self._stay(link, on_opened)
         except RemovedFromChannelError:
             self._ending.ask(EXPELLED)
             return await self._ending.wait()
+
+    async def _joined(self, stack: AsyncExitStack, connection: AbstractAsyncContextManager[Link]) -> Link | None:
+        """Return the voice connection, opened on `stack`; None if the room was asked to end before it was there."""
+
+        async def break_off() -> None:
+            await self._ending.wait()
+            limit.reschedule(asyncio.get_running_loop().time())
+
+        try:
+            async with asyncio.timeout(None) as limit, background_task(break_off(), name="join-watch"):
+                return await stack.enter_async_context(connection)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            return None
 
     async def _stay(self, link: Link, on_opened: Callable[[], None]) -> str:
         """Run the room's tasks until it is asked to end, and return the reason."""

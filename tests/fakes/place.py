@@ -106,6 +106,11 @@ class FakePlace:
         self.asked_by: list[int | None] = []
         self.links: list[FakeLink] = []
         self.refuse: LinkError | None = None
+        # Of the latest connection.
+        self.claim = 0
+        # Clear it, and the voice server does not answer.
+        self.reachable = asyncio.Event()
+        self.reachable.set()
         self.refused: Text | None = None
         # Whether Discord accepts notices and the mark, and whether people can hear the bot.
         self.writable = self.markable = self.audible = True
@@ -221,6 +226,7 @@ class FakePlace:
         self.link_changed = on_change
         if self.refuse is not None:
             raise self.refuse
+        await self.reachable.wait()
         link = FakeLink(source, sink)
         self.links.append(link)
         pulling = asyncio.create_task(link.pull_frames(), name="fake-link")

@@ -216,12 +216,16 @@ async def a_house(folder: Path) -> AsyncIterator[House]:
 
 
 @asynccontextmanager
-async def living(house: House) -> AsyncIterator[tuple[Room, asyncio.Task[str]]]:
-    """Run a room until the block is left. If it has not ended by then, it is cancelled, as in a crash."""
+async def living(house: House, *, opens: bool = True) -> AsyncIterator[tuple[Room, asyncio.Task[str]]]:
+    """Run a room until the block is left. If it has not ended by then, it is cancelled, as in a crash.
+
+    `opens`: the block begins when the room is open, or over.
+    """
     room = house.room()
     task = asyncio.create_task(room.run(), name="room-under-test")
     try:
-        await settle(lambda: room.opened.is_set() or task.done())
+        if opens:
+            await settle(lambda: room.opened.is_set() or task.done())
         yield room, task
     finally:
         task.cancel()

@@ -147,6 +147,26 @@ async def test_a_lost_connection_is_a_crash_unless_somebody_sent_the_bot_away(tm
 
 
 @pytest.mark.asyncio
+async def test_joining_is_broken_off_when_the_room_is_asked_to_end(tmp_path: Path) -> None:
+    """/leave while Discord's voice server does not answer ends the session at once, and not after the time that a
+    connection may take.
+    """
+    async with a_house(tmp_path) as house:
+        house.place.reachable.clear()
+        async with living(house, opens=False) as (room, task):
+            await settle(lambda: house.place.claim > 0)
+            room.close("left")
+            assert await ended(house, task) == "left"
+            assert not room.opened.is_set()
+        assert house.place.links == []
+        closed = house.of(events.RoomClosed)[0]
+        assert isinstance(closed, events.RoomClosed)
+        session = await house.sessions.find(closed.session_id)  # type: ignore[arg-type]
+        assert session is not None
+        assert session.ended_at is not None
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("reason", "heard"), [(PROCESS_ENDS, "One two three four. (interrupted)"), ("left", "One two (interrupted)")]
 )
