@@ -26,6 +26,7 @@ NO_NAMES: frozenset[str] = frozenset()
 _TOKEN = re.compile(r"\d+(?:[.,:/]\d+)*[^\W_]*|[^\W\d_][^\W_]*(?:['’][^\W_]+)*")
 _THOUSANDS = re.compile(r",(?=\d{3}(?!\d))")
 _FIGURE = re.compile(r"\d+(?:[.,:/]\d+)*")
+_LEADING_ZEROS = re.compile(r"^0+(?=\d)")
 _MONEY = re.compile(r"[€£$¥]")
 # A negation denies the first word with a meaning among so many after it.
 _DENIES_WITHIN = 5
@@ -359,5 +360,4 @@ def _numbers(group: list[int]) -> Iterator[str]:
 
 def _figure(written: str) -> str:
     """Return a figure without thousands commas and leading zeros; a full hour without its minutes."""
-    bare = _THOUSANDS.sub("", written).lstrip("0") or "0"
-    return bare.removesuffix(":00")
+    return _LEADING_ZEROS.sub("", _THOUSANDS.sub("", written)).removesuffix(":00")

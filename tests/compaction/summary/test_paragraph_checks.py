@@ -218,6 +218,14 @@ def test_a_dense_text_tells_a_fact_without_its_words(subject: str, said: str, te
     assert ToldText(text).tells(replace(written, text=said.replace("YEAR", year))) is told
 
 
+@pytest.mark.parametrize("time", ["00:00", "0:00", "00:30"])
+def test_a_number_may_begin_with_zeros(time: str) -> None:
+    """A fact about midnight is told by the same time, also where that is the only number."""
+    known = fact(f"The raid starts at {time} sharp.", "Ada", 3)
+    assert ToldText(f"Ada says that the raid starts at {time} sharp.").tells(known)
+    assert not ToldText("Ada says that the raid starts at 19:45 sharp.").tells(known)
+
+
 def test_quoted_fact_is_told_with_its_speaker() -> None:
     """The name of who said it counts as part of a quoted fact."""
     mine = fact("I'm allergic to walnuts.", "Ada", 3, quoted=True)
