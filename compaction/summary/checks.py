@@ -33,6 +33,9 @@ _SPELLED = re.compile(r"(?<![^\W_])[^\W_][\W_][^\W_](?![^\W_])")
 _LONGEST_SPELLED = 24
 _FIGURE = re.compile(r"(?<![\d.,:/])\d+(?![\d.,:/])")
 _CLOCK = re.compile(r"(\d{1,2})[:.](\d\d)")
+# Thousands as German writes them: 2.500.
+_GROUPED = re.compile(r"[1-9]\d{0,2}(?:\.\d{3})+")
+_TENS = frozenset(map(str, range(20, 100, 10)))
 _ONE = frozenset(("one", "ein", "eins", "eine"))
 _FRACTION_MARK = re.compile(r"[.,/]")
 # Times of an hour that people say in words: 'half past seven', 'quarter to ten', 'seven'.
@@ -95,8 +98,9 @@ def sources_of(texts: Iterable[str], people: Iterable[str]) -> Sources:
         for sentence in sentences(text):
             told = meaning(sentence)
             names |= told.names
-            values |= _values(sentence, told)
-            if _SPELLED.search(sentence) or len(told.values) > 1:
+            values.update(told.values, _FIGURE.findall(sentence))
+            values.update(_without_groups(each) for each in told.values)
+            if told.values or _SPELLED.search(sentence):
                 spelled = _spelled_out(sentence)
                 values |= spelled
                 every_word |= spelled
@@ -311,7 +315,9 @@ def _is_form(name: str, names: Iterable[str]) -> bool:
 
 
 def _is_value_known(value: str, sentence: str, sources: Sources) -> bool:
-    if value in sources.values or value in sources.words or (value in _COUNTING and value not in sentence):
+    if sources.values & {value, _without_groups(value)} or value in sources.words:
+        return True
+    if value in _COUNTING and value not in sentence:
         return True
     # 'One' is mostly no number, so it is no value of what was said.
     if value == "1" and sources.words & _ONE:
@@ -321,7 +327,8 @@ def _is_value_known(value: str, sentence: str, sources: Sources) -> bool:
     hours = clocks | {each % 12 for each in numbers if each <= _LAST_HOUR}
     if (clock := _CLOCK.fullmatch(value)) is not None:
         hour, minute = int(clock[1]) % 12, int(clock[2])
-        is_said = minute in _SPOKEN_MINUTES or minute in numbers or 60 - minute in numbers
+        # 'Five past half' and 'five to half' are said in German.
+        is_said = minute in _SPOKEN_MINUTES or not numbers.isdisjoint((minute, 60 - minute, abs(30 - minute)))
         return is_said and (hour in hours or (hour + 1) % 12 in hours)
     # 'Seven and a half' is 7.5, and 'four out of ten' is 4/10.
     pieces = [each for each in _FRACTION_MARK.split(value) if each]
@@ -331,7 +338,8 @@ def _is_value_known(value: str, sentence: str, sources: Sources) -> bool:
     if not value.isdecimal() or len(value) >= _LONGEST_NUMBER:
         return False
     number = int(value)
-    if number <= _LAST_HOUR and number % 12 in clocks:
+    # A full hour has lost its minutes (`meaning`), and is a time all the same.
+    if number <= _LAST_HOUR and number % 12 in (hours if f"{value}:00" in sentence else clocks):
         return True
     # 'Thirty-one' is 30 and a word that is mostly no number.
     if number % 10 == 1 and number - 1 in numbers and sources.words & _ONE:
@@ -345,19 +353,28 @@ def _is_value_known(value: str, sentence: str, sources: Sources) -> bool:
 
 def _values(sentence: str, said: Meaning) -> frozenset[str]:
     """Return the values of a sentence; in a script without spaces its figures stand inside of words."""
-    return said.values if sentence.isascii() else said.values | frozenset(_FIGURE.findall(sentence))
+    return said.values | frozenset(_FIGURE.findall(sentence)) if UNSPACED.search(sentence) else said.values
+
+
+def _without_groups(value: str) -> str:
+    return value.replace(".", "") if _GROUPED.fullmatch(value) else value
 
 
 def _spelled_out(sentence: str) -> frozenset[str]:
-    """Return what is said in pieces: '14 7 23' is 14723, and 'D-R-F-nine-nine' is drf99."""
+    """Return what is said in pieces: '14 7 23' is 14723, 'D-R-F-nine-nine' is drf99, and 'nineteen eighty-four' is
+    both 19804 and 1984.
+    """
     found: set[str] = set()
-    run = ""
+    run, counted, last = "", "", ""
     for word in _PIECE.findall(sentence):
         piece = word.casefold()
         if len(word) > 1 and not word.isdecimal():
-            piece = next((each for each in meaning(word).values if each.isdecimal()), "")
+            piece = next((each for each in meaning(word).values if each.isdecimal()), "1" if piece in _ONE else "")
+        is_unit = last in _TENS and len(piece) == 1 and piece.isdecimal()
         run = (run + piece)[-_LONGEST_SPELLED:] if piece else ""
-        found.update(run[at:] for at in range(len(run) - 1))
+        counted = ((counted[:-1] if is_unit else counted) + piece)[-_LONGEST_SPELLED:] if piece else ""
+        found.update(each[at:] for each in (run, counted) for at in range(len(each) - 1))
+        last = piece
     return frozenset(found)
 
 
