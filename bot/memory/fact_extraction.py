@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from bot.memory.outside_changes import OutsideChanges
     from bot.memory.people import PeopleBook
-    from compaction.model import Segment, SegmentId, SessionId, Turn
+    from compaction.model import Fact, Segment, SegmentId, SessionId, Turn
     from compaction.ports import TurnStore
     from compaction.session import SessionMemory
 
@@ -93,11 +93,19 @@ class FactExtraction:
             through=end,
             is_current=is_current,
             again=repaired is not None,
+            superseded=self._superseded_by(facts),
         ):
             return True
         # A fold has just landed, or something was forgotten: again later, from what is left.
         await self._changes.take_over()
         return False
+
+    def _superseded_by(self, facts: Sequence[KnownFact]) -> dict[str, Fact]:
+        """Return the session's facts that these supersede, by their refs."""
+        refs = {ref for each in facts for ref in each.fact.supersedes}
+        owners = {ref.rpartition("#")[0] for ref in refs}
+        known = [one for each in self._memory.segments if each.id in owners for one in known_facts_of(each)]
+        return {each.ref: each.fact for each in (*known, *facts) if each.ref in refs}
 
     def _facts_of(self, start: int, end: int, batch: Sequence[Turn]) -> list[KnownFact]:
         """Return the facts of these turns: of their segments, or extracted if they are not folded."""

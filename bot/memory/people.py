@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from compaction.memory.people import extract_person_facts, participants_part
+from compaction.memory.people import NONE_SUPERSEDED, extract_person_facts, participants_part
 from compaction.sentence_cache import clear_sentence_caches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from bot.store.people import PeopleStore
     from compaction.memory.people import Audience, PersonFact
-    from compaction.model import SessionId, Turn
+    from compaction.model import Fact, SessionId, Turn
     from compaction.payload import PayloadPart
     from compaction.settings import PeopleSettings
     from compaction.summary.port import KnownFact
@@ -102,13 +102,14 @@ class PeopleBook:
         through: int,
         is_current: Callable[[int], bool],
         again: bool = False,
+        superseded: Mapping[str, Fact] = NONE_SUPERSEDED,
     ) -> bool:
         """Store what the facts of these turns say about people. Raises `StoreError`.
 
-        `is_current`, `again`: as in `PeopleStore.store_facts`. Returns False if nothing was stored because of the
-        first.
+        `is_current`, `again`: as in `PeopleStore.store_facts`; `superseded`: as in `extract_person_facts`. Returns
+        False if nothing was stored because of the first.
         """
-        found = extract_person_facts(facts, turns, session_id=session_id)
+        found = extract_person_facts(facts, turns, session_id=session_id, superseded=superseded)
         added = await self._store.store_facts(session_id, found, through=through, is_current=is_current, again=again)
         if added is None:
             return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from compaction.language.meaning import meaning, replaces
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 # A few durable facts of each batch (docs/tending.md, 'What people say of themselves').
 MAX_FACTS_PER_BATCH = 4
+NONE_SUPERSEDED: Mapping[str, Fact] = MappingProxyType({})
 HEAD = "What the people here have said of themselves at other times, in their own words:"
 
 
@@ -72,12 +74,16 @@ class Audience:
 
 @dataclass(frozen=True, slots=True)
 class EndedFacts:
-    """The facts that a person's statement ends. `ids`: which; `by`: the fact that does; `at`: when it was said."""
+    """The facts that a person's statement ends. `ids`: which; `by`: the fact that does; `at`: when it was said.
+
+    `texts`: what the person says in them. It may be known from another session, where it was told first.
+    """
 
     person_id: str
     ids: frozenset[str]
     by: str
     at: float
+    texts: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +112,17 @@ class FactChanges:
 
 
 def extract_person_facts(
-    facts: Iterable[KnownFact], turns: Iterable[Turn], *, session_id: SessionId, most: int = MAX_FACTS_PER_BATCH
+    facts: Iterable[KnownFact],
+    turns: Iterable[Turn],
+    *,
+    session_id: SessionId,
+    superseded: Mapping[str, Fact] = NONE_SUPERSEDED,
+    most: int = MAX_FACTS_PER_BATCH,
 ) -> ExtractedFacts:
     """Return what the facts of a batch say about people: its `most` important, in the order of talk.
 
-    `turns`: the turns of the batch, which tell who said a fact.
+    `turns`: the turns of the batch, which tell who said a fact. `superseded`: the session's facts that these supersede,
+    by their refs.
     """
     speech = {turn.seq: turn for turn in turns if turn.kind is TurnKind.SPEECH and not turn.tombstone}
     found: list[PersonFact] = []
@@ -121,8 +133,10 @@ def extract_person_facts(
         if person_id is None or fact.note_id is not None or not fact.text:
             continue
         if fact.supersedes:
-            ended.append(EndedFacts(person_id, frozenset(fact.supersedes), each.ref, fact.at))
-        if fact.kind is FactKind.LASTING and fact.subject.casefold() == fact.speaker.casefold():
+            old = (superseded[ref] for ref in fact.supersedes if ref in superseded)
+            texts = frozenset(_said(one.text) for one in old if one.speaker == fact.speaker and _is_of_speaker(one))
+            ended.append(EndedFacts(person_id, frozenset(fact.supersedes), each.ref, fact.at, texts))
+        if _is_of_speaker(fact):
             found.append(
                 PersonFact(
                     id=each.ref,
@@ -137,6 +151,11 @@ def extract_person_facts(
             )
     best = sorted(found, key=lambda one: (-one.importance, _order(one)))[:most]
     return ExtractedFacts(tuple(sorted(best, key=_order)), tuple(ended))
+
+
+def _is_of_speaker(fact: Fact) -> bool:
+    """Return whether a fact is a lasting one that its speaker told of themselves."""
+    return fact.kind is FactKind.LASTING and fact.subject.casefold() == fact.speaker.casefold()
 
 
 def _speaker_id(fact: Fact, speech: Mapping[Seq, Turn]) -> str | None:
@@ -175,7 +194,9 @@ def merge_facts(extracted: ExtractedFacts, known: Iterable[PersonFact]) -> FactC
                 end(one, each.id, each.at)
     for gone in extracted.ended:
         for one in list(facts.values()):
-            if one.id in gone.ids and one.person_id == gone.person_id and one.is_current:
+            if one.person_id != gone.person_id or not one.is_current:
+                continue
+            if one.id in gone.ids or (_said(one.text) in gone.texts and one.at < gone.at):
                 end(one, gone.by, gone.at)
     return FactChanges(
         tuple(sorted((facts[each] for each in new), key=_order)),
@@ -189,7 +210,11 @@ def contradicts(new: PersonFact, old: PersonFact) -> bool:
 
 
 def _says_the_same(one: PersonFact, other: PersonFact) -> bool:
-    return one.text.casefold().rstrip(".!") == other.text.casefold().rstrip(".!")
+    return _said(one.text) == _said(other.text)
+
+
+def _said(text: str) -> str:
+    return text.casefold().rstrip(".!")
 
 
 def participants_part(

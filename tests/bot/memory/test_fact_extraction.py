@@ -108,6 +108,46 @@ async def test_what_a_repair_finds_is_remembered_of_people(place: Place) -> None
         assert await evening.people.extracted_through(evening.session_id) == evening.memory.cursor
 
 
+@pytest.mark.asyncio
+async def test_what_was_told_in_another_session_ends_with_what_is_said_now(place: Place) -> None:
+    """A fact that was known from another session and told again in this one is over when this one supersedes it."""
+    async with Evening(place) as evening:
+        await evening.say("I live in Lisbon.")
+        await evening.talk(70)
+        await evening.keeper.run_once()
+        async with evening.database.writing() as connection:
+            await connection.execute(text("UPDATE person_facts SET id = 'before:0#0'"))
+            await connection.execute(text("UPDATE segments SET degraded = TRUE WHERE start_seq = 10"))
+            await connection.execute(text("UPDATE sessions SET revision = revision + 1"))
+        await evening.keeper.run_once()
+        first, second, *_ = evening.memory.segments
+        (number,) = (number for number, fact in enumerate(first.facts) if fact.text == "I live in Lisbon.")
+        turns = await evening.store.turns(evening.session_id, Seq(10), Seq(20))
+        seq = next(turn.seq for turn in turns if turn.parts[0].speaker == "Ada")
+        moved = Fact(
+            (seq,), FactKind.OTHER, "Ada", first.ended_at + 1, "Ada left.", (f"{first.id}#{number}",), quoted=False
+        )
+        repaired = make_repaired_segment(
+            second, Fold("Ada moves.", (moved,)), later=(), summariser="llm ledger.v7", at=second.created_at
+        )
+        state = evening.memory.state
+        assert await evening.store.land(
+            Landing(
+                session_id=evening.session_id,
+                expected_cursor=state.cursor,
+                expected_revision=state.revision,
+                segment=repaired,
+                state=replace(state, revision=state.revision + 1),
+                folded_note_ids=(),
+                repairs=True,
+            )
+        )
+        await evening.keeper.run_once()
+        await evening.keeper.run_once()
+        known = await evening.people.facts_about(GUILD, "id-Ada")
+        assert [(fact.id, fact.is_current) for fact in known] == [("before:0#0", False)]
+
+
 class _Repairing:
     """A summariser that fails on the first batch, and waits when it makes that batch's segment again.
 

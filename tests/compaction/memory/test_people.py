@@ -99,6 +99,29 @@ def test_models_fact_that_supersedes_ends_a_fact_of_that_person_alone() -> None:
     assert held(known_after(drawn("I live in Lisbon."), by_bob)) == ["I live in Lisbon."]
 
 
+def test_fact_that_was_told_again_ends_with_what_is_superseded() -> None:
+    """What was told in two sessions is kept once, as it was told first. If it is superseded as it was told later, the
+    kept one ends; nobody else's does.
+    """
+    told = Fact((Seq(0),), FactKind.LASTING, "Ada", NOW, "I live in Lisbon.", subject="Ada")
+    old = KnownFact("evening:0#0", told)
+    twice = (drawn("I live in Lisbon.", session="first"), drawn("I live in Lisbon."))
+    assert [fact.id for fact in known_after(*twice)] == ["first:0#0"]
+
+    def moved(speaker: str) -> ExtractedFacts:
+        says = Fact((Seq(20),), FactKind.OTHER, speaker, NOW + 20, "Ada left Lisbon.", (old.ref,), quoted=False)
+        return extract_person_facts(
+            [KnownFact("evening:20#0", says)],
+            [turn(20, "Gone.", speaker)],
+            session_id=SessionId("evening"),
+            superseded={old.ref: old.fact},
+        )
+
+    assert held(known_after(*twice, moved("Ada"))) == []
+    bobs = drawn("I live in Lisbon.", speaker="Bob", session="other")
+    assert held(known_after(*twice, bobs, moved("Bob"))) == ["I live in Lisbon.", "I live in Lisbon."]
+
+
 def test_later_word_takes_the_place_of_an_earlier_one() -> None:
     """A person's later word about the same thing is the one that holds, and the earlier one is kept as history."""
     known = known_after(drawn("I'm allergic to nuts."), drawn("I'm not allergic to nuts.", session="later", start=50))
