@@ -1,7 +1,7 @@
 """Decodes the response of a speech endpoint while it arrives. Pure.
 
 Servers do not always send the requested format, so the first bytes decide. Raw PCM, WAV and Ogg Opus are decoded while
-they arrive. Other formats that FFmpeg knows are decoded when they are complete.
+they arrive. MP3, AAC, FLAC and other codecs in WAV are decoded by FFmpeg when they are complete.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ _MAGIC_BYTES = 4
 _WHOLE_FILES = (b"fLaC", b"ID3")
 # MPEG frames begin only with a sync word, and quiet PCM may begin with the same bytes.
 _MPEG = (b"\xff\xfb", b"\xff\xf3", b"\xff\xf2", b"\xff\xf1", b"\xff\xf9")
+# What a complete file may be for FFmpeg. Of other formats some name further files or addresses, which it would open:
+# a session description (SDP) has it listen on a port of this machine for as long as it likes.
+_FILE_FORMATS = "aac,flac,mp3,wav"
 # Streaming servers put arbitrary lengths into the header, so only the lengths of chunks before the data are used.
 _WAV_HEADER_BYTES = 12
 _CHUNK_HEADER_BYTES = 8
@@ -168,10 +171,10 @@ def sample_rate_of(content_type: str) -> int:
 
 
 def _decoded_file(sound: bytes) -> Iterator[Pcm]:
-    """Yield a file in a format that FFmpeg knows as mono at Discord's sample rate. Raises FFmpeg's errors."""
+    """Yield a file of one of `_FILE_FORMATS` as mono at Discord's sample rate. Raises FFmpeg's errors."""
     resampler = AudioResampler(format="s16", layout="mono", rate=DISCORD_RATE_HZ)
     decoded = False
-    with open_container(io.BytesIO(sound), mode="r") as container:
+    with open_container(io.BytesIO(sound), mode="r", options={"format_whitelist": _FILE_FORMATS}) as container:
         for frame in container.decode(audio=0):
             decoded = True
             for part in resampler.resample(frame):

@@ -130,7 +130,8 @@ class OpenAISynthesizer:
                         raise EndlessAudioError
                     for sound in body.feed(piece):
                         yield sound
-                for sound in body.end():
+                # In a thread: a small file may be minutes of sound at a high rate, which take seconds to decode.
+                for sound in await asyncio.to_thread(body.end):
                     yield sound
             except EndlessAudioError as error:
                 raise SynthesisError(

@@ -54,13 +54,19 @@ BODIES = {
 
 def flac(seconds: int) -> bytes:
     """Return a FLAC file of silence: a few bytes for each second."""
+    return encoded(np.zeros(48_000 * seconds, np.int16), container="flac", codec="flac")
+
+
+def encoded(pcm: np.ndarray[tuple[int], np.dtype[np.int16]], *, container: str, codec: str) -> bytes:
+    """Return a file in a format of FFmpeg's."""
     file = io.BytesIO()
-    with av.open(file, "w", format="flac") as container:
-        stream = container.add_stream("flac", rate=48_000, layout="mono")
-        frame = av.AudioFrame.from_ndarray(np.zeros((1, 48_000 * seconds), np.int16), format="s16", layout="mono")
+    with av.open(file, "w", format=container) as written:
+        stream = written.add_stream(codec, rate=48_000, layout="mono")
+        assert isinstance(stream, av.AudioStream)
+        frame = av.AudioFrame.from_ndarray(pcm.reshape(1, -1), format="s16", layout="mono")
         frame.sample_rate = 48_000
         for packet in (*stream.encode(frame), *stream.encode(None)):
-            container.mux(packet)
+            written.mux(packet)
     return file.getvalue()
 
 
@@ -120,6 +126,33 @@ def test_opus_is_cut_at_its_pre_skip() -> None:
 def test_no_sound_is_said(content_type: str, body: bytes) -> None:
     with pytest.raises(UndecodableAudioError):
         heard(content_type, [body])
+
+
+@pytest.mark.parametrize("start", [b"\xff\xfb", b"ID3\x03\x01\x10\x01\x01\x01\x01"])
+def test_a_file_opens_nothing_else(start: bytes) -> None:
+    """A session description for FFmpeg that begins like MPEG is refused before a socket is opened for it."""
+    session = b"\nv=0\r\no=- 0 0 IN IP4 127.0.0.1\r\ns=x\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 5004 RTP/AVP 0\r\n"
+    with pytest.raises(UndecodableAudioError) as refused:
+        heard("audio/mpeg", [start + session])
+    # Not the time limit of a port on which nobody sends anything.
+    assert isinstance(refused.value.__cause__, av.error.ArgumentError)
+
+
+@pytest.mark.parametrize(
+    ("container", "codec", "start"),
+    [
+        ("mp3", "libmp3lame", b"ID3"),
+        ("adts", "aac", b"\xff\xf1"),
+        ("flac", "flac", b"fLaC"),
+        ("wav", "pcm_alaw", b"RIFF"),
+    ],
+)
+def test_files_that_speech_endpoints_send_are_heard(container: str, codec: str, start: bytes) -> None:
+    body = encoded(TONE, container=container, codec=codec)
+    assert body.startswith(start)
+    _, sounds = heard("audio/mpeg", [body])
+    assert abs(len(joined(sounds)) - len(TONE)) < 5_000
+    assert np.abs(joined(sounds)).max() > 7_000
 
 
 def test_quiet_pcm_is_no_mpeg() -> None:

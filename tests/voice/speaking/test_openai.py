@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from rehearsal.servers.speech import LocalSpeechServer, SpeechBehaviour, SpeechM
 from tests.fakes.brain import until
 from tests.patience import PATIENCE_S
 from voice.errors import SynthesisError
+from voice.speaking.audio_decoder import SpeechAudioDecoder
 from voice.speaking.openai import OpenAISynthesizer, SpeechEndpoint
 from voice.speaking.port import synthesize_all
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from numpy.typing import NDArray
+
+    from voice.speaking.port import AudioChunk
 
 SECRET, WORDS = "sk-secret", "Bo brings the lantern."
 
@@ -118,6 +122,22 @@ async def test_sound_without_end_is_ended(audio_format: str, monkeypatch: pytest
     async with endpoint(audio_format=audio_format) as (voice, _):
         with pytest.raises(SynthesisError, match="did not end"):
             await synthesize_all(voice, " ".join(["word"] * 60))
+
+
+@pytest.mark.asyncio
+async def test_a_file_is_decoded_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few kilobytes of FLAC may take seconds to decode, in which nothing else of the bot would go on."""
+    end, threads = SpeechAudioDecoder.end, list[threading.Thread]()
+
+    def watched(body: SpeechAudioDecoder) -> list[AudioChunk]:
+        threads.append(threading.current_thread())
+        return end(body)
+
+    monkeypatch.setattr(SpeechAudioDecoder, "end", watched)
+    async with endpoint(sends="wav") as (voice, _):
+        assert len((await synthesize_all(voice, WORDS)).pcm)
+    assert threads
+    assert threading.main_thread() not in threads
 
 
 @pytest.mark.asyncio
