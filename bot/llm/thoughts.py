@@ -7,6 +7,9 @@ Thinking models); then the answer begins with thoughts, and only the closing tag
 from __future__ import annotations
 
 OPENING, CLOSING = "<think>", "</think>"
+# How much white space before the first word is held back. Some models write it without an end, and each piece would
+# take longer than the one before.
+MOST_BLANK_CHARS = 1_000
 
 
 class Thoughts:
@@ -34,7 +37,8 @@ class Thoughts:
         self._held += text
         if not self._inside:
             beginning = self._held.lstrip()
-            if len(beginning) < len(OPENING) and OPENING.startswith(beginning):
+            undecided = len(beginning) < len(OPENING) and OPENING.startswith(beginning)
+            if undecided and len(self._held) <= MOST_BLANK_CHARS:
                 return ""
             self._inside = self._opened = beginning.startswith(OPENING)
             if not self._inside:

@@ -12,6 +12,7 @@ import json
 import re
 from dataclasses import dataclass
 
+from bot.llm.thoughts import MOST_BLANK_CHARS
 from compaction.budget.messages import MessageToolCall
 
 # No sensible answer needs more.
@@ -114,7 +115,8 @@ class WrittenCalls:
         self._held += text
         if _OPENING.match(self._held) and len(self._held) <= MOST_ARGUMENT_CHARS:
             return ""
-        if len(self._held.lstrip()) < _OPENING_CHARS and _may_open(self._held):
+        undecided = len(self._held.lstrip()) < _OPENING_CHARS and _may_open(self._held)
+        if undecided and len(self._held) <= MOST_BLANK_CHARS:
             return ""
         passed, self._held = self._held, None
         return passed

@@ -60,6 +60,17 @@ def test_an_answer_that_goes_on_beyond_its_length_is_cut_off(contents: list[str]
     assert (len(words), short.is_over, short.reason) == (800, False, "stop")
 
 
+@pytest.mark.parametrize("before", ["", "<think>", "<think></think>"])
+def test_white_space_without_an_end_is_cut_off(before: str) -> None:
+    """It is not gathered in case a call or thoughts follow: each piece would take longer than the one before."""
+    answer = StreamedAnswer(has_tools=True, unopened=False, max_output_tokens=50)
+    for piece in (before, *(["\n" * 100] * 100), "</think>" if before == "<think>" else ""):
+        answer.take_words(ChunkContent(piece))
+    for _ in range(100):
+        answer.take_words(ChunkContent("\n" * 100))
+    assert answer.is_over
+
+
 def test_a_piece_may_take_as_long_as_the_first_one_and_all_of_them_the_whole_time() -> None:
     """What the voice takes for a piece is added to both."""
     deadlines = StreamDeadlines(100.0, first_token_s=4.0, total_s=10.0)
