@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bot.llm.port import ChatRole
+from bot.llm.port import ChatRole, Usage
 from bot.llm.tool_calls import CallPiece, is_json_object
 from compaction.untrusted_text import mark_as_data, without_marks
 
@@ -25,6 +25,8 @@ _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 _MOST_NAME_CHARS = 64
 # Gemini's signatures have some thousand.
 MOST_SIGNATURE_CHARS = 64_000
+# No call has so many.
+MOST_TOKENS = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +177,17 @@ def read_chunk(chunk: object) -> ChunkContent:
         calls=tuple((_call_piece(call), _signature_of(call)) for call in calls),
         finish_reason=_text(getattr(choices[0], "finish_reason", None)),
     )
+
+
+def read_usage(usage: object) -> Usage:
+    """Read what an endpoint says that a call cost. What is no plausible number of tokens counts as not told."""
+    return Usage(_tokens(getattr(usage, "prompt_tokens", None)), _tokens(getattr(usage, "completion_tokens", None)))
+
+
+def _tokens(count: object) -> int | None:
+    if not isinstance(count, int) or isinstance(count, bool):
+        return None
+    return count if 0 <= count <= MOST_TOKENS else None
 
 
 def _signature_of(call: object) -> object:

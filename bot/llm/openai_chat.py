@@ -14,11 +14,11 @@ import httpx2
 import openai
 import structlog
 
-from bot.llm.chat_wire import OwnCall, read_chunk, response_formats, to_api_messages, to_api_tools
+from bot.llm.chat_wire import OwnCall, read_chunk, read_usage, response_formats, to_api_messages, to_api_tools
 from bot.llm.endpoint_errors import refusal_of, translate_error
 from bot.llm.endpoint_features import REFUSED_IN_STREAM, REFUSED_STATUSES, EndpointFeatures
 from bot.llm.message_order import MessageOrder, in_order
-from bot.llm.port import FILTERED, NO_TOOLS, NO_WORDS, ChatModelError, ChatRole, FinishReason, StreamEnd, Usage
+from bot.llm.port import FILTERED, NO_TOOLS, NO_WORDS, ChatModelError, ChatRole, FinishReason, StreamEnd
 from bot.llm.streamed_answer import MOST_CHARS_PER_TOKEN, StreamDeadlines, StreamedAnswer
 from bot.texts.text import Text, sentence_of
 from compaction.errors import CompletionError
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionChunk, ChatCompletionMessageParam
 
     from bot.llm.chat_wire import ChunkContent
-    from bot.llm.port import ChatMessage, OfferedTools, StreamItem
+    from bot.llm.port import ChatMessage, OfferedTools, StreamItem, Usage
     from bot.llm.settings import LlmSettings
     from compaction.ports import CompletionRequest
 
@@ -213,7 +213,7 @@ class OpenAIChat:
             if chunk is None:
                 return None
             if on_usage is not None and (usage := getattr(chunk, "usage", None)) is not None:
-                on_usage(Usage(usage.prompt_tokens, usage.completion_tokens))
+                on_usage(read_usage(usage))
             content = read_chunk(chunk)
             answer.take_calls(content)
         except Exception as error:
@@ -367,13 +367,13 @@ class OpenAIChat:
         choices = getattr(response, "choices", None)
         if not choices or choices[0].message is None:
             raise ValueError("no choices in the answer")
-        usage, text, reason = response.usage, choices[0].message.content or "", choices[0].finish_reason
+        usage, text, reason = read_usage(response.usage), choices[0].message.content or "", choices[0].finish_reason
         most_chars = MOST_CHARS_PER_TOKEN * request.max_output_tokens
         return CompletionAnswer(
             text=text[:most_chars],
             finish_reason=reason if len(text) <= most_chars else FinishReason.LENGTH,
-            prompt_tokens=usage.prompt_tokens if usage else None,
-            completion_tokens=usage.completion_tokens if usage else None,
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
         )
 
     def _translated(self, error: Exception) -> ChatModelError:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import openai
 import structlog
 
+from bot.llm.chat_wire import read_usage
 from bot.llm.endpoint_errors import refusal_of
 from bot.llm.endpoint_features import EndpointFeatures
 from bot.llm.message_order import in_order
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionMessageParam
 
     from bot.llm.budget import Budget
+    from bot.llm.port import Usage
     from voice.endpoint import Endpoint
     from voice.screen.port import LatestRequest, VisionRequest
 
@@ -136,8 +138,7 @@ class OpenAIVision:
                     continue
                 raise
             self._features.takes_effort(limits)
-            usage = getattr(answer, "usage", None)
-            _log_call(self._endpoint.model, self._budget, count=count, usage=usage)
+            _log_call(self._endpoint.model, self._budget, count=count, usage=read_usage(getattr(answer, "usage", None)))
             description = answer.choices[0].message.content
             if not isinstance(description, str) or not description.strip():
                 raise VisionError(Text("The vision model {model} gave an empty answer.", model=self._endpoint.model))
@@ -184,19 +185,18 @@ def _texts(messages: Sequence[Mapping[str, Any]]) -> list[str]:
     return [content if isinstance(content, str) else content[0]["text"] for content in contents]
 
 
-def _log_call(model: str, budget: Budget, *, count: int, usage: Any) -> None:
+def _log_call(model: str, budget: Budget, *, count: int, usage: Usage) -> None:
     """Log what a call cost, and correct the next count by it."""
-    billed = getattr(usage, "prompt_tokens", None)
     log.info(
         "model_call_finished",
         purpose="vision",
         model=model,
         estimated_prompt_tokens=budget.estimator.calibration.billed(count),
-        prompt_tokens=billed,
-        completion_tokens=getattr(usage, "completion_tokens", None),
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
     )
-    if isinstance(billed, int):
-        budget.estimator.learn(count=count, reported=billed)
+    if usage.prompt_tokens is not None:
+        budget.estimator.learn(count=count, reported=usage.prompt_tokens)
 
 
 def _inline(text: str) -> str:

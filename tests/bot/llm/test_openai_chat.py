@@ -25,6 +25,7 @@ from bot.llm.port import (
 from bot.llm.settings import LlmSettings
 from compaction.errors import CompletionError
 from compaction.ports import CompletionRequest
+from rehearsal.servers import chat_wire
 from rehearsal.servers.chat import (
     ChatBehaviour,
     ChatMode,
@@ -346,6 +347,20 @@ async def test_a_stream_tells_its_cost_at_its_end() -> None:
             assert [piece async for piece in chat.stream(QUESTION, max_output_tokens=50, on_usage=told.append)]
         assert len(told) == 1
         assert ["stream_options" in call.body for call in server.calls] == [True, True, False, False]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("count", ["many", [7], -1, 10**400, True, 1.5], ids=lambda count: str(count)[:8])
+async def test_a_cost_that_is_no_number_of_tokens_is_not_told(count: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer counts all the same; the budget and the metrics take whole numbers only."""
+    monkeypatch.setattr(chat_wire, "usage_of", lambda *_, **__: {"prompt_tokens": count})
+    told: list[Usage] = []
+    async with endpoint() as (chat, _):
+        pieces = [piece async for piece in chat.stream(QUESTION, max_output_tokens=50, on_usage=told.append)]
+        answer = await chat.complete(REQUEST)
+    assert "".join(piece for piece in pieces if isinstance(piece, str)) == WORDS
+    assert told == [Usage(None, None)]
+    assert (answer.text, answer.prompt_tokens, answer.completion_tokens) == (WORDS, None, None)
 
 
 @pytest.mark.asyncio
