@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,6 +26,9 @@ _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 _MOST_NAME_CHARS = 64
 # Gemini's signatures have some thousand.
 MOST_SIGNATURE_CHARS = 64_000
+# Half a character, as servers send that cut an emoji in two. No request can have one, so an answer with one in it could
+# never be sent back.
+_HALF = re.compile("[\ud800-\udfff]")
 # No call has so many.
 MOST_TOKENS = 1_000_000_000
 
@@ -191,9 +195,14 @@ def _tokens(count: object) -> int | None:
 
 
 def _signature_of(call: object) -> object:
-    """Return what the endpoint sent beside a call, which is kept for as long as the call; None if it is too long."""
+    """Return what the endpoint sent beside a call, which is kept for as long as the call; None if it is too long or
+    cannot be sent back.
+    """
     signature = getattr(call, "extra_content", None)
-    return signature if signature is None or len(str(signature)) <= MOST_SIGNATURE_CHARS else None
+    if signature is None:
+        return None
+    written = json.dumps(signature, ensure_ascii=False)
+    return signature if len(written) <= MOST_SIGNATURE_CHARS and not _HALF.search(written) else None
 
 
 def _call_piece(call: object) -> CallPiece:
@@ -207,4 +216,9 @@ def _call_piece(call: object) -> CallPiece:
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+    return whole_characters(value) if isinstance(value, str) else ""
+
+
+def whole_characters(text: str) -> str:
+    """Return a text with the replacement character for each half of one."""
+    return text if text.isascii() else _HALF.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -14,7 +14,15 @@ import httpx2
 import openai
 import structlog
 
-from bot.llm.chat_wire import OwnCall, read_chunk, read_usage, response_formats, to_api_messages, to_api_tools
+from bot.llm.chat_wire import (
+    OwnCall,
+    read_chunk,
+    read_usage,
+    response_formats,
+    to_api_messages,
+    to_api_tools,
+    whole_characters,
+)
 from bot.llm.endpoint_errors import refusal_of, translate_error
 from bot.llm.endpoint_features import REFUSED_IN_STREAM, REFUSED_STATUSES, EndpointFeatures
 from bot.llm.message_order import MessageOrder, in_order
@@ -367,7 +375,8 @@ class OpenAIChat:
         choices = getattr(response, "choices", None)
         if not choices or choices[0].message is None:
             raise ValueError("no choices in the answer")
-        usage, text, reason = read_usage(response.usage), choices[0].message.content or "", choices[0].finish_reason
+        usage, reason = read_usage(response.usage), choices[0].finish_reason
+        text = whole_characters(choices[0].message.content or "")
         most_chars = MOST_CHARS_PER_TOKEN * request.max_output_tokens
         return CompletionAnswer(
             text=text[:most_chars],

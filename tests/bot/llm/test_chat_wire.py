@@ -155,7 +155,8 @@ def test_a_chunk_is_read_whatever_it_lacks() -> None:
     piece = CallPiece(index=None, id="", name="look", arguments="{")
     assert read_chunk(chunk) == ChunkContent(calls=((piece, "s"),), finish_reason="stop")
     assert read_chunk(SimpleNamespace(choices=[])) == ChunkContent()
-    call.extra_content = {"google": {"thought_signature": "s" * MOST_SIGNATURE_CHARS}}
-    assert read_chunk(chunk) == ChunkContent(calls=((piece, None),), finish_reason="stop")
+    for useless in ("s" * MOST_SIGNATURE_CHARS, "half a character: \ud83d"):
+        call.extra_content = {"google": {"thought_signature": useless}}
+        assert read_chunk(chunk) == ChunkContent(calls=((piece, None),), finish_reason="stop")
     with pytest.raises(ValueError, match="without choices"):
         read_chunk(SimpleNamespace())

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pydantic import SecretStr
 
+from bot.brain.tools.exchanges import ToolExchange
 from bot.llm.openai_chat import OpenAIChat
 from bot.llm.port import (
     NO_TOOLS,
@@ -418,6 +419,35 @@ async def test_calls_of_tools_come_whole(style: ToolCallFormat) -> None:
 
 def _asking(wanted: tuple[ScriptedToolCall, ...]) -> Callable[[ChatCall], ToolCallAnswer]:
     return lambda call: ToolCallAnswer(wanted)
+
+
+@pytest.mark.asyncio
+async def test_half_a_character_of_an_answer_can_be_sent_back() -> None:
+    """Some servers cut an emoji in two. No request can have half of one, so all would fail with it in the prompt."""
+    half = "\ud83d"
+    asking = ToolCallAnswer((ScriptedToolCall(f"look{half}", {"at": "map"}),), f"Hm {half} ")
+    async with endpoint() as (chat, server):
+        server.behaviour.answer = lambda _: asking
+        *pieces, end = await streamed(chat, LOOK)
+        assert isinstance(end, StreamEnd)
+        text = "".join(piece for piece in pieces if isinstance(piece, str))
+        exchange = ToolExchange(end.calls, ("A map.",), text)
+        server.behaviour.answer = lambda _: WORDS
+        stream = chat.stream((*QUESTION, *exchange.messages()), max_output_tokens=50)
+        assert "".join([piece async for piece in stream if isinstance(piece, str)]) == WORDS
+        server.behaviour.answer = lambda _: half
+        assert (await chat.complete(REQUEST)).text == "\N{REPLACEMENT CHARACTER}"
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("content", [["Bo"], {"text": "Bo"}, 7], ids=["list", "object", "number"])
+async def test_a_whole_answer_that_is_no_text_is_none(content: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    complete = chat_wire.complete
+    monkeypatch.setattr(chat_wire, "complete", lambda model, _, usage: complete(model, content, usage))
+    monkeypatch.setattr(chat_wire, "usage_of", lambda *_, **__: {})
+    async with endpoint() as (chat, _):
+        with pytest.raises(CompletionError, match="not a chat answer"):
+            await chat.complete(REQUEST)
 
 
 @pytest.mark.asyncio
