@@ -26,6 +26,8 @@ _FULL_SEGMENT = 255
 # RFC 7845, section 5.1: the first packet. Bytes 10 and 11 hold the number of samples to skip.
 _HEAD, _TAGS = b"OpusHead", b"OpusTags"
 _HEAD_BYTES = 19
+# Packets without sound: headers, empty and damaged ones. Megabytes of them would take the event loop many seconds.
+_MOST_SILENT = 250
 
 
 class OggOpusDecoder:
@@ -37,6 +39,7 @@ class OggOpusDecoder:
         self._packet = bytearray()
         self._decoder: Decoder | None = None
         self._skip = 0
+        self._silent = 0
 
     @property
     def begun(self) -> bool:
@@ -48,7 +51,11 @@ class OggOpusDecoder:
         self._bytes += piece
         for packet in self._packets():
             sound = self._decoded(packet)
-            if sound is not None and len(sound):
+            if sound is None:
+                self._silent += 1
+                if self._silent > _MOST_SILENT:
+                    raise ValueError("too many packets without sound")
+            elif len(sound):
                 yield sound
 
     def _packets(self) -> Iterator[bytes]:

@@ -155,6 +155,17 @@ def test_files_that_speech_endpoints_send_are_heard(container: str, codec: str, 
     assert np.abs(joined(sounds)).max() > 7_000
 
 
+@pytest.mark.parametrize(
+    "packet", [b"OpusHead\1\1" + bytes(9), b"OpusTags", b"\xff\xff", b""], ids=["head", "tags", "damaged", "empty"]
+)
+def test_packets_without_sound_do_not_go_on_for_ever(packet: bytes) -> None:
+    """Megabytes of them would keep the event loop busy, without a second of sound."""
+    head = b"OpusHead\1\1" + bytes(9)
+    page = b"OggS" + bytes(22) + bytes([255]) + bytes([len(packet)] * 255) + packet * 255
+    with pytest.raises(UndecodableAudioError):
+        heard("audio/ogg", [b"OggS" + bytes(22) + bytes([1, len(head)]) + head + page])
+
+
 def test_quiet_pcm_is_no_mpeg() -> None:
     """PCM that begins like an MPEG frame (samples of minus five) is decoded as PCM if the server says it is PCM."""
     body = np.full(2_400, -5, dtype="<i2").tobytes()
