@@ -71,12 +71,13 @@ def post_text(url: str, text: str) -> str:
         raise ToolError("There is nothing to post: give a url, a text, or both.")
     if any(found.lower() not in {"http", "https"} for found in _SCHEME.findall(text)):
         raise ToolError("Only http and https links can be posted.")
-    if _MASKED_LINK.search(text):
+    message = "\n".join(part for part in (text, url) if part)
+    if _MASKED_LINK.search(message):
         raise ToolError("Masked links can't be posted. Write the address itself.")
     for found in (url, *(each.rstrip(_TRAILING_PUNCTUATION) for each in _ADDRESS.findall(text))):
         if found:
             _check_url(found)
-    return "\n".join(part for part in (text, url) if part)
+    return message
 
 
 def _describe(arguments: Mapping[str, object]) -> CallDescription:

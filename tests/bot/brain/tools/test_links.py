@@ -60,6 +60,7 @@ def test_to_speak_of_a_shared_screen_posts_nothing() -> None:
         ("https://", ""),
         ("https://bank.example@evil.example", ""),
         ("https://evil.example/a b", ""),
+        ("https://bank.example/](https://evil.example)", "[Your bank"),
         ("https://evil.example/\nhttps://other.example", ""),
         ("https://[::1", ""),
         ("https://evil.example:99999999", ""),
