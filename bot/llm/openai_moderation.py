@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Self
+import re
+from typing import TYPE_CHECKING, Any, Self
 
 from bot.texts.text import Text
 from voice.speaking.moderation import ModerationError
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from voice.endpoint import Endpoint
 
 MODEL = "omni-moderation-latest"
+# The name of a category, as the log may have it. An endpoint can write anything there, also what it was asked about.
+_CATEGORY = re.compile(r"[a-z]+(?:[_/-][a-z]+){0,3}")
+_CATEGORY_CHARS = 40
 # Seconds that one judgement may take; usually it takes 0.2.
 TIMEOUT_S = 3.0
 
@@ -39,11 +43,13 @@ class OpenAIModerator:
         await self._client.close()
 
     async def objection(self, text: str) -> str | None:
-        """Return the flagged categories, or None if there are none. Raises `ModerationError`."""
+        """Return the flagged categories with commas between them, or None if there are none. Raises `ModerationError`,
+        also if the endpoint answers without a judgement.
+        """
         try:
             async with asyncio.timeout(self._endpoint.timeout_s):
                 answer = await self._client.moderations.create(input=text, model=self._endpoint.model)
-            flagged = [result for result in answer.results if result.flagged]
+            flagged = _flagged(answer.results)
             names = sorted({name for result in flagged for name, hit in result.categories.model_dump().items() if hit})
         except Exception as error:
             raise ModerationError(
@@ -54,4 +60,12 @@ class OpenAIModerator:
                     error=type(error).__name__,
                 )
             ) from error
-        return (", ".join(names) or "flagged") if flagged else None
+        known = [name for name in names if len(name) <= _CATEGORY_CHARS and _CATEGORY.fullmatch(name)]
+        return (",".join(known) or "flagged") if flagged else None
+
+
+def _flagged(results: Any) -> list[Any]:
+    """Return those of an answer's judgements that object. Raises `ValueError` if it has none at all."""
+    if not results or not all(isinstance(result.flagged, bool) for result in results):
+        raise ValueError("no judgement")
+    return [result for result in results if result.flagged]

@@ -19,14 +19,24 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def endpoint() -> AsyncIterator[OpenAIModerator]:
-    """Start a server that flags 'bad' as violence and fails on 'broken'."""
+    """Start a server that flags 'bad' as violence and 'worse' as hate, names the text itself as a category, fails on
+    'broken', and gives no judgement on 'empty' and 'unsure'.
+    """
 
     async def judge(request: web.Request) -> web.Response:
         text = (await request.json())["input"]
         if "broken" in text:
             return web.Response(status=500)
+        if "empty" in text:
+            return web.json_response({"id": "m", "model": "m", "results": []})
+        if "unsure" in text:
+            return web.json_response({"id": "m", "model": "m", "results": [{"flagged": None, "categories": {}}]})
         bad = "bad" in text
-        result = {"flagged": bad, "categories": {"violence": bad, "hate": False}, "category_scores": {}}
+        result = {
+            "flagged": bad,
+            "categories": {"violence": bad, "hate": "worse" in text, text: bad},
+            "category_scores": {},
+        }
         return web.json_response({"id": "m", "model": "m", "results": [result]})
 
     app = web.Application()
@@ -47,7 +57,16 @@ async def test_what_is_flagged_is_named_and_failure_is_no_consent() -> None:
     """A flagged text gives the category and an unflagged one None. A failed check raises an error without the text."""
     async with endpoint() as moderator:
         assert await moderator.objection("something bad") == "violence"
+        assert await moderator.objection("bad and worse") == "hate,violence"
         assert await moderator.objection("something fine") is None
         with pytest.raises(ModerationError, match=r"speaking\.moderation") as caught:
             await moderator.objection("broken secret")
         assert "secret" not in str(caught.value)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("text", ["empty", "unsure"])
+async def test_an_answer_without_a_judgement_is_no_consent(text: str) -> None:
+    async with endpoint() as moderator:
+        with pytest.raises(ModerationError, match=r"speaking\.moderation"):
+            await moderator.objection(text)
