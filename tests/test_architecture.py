@@ -84,6 +84,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "server_settings",
             "settings",
             "shards",
+            "terminal_text",
         ),
         ("channel", "folder_lock", "health", "models", "store", "time_phrases", "web"),
         ("logs",),

@@ -19,6 +19,8 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from bot.terminal_text import OBEYED, escaped
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -28,9 +30,6 @@ if TYPE_CHECKING:
 _INDENT = 4
 # A pipe whose reader has ended, and a terminal that was closed.
 _UNREAD = (errno.EPIPE, errno.EIO)
-# What a terminal obeys instead of showing it: control characters but line feeds and tabs, and those that turn the
-# direction of what follows. Names, what was said, and what stood on a screen or in a file may hold them.
-_OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 # A terminal that is narrower than this is taken to be so wide: nothing could be folded sensibly.
 _NARROWEST = 40
 
@@ -53,7 +52,7 @@ def say(text: str, *, err: bool = False) -> None:
     stream = sys.stderr if err else sys.stdout
     columns = terminal_columns(stream)
     try:
-        for line in _OBEYED.sub("", text).split("\n"):
+        for line in OBEYED.sub("", text).split("\n"):
             stream.write((fold(line, columns) if columns is not None else line.rstrip()) + "\n")
         stream.flush()
     except OSError as error:
@@ -65,7 +64,7 @@ def say(text: str, *, err: bool = False) -> None:
 def print_json(value: object) -> None:
     """Print a value as JSON. What a terminal would obey stands escaped in it, so the value stays the same."""
     text = json.dumps(value, indent=2, ensure_ascii=False)
-    print(_OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text))  # noqa: T201 - a program reads it from stdout
+    print(escaped(text))  # noqa: T201 - a program reads it from stdout
 
 
 def _discard(stream: TextIO) -> None:
@@ -148,7 +147,7 @@ class _Trimmed:
                 yield segment
                 continue
             # The styles are no part of the text.
-            for part in re.split(r"(\n)", _OBEYED.sub("", segment.text)):
+            for part in re.split(r"(\n)", OBEYED.sub("", segment.text)):
                 if part == "\n":
                     blanks.clear()
                     yield Segment("\n")

@@ -22,6 +22,7 @@ import structlog
 
 from bot.logs.redaction import LogRedactor, describe_library_message, describe_traceback
 from bot.private_files import make_private_folder, open_private
+from bot.terminal_text import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
@@ -321,9 +322,16 @@ def _wordless(settings: LogsSettings, secrets: Sequence[str]) -> logging.Formatt
 
 
 def _terminal_renderer(console: TextIO) -> Processor:
-    return structlog.dev.ConsoleRenderer(
+    render = structlog.dev.ConsoleRenderer(
         colors=console.isatty(), exception_formatter=structlog.dev.plain_traceback, pad_event_to=32
     )
+
+    def rendered(logger: object, method: str, event: MutableMapping[str, Any]) -> str:
+        # An endpoint or a tool server may have written a text. Those in a list are written as Python writes them.
+        plain = {key: escaped(value) if isinstance(value, str) else value for key, value in event.items()}
+        return render(logger, method, plain)
+
+    return rendered
 
 
 def _name_foreign(_logger: object, _method: str, event: EventDict, *, speech: bool) -> EventDict:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from bot.errors import BotError
 from bot.logs.output import LogFile, LogStatus, configured_logging, log_path, warnings_on_terminal
 from bot.settings import LogsSettings
 from compaction.errors import StoreError
@@ -63,6 +64,18 @@ def test_the_terminal_has_its_own_level(tmp_path: Path) -> None:
         log.debug("small_fact")
     assert "small_fact" in console.getvalue()
     assert log_path(tmp_path / "other").read_text() == ""
+
+
+def test_nothing_that_is_logged_acts_on_the_terminal(tmp_path: Path) -> None:
+    """A tool server's name for a tool, or with `speech` an endpoint's error, could clear the screen or forge lines."""
+    for speech in (False, True):
+        console = io.StringIO()
+        settings = LogsSettings(speech=speech)
+        with configured_logging(settings, data_dir=tmp_path / str(speech), console=console):
+            log.warning("mcp_tool_unusable", tool="\x1b]0;title\x07\x1b[2J\u202ename")
+            log.warning("reply_failed", problem=BotError("refused: '\x1b[31m\rroom_joined'"))
+        assert "\\u001b[2J" in console.getvalue()
+        assert all(char.isprintable() or char == "\n" for char in console.getvalue())
 
 
 def test_libraries_are_heard_from_warning_up(tmp_path: Path) -> None:
