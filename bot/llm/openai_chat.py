@@ -51,6 +51,10 @@ _REPORTED_REASONS = frozenset(reason.value for reason in (FinishReason.LENGTH, F
 # Tool calls of all rooms that are remembered. A room sends back those of its last few questions.
 MOST_OWN_CALLS = 1_024
 
+# Events of a stream that are read before the event loop may do something else. A server may send thousands at once,
+# which take a second.
+EVENTS_AT_ONCE = 50
+
 
 class _NoAnswerError(ChatModelError):
     """The endpoint's response contains no answer."""
@@ -154,13 +158,16 @@ class OpenAIChat:
             unopened=self._features.thinks_unopened,
             max_output_tokens=max_output_tokens,
         )
-        event_received = False
+        events = 0
         try:
             chunks = response.__aiter__()
             while (
                 content := await self._next_content(chunks, answer, order, on_usage, by=deadlines.next_at)
             ) is not None:
-                event_received = True
+                events += 1
+                if events % EVENTS_AT_ONCE == 0:
+                    # Reading waits for nothing while there are some.
+                    await asyncio.sleep(0)
                 text = answer.take_words(content)
                 if answer.began:
                     deadlines.on_piece(now())
@@ -174,7 +181,7 @@ class OpenAIChat:
                     break
         finally:
             await response.close()
-        if not event_received:
+        if not events:
             # For example a web page, in which the client finds no event.
             raise _NoAnswerError(sentence_of(self._translated(ValueError("no event in the stream"))), retryable=True)
         rest = answer.end()
