@@ -93,7 +93,10 @@ def best_match(
         if asked_for.speakers and not _concerns(candidate, all_stems, asked_for.speakers):
             share *= ELSE_SHARE
         if share >= ENOUGH and asked_for.stems & stems:
-            scored.append((share + _bonus(asked_for, candidate, stems - asked_for.stems), candidate))
+            score = share + _bonus(asked_for, candidate, stems - asked_for.stems)
+            # A sentence that repeats less than half of the question has less than nothing.
+            if score > 0:
+                scored.append((score, candidate))
     if not scored:
         return None
     top = max(score for score, _ in scored)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bot.brain.embedded.evidence import Evidence, EvidenceOrigin, asks_about_something, best_match, content_stems
@@ -124,6 +124,26 @@ def test_the_word_that_was_said_is_nearer_than_its_value() -> None:
         ]
     )
     assert best_match("Who wants to be paid on the fifteenth?", said) is said[0]
+
+
+_WORDS = sorted({word for _, text in TALK for word in text.split()})
+_SAID = st.lists(st.sampled_from(_WORDS), min_size=1, max_size=8).map(" ".join)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["Ada", "Bo", "Cy"]), _SAID), max_size=6), _SAID)
+@example([("Ada", "The trip's budget.")], "What is the budget of the trip to Lisbon with Marta and Ben?")
+def test_any_question_of_any_talk_is_answered_from_it_or_not_at_all(talk: list[tuple[str, str]], question: str) -> None:
+    """What only repeats a part of the question is no answer, and breaks nothing if there is no other."""
+    evidence = sentences(talk)
+    found = best_match(question, evidence)
+    assert found is None or found in evidence
+
+
+def test_a_sentence_that_repeats_a_part_of_the_question_is_no_answer() -> None:
+    """It tells nothing new, so nothing is said."""
+    repeated = sentences([("Ada", "The trip's budget.")])
+    assert best_match("What is the budget of the trip to Lisbon with Marta and Ben?", repeated) is None
 
 
 @settings(deadline=None)
