@@ -38,6 +38,9 @@ T = TypeVar("T")
 
 # What reading values of other kinds than expected raises.
 UNREADABLE = (ValueError, TypeError, LookupError, RecursionError)
+# What stands in a text for bytes that are no UTF-8 (`bot.store.dialects.sqlite`). In the JSON that is stored it is
+# escaped.
+_LOST = "\N{REPLACEMENT CHARACTER}"
 
 
 class UnreadableRowError(StoreError):
@@ -99,6 +102,9 @@ def turn_from_row(row: Row[Any]) -> Turn:
 
 def parts_of(stored: str) -> tuple[TurnPart, ...]:
     """Return the parts of a turn, from their JSON. Raises one of `UNREADABLE`."""
+    if _LOST in stored:
+        # Perhaps of the id of who has spoken, who could not be forgotten then.
+        raise ValueError
     return tuple(TurnPart(*map(_text, _list(part))) for part in _list(json.loads(stored)))
 
 

@@ -59,6 +59,10 @@ _WIPE_TRIES = 2
 # Negative: KiB instead of pages.
 _CACHE_SIZE = f"PRAGMA cache_size = -{_CACHED_KIB}"
 _READ_SCHEMA = text("SELECT 1 FROM sqlite_master LIMIT 1")
+# Reads a text that a failing disk has changed, so that it is no UTF-8 any more, with a sign in place of what is lost
+# (`bot.store.rows` knows it by that). The driver itself would fail at such a row, for all rows of the query, and quote
+# it.
+TEXT_FACTORY = partial(str, encoding="utf-8", errors="replace")
 
 
 class SqliteBotLock:
@@ -219,6 +223,7 @@ def open_plain(path: Path, *, busy_timeout_s: float) -> sqlite3.Connection:
         check_same_thread=False,
         cached_statements=_PREPARED,
     )
+    connection.text_factory = TEXT_FACTORY
     connection.execute("PRAGMA query_only = ON")
     connection.execute(_CACHE_SIZE)
     return connection
@@ -230,6 +235,8 @@ def _prepare_connections(engine: AsyncEngine, *, synchronous: Synchronous, busy_
     def on_connect(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
         # None: the driver begins no transaction by itself (docs.sqlalchemy.org, "SQLite transaction isolation").
         connection.isolation_level = None
+        assert connection.driver_connection is not None, "an open connection has a driver connection"
+        connection.driver_connection.text_factory = TEXT_FACTORY
         cursor = connection.cursor()
         try:
             cursor.execute(f"PRAGMA busy_timeout = {round(busy_timeout_s * 1000)}")

@@ -85,8 +85,10 @@ def sqlite_failure(error: BaseException, path: Path) -> StoreError:
                 reason=error.strerror or type(error).__name__,
             )
         )
-    # Never str(error): SQLAlchemy includes the statement and its parameters, which may hold speech.
-    what = f"{type(cause).__name__}: {cause}" if isinstance(cause, sqlite3.Error) else type(error).__name__
+    # Never str(error): SQLAlchemy includes the statement and its parameters, which may hold speech. Nor what the driver
+    # says itself, without a code of SQLite: it quotes a text that is no UTF-8.
+    is_of_sqlite = isinstance(cause, sqlite3.Error) and isinstance(name, str)
+    what = f"{type(cause).__name__}: {cause}" if is_of_sqlite else type(cause).__name__
     return StoreError(Text("{path} refused a request ({what}).", path=str(path), what=what))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -67,3 +68,11 @@ def test_other_troubles_are_told_by_their_kind() -> None:
     assert "no such table: turns" in str(sqlite_failure(sqlite_error("SQLITE_ERROR", "no such table: turns"), PATH))
     own = StoreError("ours")
     assert sqlite_failure(own, PATH) is own
+
+
+def test_what_the_driver_quotes_is_not_passed_on() -> None:
+    """A text that is no UTF-8 is quoted by the driver, which has no code of SQLite for it."""
+    with closing(sqlite3.connect(":memory:")) as connection, pytest.raises(sqlite3.Error, match="gate") as caught:
+        connection.execute("SELECT CAST('The gate code is 4411.' || x'ff' AS TEXT)").fetchall()
+    for error in (caught.value, OperationalError("SELECT parts FROM turns", [], caught.value)):
+        assert str(sqlite_failure(error, PATH)) == "/data/roomtone.db refused a request (OperationalError)."
