@@ -7,7 +7,7 @@ makes sessions whole. Settings, keys and logs are not in it, models are download
 from __future__ import annotations
 
 import os
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -81,7 +81,9 @@ def write_backup(database: Path, file: Path) -> BackupContent:
         except OSError as error:
             raise _unwritable(file, error) from error
     finally:
-        part.unlink(missing_ok=True)
+        # Where it cannot be written, it cannot be removed either.
+        with suppress(OSError):
+            part.unlink()
     return content
 
 
@@ -123,6 +125,9 @@ def examine_backup(file: Path) -> BackupContent:
             require_own_backup(connection, file)
             (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
             if verdict != "ok":
+                raise BackupError(f"{file} is damaged. Take another backup.")
+            # SQLite takes a value of any kind for an id.
+            if connection.execute("SELECT 1 FROM sessions WHERE typeof(id) <> 'text'").fetchone() is not None:
                 raise BackupError(f"{file} is damaged. Take another backup.")
             (sessions,) = connection.execute("SELECT count(*) FROM sessions").fetchone()
             (turns,) = connection.execute("SELECT count(*) FROM turns").fetchone()

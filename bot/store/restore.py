@@ -13,7 +13,7 @@ import asyncio
 import os
 import shutil
 import sqlite3
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -134,11 +134,13 @@ def _held(path: Path, *, regardless: bool) -> Iterator[sqlite3.Connection | None
     if not path.exists():
         yield None
         return
-    connection = sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False)
-    with closing(connection):
-        readable = True
+    present: sqlite3.Connection | None = None
+    with ExitStack() as stack:
         try:
+            connection = sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False)
+            stack.enter_context(closing(connection))
             _exclude_others(connection)
+            present = connection
         except SqliteDialect.failures as error:
             if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
                 raise BackupError(
@@ -146,11 +148,9 @@ def _held(path: Path, *, regardless: bool) -> Iterator[sqlite3.Connection | None
                     "Nothing was changed."
                 ) from error
             _accept_unreadable(sqlite_failure(error, path), path, regardless=regardless)
-            readable = False
         except (BackupError, StoreError) as error:
             _accept_unreadable(error, path, regardless=regardless)
-            readable = False
-        yield connection if readable else None
+        yield present
 
 
 def _exclude_others(connection: sqlite3.Connection) -> None:

@@ -14,6 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bot.store.dialects.sqlite import TEXT_FACTORY
 from bot.store.forgotten_hashes import NOTHING_MADE, session_digest
 from bot.store.tables import metadata, passages
 
@@ -84,6 +85,7 @@ class MergedSessions:
 def merge_newer_decisions(restored: Path, present: Path) -> MergedSessions:
     """Change the database at `restored` as the module says, in one transaction. Raises `sqlite3.Error`."""
     with closing(sqlite3.connect(restored, isolation_level=None)) as connection:
+        connection.text_factory = TEXT_FACTORY
         connection.execute("PRAGMA foreign_keys = ON")
         # Overwrites deleted data.
         connection.execute("PRAGMA secure_delete = ON")

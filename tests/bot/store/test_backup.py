@@ -62,6 +62,8 @@ async def test_a_backup_overwrites_nothing(tmp_path: Path) -> None:
             write_backup(path, file)
         with pytest.raises(BackupError, match="cannot be written: No such file or directory"):
             write_backup(path, tmp_path / "none" / "copy.db")
+        with pytest.raises(BackupError, match="cannot be written: Not a directory"):
+            write_backup(path, file / "copy.db")
         with pytest.raises(BackupError, match="is a folder"):
             write_backup(path, tmp_path)
     assert file.read_text() == "Dear Bob"

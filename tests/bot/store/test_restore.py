@@ -257,7 +257,7 @@ async def test_an_older_present_database_is_read_too(tmp_path: Path) -> None:
     assert report.carried == MergedSessions()
 
 
-@pytest.mark.parametrize("fault", ["newer", "damaged", "text", "itself", "open", "killed", "full"])
+@pytest.mark.parametrize("fault", ["newer", "damaged", "text", "ids", "itself", "open", "killed", "full"])
 @pytest.mark.asyncio
 async def test_a_restore_that_fails_changes_nothing(
     tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch
@@ -284,6 +284,10 @@ async def test_a_restore_that_fails_changes_nothing(
         case "text":
             file.write_text("Dear Bob, " * 500)
             expected = "is not a backup"
+        case "ids":
+            with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+                connection.execute("INSERT INTO sessions (id, started_at) VALUES (x'00ff', 1)")
+            expected = "is damaged"
         case "itself":
             file = path
             expected = "is the present database itself"
@@ -330,3 +334,33 @@ async def test_a_present_database_that_cannot_be_read_needs_a_word(tmp_path: Pat
     assert not path.with_name("roomtone.db-wal").exists()
     async with open_database(path) as database:
         assert (await SqlTurnStore(database, FakeClock()).load(evening.session_id)).total_turns == 40
+
+
+@pytest.mark.asyncio
+async def test_a_present_database_that_cannot_be_opened_is_a_sentence(tmp_path: Path) -> None:
+    """It may be another user's; a folder in its place cannot be opened either."""
+    path, file = tmp_path / "data" / "roomtone.db", tmp_path / "copy.db"
+    async with open_database(tmp_path / "other.db"):
+        write_backup(tmp_path / "other.db", file)
+    path.mkdir(parents=True)
+    with pytest.raises(BackupError, match=r"nobody knows .* cannot be opened\. .* --regardless"):
+        await restored(file, path)
+    with pytest.raises(StoreError, match="Is a directory"):
+        await restored(file, path, regardless=True)
+    assert [each.name for each in path.parent.iterdir()] == ["roomtone.db"]
+
+
+@pytest.mark.asyncio
+async def test_a_backup_with_a_flipped_bit_is_restored(tmp_path: Path) -> None:
+    """What is still readable of it comes back, also where words were forgotten since."""
+    path, file = tmp_path / "data" / "roomtone.db", tmp_path / "copy.db"
+    async with Evening(path) as evening:
+        await evening.talk(10)
+        write_backup(path, file)
+        await forget(evening.database, evening.clock, "Bob")
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("INSERT INTO sessions (id, started_at) VALUES (CAST(x'61ff' AS TEXT), 1)")
+        connection.execute("UPDATE turns SET parts = CAST(parts || x'ff' AS TEXT) WHERE seq = 3")
+    report = await restored(file, path)
+    assert report.content.sessions == 2
+    assert report.carried == MergedSessions(taken=1)
