@@ -36,7 +36,7 @@ ASKED_AT_ONCE: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _NamedPlace:
     """What Discord said of a server or channel: its server's id and its name; None: it is not there, or not known.
 
     `until`: when to ask again.
@@ -54,7 +54,7 @@ class PlaceNames:
         self._monotonic = monotonic
         self._within_s = within_s
         # By server or channel id; those that were wanted last are at the end.
-        self._told: dict[int, _Told] = {}
+        self._told: dict[int, _NamedPlace] = {}
         self._asking = asyncio.Semaphore(ASKED_AT_ONCE)
         # What a page asks about now; each is set once that has ended.
         self._asked: dict[int, asyncio.Event] = {}
@@ -127,7 +127,7 @@ class PlaceNames:
             log.warning("place_name_not_told", place_id=id_, error_class=type(error).__name__)
             self._not_told(id_)
             return
-        self._told[id_] = _Told(found, self._monotonic() + KEPT_S)
+        self._told[id_] = _NamedPlace(found, self._monotonic() + KEPT_S)
 
     async def _server(self, guild_id: int) -> tuple[int, str]:
         """Return a server's id and name, as Discord tells them. Raises what discord.py raises."""
@@ -144,4 +144,4 @@ class PlaceNames:
     def _not_told(self, id_: int) -> None:
         """Go on with what was last known for a while."""
         former = self._told.pop(id_, None)
-        self._told[id_] = _Told(None if former is None else former.named, self._monotonic() + RETRY_S)
+        self._told[id_] = _NamedPlace(None if former is None else former.named, self._monotonic() + RETRY_S)

@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from bot.remote.gateway_side.told_log import event_in
+from bot.remote.gateway_side.reported_log import event_in
 from bot.shards import parse_shards, ranges
 from bot.shared_log.messages import MOST_LINES, MOST_SEEN
 

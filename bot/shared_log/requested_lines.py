@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bot.logs.output import LIBRARY_EVENT
 from bot.logs.reader import CHUNK_BYTES, LogReader, parse_event
 from bot.logs.redaction import LogRedactor
-from bot.remote.gateway_side.told_log import ToldError, event_in
+from bot.remote.gateway_side.reported_log import ReportedError, event_in
 from bot.shared_log.event_filter import EventFilter
 from bot.shared_log.messages import MOST_LINE_CHARS, MOST_LINES
 from bot.shared_log.sealed import shortened
@@ -134,7 +134,7 @@ class RequestedLines:
         if not self._speech:
             # The log withheld what they quote, so the rest is the bot's own words.
             fields = {
-                key: ToldError(value) if key in _ERROR_KEYS and isinstance(value, str) else value
+                key: ReportedError(value) if key in _ERROR_KEYS and isinstance(value, str) else value
                 for key, value in event.items()
             }
         else:

@@ -27,13 +27,13 @@ from bot.remote.link.hello import RoomIdentity
 from bot.remote.link.link_file import folder_mark, link_file
 from bot.remote.processes.room_machine import HAS_ROOM, LOADED
 from bot.remote.room_side.remote_place import RemotePlace
+from bot.remote.room_side.replicated_guild import ReplicatedChoices, ReplicatedOptOuts, ReplicatedServerSettings
 from bot.remote.room_side.room_figures import ProcessFigures
-from bot.remote.room_side.room_host import NOT_WANTED, RoomHost, ToldStores
+from bot.remote.room_side.room_host import NOT_WANTED, ReplicatedStores, RoomHost
 from bot.remote.room_side.room_log import RoomLog, RoomLogs
 from bot.remote.room_side.room_publisher import RoomPublisher
 from bot.remote.room_side.room_runner import RoomRunner
 from bot.remote.room_side.served_screens import ServedScreens
-from bot.remote.room_side.told_guild import ToldChoices, ToldOptOuts, ToldServerSettings
 from bot.room.room import Room
 from bot.runtime_tuning import low_latency_interpreter, release_free_memory
 from bot.screen.local_screens import LocalScreens
@@ -253,11 +253,11 @@ async def open_seat(
     link = GatewayLink(gateway.url, gateway.token, identity, find_again=gateway.find_again)
     address_file = link_file(settings.storage.data_dir)
     log = RoomLog(link, clock, is_same_log=lambda folder: folder == folder_mark(address_file))
-    choices, opt_outs, told_servers = ToldChoices(link), ToldOptOuts(), ToldServerSettings(link)
-    servers = ServerSettingsBook(told_servers)
+    choices, opt_outs, replicated_servers = ReplicatedChoices(link), ReplicatedOptOuts(), ReplicatedServerSettings(link)
+    servers = ServerSettingsBook(replicated_servers)
     loaded.servers.add(servers)
     stores = replace(parts.stores, servers=servers, upkeeps=WeakSet())
-    told = ToldStores(choices, opt_outs, told_servers, servers, stores.people, stores.upkeeps)
+    told = ReplicatedStores(choices, opt_outs, replicated_servers, servers, stores.people, stores.upkeeps)
     publisher = RoomPublisher(link, health, reports=(log.tell, partial(loaded.figures.tell, link)))
     host = RoomHost(link, told, publisher, health=health, clock=clock)
     participation = GuildParticipations(

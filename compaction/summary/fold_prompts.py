@@ -16,7 +16,7 @@ from compaction.language.text import plain, sentences
 from compaction.model import FactKind
 from compaction.ports import CompletionRequest
 from compaction.summary.day import format_day
-from compaction.summary.paragraph_checks import Fault, ToldText
+from compaction.summary.paragraph_checks import CheckedText, Fault
 from compaction.summary.port import CHAPTER_FACTS, MAX_FACTS, KnownFact
 from compaction.summary.prompt_data import (
     format_chapters,
@@ -183,13 +183,13 @@ class ChapterPrompts:
 
 def _shown_in(fold: FoldRequest) -> tuple[KnownFact, ...]:
     """Return the facts that the prompt of a batch shows: what the summary lacks comes before what it tells."""
-    told = ToldText(fold.previous or "")
+    told = CheckedText(fold.previous or "")
     return shown_facts(fold.known, fold.turns, prefer=lambda fact: not told.tells(fact))
 
 
 def _shown_at_end(chapter: ChapterRequest, standing: Sequence[KnownFact]) -> tuple[KnownFact, ...]:
     """Return the facts that a chapter's prompt shows: what the summary tells now comes first, since it shall stay."""
-    told = ToldText(chapter.summary)
+    told = CheckedText(chapter.summary)
     return shown_facts(standing, (), prefer=told.tells, max_chars=_CHAPTER_KNOWN_CHARS)
 
 

@@ -46,7 +46,7 @@ class Fault:
     material: str = ""
 
 
-class ToldText:
+class CheckedText:
     """A text and what it tells, to look facts up in."""
 
     def __init__(self, text: str) -> None:
@@ -187,7 +187,7 @@ class ParagraphCheck:
         )
 
     def _missing(self, text: str) -> Fault | None:
-        told = ToldText(text)
+        told = CheckedText(text)
         lacking = [fact for fact in self.musts if not told.tells(fact)]
         if not lacking:
             return None

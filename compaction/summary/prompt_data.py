@@ -9,7 +9,7 @@ from compaction.clock_time import format_clock_time
 from compaction.language.text import as_sentence, plain
 from compaction.model import NoteReason, TurnKind
 from compaction.notes import condense_notes
-from compaction.summary.paragraph_checks import ToldText
+from compaction.summary.paragraph_checks import CheckedText
 from compaction.summary.required_facts import further_facts, required_facts
 from compaction.untrusted_text import mark_as_data
 
@@ -84,7 +84,7 @@ def format_known(shown: Sequence[KnownFact], known: Sequence[KnownFact], *, prev
         **{f"importance {each}": {fact for fact in standing if fact.importance == each} for each in (3, 2, 1)},
     }
     left = list(shown)
-    told = None if previous is None else ToldText(previous)
+    told = None if previous is None else CheckedText(previous)
     lines: list[str] = []
     for heading, facts in groups.items():
         group = [each for each in left if each.fact in facts]
@@ -94,7 +94,7 @@ def format_known(shown: Sequence[KnownFact], known: Sequence[KnownFact], *, prev
     return marked("known facts", "\n".join(lines))
 
 
-def _fact_line(known: KnownFact, told: ToldText | None = None) -> str:
+def _fact_line(known: KnownFact, told: CheckedText | None = None) -> str:
     lacking = "*" if told is not None and known.fact.importance == 3 and not told.tells(known.fact) else ""
     return f"{known.label}{lacking} ({known.fact.kind.value}) {plain(known.fact.attributed_text)}"
 

@@ -68,7 +68,7 @@ class Moment:
         return [each for each, count in self._going_on.items() if count > 0] or [Activity.NOTHING]
 
 
-class ToldStore(SqlTurnStore):
+class ObservedStore(SqlTurnStore):
     """The bot's store, which tells what is being written."""
 
     def __init__(self, database: Database, clock: Clock, activities: Activities) -> None:
@@ -101,7 +101,7 @@ class ToldStore(SqlTurnStore):
             await super().close(session_id, segment, state)
 
 
-class ToldSummariser(LlmSummariser):
+class ObservedSummariser(LlmSummariser):
     """The bot's summariser, which tells when it makes a fold."""
 
     def __init__(self, model: Completion, *, max_output_tokens: int, activities: Activities) -> None:

@@ -23,7 +23,7 @@ from compaction.model import Mode, TurnKind
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
-from tests.endurance.moments import Activities, Activity, ToldStore, ToldSummariser
+from tests.endurance.moments import Activities, Activity, ObservedStore, ObservedSummariser
 from tests.endurance.promises import FORGETS, T0, check, note_of, parts_of
 from tests.fakes.completion import MoodyModel
 
@@ -75,7 +75,7 @@ async def _live(place: Place, phase: Phase, promises: Promises, tell: Callable[.
                 pass
         return
     async with open_database(place) as database:
-        store = ToldStore(database, SystemClock(), activities)
+        store = ObservedStore(database, SystemClock(), activities)
         total = await check(place, store, promises)
         if (await store.load(promises.session_id)).ended:
             # It was ended, and killed before it could say so.
@@ -95,7 +95,7 @@ async def _live(place: Place, phase: Phase, promises: Promises, tell: Callable[.
 
 
 def _session(
-    store: ToldStore, promises: Promises, tell: Callable[..., None], activities: Activities
+    store: ObservedStore, promises: Promises, tell: Callable[..., None], activities: Activities
 ) -> AbstractAsyncContextManager[SessionMemory]:
     def hear(event: CompactionEvent) -> None:
         if isinstance(event, FoldLanded):
@@ -104,7 +104,7 @@ def _session(
     return SessionMemory.open(
         promises.session_id,
         store=store,
-        summariser=ToldSummariser(MoodyModel(), max_output_tokens=700, activities=activities),
+        summariser=ObservedSummariser(MoodyModel(), max_output_tokens=700, activities=activities),
         fallback=ExtractiveSummariser(),
         settings=CompactionSettings(),
         mode=Mode.SUMMARY,

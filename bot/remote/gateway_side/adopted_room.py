@@ -16,8 +16,8 @@ from bot.errors import SetupError
 from bot.participation.costs import CostLedger
 from bot.participation.session_consent import SessionConsent
 from bot.participation.waiting_choices import ChoiceWaitsError
+from bot.remote.messages.participation_state import participation_state
 from bot.remote.messages.room_messages import TakeOver
-from bot.remote.messages.told_participation import told_participation
 from bot.room.restarts import DATABASE_PAUSE_S
 from bot.texts.text import Text
 from compaction.errors import StoreError
@@ -59,7 +59,7 @@ async def take_over_report(
 def changes_since(report: RoomReport, guild: GuildParticipation) -> TakeOver:
     """Return what the room has to take over. Send it at once: what a command changes next is told after it."""
     return TakeOver(
-        told_participation(guild), opted_out=tuple(sorted(guild.opted_out - report.participation.opted_out))
+        participation_state(guild), opted_out=tuple(sorted(guild.opted_out - report.participation.opted_out))
     )
 
 

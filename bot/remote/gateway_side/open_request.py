@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bot.remote.messages.participation_state import participation_state
 from bot.remote.messages.room_messages import OpenRoom
-from bot.remote.messages.told_participation import told_participation
 from bot.server_settings import to_json
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ async def open_request(place: Place, parts: GatewayParts, listen: ListenRequest 
         guild.guild_id,
         place.channel_id,
         listen,
-        told_participation(guild),
+        participation_state(guild),
         choice,
         to_json(parts.servers.of(guild.guild_id)),
         tuple(guild.costs.ages(now)),

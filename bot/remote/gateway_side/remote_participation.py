@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.errors import BotError
+from bot.remote.messages.participation_state import participation_state
 from bot.remote.messages.room_messages import ReadMemoryAgain, StoreWaiting, TakeOver
-from bot.remote.messages.told_participation import told_participation
 from bot.texts.text import sentence_of
 from compaction.errors import StoreError
 
@@ -70,7 +70,7 @@ class RemoteParticipation:
         forgotten: bool = False,
     ) -> None:
         """Remember what `confirm` tells, which follows at once."""
-        before = self._pending or TakeOver(told_participation(self._guild))
+        before = self._pending or TakeOver(participation_state(self._guild))
         self._pending = replace(
             before,
             stops_speaking=before.stops_speaking or stops_speaking,
@@ -83,7 +83,7 @@ class RemoteParticipation:
         """Return once the room has taken over what was changed, or has ended, or stores nothing any more."""
         if not self.runs:
             return
-        told = told_participation(self._guild)
+        told = participation_state(self._guild)
         pending, self._pending = self._pending or TakeOver(told), None
         await self._certainly(replace(pending, participation=told), within_s=CONFIRM_WITHIN_S)
 

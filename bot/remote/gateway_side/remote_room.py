@@ -1,7 +1,7 @@
 """A room that runs in another process, for the supervisor of the gateway process: it takes a seat there, and ends.
 
-It is a `SupervisedRoom` as `bot.room.room.Room` is one. `told_room` has what the room tells. What commands change in it
-goes through its `RemoteParticipation`.
+It is a `SupervisedRoom` as `bot.room.room.Room` is one. `reported_room` has what the room tells. What commands change
+in it goes through its `RemoteParticipation`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from bot.remote.gateway_side.adopted_room import changes_since, take_over_report
 from bot.remote.gateway_side.member_moves import MemberMoves
 from bot.remote.gateway_side.open_request import open_request
 from bot.remote.gateway_side.remote_participation import CONFIRM_WITHIN_S, READ_AGAIN_WITHIN_S, RemoteParticipation
+from bot.remote.gateway_side.reported_log import follow_log
+from bot.remote.gateway_side.reported_room import ReportedRoom
 from bot.remote.gateway_side.room_choices import RoomChoices
-from bot.remote.gateway_side.told_log import follow_log
-from bot.remote.gateway_side.told_room import ToldRoom
 from bot.remote.messages.figure_messages import FiguresTold
 from bot.remote.messages.room_messages import (
     CloseRoom,
@@ -88,7 +88,7 @@ class RemoteRoom:
         self._moves = MemberMoves()
         # What shows and measures the room, until it is over.
         self._shown = ExitStack()
-        self._told: ToldRoom | None = None
+        self._told: ReportedRoom | None = None
 
     # -- what the supervisor asks ---------------------------------------------------------------------------
 
@@ -117,7 +117,7 @@ class RemoteRoom:
             if seat is None:
                 return self._close_reason or ""
             participation = RemoteParticipation(seat, guild, ended=self._ended)
-            told = self._told = ToldRoom(
+            told = self._told = ReportedRoom(
                 self._place, self._parts, seat, guild, participation, opened=self._opened, shown=self._shown
             )
             choices = RoomChoices(self._parts, guild, participation, seat.link)
@@ -165,7 +165,7 @@ class RemoteRoom:
         if fences and seat.may_go_on:
             await self._parts.fence(self._place.guild_id)
 
-    async def _open(self, seat: RoomSeat, told: ToldRoom, choices: RoomChoices) -> None:
+    async def _open(self, seat: RoomSeat, told: ReportedRoom, choices: RoomChoices) -> None:
         try:
             request = await open_request(self._place, self._parts, self._listen)
             choices.watch(self._shown)
@@ -180,7 +180,7 @@ class RemoteRoom:
             raise ProcessLostError(ENDED) from None
         await self._tell_all(seat, told, choices)
 
-    async def _take_back(self, seat: RoomSeat, told: ToldRoom, choices: RoomChoices) -> None:
+    async def _take_back(self, seat: RoomSeat, told: ReportedRoom, choices: RoomChoices) -> None:
         """Go on with a room that runs in its process. What was changed since its gateway process was lost is in effect
         there before anybody here knows of the room, also if the database is away then. Raises `ProcessLostError`.
         """
@@ -218,7 +218,7 @@ class RemoteRoom:
     def _tell_moves(self, seat: RoomSeat, report: RoomReport) -> None:
         self._moves.begin_again(seat.link, report.members, self._place.members())
 
-    async def _tell_all(self, seat: RoomSeat, told: ToldRoom, choices: RoomChoices) -> None:
+    async def _tell_all(self, seat: RoomSeat, told: ReportedRoom, choices: RoomChoices) -> None:
         """Tell the room what somebody may have changed before it listened."""
         told.participation.runs = True
         await choices.tell()
@@ -227,7 +227,7 @@ class RemoteRoom:
         if self._close_reason is not None:
             seat.link.tell(CloseRoom(self._close_reason))
 
-    async def _end_of(self, seat: RoomSeat, told: ToldRoom) -> str:
+    async def _end_of(self, seat: RoomSeat, told: ReportedRoom) -> str:
         lost = asyncio.create_task(seat.lost(), name=f"room-process-{self._place.guild_id}")
         try:
             either: set[asyncio.Future[Any]] = {lost, self._over}

@@ -13,7 +13,7 @@ from bot.health import FaultKind
 from bot.participation.costs import Cost
 from bot.participation.unrecorded_speech import UnrecordedUtterance
 from bot.remote.messages.frames import Notice, Request
-from bot.remote.messages.told_participation import ToldParticipation
+from bot.remote.messages.participation_state import ParticipationState
 from bot.remote.messages.wire_error import WireError
 from bot.remote.messages.wire_text import WireText
 from compaction.model import Mode
@@ -35,7 +35,7 @@ class OpenRoom(Request[None]):
     guild_id: int
     channel_id: int
     listen: ListenRequest | None
-    participation: ToldParticipation
+    participation: ParticipationState
     choice: GuildChoice
     servers: str
     costs: tuple[tuple[float, Cost], ...]
@@ -63,7 +63,7 @@ class RoomReport:
 
     session_id: str
     listens_only: bool
-    participation: ToldParticipation
+    participation: ParticipationState
     unsaved_silence_by: int
     costs: tuple[tuple[float, Cost], ...]
     members: tuple[Person, ...]
@@ -86,7 +86,7 @@ class TakeOver(Request[None]):
     forgotten. `forgotten`: words that the room may still use are deleted.
     """
 
-    participation: ToldParticipation
+    participation: ParticipationState
     stops_speaking: bool = False
     opted_out: tuple[int, ...] = ()
     forgetting: tuple[int, ...] = ()

@@ -18,6 +18,7 @@ from bot.errors import BotError, SetupError, first_cause
 from bot.models.voices import NO_SUCH_VOICE, find_voice
 from bot.participation.costs import CostLedger
 from bot.participation.session_consent import SessionConsent
+from bot.remote.messages.participation_state import apply_participation, participation_state
 from bot.remote.messages.room_messages import (
     ChoiceChanged,
     CloseRoom,
@@ -33,7 +34,6 @@ from bot.remote.messages.room_messages import (
     StoreWaiting,
     TakeOver,
 )
-from bot.remote.messages.told_participation import apply_participation, told_participation
 from bot.remote.messages.wire_error import error_to_wire
 from bot.remote.room_side.handover_pause import SpeakingRoom, until_pause
 from bot.room.endings import CRASHED, HANDED_OVER, TAKEN_OVER
@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from bot.participation.all_guilds import GuildParticipations
     from bot.participation.guild_participation import GuildParticipation
     from bot.remote.link.gateway_link import GatewayLink
+    from bot.remote.room_side.replicated_guild import ReplicatedChoices, ReplicatedOptOuts, ReplicatedServerSettings
     from bot.remote.room_side.room_publisher import RoomPublisher
-    from bot.remote.room_side.told_guild import ToldChoices, ToldOptOuts, ToldServerSettings
     from bot.server_settings import ServerSettingsBook
 
 log = structlog.get_logger()
@@ -78,12 +78,12 @@ NO_ROOM = Text("This process has no open room.")
 
 
 @dataclass(frozen=True, slots=True)
-class ToldStores:
+class ReplicatedStores:
     """What the gateway process tells the room's parts, and the parts that read words again when some are deleted."""
 
-    choices: ToldChoices
-    opt_outs: ToldOptOuts
-    told_servers: ToldServerSettings
+    choices: ReplicatedChoices
+    opt_outs: ReplicatedOptOuts
+    replicated_servers: ReplicatedServerSettings
     servers: ServerSettingsBook
     people: PeopleBook
     upkeeps: WeakSet[MemoryUpkeep]
@@ -129,7 +129,7 @@ class RoomHost:
     def __init__(
         self,
         link: GatewayLink,
-        stores: ToldStores,
+        stores: ReplicatedStores,
         publisher: RoomPublisher,
         *,
         health: Health,
@@ -305,7 +305,7 @@ class RoomHost:
         return RoomReport(
             session_id=room.session_id,
             listens_only=guild.listens_only,
-            participation=told_participation(guild),
+            participation=participation_state(guild),
             unsaved_silence_by=self._stores.choices.unsaved_by,
             costs=tuple(guild.costs.ages(self._clock.monotonic())),
             members=self._place.members_before,
@@ -360,4 +360,4 @@ class RoomHost:
         asyncio.get_running_loop().call_soon(self._apply_servers, self._running.result().told.guild_id, told.servers)
 
     def _apply_servers(self, guild_id: int, servers: str) -> None:
-        self._stores.servers.apply(guild_id, self._stores.told_servers.tell(guild_id, servers))
+        self._stores.servers.apply(guild_id, self._stores.replicated_servers.tell(guild_id, servers))

@@ -21,14 +21,14 @@ from bot.remote.link.hello import RoomIdentity
 from bot.remote.processes.adoption import AdoptedRoom
 from bot.remote.processes.placement import THIS_MACHINE
 from bot.remote.processes.room_child import ENDED
+from bot.remote.room_side.replicated_guild import ReplicatedChoices, ReplicatedOptOuts, ReplicatedServerSettings
 from bot.remote.room_side.room_figures import ProcessFigures
 from bot.remote.room_side.room_host import (
+    ReplicatedStores,
     RoomHost,
-    ToldStores,
 )
 from bot.remote.room_side.room_log import RoomLog
 from bot.remote.room_side.room_publisher import RoomPublisher
-from bot.remote.room_side.told_guild import ToldChoices, ToldOptOuts, ToldServerSettings
 from bot.server_settings import ServerSettingsBook, no_server_settings
 from bot.texts.text import Text
 from compaction.model import Mode, Seq, SessionId, Turn, TurnKind, TurnPart
@@ -218,11 +218,11 @@ class House:
         self.metrics = Metrics(Health(self.clock))
         self.choices, self.opt_outs, self.servers = WatchedChoices(), FakeOptOuts(), no_server_settings()
         self.participation = self._new_participation()
-        told = ToldChoices(ends_room), ToldOptOuts(), ToldServerSettings(ends_room)
+        told = ReplicatedChoices(ends_room), ReplicatedOptOuts(), ReplicatedServerSettings(ends_room)
         self.distant_servers = ServerSettingsBook(told[2])
         self.upkeep = SimpleUpkeep()
         people = cast("Any", SimpleNamespace(reload=self.upkeep.refresh))
-        stores = ToldStores(*told, self.distant_servers, people, WeakSet([cast("Any", self.upkeep)]))
+        stores = ReplicatedStores(*told, self.distant_servers, people, WeakSet([cast("Any", self.upkeep)]))
         # What the room's process measures itself.
         self.measured = Metrics(Health(self.clock))
         figures = partial(ProcessFigures(self.measured.own_series, self.clock).tell, ends_room)

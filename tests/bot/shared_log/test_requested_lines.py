@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bot.remote.gateway_side.told_log import event_in
+from bot.remote.gateway_side.reported_log import event_in
 from bot.shared_log.messages import LogRequest
 from bot.shared_log.requested_lines import RequestedLines
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from compaction.model import Fact, FactKind, Importance, Seq
 from compaction.summary.checks import sources_of
-from compaction.summary.paragraph_checks import ParagraphCheck, ToldText, is_transcript
+from compaction.summary.paragraph_checks import CheckedText, ParagraphCheck, is_transcript
 from compaction.summary.required_facts import required_facts
 from tests.compaction.turn_store_contract import T0, turn
 
@@ -136,9 +136,9 @@ def test_previous_summary_may_stay_if_nothing_is_added() -> None:
 def test_a_detail_of_a_fact_may_be_left_out() -> None:
     """The debt is told without what it was made of, and not without its amount."""
     debt = fact("Sami owes Mara 42 for the concert, 38 plus the fee.", "Sami", 3)
-    assert ToldText("Sami still owes Mara 42 for the concert.").tells(debt)
-    assert not ToldText("Sami still owes Mara for the concert.").tells(debt)
-    assert not ToldText("Jonas still owes Mara 42 for the concert.").tells(debt)
+    assert CheckedText("Sami still owes Mara 42 for the concert.").tells(debt)
+    assert not CheckedText("Sami still owes Mara for the concert.").tells(debt)
+    assert not CheckedText("Jonas still owes Mara 42 for the concert.").tells(debt)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_a_detail_of_a_fact_may_be_left_out() -> None:
 )
 def test_fact_is_told_by_its_person_and_a_third_of_its_words(text: str, *, told: bool) -> None:
     """The wording is free, the person and the values are not."""
-    assert ToldText(text).tells(FACTS[0]) is told
+    assert CheckedText(text).tells(FACTS[0]) is told
 
 
 @pytest.mark.parametrize(
@@ -215,22 +215,22 @@ def test_a_dense_text_tells_a_fact_without_its_words(subject: str, said: str, te
     """Its person, its numbers and half of its names are there, and a word of it or all of its names and values."""
     written = fact(said, subject, 3)
     year = str(datetime.fromtimestamp(written.at, UTC).year)
-    assert ToldText(text).tells(replace(written, text=said.replace("YEAR", year))) is told
+    assert CheckedText(text).tells(replace(written, text=said.replace("YEAR", year))) is told
 
 
 @pytest.mark.parametrize("time", ["00:00", "0:00", "00:30"])
 def test_a_number_may_begin_with_zeros(time: str) -> None:
     """A fact about midnight is told by the same time, also where that is the only number."""
     known = fact(f"The raid starts at {time} sharp.", "Ada", 3)
-    assert ToldText(f"Ada says that the raid starts at {time} sharp.").tells(known)
-    assert not ToldText("Ada says that the raid starts at 19:45 sharp.").tells(known)
+    assert CheckedText(f"Ada says that the raid starts at {time} sharp.").tells(known)
+    assert not CheckedText("Ada says that the raid starts at 19:45 sharp.").tells(known)
 
 
 def test_quoted_fact_is_told_with_its_speaker() -> None:
     """The name of who said it counts as part of a quoted fact."""
     mine = fact("I'm allergic to walnuts.", "Ada", 3, quoted=True)
-    assert ToldText("Ada is allergic to walnuts.").tells(mine)
-    assert not ToldText("Bob is allergic to walnuts.").tells(mine)
+    assert CheckedText("Ada is allergic to walnuts.").tells(mine)
+    assert not CheckedText("Bob is allergic to walnuts.").tells(mine)
 
 
 CHAT = tuple(

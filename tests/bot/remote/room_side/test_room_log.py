@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.logs.output import configured_logging, log_path
-from bot.remote.gateway_side.told_log import SAY_EVERY_S, ToldLog, event_in, follow_log
+from bot.remote.gateway_side.reported_log import SAY_EVERY_S, ReportedLog, event_in, follow_log
 from bot.remote.link.handlers import Handlers
 from bot.remote.messages.log_messages import (
     LINES_PER_S,
@@ -195,7 +195,7 @@ async def test_a_line_goes_with_the_room_that_wrote_it() -> None:
 def written_by(folder: Path, lines: list[str], *, dropped: int = 0, clock: FakeClock | None = None) -> list[Any]:
     """Return what is in the log of the gateway process after a room has told lines, and what is on its terminal."""
     console = io.StringIO()
-    told = ToldLog("north", clock or FakeClock())
+    told = ReportedLog("north", clock or FakeClock())
     with configured_logging(LogsSettings(console_level="debug"), data_dir=folder, console=console):
         told.hear(LogTold(tuple(LogLine(line, 0.0) for line in lines), dropped))
     return [json.loads(line) for line in log_path(folder).read_text("utf-8").splitlines()]
@@ -230,7 +230,7 @@ def test_a_line_that_is_late_says_so(tmp_path: Path) -> None:
     """It has waited for the link; its own time stands in the log of its machine."""
     with configured_logging(LogsSettings(), data_dir=tmp_path, console=io.StringIO()):
         ages = (0.4, 31.26, float("inf"), float("nan"))
-        ToldLog("north", FakeClock()).hear(LogTold(tuple(LogLine(line_of(), age) for age in ages)))
+        ReportedLog("north", FakeClock()).hear(LogTold(tuple(LogLine(line_of(), age) for age in ages)))
     lines = [json.loads(line) for line in log_path(tmp_path).read_text("utf-8").splitlines()]
     assert [line.get("late_s") for line in lines] == [None, 31.3, None, None]
 
@@ -296,7 +296,7 @@ def test_no_text_changes_the_terminal(tmp_path: Path) -> None:
 def test_a_flood_fills_no_log(tmp_path: Path) -> None:
     """More than a room may tell is left out, and the log says how much, now and then."""
     clock, console = FakeClock(), io.StringIO()
-    told = ToldLog("north", clock)
+    told = ReportedLog("north", clock)
     lines = tuple(LogLine(line_of(), 0.0) for _ in range(10 * MOST_LINES))
     with configured_logging(LogsSettings(), data_dir=tmp_path, console=console):
         for _ in range(100):

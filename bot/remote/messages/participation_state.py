@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldParticipation:
+class ParticipationState:
     """How the bot takes part on the server now: the parts of a `GuildParticipation` that commands change.
 
     `notice`, `told`: who has had which notice in the session.
@@ -29,9 +29,9 @@ class ToldParticipation:
     told: frozenset[int] = frozenset()
 
 
-def told_participation(guild: GuildParticipation) -> ToldParticipation:
+def participation_state(guild: GuildParticipation) -> ParticipationState:
     """Return how the bot takes part, for the other process."""
-    return ToldParticipation(
+    return ParticipationState(
         voice_mode=guild.voice_mode,
         wake_names=guild.wake_names,
         silence=guild.silence,
@@ -44,7 +44,7 @@ def told_participation(guild: GuildParticipation) -> ToldParticipation:
     )
 
 
-def apply_participation(told: ToldParticipation, guild: GuildParticipation) -> None:
+def apply_participation(told: ParticipationState, guild: GuildParticipation) -> None:
     """Let what was told apply at once. Whether the bot asks is settled when a session begins.
 
     People agree in one session: what was told before the gateway process knew of this one is not about it.

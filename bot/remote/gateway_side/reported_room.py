@@ -10,7 +10,7 @@ import structlog
 
 from bot.channel.participants import name_in
 from bot.health import HealthFault
-from bot.remote.gateway_side.told_memory import ToldMemory
+from bot.remote.gateway_side.reported_memory import ReportedMemory
 from bot.remote.messages.event_messages import event_in
 from bot.remote.messages.frames import MalformedError
 from bot.remote.messages.room_messages import (
@@ -43,7 +43,7 @@ log = structlog.get_logger()
 ELSEWHERE = Text("This room runs on the machine {machine}.")
 
 
-class ToldRoom:
+class ReportedRoom:
     """The room in `seat`, as it tells. `participation`: how commands change it, once it has a session.
 
     `opened`: is set when the room has told that it receives its channel's sound. `shown`: gets what shows and measures
@@ -71,7 +71,7 @@ class ToldRoom:
         self._opened = opened
         self._shown = shown
         self._look: RoomLook | None = None
-        self._memory = ToldMemory()
+        self._memory = ReportedMemory()
         self._unfinished = UnfinishedSpeech(place)
         self._observers: list[events.Observer] = [parts.observe, self._unfinished.on_event]
 

@@ -43,11 +43,11 @@ _OWN_KEYS: Final = frozenset({"event", "level", "timestamp", "machine", "exc_inf
 _ERROR_KEYS: Final = frozenset({"error", "problem"})
 
 
-class ToldError(BotError):
+class ReportedError(BotError):
     """The message of an error on another machine: the log takes out what it quotes, as of an error of its own."""
 
 
-class ToldLog:
+class ReportedLog:
     """Writes what one room tells. `machine`: where it runs."""
 
     def __init__(self, machine: str, clock: Clock) -> None:
@@ -77,7 +77,7 @@ class ToldLog:
 
     def _write(self, event: dict[str, Any], line: LogLine) -> None:
         fields = {
-            key: ToldError(value) if key in _ERROR_KEYS and isinstance(value, str) else value
+            key: ReportedError(value) if key in _ERROR_KEYS and isinstance(value, str) else value
             for key, value in event.items()
             if key not in _OWN_KEYS
         }
@@ -90,7 +90,7 @@ def follow_log(link: MessageLink, folder: str, machine: str, clock: Clock) -> No
     """Write the log of the room behind a link to this process's log, unless both write to the same file. `folder`: the
     mark of this process's data folder.
     """
-    link.handlers.hear(LogTold, ToldLog(machine, clock).hear)
+    link.handlers.hear(LogTold, ReportedLog(machine, clock).hear)
     link.tell(FollowLog(folder))
 
 

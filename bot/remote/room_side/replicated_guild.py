@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 STORE_WITHIN_S = 10.0
 
 
-class ToldChoices:
+class ReplicatedChoices:
     """The server's choices. Implements `bot.guild.GuildChoices`. Set `told` to what the gateway process has told.
 
     `unsaved_by`: who asked aloud for a silence that could not be stored; 0: nobody.
@@ -51,7 +51,7 @@ class ToldChoices:
         return self.told
 
 
-class ToldOptOuts:
+class ReplicatedOptOuts:
     """The people who opted out on the server. Implements `bot.participation.waiting_opt_outs.OptOuts`. Set `told`
     before the server's participation is read.
     """
@@ -66,7 +66,7 @@ class ToldOptOuts:
         raise NotImplementedError("people opt out by commands, which the gateway process answers")
 
 
-class ToldServerSettings:
+class ReplicatedServerSettings:
     """The server's settings. Implements `bot.server_settings.ServerSettingsStore`."""
 
     def __init__(self, gateway: Peer) -> None:

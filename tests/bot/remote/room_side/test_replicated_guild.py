@@ -12,10 +12,10 @@ from bot.participation.costs import Cost, CostCeiling, CostLedger
 from bot.participation.guild_participation import GuildParticipation
 from bot.participation.session_consent import SessionConsent
 from bot.remote.messages.frames import Head, content_of, frame_of, head_of
+from bot.remote.messages.participation_state import apply_participation, participation_state
 from bot.remote.messages.room_messages import ChangeServers, OpenRoom, StoreSilence
-from bot.remote.messages.told_participation import apply_participation, told_participation
 from bot.remote.messages.wire_error import OtherProcessError
-from bot.remote.room_side.told_guild import ToldChoices, ToldServerSettings
+from bot.remote.room_side.replicated_guild import ReplicatedChoices, ReplicatedServerSettings
 from bot.server_settings import DEFAULTS, ServerSettings, ServerSettingsBook, to_json
 from compaction.errors import StoreError
 from compaction.model import Mode
@@ -58,7 +58,7 @@ def a_guild(**more: Any) -> GuildParticipation:
 
 def test_what_commands_change_applies_in_the_room() -> None:
     """Mode, names, silence and opt-outs; consent only for the session in which it was given."""
-    told = told_participation(
+    told = participation_state(
         a_guild(
             silence=Silence(always=True),
             opted_out=frozenset({BO}),
@@ -86,7 +86,7 @@ def test_choices_and_costs_arrive_as_they_were() -> None:
     )
     ledger = CostLedger(CostCeiling())
     ledger.add(Cost(1, 20, 3.5), now=100.0)
-    told = OpenRoom(GUILD, 5, None, told_participation(a_guild()), choice, "{}", tuple(ledger.ages(130.0)), 7)
+    told = OpenRoom(GUILD, 5, None, participation_state(a_guild()), choice, "{}", tuple(ledger.ages(130.0)), 7)
     _, body = head_of(frame_of(Head("ask", 1, "OpenRoom"), told, OpenRoom))
     arrived: OpenRoom = content_of(body, OpenRoom)
     assert arrived.choice == choice
@@ -97,7 +97,7 @@ def test_choices_and_costs_arrive_as_they_were() -> None:
 async def test_silence_that_was_asked_for_aloud_is_stored_by_the_gateway_process() -> None:
     """The room itself stores nothing: another choice, made meanwhile by a command, would be lost."""
     gateway = FakeGateway()
-    choices = ToldChoices(gateway)
+    choices = ReplicatedChoices(gateway)
     choices.told = GuildChoice(persona="Speak like a pirate.")
     await choices.choose(GUILD, lambda _: GuildChoice(silence=Silence(session_id="s")), by=ADA)
     assert gateway.asked == [StoreSilence(Silence(session_id="s"), ADA)]
@@ -111,7 +111,7 @@ async def test_silence_that_was_asked_for_aloud_is_stored_by_the_gateway_process
 async def test_a_server_s_settings_are_told_and_changed() -> None:
     """What managers choose applies at once and is told to who watches; what the room changes is stored elsewhere."""
     gateway = FakeGateway()
-    store = ToldServerSettings(gateway)
+    store = ReplicatedServerSettings(gateway)
     book, seen = ServerSettingsBook(store), list[tuple[int, ServerSettings]]()
     book.watch(lambda guild_id, settings: seen.append((guild_id, settings)))
     chosen = replace(DEFAULTS, language="de")

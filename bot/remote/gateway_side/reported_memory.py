@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldTurn:
+class ReportedTurn:
     """A turn of which only the number is known."""
 
     seq: int
 
 
 @dataclass(frozen=True, slots=True)
-class ToldSummary:
+class ReportedSummary:
     """A summary of which only the words are known."""
 
     text: str
 
 
-class ToldMemory:
+class ReportedMemory:
     """Implements `bot.dashboard.shown_memory.ShownMemory`.
 
     `withheld`: returns the ids of the people of the server who opted out. `speakers`: the ids of everybody who is known
@@ -77,13 +77,13 @@ class ToldMemory:
         return self._told.cursor
 
     @property
-    def window(self) -> list[ToldTurn]:
+    def window(self) -> list[ReportedTurn]:
         first = self._told.window_from
-        return [ToldTurn(seq) for seq in range(first, first + self._told.unfolded)]
+        return [ReportedTurn(seq) for seq in range(first, first + self._told.unfolded)]
 
     @property
-    def summary(self) -> ToldSummary | None:
-        return None if self._told.summary is None else ToldSummary(self._told.summary)
+    def summary(self) -> ReportedSummary | None:
+        return None if self._told.summary is None else ReportedSummary(self._told.summary)
 
     @property
     def external_changes(self) -> int:
