@@ -27,7 +27,7 @@ from bot.background_task import background_task
 from bot.cli.environment import logging_from_settings, null_console
 from bot.runtime_tuning import release_free_memory
 from config.load import load
-from tests.endurance.full_caches import fill_sentence_caches
+from tests.endurance.full_caches import fill_interned_strings, fill_sentence_caches
 from tests.endurance.kept_descriptors import keep_descriptors
 from tests.endurance.samples import LeastUse, take_sample
 
@@ -65,6 +65,7 @@ class LiveBot:
                 await self._bot.start(request["settings"], request["discord"])
                 await _start_all_threads()
                 await asyncio.to_thread(fill_sentence_caches)
+                await asyncio.to_thread(fill_interned_strings)
                 await asyncio.to_thread(keep_descriptors, settings.storage.database_path)
                 self._begun_at = time.monotonic()
                 # Before it was loaded, the bot used less.

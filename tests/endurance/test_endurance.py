@@ -29,14 +29,14 @@ from compaction.sentence_cache import clear_sentence_caches
 from tests.compaction.turn_store_contract import turn
 from tests.endurance.curves import FIGURES, draw
 from tests.endurance.databases import PostgresDatabases, SqliteFiles, check_whole
-from tests.endurance.full_caches import fill_sentence_caches
+from tests.endurance.full_caches import fill_interned_strings, fill_sentence_caches
 from tests.endurance.kept_descriptors import keep_descriptors
 from tests.endurance.kills import SEED
 from tests.endurance.moments import Activity
 from tests.endurance.outages import OUTAGES, POSTGRESQL_OUTAGES, measure_outage
 from tests.endurance.promises import Promises, check, note_of, parts_of, session_name
 from tests.endurance.report import KILLED, endurance_report
-from tests.endurance.samples import LeastUse, Sample, Use, figures
+from tests.endurance.samples import LeastUse, Sample, Use, allocated_mb, figures
 from tests.endurance.schedules import walk
 from tests.fakes.clock import FakeClock
 
@@ -347,6 +347,19 @@ def test_full_caches_take_no_more_for_new_sentences() -> None:
     tracemalloc.stop()
     clear_sentence_caches()
     assert more_mb < 0.4
+
+
+def test_new_names_take_no_more_once_the_interned_strings_have_their_size() -> None:
+    """As many names as make the dictionary be copied several times."""
+    fill_interned_strings()
+    before = allocated_mb()
+    if before is None:
+        pytest.skip("only glibc tells what is allocated")
+    for number in range(400_000):
+        sys.intern(f"a new name {number}")
+    after = allocated_mb()
+    assert after is not None
+    assert after - before < 1.0
 
 
 def test_growth_is_told_and_drawn() -> None:
