@@ -45,6 +45,8 @@ LONGEST_CHAIN = 8
 MOST_RECALLED = 50
 # The most turns that `recall_turns` returns: about an hour of talk.
 MOST_TURNS = 200
+# Turns have smaller numbers. A database refuses numbers of more than 64 bits, and a model may write any number.
+_LAST_TURN = 2**62
 # How long to wait for the query's embedding if no spoken reply depends on it.
 EMBED_TIMEOUT_S = 5.0
 EVERYWHERE = Scope()
@@ -105,7 +107,7 @@ class Recall:
     async def turns(self, session_id: SessionId, first: int, last: int) -> tuple[Turn, ...]:
         """Return the turns from `first` to `last` inclusive. Raises `StoreError`."""
         last = min(last, first + MOST_TURNS - 1)
-        if first < 0 or last < first:
+        if first < 0 or last < first or first > _LAST_TURN:
             return ()
         return tuple(await self._turns.turns(session_id, Seq(first), Seq(last + 1)))
 

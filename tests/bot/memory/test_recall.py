@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.memory.recall import MOST_TURNS, Recall, RecallScope, RoomRecall
+from bot.store.search.search import SqlRecallIndex
+from bot.store.search.vector_store import VectorStore
 from compaction.errors import EmbeddingError, StoreError
 from compaction.memory.passage import Scope
 from compaction.memory.ranked_passage import TurnRef
 from compaction.model import Seq, SessionId, TurnKind
+from tests.bot.evening import Evening
 from tests.compaction.memory.corrected_statements import REPLACED
 from tests.compaction.memory.recall_index_contract import (
     ELSEWHERE,
@@ -29,6 +32,7 @@ from tests.fakes.turn_store import InMemoryTurnStore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from compaction.model import Turn
 
@@ -224,6 +228,15 @@ async def test_turns_are_recalled_by_their_numbers() -> None:
     assert len(await room.recall_turns(0, 10**12)) == MOST_TURNS
     assert await room.recall_turns(-1, 5) == ()
     assert await room.recall_turns(5, 4) == ()
+
+
+@pytest.mark.asyncio
+async def test_a_turn_number_beyond_what_the_database_holds_is_no_turn(tmp_path: Path) -> None:
+    """A model may write any number of digits, and a database refuses numbers of more than 64 bits."""
+    async with Evening(tmp_path / "a.db") as evening:
+        recall = Recall(SqlRecallIndex(evening.database, VectorStore(evening.database)), evening.store)
+        for number in (2**63 - 1, 10**30):
+            assert await recall.turns(evening.session_id, number, number) == ()
 
 
 @pytest.mark.asyncio
