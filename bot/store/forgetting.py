@@ -69,6 +69,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
+# The databases' largest number. Discord's ids are smaller.
+_MOST_ID = 2**63 - 1
 # The kinds of the bot's own turns.
 _OF_BOT = (TurnKind.ASSISTANT, TurnKind.EFFECT)
 
@@ -376,8 +378,9 @@ async def _delete_notes(
 
 
 def _discord_id(person_id: str) -> int | None:
-    # An id of Discord has 64 bits; what an operator types may be any text.
-    return int(person_id) if person_id.isascii() and person_id.isdecimal() and len(person_id) < 20 else None
+    # What an operator types may be any text.
+    number = int(person_id) if person_id.isascii() and person_id.isdecimal() and len(person_id) < 20 else None
+    return None if number is None or number > _MOST_ID else number
 
 
 async def _delete_traces(connection: AsyncConnection, person_id: str) -> tuple[int, int]:

@@ -26,7 +26,8 @@ def command(
         typer.Option("--session", help="Only in this session (its id or the beginning of its id).", metavar="S"),
     ] = None,
     turn: Annotated[
-        int | None, typer.Option("--turn", help="Only this turn of the session.", metavar="N", min=0)
+        int | None,
+        typer.Option("--turn", help="Only this turn of the session.", metavar="N", min=0, max=2**63 - 1),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
 ) -> None:
