@@ -36,6 +36,7 @@ from voice.realtime.wire import (
     input_events,
     label_ids,
     session_update,
+    text_of,
     tool_call,
     tool_schema,
 )
@@ -233,7 +234,8 @@ class RealtimeProtocol:
             case "input_audio_buffer.committed":
                 return self._committed(str(event.get("item_id")))
             case "conversation.item.input_audio_transcription.completed":
-                return self._transcribed(str(event.get("item_id")), str(event.get("transcript", "")))
+                written = event.get("transcript")
+                return self._transcribed(str(event.get("item_id")), written if isinstance(written, str) else None)
             case "conversation.item.input_audio_transcription.failed":
                 return self._transcribed(str(event.get("item_id")), None)
             case "error":
@@ -294,13 +296,13 @@ class RealtimeProtocol:
         item_id = id_of(event.get("item_id"))
         match kind:
             case "response.output_audio.delta":
-                pcm = decode_audio(str(event.get("delta", "")))
+                pcm = decode_audio(text_of(event.get("delta")))
                 if not len(pcm):
                     return []
                 reply.sound[item_id] = reply.sound.get(item_id, 0) + len(pcm) * 1000 // REALTIME_RATE_HZ
                 return [AudioDelta(item_id, pcm)]
             case "response.output_audio_transcript.delta" | "response.output_text.delta":
-                words = str(event.get("delta", ""))
+                words = text_of(event.get("delta"))
                 if not words:
                     return []
                 reply.words[item_id] = reply.words.get(item_id, "") + words

@@ -122,8 +122,13 @@ def decode_audio(encoded: str) -> Pcm:
 
 def tool_call(event: Mapping[str, Any]) -> RealtimeToolCall:
     """Return the call in a server event. Arguments that are too long are cut, and so are none."""
-    arguments = str(event.get("arguments"))[:MOST_ARGUMENT_CHARS]
+    arguments = text_of(event.get("arguments"))[:MOST_ARGUMENT_CHARS]
     return RealtimeToolCall(id_of(event.get("call_id")), id_of(event.get("name")), arguments)
+
+
+def text_of(written: object) -> str:
+    """Return a text that a server has written. Null, which some servers send, and what else is no text is empty."""
+    return written if isinstance(written, str) else ""
 
 
 def id_of(written: object) -> str:

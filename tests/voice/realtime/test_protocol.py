@@ -457,6 +457,23 @@ def test_other_events(event: dict[str, Any], effect: list[object]) -> None:
     assert _open().receive(event) == effect
 
 
+@pytest.mark.parametrize("written", [None, 7, True, ["words"], {"text": "words"}])
+def test_what_is_no_text_is_not_taken_for_words(written: object) -> None:
+    """Some servers send null for what they do not have. The room's recogniser hears what they did not write down."""
+    protocol = _open()
+    heard, _ = protocol.send_audio(SECOND, speakers="Ada speaks:")
+    protocol.receive({"type": "input_audio_buffer.committed", "item_id": "item_1"})
+    completed = "conversation.item.input_audio_transcription.completed"
+    told = protocol.receive({"type": completed, "item_id": "item_1", "transcript": written})
+    assert told == [InputTranscribed(heard, "item_1", None)]
+    _begun(protocol)
+    for kind in ("output_audio", "output_audio_transcript", "output_text"):
+        piece = {"type": f"response.{kind}.delta", "response_id": "resp_1", "item_id": "item_2", "delta": written}
+        assert protocol.receive(piece) == []
+    call = {"type": "response.function_call_arguments.done", "response_id": "resp_1", "call_id": "c", "name": "time"}
+    assert protocol.receive({**call, "arguments": written}) == [ToolCallRequested(RealtimeToolCall("c", "time", ""))]
+
+
 def test_a_failed_answer_names_its_code() -> None:
     """A failed reply has the server's error code, for the message that people read."""
     protocol = _open()
