@@ -150,7 +150,8 @@ class LoginRoutes:
         require_own_origin(request, self._site(), self._count)
         try:
             async with asyncio.timeout(BODY_TIMEOUT_S):
-                body = json.loads(await request.text())
+                # Bytes: a text would need the codec that the request names, and there may be none.
+                body = json.loads(await request.read())
         except (TimeoutError, ValueError, RecursionError):
             raise web.HTTPBadRequest(text="This is not a valid request.") from None
         if not isinstance(body, dict):

@@ -137,6 +137,10 @@ async def test_requests_of_other_pages_change_nothing(browser: Browser, path: st
     for body in (b"", b"[]", b"\xff", b"{", b"[" * 4_000):
         async with browser.http.post(browser.house.base + path, data=body, headers=headers) as answer:
             assert answer.status == 400
+    for charset in ("secret", "rot13", "utf-16"):
+        typed = {**headers, "Content-Type": f"application/json; charset={charset}"}
+        async with browser.http.post(browser.house.base + path, data=b"{}x", headers=typed) as answer:
+            assert answer.status == 400
     async with browser.http.post(browser.house.base + path, data=b"x" * 10_000, headers=headers) as answer:
         assert answer.status == 413
     assert (await browser.get("rooms"))[0] == 200
