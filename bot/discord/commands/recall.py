@@ -189,7 +189,8 @@ class RecallSearch:
         if not near:
             return GONE, None, view
         lines = {each.seq: _turn_text(each, marks=each.seq == seq) for each in near.values()}
-        while sum(len(line) + 1 for line in lines.values()) > _PAGE_CHARS:
+        # One turn is always shown; the embed cuts it.
+        while len(lines) > 1 and sum(len(line) + 1 for line in lines.values()) > _PAGE_CHARS:
             # Those farthest from the hit.
             del lines[max(lines, key=lambda each: abs(each - seq))]
         view.add_moves(turns, around)

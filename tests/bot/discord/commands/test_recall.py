@@ -19,7 +19,7 @@ from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from bot.store.sessions import Sessions
 from compaction.errors import StoreError
-from compaction.model import Note, NoteId, TurnPart
+from compaction.model import Note, NoteId, TurnKind, TurnPart
 from rehearsal.discord.limits.message_limits import check_embeds
 from rehearsal.errors import LocalDiscordError
 from tests.bot.discord.remembered import ADA, BEN, CHLOE, COMMITTEE, GUILD, LOUNGE, Remembered, remembered, seen
@@ -230,6 +230,23 @@ async def test_corrections_and_screens_are_told(tmp_path: Path) -> None:
         around = await here.press(BEN, long, "roomtone:recall-around-1")
         check_embeds(around.payload["embeds"])
         assert seen(around).count("**") == 2
+
+
+@pytest.mark.asyncio
+async def test_a_turn_that_fills_the_page_alone_is_shown(tmp_path: Path) -> None:
+    """What a crashed room had heard is recorded as one turn, which may have many parts."""
+    async with searching(tmp_path) as here:
+        await here.say(ADA, "Medlars?")
+        parts = tuple(
+            TurnPart(str(person), f"Guest {person}", "Medlars, please. " * 20) for person in range(3000, 3020)
+        )
+        now = here.evening.clock.now() + 4.0
+        await here.evening.memory.append(TurnKind.SPEECH, parts, started_at=now, ended_at=now + 2.0)
+        here.evening.clock.advance(10.0)
+        found = await here.use(BEN, "recall", words="please")
+        around = await here.press(BEN, found, "roomtone:recall-around-1")
+        check_embeds(around.payload["embeds"])
+        assert "Guest 3000: Medlars, please." in seen(around)
 
 
 @pytest.mark.asyncio
