@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 from typing import TYPE_CHECKING, Final, Self
 
 import structlog
@@ -74,7 +73,8 @@ class FrameDecoder:
         luma = answer.get("luma")
         try:
             return assemble_frame(data, size, base64.b64decode(luma if isinstance(luma, str) else "", validate=True))
-        except binascii.Error as error:
+        except ValueError as error:
+            # Signs beyond ASCII raise another one than `binascii.Error`.
             raise FrameRefusedError(FrameRefusal.DAMAGED) from error
 
     async def rest(self) -> None:

@@ -32,6 +32,8 @@ START_TIMEOUT_S: Final = 40.0
 # A full screen takes half a second on an idle core. If it takes more than ten times as long, the process hangs or the
 # machine is busy. A restart makes a busy machine busier, so the timeout doubles with each failure in a row.
 READ_TIMEOUT_S: Final = 8.0
+# What people are told of an error: the name of its class.
+_REASON_CHARS: Final = 40
 # The share of one core that reading may use while pictures keep changing.
 BUSY_SHARE: Final = 0.3
 # After this many failures in a row, reading is not tried again for this many seconds.
@@ -150,7 +152,7 @@ class OcrReader:
         except WorkerBrokeOffError as error:
             raise VisionError("The screen reader broke off; it was started again.") from error
         if "error" in answer:
-            raise VisionError("The screen could not be read ({error}).", error=answer["error"])
+            raise VisionError("The screen could not be read ({error}).", error=_reason(answer))
         return answer
 
     async def _start(self) -> None:
@@ -167,7 +169,7 @@ class OcrReader:
             missing = told.get("error") == "missing"
             if missing:
                 raise VisionError(MISSING)
-            raise VisionError("The screen reader could not be loaded ({error}).", error=told.get("error"))
+            raise VisionError("The screen reader could not be loaded ({error}).", error=_reason(told))
         log.info("screen_reader_started", took_ms=round(1000 * (self._monotonic() - began_at)))
 
     def _failed(self) -> None:
@@ -177,20 +179,31 @@ class OcrReader:
             self._given_up_until = self._monotonic() + _REST_AFTER_FAILURES_S
 
 
+# A hostile picture may control the process, so its answers may hold anything.
+
+
+def _reason(answer: dict[str, Any]) -> str:
+    """Return the class of the error that an answer names."""
+    return str(answer.get("error"))[:_REASON_CHARS]
+
+
 def _cpu_s(answer: dict[str, Any]) -> float:
     """Return the CPU seconds that the process reports for an answer, limited to the timeout."""
     told = answer.get("cpu_s")
-    return min(max(float(told), 0.0), READ_TIMEOUT_S) if isinstance(told, int | float) else 0.0
+    # Limited before it becomes a float, which has no room for every whole number. In this order NaN becomes 0; a pause
+    # of NaN seconds would never be over.
+    return float(min(max(0.0, told), READ_TIMEOUT_S)) if isinstance(told, int | float) else 0.0
 
 
 def _lines(answer: dict[str, Any]) -> tuple[OcrLine, ...]:
-    """Return the lines of an answer. Malformed lines are skipped, because a hostile picture may control the process."""
+    """Return the lines of an answer. Malformed lines are skipped."""
+    found = answer.get("lines")
     lines: list[OcrLine] = []
-    for each in answer.get("lines", ()):
+    for each in found if isinstance(found, list) else ():
         try:
             text, *sides, score = each
             left, top, right, bottom = (min(1.0, max(0.0, float(side))) for side in sides)
             lines.append(OcrLine(str(text), Box(left, top, right, bottom), float(score)))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             continue
     return clean_lines(lines)

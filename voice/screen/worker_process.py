@@ -123,7 +123,10 @@ async def _answer(process: asyncio.subprocess.Process) -> dict[str, Any]:
     size = _LENGTH.unpack(await process.stdout.readexactly(_LENGTH.size))[0]
     if size > _MAX_ANSWER_BYTES:
         raise ValueError("an answer without end")
-    told = json.loads(await process.stdout.readexactly(size))
+    try:
+        told = json.loads(await process.stdout.readexactly(size))
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
     if not isinstance(told, dict):
         raise ValueError("no answer")  # noqa: TRY004 - the same trouble as any other that is no answer
     return told

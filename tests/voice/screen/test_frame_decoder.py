@@ -83,6 +83,7 @@ async def test_a_hostile_header_does_not_reach_the_process() -> None:
         "answer({'error': 'OSError'})",
         "answer({'luma': 'AAAA'})",
         "answer({'luma': 'not base64!'})",
+        "answer({'luma': 'é'})",
         "answer({'luma': 7})",
     ],
 )

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from tests.patience import PATIENCE_S
 from tests.voice.screen.screens import HUD, jpeg, screen
 from voice.screen.frame_diff import WHOLE, Box
-from voice.screen.ocr import MISSING, OcrReader
+from voice.screen.ocr import MISSING, READ_TIMEOUT_S, OcrReader
 from voice.screen.port import NoPictureError, VisionError, VisionRequest, VisionSource
 
 if TYPE_CHECKING:
@@ -309,7 +309,29 @@ async def test_the_process_knows_no_secret(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.asyncio
 async def test_a_hostile_answer_is_sifted() -> None:
     """Lines of the wrong shape are left out of an answer, and positions are limited to the picture."""
-    lines = '[["good", -5, 0, 9, 1, 0.9], "bad", ["bad"], ["bad", "a", 0, 1, 1, 1], None, 7]'
-    async with reader(stand_in(f'answer({{"lines": {lines}}})')) as of:
+    lines = (
+        '[["good", -5, 0, 9, 1, 0.9], "bad", ["bad"], ["bad", "a", 0, 1, 1, 1], ["bad", 10**400, 0, 1, 1, 1], None, 7]'
+    )
+    async with reader(stand_in(f'answer({{"lines": {lines}, "cpu_s": 10**400}})')) as of:
         (line,) = (await of.read(lambda: LOOK)).lines
+        assert of.cpu_s == READ_TIMEOUT_S
     assert line.box == Box(0, 0, 1, 1)
+    # After a pause of NaN seconds there would never be another reading.
+    async with reader(stand_in('answer({"lines": 7, "cpu_s": float("nan")})')) as of:
+        assert await texts(of) == []
+        assert of.cpu_s == 0.0
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("act", "sentence"),
+    [
+        ('deep = b"[" * 400_000; sys.stdout.buffer.write(L.pack(len(deep)) + deep)', "broke off"),
+        ('answer({"error": "x" * 5_000})', r"could not be read \(x{40}\)"),
+    ],
+)
+async def test_a_hostile_answer_ends_in_a_sentence(act: str, sentence: str) -> None:
+    """Neither JSON that is nested without end nor a long error is told to anybody, and no other error is raised."""
+    async with reader(stand_in(f"{act}; sys.stdout.buffer.flush()")) as of:
+        with pytest.raises(VisionError, match=sentence):
+            await of.read(lambda: LOOK)
