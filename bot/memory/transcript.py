@@ -23,6 +23,8 @@ SMALLEST_EPOCH_S = 100_000_000.0
 DEFAULT_GAP_S = 4.0
 # The start time of a transcript without dates. It is fixed so that replays give the same text every time.
 NOMINAL_START_S = datetime(2026, 1, 1, 18, 0, tzinfo=UTC).timestamp()
+# No time of a transcript is later; Python computes with none after the year 9999.
+LATEST = datetime(2100, 1, 1, tzinfo=UTC).timestamp()
 # The most mistakes reported: a file that is not a transcript has one in every line.
 MOST_MISTAKES = 10
 
@@ -126,13 +128,18 @@ def _moment(value: object) -> float:
     """Convert `at` to epoch seconds."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise TranscriptError('"at" must be seconds or a time, for example "at": 12.5 or "at": "2026-11-20T19:02:00Z".')
-    if isinstance(value, str):
-        try:
-            moment = datetime.fromisoformat(value)
-        except ValueError:
-            raise TranscriptError(f'"at": "{value}" is not an ISO time, for example "2026-11-20T19:02:00Z".') from None
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    seconds = float(value)
-    if not -1e12 < seconds < 1e12:
-        raise TranscriptError('"at" is out of range; give epoch seconds or seconds from the start.')
-    return seconds if seconds >= SMALLEST_EPOCH_S else NOMINAL_START_S + seconds
+    at = _moment_of_text(value) if isinstance(value, str) else value
+    # Compared before anything is computed: a float has no room for every whole number.
+    if not isinstance(value, str) and -NOMINAL_START_S <= at < SMALLEST_EPOCH_S:
+        at += NOMINAL_START_S
+    if not 0 <= at < LATEST:
+        raise TranscriptError('"at" is out of range; give seconds from the start, or a time from 1970 to 2099.')
+    return float(at)
+
+
+def _moment_of_text(written: str) -> float:
+    try:
+        moment = datetime.fromisoformat(written)
+    except ValueError:
+        raise TranscriptError(f'"at": "{written}" is not an ISO time, for example "2026-11-20T19:02:00Z".') from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -62,6 +62,13 @@ def test_lines_without_a_time_follow_each_other() -> None:
         ('{"speaker": "Ada", "text": "x", "at": "soon"}', "not an ISO time"),
         ('{"speaker": "Ada", "text": "x", "at": null}', '"at" must be seconds or a time'),
         ('{"speaker": "Ada", "text": "x", "at": 1e300}', "out of range"),
+        (f'{{"speaker": "Ada", "text": "x", "at": {10**400}}}', "out of range"),
+        (f'{{"speaker": "Ada", "text": "x", "at": {-(10**400)}}}', "out of range"),
+        ('{"speaker": "Ada", "text": "x", "at": NaN}', "out of range"),
+        # No date of Python is so late or so early.
+        ('{"speaker": "Ada", "text": "x", "at": 9e11}', "out of range"),
+        ('{"speaker": "Ada", "text": "x", "at": -9e11}', "out of range"),
+        ('{"speaker": "Ada", "text": "x", "at": "9999-12-31T23:59:59-14:00"}', "out of range"),
     ],
 )
 def test_a_mistake_is_told_with_its_line(line: str, told: str) -> None:
