@@ -128,9 +128,9 @@ def sentences() -> list[tuple[str, str]]:
         (BENCHMARKS, listed([min(each) for each in quarters("live room", "allocated_mb")])),
         (
             BENCHMARKS,
-            f"{growth['samples']} samples tell that memory grew by {growth['memory_mb_an_hour']:.0f} MB an hour",
+            f"{growth['samples']} samples tell that memory grew by {growth['memory_mb_an_hour']:.1f} MB an hour",
         ),
-        (BENCHMARKS, f"MB an hour ({lowest:.0f} to {highest:.0f}), and what malloc"),
+        (BENCHMARKS, f"MB an hour ({lowest:.1f} to {highest:.1f}), and what malloc"),
         # Eight evenings and 35 meetings.
         (BENCHMARKS, f"of eight evenings (C2E031 to C2E038) and {unasked['conversations'] - 8} meetings"),
     ]
