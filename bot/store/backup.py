@@ -124,10 +124,9 @@ def examine_backup(file: Path) -> BackupContent:
             # First: checking the pages already calls the functions that a table names.
             require_own_backup(connection, file)
             (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
-            if verdict != "ok":
-                raise BackupError(f"{file} is damaged. Take another backup.")
             # SQLite takes a value of any kind for an id.
-            if connection.execute("SELECT 1 FROM sessions WHERE typeof(id) <> 'text'").fetchone() is not None:
+            odd_id = "SELECT 1 FROM sessions WHERE typeof(id) <> 'text'"
+            if verdict != "ok" or connection.execute(odd_id).fetchone() is not None:
                 raise BackupError(f"{file} is damaged. Take another backup.")
             (sessions,) = connection.execute("SELECT count(*) FROM sessions").fetchone()
             (turns,) = connection.execute("SELECT count(*) FROM turns").fetchone()

@@ -46,8 +46,8 @@ Synchronous = Literal["full", "normal"]
 # One connection writes, the others read; the driver gives each a thread.
 POOL_SIZE = 4
 # Pages of the file that each connection keeps: 128. SQLite's default of 2 MB each is more than an evening's file, which
-# the system caches too. Searches take as long.
-_CACHED_KIB = 512
+# the system caches too. Searches take as long. Negative: KiB instead of pages.
+_CACHE_SIZE = "PRAGMA cache_size = -512"
 # Prepared statements of a reader's thread are cached: those of searches differ only in the number of terms.
 _PREPARED = 256
 # How long `verify_database_file` waits for a lock.
@@ -56,8 +56,6 @@ _CHECK_WAIT_S = 2.0
 _PURGE_PAGES = 500
 # Each try waits for readers as long as a connection waits for a lock, so more tries would keep writers waiting.
 _WIPE_TRIES = 2
-# Negative: KiB instead of pages.
-_CACHE_SIZE = f"PRAGMA cache_size = -{_CACHED_KIB}"
 _READ_SCHEMA = text("SELECT 1 FROM sqlite_master LIMIT 1")
 # Reads a text that a failing disk has changed, so that it is no UTF-8 any more, with a sign in place of what is lost
 # (`bot.store.rows` knows it by that). The driver itself would fail at such a row, for all rows of the query, and quote
