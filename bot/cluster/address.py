@@ -130,6 +130,8 @@ async def connected(folder: Path) -> AsyncIterator[None]:
     read_token(folder)
     quiet(os.environ)
     os.environ.update(token_environment(folder))
+    # Else a call that is still under way after the block would make Ray connect anew.
+    os.environ["RAY_ENABLE_AUTO_CONNECT"] = "0"
     await asyncio.to_thread(installed)
     for name in ("ray", "ray.serve"):
         logging.getLogger(name).setLevel(logging.ERROR)

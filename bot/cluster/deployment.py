@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,14 +77,12 @@ async def _start_recognisers(pool: PoolSettings, asr: AsrSettings) -> None:
                 await asyncio.to_thread(
                     serve.start, proxy_location="EveryNode", http_options={"host": POOL_IP, "port": POOL_PORT}
                 )
-            await asyncio.to_thread(_run, pool, asr, await _version_to_keep(pool, asr))
+            await _replace_those_that_hear(pool, asr)
+            await _run(pool, asr, await _version_to_keep(pool, asr))
     except TimeoutError as error:
-        # Also where a machine's process for HTTP does not answer Ray Serve for a minute: it is `_left_out`.
-        if await _hears():
-            return
         raise ClusterError(
             f"The recognisers were not ready within {DEPLOY_TIMEOUT_S:g} s. `roomtone cluster status` says what they "
-            "wait for; a node needs free CPUs and the model."
+            "wait for; a node needs free CPUs or GPUs, and the model."
         ) from error
     except ClusterError:
         # The cluster does not tell its state: nothing was started.
@@ -94,6 +92,34 @@ async def _start_recognisers(pool: PoolSettings, asr: AsrSettings) -> None:
             "The recognisers could not be started. Has every node the model (`roomtone models pull`) at "
             f"{asr.model_dir.absolute()}, and as many CPUs or GPUs as asked for? Ray's log has more."
         ) from error
+
+
+async def _replace_those_that_hear(pool: PoolSettings, asr: AsrSettings) -> None:
+    """Replace the recognisers that hear, one after the other, where they are not made as those of `pool` would be.
+
+    Their number stays. While one is missing Ray Serve ends no other, so two with half a GPU each would never become
+    three with a third of it: the third would wait for one of the two to end, and they for the third.
+    """
+    state = await pool_state()
+    if state is None or not state.running or await _version_to_keep(pool, asr) is not None:
+        return
+    number = min(state.running, pool.most)
+    await _run(replace(pool, least=number, most=number), asr, None)
+
+
+async def _run(pool: PoolSettings, asr: AsrSettings, version: str | None) -> None:
+    """Put the pool into the cluster, and wait until it is as asked for. `version`: see `_version_to_keep`.
+
+    Raises `TimeoutError` if it never is, `ClusterError`, and what Ray raises.
+    """
+    from ray import serve
+
+    try:
+        await asyncio.to_thread(serve.run, _application(pool, asr, version), name=APP, route_prefix="/")
+    except TimeoutError:
+        # A machine's process for HTTP that does not answer Ray Serve within a minute fails no pool: it is `_left_out`.
+        if not await _hears():
+            raise
 
 
 async def _hears() -> bool:
@@ -133,12 +159,6 @@ async def _left_out() -> list[str]:
                 break
             await asyncio.sleep(_POLL_S)
     return refuse
-
-
-def _run(pool: PoolSettings, asr: AsrSettings, version: str | None) -> None:
-    from ray import serve
-
-    serve.run(_application(pool, asr, version), name=APP, route_prefix="/")
 
 
 def _run_entry_points(*, have_failed: bool) -> None:

@@ -97,6 +97,21 @@ class Machine:
         finally:
             self.end()
 
+    @contextmanager
+    def running(self, *words: str) -> Iterator[None]:
+        """Run a command of Roomtone here during the block, and then interrupt it as Ctrl-C does."""
+        with subprocess.Popen(
+            [*self._prefix, *ROOMTONE, *words],
+            cwd=self.folder,
+            env=environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ) as command:
+            try:
+                yield
+            finally:
+                command.send_signal(signal.SIGINT)
+
     @property
     def told(self) -> str:
         """Return what `cluster up` has printed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -50,9 +51,15 @@ class FakeServe:
     def __init__(self, deployment: Any, init_args: tuple[object, ...] | None = None) -> None:
         from ray import cloudpickle
 
-        self._kept = deployment._replica_config.to_proto()
+        self._new_versions = (f"v{number}" for number in itertools.count(1))
+        self.keep(deployment)
         if init_args is not None:
             self._kept.init_args = cloudpickle.dumps(init_args)  # type: ignore[no-untyped-call]
+
+    def keep(self, deployment: Any) -> None:
+        """Have this deployment. One without a version gets a new one."""
+        self._kept = deployment._replica_config.to_proto()
+        self._version = deployment.version or next(self._new_versions)
 
     def get_deployment_info(self, name: str, app: str) -> tuple[Any, str]:
         """Return what Ray knows of the deployment."""
@@ -60,7 +67,7 @@ class FakeServe:
 
         assert (name, app) == (DEPLOYMENT, APP)
         kept: Any = ReplicaConfig.from_proto_bytes(self._kept.SerializeToString())
-        return SimpleNamespace(replica_config=kept, version=VERSION), "/"
+        return SimpleNamespace(replica_config=kept, version=self._version), "/"
 
     def get_serve_details(self) -> dict[str, Any]:
         """Return what Ray Serve knows where the one machine takes speech."""
@@ -99,11 +106,11 @@ def in_cluster(
     monkeypatch.setattr("ray.serve.context._get_global_client", lambda: serve)
 
 
-def let_pool_be(monkeypatch: pytest.MonkeyPatch, status: str) -> None:
-    """Let Ray Serve tell this status of the pool."""
+def let_pool_be(monkeypatch: pytest.MonkeyPatch, status: str, running: int = 2) -> None:
+    """Let Ray Serve tell this status of the pool, and that so many recognisers hear."""
 
     async def pool_state() -> PoolState:
-        return PoolState(status, running=2, starting=0, problem="")
+        return PoolState(status, running=running, starting=0, problem="")
 
     monkeypatch.setattr("bot.cluster.deployment.pool_state", pool_state)
 
@@ -117,6 +124,10 @@ def let_run(monkeypatch: pytest.MonkeyPatch, run: Callable[[Any, str], None], th
     def run_pool(app: Any, *, name: str, route_prefix: str) -> None:
         assert (name, route_prefix) == (APP, "/")
         run(app, name)
+        from ray.serve.context import _get_global_client
+
+        serve: Any = _get_global_client()
+        serve.keep(app._bound_deployment)
         let_pool_be(monkeypatch, then)
         raise TimeoutError("Proxies not available after 60s.")
 
@@ -133,55 +144,109 @@ def let_run(monkeypatch: pytest.MonkeyPatch, run: Callable[[Any, str], None], th
 
 POOL = PoolSettings(least=2, most=8, cpus=0.5, gpus=0.25)
 MODEL = Path("/models/whisper-base")
-# Of the deployment that is there, as Ray Serve has named it.
-VERSION = "v1"
+# Of the deployment that is there, as Ray Serve has named it, and of another after it.
+VERSION, NEXT_VERSION = "v1", "v2"
 
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
-    ("pool", "model", "status", "version"),
-    [
-        (POOL, MODEL, "RUNNING", VERSION),
-        (replace(POOL, least=4, most=16), MODEL, "RUNNING", VERSION),
-        (replace(POOL, least=4, most=16), MODEL, "DEPLOYING", VERSION),
-        (POOL, MODEL, "DEPLOY_FAILED", None),
-        (POOL, MODEL, "UNHEALTHY", None),
-        (replace(POOL, batch=2), MODEL, "RUNNING", None),
-        (replace(POOL, gpus=0.0), MODEL, "RUNNING", None),
-        (POOL, Path("/models/whisper-small"), "RUNNING", None),
-    ],
+    ("pool", "status"), [(POOL, "RUNNING"), (MORE := replace(POOL, least=4, most=16), "RUNNING"), (MORE, "DEPLOYING")]
 )
 async def test_more_recognisers_leave_those_alone_that_hear(
-    monkeypatch: pytest.MonkeyPatch, pool: PoolSettings, model: Path, status: str, version: str | None
+    monkeypatch: pytest.MonkeyPatch, pool: PoolSettings, status: str
 ) -> None:
-    """To another version Ray Serve changes all of them, one after the other, so only what a recogniser itself is made
-    of is one; and what has failed, which it would not try again. Nor is the number of a pool that has grown with the
-    speech set back to the least.
+    """Nor is the number of a pool that has grown with the speech set back to the least."""
+    in_cluster(monkeypatch, status=status)
+    ran = pools_run(monkeypatch)
+    await deploy(pool, AsrSettings(model_dir=MODEL))
+    assert ran == [(VERSION, pool.least, pool.most)]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("pool", "model", "status"),
+    [
+        (POOL, MODEL, "DEPLOY_FAILED"),
+        (POOL, MODEL, "UNHEALTHY"),
+        (replace(POOL, batch=2), MODEL, "RUNNING"),
+        (replace(POOL, gpus=0.0), MODEL, "RUNNING"),
+        (POOL, Path("/models/whisper-small"), "RUNNING"),
+    ],
+)
+async def test_other_recognisers_replace_those_that_hear_before_there_are_more(
+    monkeypatch: pytest.MonkeyPatch, pool: PoolSettings, model: Path, status: str
+) -> None:
+    """Ray Serve replaces them one after the other, and ends none while another is missing. It tries what has failed
+    again only as a new version.
     """
     in_cluster(monkeypatch, status=status)
-    ran: list[Any] = []
-    let_run(monkeypatch, lambda app, _: ran.append(app._bound_deployment))
-    monkeypatch.setattr("ray.serve.delete", ran.append)
-    await deploy(pool, AsrSettings(model_dir=model))
-    made, *deleted, _ = ran
-    assert made.version == version
-    # Of entry points some may fail with their machines, and Ray Serve tries again by itself.
-    assert deleted == [entry_points.APP] * (status == "DEPLOY_FAILED")
-    assert made._deployment_config.autoscaling_config.initial_replicas is None
+    ran = pools_run(monkeypatch)
+    await deploy(replace(pool, least=3), AsrSettings(model_dir=model))
+    assert ran == [(None, 2, 2), (NEXT_VERSION, 3, pool.most)]
+
+
+@pytest.mark.asyncio
+async def test_fewer_others_replace_those_that_hear(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that are too many end first."""
+    in_cluster(monkeypatch)
+    ran = pools_run(monkeypatch)
+    await deploy(replace(POOL, least=1, most=1, gpus=1.0), AsrSettings(model_dir=MODEL))
+    assert ran == [(None, 1, 1), (NEXT_VERSION, 1, 1)]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("status", ["DEPLOY_FAILED", "DEPLOYING"])
+async def test_where_nobody_hears_others_start_at_once(monkeypatch: pytest.MonkeyPatch, status: str) -> None:
+    """There is nobody to replace."""
+    in_cluster(monkeypatch, status=status)
+    let_pool_be(monkeypatch, status, running=0)
+    ran = pools_run(monkeypatch)
+    pool = replace(POOL, gpus=1.0)
+    await deploy(pool, AsrSettings(model_dir=MODEL))
+    assert ran == [(None, pool.least, pool.most)]
+
+
+@pytest.mark.asyncio
+async def test_entry_points_that_failed_are_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of other entry points some may fail with their machines, and Ray Serve tries again by itself."""
+    for status, deleted in (("RUNNING", []), ("UNHEALTHY", []), ("DEPLOY_FAILED", [entry_points.APP])):
+        in_cluster(monkeypatch, status=status)
+        ran: list[str] = []
+        let_run(monkeypatch, lambda *_: None)
+        monkeypatch.setattr("ray.serve.delete", ran.append)
+        await deploy(POOL, AsrSettings(model_dir=MODEL))
+        assert ran == deleted
+
+
+def pools_run(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str | None, int, int]]:
+    """Return the list of the pools that Ray Serve is asked for from now on: version, least and most."""
+    ran: list[tuple[str | None, int, int]] = []
+
+    def run(app: Any, name: str) -> None:
+        if name == APP:
+            deployment = app._bound_deployment
+            autoscaling = deployment._deployment_config.autoscaling_config
+            assert autoscaling.initial_replicas is None
+            ran.append((deployment.version, autoscaling.min_replicas, autoscaling.max_replicas))
+
+    let_run(monkeypatch, run)
+    monkeypatch.setattr("ray.serve.delete", lambda _: None)
+    return ran
 
 
 @pytest.mark.asyncio
 async def test_a_pool_of_another_release_is_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever its recognisers are made with, and if nobody can read that."""
-    ran: list[Any] = []
-    let_run(monkeypatch, lambda app, name: ran.append(app._bound_deployment.version) if name == APP else None)
     others: list[tuple[object, ...]] = [(), ({}, 8), ("secret",)]
     for init_args in others:
         in_cluster(monkeypatch, init_args)
+        ran = pools_run(monkeypatch)
         await deploy(POOL, AsrSettings(model_dir=MODEL))
+        assert ran == [(None, 2, 2), (NEXT_VERSION, POOL.least, POOL.most)]
     monkeypatch.setattr(FakeServe, "get_deployment_info", None)
+    ran = pools_run(monkeypatch)
     await deploy(POOL, AsrSettings(model_dir=MODEL))
-    assert ran == [None] * 4
+    assert ran == [(None, 2, 2), (None, POOL.least, POOL.most)]
 
 
 @pytest.mark.asyncio
@@ -230,7 +295,8 @@ async def test_a_machine_that_does_not_answer_fails_no_pool_that_hears(monkeypat
     ran: list[str] = []
     let_run(monkeypatch, lambda _, name: ran.append(name))
     assert await deploy(POOL, AsrSettings(model_dir=MODEL)) == []
-    assert ran == [APP, entry_points.APP]
+    # Those that hear are replaced first.
+    assert ran == [APP, APP, entry_points.APP]
 
 
 @pytest.mark.asyncio
@@ -308,7 +374,7 @@ async def test_entry_points_that_are_slow_to_go_are_asked_for_anew(monkeypatch: 
     let_run(monkeypatch, lambda _, name: ran.append(name))
     monkeypatch.setattr("ray.serve.delete", delete)
     assert await deploy(POOL, AsrSettings(model_dir=MODEL)) == []
-    assert ran == [APP, f"without {entry_points.APP}", entry_points.APP]
+    assert ran[-2:] == [f"without {entry_points.APP}", entry_points.APP]
 
 
 @pytest.mark.asyncio

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 # What each file has tried when it ends well. `make endurance` runs the others, which take minutes.
 TESTS = {
     "own_network.py": "the contract of recognisers, a wrong token, growing, a killed recogniser, and the end",
+    "own_gpu.py": "recognisers that share a GPU, and more of them with smaller parts",
     "own_machines.py": "three machines, of which one is drained and one killed while people speak",
 }
 
