@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from benchmarks.cluster.sizing import sizing_table
 from benchmarks.figures import entry_of
 from benchmarks.headlines import headlines
-from benchmarks.markdown import cell, table, target_row
+from benchmarks.markdown import cell, is_undecided, table, target_row
 from benchmarks.memory.targets import OF_SUMMARIES, made_summaries
 from benchmarks.result_section import result_section
 from benchmarks.speech_table import CROWD_HEAD, crowd_rows, speech_rows
@@ -100,17 +100,17 @@ def _speech(results: Mapping[str, Mapping[str, Json]]) -> Iterator[str]:
 
 
 def _not_met(told: Mapping[str, Sequence[Mapping[str, Json]]]) -> Iterator[str]:
-    """Yield the table of every target that the kept results miss."""
+    """Yield the table of every target that the kept results miss, or do not decide."""
     rows = [
-        (*target_row(target)[:3], cell(target.get("sample", "")), f"`{file.removesuffix('.json')}`")
+        (*target_row(target), cell(target.get("sample", "")), f"`{file.removesuffix('.json')}`")
         for file, targets in told.items()
         for target in (said_as(file, each) for each in targets)
-        if target["met"] is False
+        if target["met"] is False or is_undecided(target)
     ]
     if rows:
         yield "### What is not met"
         yield ""
-        yield from table(("target", "goal", "measured", "of", "file"), rows)
+        yield from table(("target", "goal", "measured", "", "of", "file"), rows)
 
 
 def _told_targets(results: Mapping[str, Mapping[str, Json]]) -> dict[str, list[dict[str, Json]]]:

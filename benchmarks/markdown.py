@@ -9,8 +9,6 @@ if TYPE_CHECKING:
 
     from benchmarks.report import Json
 
-_MET = {True: "met", False: "**not met**", None: "not measured"}
-
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
     """Yield the lines of a table, and an empty one."""
@@ -21,9 +19,20 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
     yield ""
 
 
-def met(value: Json) -> str:
+def met(target: Mapping[str, Json]) -> str:
     """Return whether a target is met, in words."""
-    return _MET[value if isinstance(value, bool) else None]
+    match target["met"]:
+        case True:
+            return "met"
+        case False:
+            return "**not met**"
+        case _:
+            return "not decided" if is_undecided(target) else "not measured"
+
+
+def is_undecided(target: Mapping[str, Json]) -> bool:
+    """Return whether a target was measured, but not well enough to tell whether it is met."""
+    return target["met"] is None and isinstance(target["value"], int | float)
 
 
 def share(value: Json) -> str:
@@ -43,4 +52,4 @@ def cell(value: Json) -> str:
 
 def target_row(target: Mapping[str, Json]) -> tuple[str, ...]:
     """Return the first cells of a target's row: what, the goal, what was measured, and whether that is enough."""
-    return (*(cell(target[each]) for each in ("name", "goal", "value")), met(target["met"]))
+    return (*(cell(target[each]) for each in ("name", "goal", "value")), met(target))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from rich.console import Group
@@ -9,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from benchmarks.figures import SUMMARY_SHARES
+from benchmarks.markdown import met
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
     from benchmarks.report import BenchmarkReport, Json
 
-_MARKS = {True: ("met", "green"), False: ("not met", "red"), None: ("not measured", "yellow")}
+_STYLES = {True: "green", False: "red", None: "yellow"}
 # Longer texts are examples, which are shown only in the file.
 _LONGEST = 200
 # Columns of the table that compares systems, by the name of the figure.
@@ -53,7 +55,8 @@ def render_report(report: BenchmarkReport) -> RenderableType:
 def _targets(report: BenchmarkReport) -> Table:
     table = _table("Targets", "target", "goal", "measured", "", "of")
     for target in report.targets:
-        word, style = _MARKS[target.met]
+        word = met(asdict(target)).strip("*")
+        style = _STYLES[target.met]
         table.add_row(target.name, target.goal, _cell(target.value), Text(word, style=style), target.sample)
     return table
 

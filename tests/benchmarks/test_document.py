@@ -102,10 +102,16 @@ def test_what_a_file_without_summaries_claims_of_them_is_not_told() -> None:
 
 
 def test_every_missed_target_is_in_one_list() -> None:
-    """What is not met stands together, with the file; what is met or was not measured does not."""
-    page = update_page(f"{BEGIN}\n{END}\n", {"memory.json": REPORT})
+    """What is not met, or was measured and is not decided, stands together, with the file; what is met or was not
+    measured does not.
+    """
+    undecided: Json = {"name": "growth", "goal": "<= 4 MB", "value": 3.9, "met": None, "sample": "44 samples"}
+    targets = REPORT["targets"]
+    assert isinstance(targets, list)
+    page = update_page(f"{BEGIN}\n{END}\n", {"memory.json": {**REPORT, "targets": [*targets, undecided]}})
     listed = page.partition("### What is not met")[2].partition("### memory.json")[0]
-    assert "| time | <= 1 ms | 4 |  | `memory` |" in listed
+    assert "| time | <= 1 ms | 4 | **not met** |  | `memory` |" in listed
+    assert "| growth | <= 4 MB | 3.9 | not decided | 44 samples | `memory` |" in listed
     assert "long time" not in listed
     assert "not measured" not in listed
 
