@@ -31,6 +31,8 @@ CORES_A_MACHINE = 16
 MEMORY_GB_A_MACHINE = 64
 # If one machine of rooms is lost, the others take over what it had.
 SPARE_MACHINES = 1
+# Loaded processes that each machine of rooms keeps for rooms to come (`roomtone cluster rooms --waiting`).
+WAITING_PROCESSES = 1
 # Of PostgreSQL, that each process keeps at most (docs/operations.md).
 CONNECTIONS_A_PROCESS = 9
 # Several gateway processes share their log, for which each keeps one more (bot/shared_log).
@@ -59,6 +61,11 @@ class RoomCosts:
         """Return the processor time of a second in an ordinary room."""
         return self.silent_cpu_s + SPEECH_SHARE * self.speech_cpu_s
 
+    @property
+    def process_mb(self) -> float:
+        """Return the memory of a process with its rooms. One that waits for rooms to come has their models too."""
+        return self.each * self.own_mb
+
 
 def sizing_table(report: Mapping[str, Json]) -> list[str]:
     """Return the tables, as lines of Markdown; one sentence if the report has not the figures for them."""
@@ -78,7 +85,7 @@ def recognisers_for(rooms: int, cpu_s: float) -> int:
 def room_machines_for(rooms: int, costs: RoomCosts) -> int:
     """Return how many machines the rooms themselves need, by processor time or by memory, with those that may fail."""
     by_cpu = rooms * costs.cpu_s / ROOMS_BUSY_SHARE / CORES_A_MACHINE
-    by_memory = rooms * costs.own_mb / _MB_A_GB / MEMORY_GB_A_MACHINE
+    by_memory = rooms * costs.own_mb / (MEMORY_GB_A_MACHINE * _MB_A_GB - WAITING_PROCESSES * costs.process_mb)
     return math.ceil(max(by_cpu, by_memory)) + SPARE_MACHINES
 
 
@@ -103,7 +110,7 @@ def connections_for(rooms: int, each: int) -> int:
 
 def _pool_table(cpu_s: float, recogniser_mb: float, head_mb: float) -> list[str]:
     told = (
-        f"Calculated, not measured, from {cpu_s:.3g} s of processor time for each second of speech, "
+        f"Calculated, not measured, from {cpu_s:.3g} s of processor time for each second of speech, with Ray's own part, "
         f"{recogniser_mb:,.0f} MB a recogniser and {head_mb:,.0f} MB for the head: somebody speaks {SPEECH_SHARE:.0%} "
         f"of the time, each second is recognised {HEARD_TIMES:g} times (in pauses, and at the end), and "
         f"recognisers work {BUSY_SHARE:.0%} of the time."
@@ -124,7 +131,8 @@ def _about_rooms() -> str:
     """Return what holds for rooms however many share a process."""
     return (
         "The rooms themselves come on top, calculated in the same way, without recognition. Machines work "
-        f"{ROOMS_BUSY_SHARE:.0%} of the time, and there is one more than needed, for the rooms of one that fails. A "
+        f"{ROOMS_BUSY_SHARE:.0%} of the time, keep {WAITING_PROCESSES} process that waits (`--waiting`), and there is "
+        "one more than needed, for the rooms of one that fails. A "
         f"gateway process takes {MOST_LINKS:,} links from other machines, of which each process opens one for each of "
         "its rooms and one more; a bot with more rooms has [several gateway processes](sharding.md). Each process "
         f"keeps up to {CONNECTIONS_A_PROCESS} connections to PostgreSQL, also one that waits, which is not in the "
@@ -146,16 +154,19 @@ def _room_table(costs: RoomCosts) -> list[str]:
     lines = [told, "", head, "|---|---|---|---|---|---|"]
     for rooms in ROOMS:
         cores = math.ceil(rooms * costs.cpu_s / ROOMS_BUSY_SHARE)
-        memory_gb = rooms * costs.own_mb / _MB_A_GB
-        needed = (room_machines_for(rooms, costs), gateways_for(rooms, costs.each), connections_for(rooms, costs.each))
+        machines = room_machines_for(rooms, costs)
+        memory_gb = (rooms * costs.own_mb + machines * WAITING_PROCESSES * costs.process_mb) / _MB_A_GB
+        needed = (machines, gateways_for(rooms, costs.each), connections_for(rooms, costs.each))
         lines.append(f"| {rooms:,} | {cores:,} | {memory_gb:,.1f} GB | {' | '.join(f'{each:,}' for each in needed)} |")
     return [*lines, ""]
 
 
 def _pool_costs(report: Mapping[str, Json]) -> tuple[float, float, float] | None:
-    """Return processor time a second of speech, and the memory of a recogniser and of the head; None if not there."""
+    """Return processor time a second of speech, of the recognisers and of all that Ray does for them, and the memory of
+    a recogniser and of the head; None if not there.
+    """
     entries = _entries(report)
-    costs = [value for entry in entries.values() for value in _numbers(entry, "recognisers_cpu_s_a_speech_s")]
+    costs = [value for entry in entries.values() for value in _numbers(entry, "whole_cluster_cpu_s_a_speech_s")]
     cluster = entries.get("cluster")
     memory = [*_numbers(cluster, "memory_mb_a_recogniser"), *_numbers(cluster, "memory_mb_of_the_head")]
     if not costs or len(memory) != 2:
