@@ -43,15 +43,14 @@ def speech_rows(results: Results) -> Iterator[tuple[str, ...]]:
     if not any(file in results for file in RECOGNISED):
         return
     for part, how in PARTS.items():
-        yield from _of_everybody(results, part, f"words misheard, {how}", _misheard)
-        yield from _of_everybody(results, part, f"recordings without any text, {how}", _counted("without_text"))
-        yield from _of_everybody(
-            results, part, f"texts unlike what was said, gibberish among them, {how}", _counted("unlike_what_was_said")
-        )
+        for what, told in _of_words().items():
+            yield from _of_everybody(results, part, f"{what}, {how}", told)
         yield from _of_everybody(results, part, f"CPU time of a recording, {how}", _cpu)
         yield from _of_everybody(results, part, f"texts dropped as unsure, {how}", _dropped, others=False)
-    yield "words misheard, through Discord's whole path without loss", OURS, NOT_MEASURED, NOT_MEASURED
     reply, endpoint = _ours(results, "reply.json"), _ours(results, "endpoint.json")
+    heard = _entry(_entry(reply, "answers"), "heard")
+    for what, told in _of_words().items():
+        yield f"{what}, through Discord's whole path without loss", OURS, told(heard), NOT_MEASURED
     yield "answers missing, through the local Discord's whole path", OURS, _unanswered(reply), NOT_MEASURED
     yield "pauses inside speech that are cut", OURS, *(_cut(endpoint, name) for name in SETS)
     yield "end of speech known after, P50, on the sound's own clock", OURS, *(_known(endpoint, name) for name in SETS)
@@ -78,6 +77,15 @@ def _of_everybody(
         found = [_entry(_entry(results.get(file, {}).get("peers"), name), part) for file in RECOGNISED]
         if any(cell != NOT_MEASURED for cell in map(told, found)):
             yield what, shown, *map(told, found)
+
+
+def _of_words() -> dict[str, Cell]:
+    """Return what is told of a recogniser's texts (`benchmarks.heard_words`)."""
+    return {
+        "words misheard": _misheard,
+        "recordings without any text": _counted("without_text"),
+        "texts unlike what was said, gibberish among them": _counted("unlike_what_was_said"),
+    }
 
 
 def _misheard(found: Json) -> str:

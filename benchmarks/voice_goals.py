@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+from benchmarks.reply.targets import LOST, UNLIKE
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -25,6 +27,8 @@ VOICE_GOALS = (
     ("asr-free-talk.json", "word error rate above faster-whisper's defaults, through Opus with loss, points"),
     ("asr-free-talk.json", "recordings without any text, through Opus with loss"),
     ("asr-free-talk.json", "CPU time beside the defaults, 6-9 s of speech"),
+    ("reply.json", LOST),
+    ("reply.json", UNLIKE),
     ("endpoint.json", "pauses inside speech that are cut"),
     ("endpoint.json", "pauses inside free talk kept apart that are cut"),
     ("endpoint.json", "end of speech known after, P50 ms"),

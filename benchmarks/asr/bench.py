@@ -236,7 +236,7 @@ def asr_targets(
         at_most(
             "recordings without any text, through Opus with loss",
             "0",
-            opus[OURS].lost if opus else None,
+            opus[OURS].words.lost if opus else None,
             0,
             _sample(_count(opus), real),
         ),
@@ -252,13 +252,13 @@ def asr_targets(
 
 def _against_defaults(how: str, part: Mapping[str, Tally], real: bool) -> Target:
     """Return the target that compares our word errors in one part with those of faster-whisper's defaults."""
-    points = 100 * (part[OURS].rate - part[_DEFAULTS].rate) if _DEFAULTS in part else None
+    points = 100 * (part[OURS].words.rate - part[_DEFAULTS].words.rate) if _DEFAULTS in part else None
     name = f"word error rate above faster-whisper's defaults, {how}, points"
     return at_most(name, "<= 0", points, 0, _sample(_count(part), real))
 
 
 def _count(part: Mapping[str, Tally]) -> int:
-    return len(part[OURS].errors) if part else 0
+    return len(part[OURS].audio_s) if part else 0
 
 
 def _sample(count: int, real: bool) -> str:

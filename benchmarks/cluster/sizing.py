@@ -110,8 +110,8 @@ def connections_for(rooms: int, each: int) -> int:
 
 def _pool_table(cpu_s: float, recogniser_mb: float, head_mb: float) -> list[str]:
     told = (
-        f"Calculated, not measured, from {cpu_s:.3g} s of processor time for each second of speech, with Ray's own part, "
-        f"{recogniser_mb:,.0f} MB a recogniser and {head_mb:,.0f} MB for the head: somebody speaks {SPEECH_SHARE:.0%} "
+        f"Calculated, not measured, from {cpu_s:.3g} s of processor time for each second of speech, with Ray's own "
+        f"part, {recogniser_mb:,.0f} MB a recogniser and {head_mb:,.0f} MB for the head: somebody speaks {SPEECH_SHARE:.0%} "
         f"of the time, each second is recognised {HEARD_TIMES:g} times (in pauses, and at the end), and "
         f"recognisers work {BUSY_SHARE:.0%} of the time."
     )

@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from benchmarks.heard_words import HeardWords
 from benchmarks.reply.room import open_room
 from benchmarks.reply.spread import spread
 from benchmarks.stats import share_of
@@ -79,6 +80,7 @@ async def measure_latency(
     ends = {one.path: await asyncio.to_thread(listener.hear, one.path) for one in set(recordings)}
     progress.step("answers, one recording after the other", total=len(recordings))
     samples: list[LatencySample] = []
+    heard = HeardWords()
     cut = pieces = unanswered = 0
     async with open_room(people=1, settings=settings, first_token_s=first_token_ms / 1000) as room:
         for _ in range(WARM_UP):
@@ -86,6 +88,7 @@ async def measure_latency(
         worked, begun = time.process_time(), time.monotonic()
         for recording in recordings:
             answered = await _speak(room, recording)
+            heard.add(recording.text, " ".join(one.text for one in answered.utterances))
             cut += len(answered.utterances) > 1
             pieces += max(0, len(answered.utterances) - 1)
             sample = _sample(room, answered, end_s=ends[recording.path].end_s)
@@ -100,6 +103,7 @@ async def measure_latency(
     return {
         "recordings": len(recordings),
         "unanswered": unanswered,
+        "heard": heard.figures(),
         "answered_before_the_end": share_of(cut, len(recordings)),
         "pauses_inside": pauses,
         "pauses_cut": pieces,

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from benchmarks.report import Json
 
 HELD_OUT = "held_out"
+LOST = "recordings without any text, through Discord's whole path"
+UNLIKE = "texts unlike what was said, through Discord's whole path"
 PAUSES_IN_REAL_TIME = "pauses that are cut in real time, somebody alone with the bot"
 # With fewer of the due packets a room did not speak all the time: jitter counts nothing where nothing is sent.
 _LEAST_PACKETS = 0.95
@@ -24,6 +26,7 @@ def reply_targets(ours: Mapping[str, Json], peers: Mapping[str, Json] | None = N
     """
     return (
         *_answering(ours),
+        *_heard(ours),
         *_pauses(ours),
         *_four_speakers(ours),
         _interruptions(ours),
@@ -47,6 +50,14 @@ def _answering(ours: Mapping[str, Json]) -> tuple[Target, ...]:
         begun("P50", "<= 500 ms", 500),
         begun("P95", "<= 1 s", 1000),
         at_least("answers whose text was recognised ahead", ">= 95 %", ahead, 0.95, said),
+    )
+
+
+def _heard(ours: Mapping[str, Json]) -> tuple[Target, ...]:
+    sample = sample_at(ours, "recordings", "answers", "heard", "recordings")
+    return (
+        at_most(LOST, "0", number_at(ours, "answers", "heard", "without_text"), 0, sample),
+        at_most(UNLIKE, "0", number_at(ours, "answers", "heard", "unlike_what_was_said"), 0, sample),
     )
 
 

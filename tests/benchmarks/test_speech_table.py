@@ -56,6 +56,13 @@ def test_answers_and_ends_are_those_of_their_benchmarks() -> None:
         "recordings": 50,
         "unanswered": 0,
         "total_ms": {"count": 50, "p50": 1014.7, "p95": 1398.9},
+        "heard": {
+            "recordings": 50,
+            "words": 940,
+            "word_error_rate": 0.0702,
+            "without_text": 1,
+            "unlike_what_was_said": 0,
+        },
     }
     rows = _rows(
         {
@@ -68,7 +75,10 @@ def test_answers_and_ends_are_those_of_their_benchmarks() -> None:
     assert rows["end of speech known after, P50, on the sound's own clock", OURS][0] == "592 ms, 178 ends, tuned on"
     assert rows["answers missing, through the local Discord's whole path", OURS] == ("0 of 50", NOT_MEASURED)
     assert rows["end of speech to first voiced sound, P50 / P95", OURS][0] == "1,015 / 1,399 ms, 50 recordings"
-    assert rows["words misheard, through Discord's whole path without loss", OURS] == (NOT_MEASURED, NOT_MEASURED)
+    path = "through Discord's whole path without loss"
+    assert rows[f"words misheard, {path}", OURS] == ("7.0% of 940 words in 50", NOT_MEASURED)
+    assert rows[f"recordings without any text, {path}", OURS] == ("1 of 50", NOT_MEASURED)
+    assert rows[f"texts unlike what was said, gibberish among them, {path}", OURS] == ("0 of 50", NOT_MEASURED)
 
 
 def test_crowds_have_what_was_lost_of_how_many() -> None:

@@ -21,7 +21,7 @@ def test_errors_and_lost_recordings_are_counted() -> None:
     tally.add("we leave at nine", MeasuredText("We leave at five.", 0.2, 0.1), 2.0)
     tally.add("we leave at nine", MeasuredText("", 0.1, 0.3), 2.0)
     figures = tally.figures()
-    assert tally.rate == pytest.approx(5 / 8)
+    assert tally.words.rate == pytest.approx(5 / 8)
     assert (figures["recordings"], figures["words"], figures["without_text"]) == (2, 8, 1)
     assert figures["cpu_ms_mean"] == 150.0
     assert figures["real_time_factor"] == 0.1
@@ -32,7 +32,7 @@ def test_texts_unlike_what_was_said_are_counted() -> None:
     tally = Tally()
     for heard in ("MNNNNNNNN", "", "we leave at five"):
         tally.add("we leave at nine", MeasuredText(heard, 0.1, 0.1), 2.0)
-    assert (tally.figures()["unlike_what_was_said"], tally.lost) == (1, 1)
+    assert (tally.figures()["unlike_what_was_said"], tally.words.lost) == (1, 1)
 
 
 def test_cpu_time_is_compared_for_one_length() -> None:

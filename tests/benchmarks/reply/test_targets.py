@@ -40,22 +40,32 @@ def test_what_failed_is_not_left_out() -> None:
     """
     good: dict[str, Json] = {"p50": 1.0, "p95": 2.0}
     well: dict[str, Json] = {
-        "answers": {"recordings": 24, "unanswered": 0, "besides_the_model_server_ms": good},
+        "answers": {
+            "recordings": 24,
+            "unanswered": 0,
+            "besides_the_model_server_ms": good,
+            "heard": {"recordings": 24, "without_text": 0, "unlike_what_was_said": 0},
+        },
         "four speakers": {"without_text": 0, "final_text_ms": good, "end_of_speech_to_text_ms": good},
         "interruptions": {"interruptions": 8, "not_measured": 0, "silent_after_ms": good},
         "pacing": {"rooms": {"10": {"jitter_p99_ms": 0.2, "packets": 5_938, "packets_due": 6_000}}},
     }
     failed: dict[str, Json] = {
-        "answers": {"recordings": 24, "unanswered": 2, "besides_the_model_server_ms": good},
+        "answers": {
+            "recordings": 24,
+            "unanswered": 2,
+            "besides_the_model_server_ms": good,
+            "heard": {"recordings": 24, "without_text": 1, "unlike_what_was_said": 1},
+        },
         "four speakers": {"without_text": 1, "final_text_ms": good, "end_of_speech_to_text_ms": good},
         "interruptions": {"interruptions": 8, "not_measured": 1, "silent_after_ms": good},
         "pacing": {"rooms": {"10": {"jitter_p99_ms": 0.2, "packets": 600, "packets_due": 6_000}}},
     }
     measured = {target.name: target for target in reply_targets(well) if target.met is not None}
-    assert len(measured) == 6
+    assert len(measured) == 8
     assert all(target.met for target in measured.values())
     found = {target.name: target for target in reply_targets(failed)}
-    assert [found[name].met for name in measured] == [False] * 6
+    assert [found[name].met for name in measured] == [False] * 8
     samples = [found[name].sample for name in measured]
     assert samples.count("seen in 22 of 24 recordings") == 2
     assert {"seen in 7 of 8 interruptions", "600 of 6,000 packets"} <= set(samples)
