@@ -111,9 +111,9 @@ def connections_for(rooms: int, each: int) -> int:
 def _pool_table(cpu_s: float, recogniser_mb: float, head_mb: float) -> list[str]:
     told = (
         f"Calculated, not measured, from {cpu_s:.3g} s of processor time for each second of speech, with Ray's own "
-        f"part, {recogniser_mb:,.0f} MB a recogniser and {head_mb:,.0f} MB for the head: somebody speaks {SPEECH_SHARE:.0%} "
-        f"of the time, each second is recognised {HEARD_TIMES:g} times (in pauses, and at the end), and "
-        f"recognisers work {BUSY_SHARE:.0%} of the time."
+        f"part, {recogniser_mb:,.0f} MB a recogniser and {head_mb:,.0f} MB for the head: somebody speaks "
+        f"{SPEECH_SHARE:.0%} of the time, each second is recognised {HEARD_TIMES:g} times (in pauses, and at the end), "
+        f"and recognisers work {BUSY_SHARE:.0%} of the time."
     )
     machines = f"machines of {CORES_A_MACHINE} cores"
     head = f"| rooms | recognisers of {THREADS} threads | CPU cores | {machines} | memory of recognisers and head |"
