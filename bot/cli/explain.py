@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.output import count, open_console, print_indented, print_json
+from bot.store.number_range import LARGEST_NUMBER
 from compaction.context.record import ContextRecord
 
 if TYPE_CHECKING:
@@ -38,7 +39,14 @@ def command(
     ] = None,
     turn: Annotated[
         int | None,
-        typer.Option("--turn", help="The turn that was answered, or the bot's own answer.", metavar="N", min=0),
+        typer.Option(
+            "--turn",
+            help="The turn that was answered, or the bot's own answer.",
+            metavar="N",
+            min=0,
+            # The database is asked for the turns up to the next number.
+            max=LARGEST_NUMBER - 1,
+        ),
     ] = None,
     fact: Annotated[
         str | None,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.store.number_range import LARGEST_NUMBER
 from compaction.errors import EmbeddingError
 from compaction.memory.passage import PassageId, PassageKind, Scope
 from compaction.memory.query import (
@@ -45,8 +46,6 @@ LONGEST_CHAIN = 8
 MOST_RECALLED = 50
 # The most turns that `recall_turns` returns: about an hour of talk.
 MOST_TURNS = 200
-# Turns have smaller numbers. A database refuses numbers of more than 64 bits, and a model may write any number.
-_LAST_TURN = 2**62
 # How long to wait for the query's embedding if no spoken reply depends on it.
 EMBED_TIMEOUT_S = 5.0
 EVERYWHERE = Scope()
@@ -107,7 +106,8 @@ class Recall:
     async def turns(self, session_id: SessionId, first: int, last: int) -> tuple[Turn, ...]:
         """Return the turns from `first` to `last` inclusive. Raises `StoreError`."""
         last = min(last, first + MOST_TURNS - 1)
-        if first < 0 or last < first or first > _LAST_TURN:
+        if first < 0 or last < first or last >= LARGEST_NUMBER:
+            # A model may write any number.
             return ()
         return tuple(await self._turns.turns(session_id, Seq(first), Seq(last + 1)))
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.private_files import replace_private_text, sync_to_disk
+from bot.store.number_range import LARGEST_NUMBER
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -28,8 +29,6 @@ log = structlog.get_logger()
 FILE_NAME = "waiting-opt-outs.json"
 # Two numbers of 20 digits for each of `waiting_opt_outs.MOST_WAITING` people, and much room.
 _MOST_BYTES = 200_000
-# What the database can store. Discord's ids are smaller.
-_MOST_ID = 2**63 - 1
 _REMEDY = "Some people who opted out while the database was away may be heard again. Tell the servers."
 
 
@@ -88,4 +87,4 @@ def _opt_out(entry: object) -> tuple[int, int] | None:
 
 
 def _is_id(value: int) -> bool:
-    return not isinstance(value, bool) and 0 < value <= _MOST_ID
+    return not isinstance(value, bool) and 0 < value <= LARGEST_NUMBER

@@ -2,7 +2,7 @@
 
 Start with `database.open_database`; the store classes take the open `Database`. `tables` (with the types of `columns`)
 and `migrations` hold the schema, `dialects` what differs between SQLite and PostgreSQL, `rows` how values become
-columns, `inserts` how rows are added once.
+columns, `inserts` how rows are added once, `number_range` how large a number may be.
 
 - Stored: `turns`, `sessions`, `history`, `tiers` (by `tier_rows`), `people`, `prompts`, `guilds` and `servers`.
   `claims` keeps an older room from writing. `stored_memory` reads what a session goes on with, `personal_data` what is

@@ -30,6 +30,7 @@ from bot.store.forgotten_facts import delete_facts_about, delete_facts_made_of
 from bot.store.forgotten_hashes import NOTHING_MADE, list_session, list_words
 from bot.store.history import rerender_summary
 from bot.store.inserts import execute_for_each
+from bot.store.number_range import LARGEST_NUMBER
 from bot.store.prompts import forget_prompts, forget_sent_texts
 from bot.store.rebuilding import rebuild_segments
 from bot.store.salvage import salvage_segment, salvage_turn
@@ -69,8 +70,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# The databases' largest number. Discord's ids are smaller.
-_MOST_ID = 2**63 - 1
 # The kinds of the bot's own turns.
 _OF_BOT = (TurnKind.ASSISTANT, TurnKind.EFFECT)
 
@@ -380,7 +379,7 @@ async def _delete_notes(
 def _discord_id(person_id: str) -> int | None:
     # What an operator types may be any text.
     number = int(person_id) if person_id.isascii() and person_id.isdecimal() and len(person_id) < 20 else None
-    return None if number is None or number > _MOST_ID else number
+    return None if number is None or number > LARGEST_NUMBER else number
 
 
 async def _delete_traces(connection: AsyncConnection, person_id: str) -> tuple[int, int]:

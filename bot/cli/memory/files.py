@@ -13,6 +13,7 @@ import typer
 from bot.cli.output import count, say
 from bot.errors import BotError
 from bot.private_files import make_private_folder, write_private_text
+from bot.store.number_range import LARGEST_NUMBER
 
 if TYPE_CHECKING:
     from bot.memory.admin import SegmentOverview
@@ -55,7 +56,7 @@ def import_files(
         typer.Option(
             "--guild",
             min=1,
-            max=2**63 - 1,
+            max=LARGEST_NUMBER,
             help="The id of the server that newly created sessions belong to.",
             metavar="ID",
         ),

@@ -9,6 +9,7 @@ import typer
 
 from bot.cli.confirmation import confirm
 from bot.cli.output import count, say
+from bot.store.number_range import LARGEST_NUMBER
 
 if TYPE_CHECKING:
     from bot.memory.erasing import ErasureReport, PersonEraser
@@ -27,7 +28,7 @@ def command(
     ] = None,
     turn: Annotated[
         int | None,
-        typer.Option("--turn", help="Only this turn of the session.", metavar="N", min=0, max=2**63 - 1),
+        typer.Option("--turn", help="Only this turn of the session.", metavar="N", min=0, max=LARGEST_NUMBER),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
 ) -> None:

@@ -24,6 +24,7 @@ from sqlalchemy.exc import DBAPIError
 
 from bot.store.dialects.port import PlainQuery
 from bot.store.dialects.postgresql_sql import NUMBERS, POSTGRESQL_SQL, match_expression
+from bot.store.number_range import LARGEST_NUMBER
 from bot.store.search.tags import tag_clauses
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ _REMOVE = (
 # The newest first, so that what is missing always lies below what is there.
 _FILL = f"""
     INSERT INTO {TABLE} {_SELECTED} FROM passage_vectors v JOIN passages p ON p.id = v.passage_id
-    WHERE v.id < coalesce((SELECT min(vector_id) FROM {TABLE}), 9223372036854775807) AND {_FITS}
+    WHERE v.id < coalesce((SELECT min(vector_id) FROM {TABLE}), {LARGEST_NUMBER}) AND {_FITS}
     ORDER BY v.id DESC LIMIT {_FILL_ROWS}
 """  # noqa: S608 - constants
 # What the server offers is asked only if it is not used already: it reads a file for each of its extensions. pgvector
@@ -111,7 +112,7 @@ _STATE = f"""
 _FILLED = f"""
     SELECT NOT EXISTS (
         SELECT FROM passage_vectors v
-        WHERE v.id < coalesce((SELECT min(vector_id) FROM {TABLE}), 9223372036854775807) AND {_FITS}
+        WHERE v.id < coalesce((SELECT min(vector_id) FROM {TABLE}), {LARGEST_NUMBER}) AND {_FITS}
     )
 """  # noqa: S608 - a constant
 

@@ -167,7 +167,9 @@ def test_speech_to_speech_is_told_apart(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_what_cannot_be_explained_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """An unknown session, an unanswered turn and a log without the session each give a plain sentence."""
+    """An unknown session, an unanswered turn, a log without the session and a number that no turn has each give a
+    plain sentence.
+    """
     assert "There is no session nope." in told(capsys, "explain", "nope", status=1)
     out = told(capsys, "explain", "evening", "--turn", "5", status=1)
     assert "Turn 5 of session evening was not answered" in out
@@ -175,3 +177,4 @@ def test_what_cannot_be_explained_is_a_sentence(tmp_path: Path, capsys: pytest.C
     empty.write_text('{"event": "model_context_built", "session_id": "evening", "tokens": 7}\nrubbish\n')
     out = told(capsys, "explain", "evening", "--turn", "5", "--file", str(empty), status=1)
     assert "has no reply of session evening" in out
+    assert "--turn" in told(capsys, "explain", "evening", "--turn", str(2**63 - 1), status=2)
