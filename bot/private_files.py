@@ -65,17 +65,27 @@ def write_private_text(path: Path, text: str) -> None:
 def replace_private_text(path: Path, text: str, *, durable: bool = False) -> None:
     """Write a text file with mode 0600 in one step: whoever reads it meanwhile finds the former one, whole.
 
-    `durable`: wait until the text outlives a power failure. Raises as `write_private_text` does.
+    `durable`: wait until the text outlives a power failure under this name. Raises as `write_private_text` does.
     """
     fresh = path.with_name(f"{path.name}.new")
     write_private_text(fresh, text)
     if durable:
         sync_to_disk(fresh)
     fresh.replace(path)
+    if durable:
+        sync_names(path.parent)
+
+
+def sync_names(folder: Path) -> None:
+    """Wait until the names of the files in `folder` outlive a power failure. Some file systems cannot do this with a
+    folder; the files are there all the same.
+    """
+    with suppress(OSError):
+        sync_to_disk(folder)
 
 
 def sync_to_disk(path: Path) -> None:
-    """Wait until the file at `path`, or the names in the folder, outlive a power failure. Raises `OSError`."""
+    """Wait until what is in the file at `path` outlives a power failure. Raises `OSError`."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -11,12 +11,11 @@ old file could have somebody heard who has opted out since.
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.private_files import replace_private_text, sync_to_disk
+from bot.private_files import replace_private_text
 from bot.store.number_range import LARGEST_NUMBER
 
 if TYPE_CHECKING:
@@ -64,9 +63,6 @@ def write_opt_outs(file: Path, opt_outs: Collection[tuple[int, int]]) -> None:
         file.unlink(missing_ok=True)
         return
     replace_private_text(file, json.dumps(sorted(opt_outs)), durable=True)
-    # Some file systems cannot do this with a folder. The file is written all the same.
-    with suppress(OSError):
-        sync_to_disk(file.parent)
 
 
 def _moved_aside(file: Path) -> Path:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkstemp
 from typing import TYPE_CHECKING
 
 from bot.errors import BotError
-from bot.private_files import open_private, sync_to_disk
+from bot.private_files import sync_names, sync_to_disk
 from bot.store.dialects.sqlite import SqliteDialect, connect_read_only, require_own_schema
 from bot.store.dialects.sqlite_failures import sqlite_failure
 from bot.store.migrations.own_schema import foreign_part
@@ -20,7 +22,6 @@ from bot.store.migrations.upgrade import HEAD, too_new
 
 if TYPE_CHECKING:
     import sqlite3
-    from pathlib import Path
 
 # How long to wait for a lock. Readers wait only while another program changes the journal's mode.
 _WAIT_S = 5.0
@@ -53,16 +54,16 @@ def write_backup(database: Path, file: Path) -> BackupContent:
     if file.is_dir():
         raise BackupError(f"{file} is a folder. Name a new file in it, for example {file / 'roomtone-backup.db'}.")
     if file.exists():
-        raise BackupError(f"There is a {file} already. Name a new file: a backup never overwrites another.")
-    part = file.with_name(f"{file.name}.part")
+        raise _taken(file)
     try:
-        try:
-            # SQLite writes into an empty file, and keeps its mode. It is made anew, because one that is there may be
-            # somebody else's.
-            part.unlink(missing_ok=True)
-            os.close(open_private(str(part), os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC))
-        except OSError as error:
-            raise _unwritable(file, error) from error
+        # SQLite writes into an empty file, and keeps its mode. A name of its own, because another backup may be written
+        # to the same file at the same time.
+        descriptor, name = mkstemp(prefix=f"{file.name}.", suffix=".part", dir=file.parent)
+    except OSError as error:
+        raise _unwritable(file, error) from error
+    os.close(descriptor)
+    part = Path(name)
+    try:
         try:
             with closing(connect_read_only(database, wait_s=_WAIT_S)) as connection:
                 # No later restore would take it.
@@ -77,14 +78,29 @@ def write_backup(database: Path, file: Path) -> BackupContent:
         content = examine_backup(part)
         try:
             sync_to_disk(part)
-            part.rename(file)
+            _name(part, file)
+            sync_names(file.parent)
+        except FileExistsError as error:
+            raise _taken(file) from error
         except OSError as error:
             raise _unwritable(file, error) from error
     finally:
-        # Where it cannot be written, it cannot be removed either.
         with suppress(OSError):
             part.unlink()
     return content
+
+
+def _name(part: Path, file: Path) -> None:
+    """Give a written backup its name. Raises `OSError`: `FileExistsError` if another file has got it meanwhile."""
+    try:
+        os.link(part, file)
+    except FileExistsError:
+        raise
+    except OSError:
+        # The file system has no links.
+        if file.exists():
+            raise FileExistsError from None
+        part.rename(file)
 
 
 def require_file(file: Path) -> None:
@@ -142,6 +158,10 @@ def examine_backup(file: Path) -> BackupContent:
                 f"{file} is not a backup of Roomtone. Name a file that `roomtone backup` wrote."
             ) from error
         raise sqlite_failure(error, file) from error
+
+
+def _taken(file: Path) -> BackupError:
+    return BackupError(f"There is a {file} already. Name a new file: a backup never overwrites another.")
 
 
 def _unwritable(file: Path, error: OSError) -> BackupError:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from bot.private_files import make_private_folder, open_private, sync_to_disk
+from bot.private_files import make_private_folder, open_private, sync_names, sync_to_disk
 from bot.store.backup import BackupContent, BackupError, examine_backup, require_own_backup
 from bot.store.database import open_database
 from bot.store.dialects.sqlite import SqliteDialect, connect_read_only
@@ -231,7 +231,7 @@ def _swap(staged: Path, path: Path, now: float) -> Path | None:
             if journal.exists():
                 journal.rename(aside.with_name(f"{aside.name}{ending}"))
     staged.replace(path)
-    sync_to_disk(path.parent)
+    sync_names(path.parent)
     return aside
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.store.backup import BackupError, examine_backup, write_backup
+from bot.store.backup import BackupContent, BackupError, examine_backup, write_backup
 from bot.store.database import open_database
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
@@ -21,16 +22,52 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.asyncio
-async def test_a_backup_is_written_into_nobody_elses_file(tmp_path: Path) -> None:
-    """In a shared folder somebody has made the file that a backup is first written into, and holds it open."""
+async def test_a_backup_leaves_the_files_of_others_alone(tmp_path: Path) -> None:
+    """In a shared folder somebody has a file whose name is like that of an unfinished backup."""
     path, file = tmp_path / "roomtone.db", tmp_path / "copy.db"
     theirs = tmp_path / "copy.db.part"
     theirs.touch(mode=0o666)
     async with open_database(path):
-        with theirs.open("rb") as held:
-            write_backup(path, file)
-            assert held.read() == b""
+        write_backup(path, file)
+    assert theirs.read_bytes() == b""
     assert file.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("has_links", [True, False], ids=["links", "no links"])
+async def test_of_two_backups_to_one_file_the_first_that_ends_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, has_links: bool
+) -> None:
+    """The other is told that there is a file. Neither writes into what the other has written, also where the file
+    system has no links.
+    """
+    path, file = tmp_path / "roomtone.db", tmp_path / "copy.db"
+
+    def meanwhile(part: Path) -> BackupContent:
+        monkeypatch.undo()
+        if not has_links:
+            monkeypatch.setattr(os, "link", refused)
+        write_backup(path, file)
+        return examine_backup(part)
+
+    async with open_database(path) as database:
+        await fill(SqlTurnStore(database, FakeClock()), 3)
+        monkeypatch.setattr("bot.store.backup.examine_backup", meanwhile)
+        with pytest.raises(BackupError, match="never overwrites"):
+            write_backup(path, file)
+    assert examine_backup(file).turns == 3
+    assert names_in(tmp_path) == ["copy.db", "roomtone.db"]
+
+
+@pytest.mark.asyncio
+async def test_a_backup_and_its_name_are_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A power failure just after the command leaves the whole backup under its name."""
+    path, file = tmp_path / "roomtone.db", tmp_path / "copy.db"
+    async with open_database(path):
+        synced: list[tuple[int, bool]] = []
+        monkeypatch.setattr(os, "fsync", lambda number: synced.append((os.fstat(number).st_ino, file.exists())))
+        write_backup(path, file)
+    assert synced == [(file.stat().st_ino, False), (file.parent.stat().st_ino, True)]
 
 
 @pytest.mark.slow
@@ -93,6 +130,11 @@ def test_other_files_are_no_backups(tmp_path: Path) -> None:
             examine_backup(file)
     with pytest.raises(BackupError, match=r"none.db does not exist"):
         examine_backup(tmp_path / "none.db")
+
+
+def refused(source: Path, name: Path) -> None:
+    """Make no link, as a file system that has none."""
+    raise PermissionError(1, "Operation not permitted")
 
 
 def names_in(folder: Path) -> list[str]:
