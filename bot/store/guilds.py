@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -55,8 +56,9 @@ class GuildStore:
         self._clock = clock
         self._cache: dict[int, GuildChoice] = {}
         self._watchers: list[Callable[[int, GuildChoice], None]] = []
-        # A change is made of what holds, and writing it may take seconds; another one begun meanwhile would be lost.
-        self._one_at_a_time = asyncio.Lock()
+        # By guild. A change is made of what holds, and writing it may take seconds; another begun meanwhile would be
+        # lost, and a read begun meanwhile could cache what held before.
+        self._one_at_a_time: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     @contextmanager
     def watched(self, watcher: Callable[[int, GuildChoice], None]) -> Iterator[None]:
@@ -70,20 +72,29 @@ class GuildStore:
             self._watchers.remove(watcher)
 
     async def choice(self, guild_id: int) -> GuildChoice:
-        if guild_id not in self._cache:
-            stored = await self._stored(guild_id)
-            if stored.problem is not None:
-                raise StoreError(stored.problem)
-            # A choice made meanwhile is newer and wins.
-            self._cache.setdefault(guild_id, stored.readable)
-        return self._cache[guild_id]
+        if (cached := self._cache.get(guild_id)) is not None:
+            return cached
+        async with self._one_at_a_time[guild_id]:
+            return await self._read(guild_id)
+
+    async def _read(self, guild_id: int) -> GuildChoice:
+        """Return a guild's choice, which is cached from then on."""
+        if (cached := self._cache.get(guild_id)) is not None:
+            return cached
+        stored = await self._stored(guild_id)
+        if stored.problem is not None:
+            raise StoreError(stored.problem)
+        self._cache[guild_id] = stored.readable
+        return stored.readable
 
     async def choose(self, guild_id: int, change: Callable[[GuildChoice], GuildChoice], *, by: int) -> GuildChoice:
         """Store what `change` makes of a guild's choice and return it. `by`: the id of the member who chose.
 
         Where the stored choice cannot be read, this repairs it: the settings apply in place of what is unreadable.
+
+        *Cancellation*: it is stored or not, and the choice is read anew when it is needed.
         """
-        async with self._one_at_a_time:
+        async with self._one_at_a_time[guild_id]:
             before = self._cache.get(guild_id)
             if before is None:
                 stored = await self._stored(guild_id)
@@ -91,7 +102,12 @@ class GuildStore:
                 if stored.problem is not None:
                     log.warning("guild_choice_repaired", guild_id=guild_id, user_id=by)
             choice = change(before)
-            await self._put(guild_id, choice, by=by)
+            try:
+                await self._put(guild_id, choice, by=by)
+            except asyncio.CancelledError:
+                # A commit that has begun completes all the same.
+                self._cache.pop(guild_id, None)
+                raise
             self._cache[guild_id] = choice
             for watcher in self._watchers:
                 watcher(guild_id, choice)

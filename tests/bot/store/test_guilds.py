@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,10 @@ from compaction.model import Mode
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
+
+    from sqlalchemy.ext.asyncio import AsyncConnection
 
     from tests.bot.conftest import Place
 
@@ -75,6 +79,32 @@ async def test_what_is_chosen_at_the_same_time_all_holds(tmp_path: Path) -> None
             first, *_, last = await asyncio.gather(*changes)
         chosen = GuildChoice(Mode.ROLLING, voice_mode=VoiceMode.FREE, silence=Silence(always=True), persona="A cat.")
         assert (first, last, seen[-1]) == (GuildChoice(persona="A cat."), chosen, chosen)
+        assert await GuildStore(database, FakeClock()).choice(1) == chosen
+
+
+@pytest.mark.asyncio
+async def test_a_choice_that_is_cancelled_when_it_is_stored_holds(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever chose may be cancelled while the database commits. What holds then is what the database has."""
+    chosen = GuildChoice(Mode.ROLLING, persona="A cat.")
+    async with open_database(place) as database:
+        guilds = GuildStore(database, FakeClock())
+        assert await guilds.choice(1) == GuildChoice()
+        writing = database.writing
+
+        @asynccontextmanager
+        async def cancelled_after_the_commit() -> AsyncIterator[AsyncConnection]:
+            async with writing() as connection:
+                yield connection
+            raise asyncio.CancelledError
+
+        with monkeypatch.context() as patched:
+            patched.setattr(database, "writing", cancelled_after_the_commit)
+            with pytest.raises(asyncio.CancelledError):
+                await guilds.choose(1, lambda now: replace(now, mode=Mode.ROLLING), by=7)
+        assert await guilds.choice(1) == GuildChoice(Mode.ROLLING)
+        assert await guilds.choose(1, lambda now: replace(now, persona="A cat."), by=7) == chosen
         assert await GuildStore(database, FakeClock()).choice(1) == chosen
 
 
