@@ -26,7 +26,7 @@ from compaction.model import Note, Segment, Seq, SessionId, Turn
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from sqlalchemy import Table
+    from sqlalchemy import Select, Table
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
@@ -86,7 +86,7 @@ async def catch_up(database: Database) -> int:
         (notes, (notes.c.session_id, notes.c.id), _indexed(notes, None)),
         (segments, (segments.c.session_id, segments.c.id), _indexed(segments, None)),
     ):
-        wanted = select(table).outerjoin(passages, present).where(passages.c.id.is_(None)).order_by(*order)
+        wanted = _select_of_sessions(table).outerjoin(passages, present).where(passages.c.id.is_(None)).order_by(*order)
         if table is turns:
             wanted = wanted.where(turns.c.tombstone.is_(False))
         after: tuple[Any, ...] | None = None
@@ -121,7 +121,7 @@ async def _renew_terms(database: Database) -> int:
         (notes, _indexed(notes, None)),
         (segments, _indexed(segments, None)),
     ):
-        indexed = select(table, passages.c.id.label("passage_id"), passages.c.own.label("old_terms"))
+        indexed = _select_of_sessions(table, passages.c.id.label("passage_id"), passages.c.own.label("old_terms"))
         indexed = indexed.join(passages, present).order_by(passages.c.id).limit(CATCH_UP_BATCH)
         after = 0
         while True:
@@ -289,6 +289,14 @@ async def _store_correction(connection: AsyncConnection, session_id: SessionId, 
         same = (corrections.c.session_id == session_id) & (corrections.c.old_seq == old_seq)
         earlier = same & (corrections.c.new_seq < new_seq)
         await connection.execute(update(corrections).where(earlier).values(new_seq=new_seq))
+
+
+def _select_of_sessions(table: Table, *columns: Any) -> Select[Any]:
+    """Return the query for the rows of `table` whose session is there, and for more columns.
+
+    A file that was edited by hand may have others. A passage needs a session, and `roomtone doctor` tells of them.
+    """
+    return select(table, *columns).select_from(table).join(sessions, sessions.c.id == table.c.session_id)
 
 
 def _indexed(table: Table, seq: Any) -> Any:

@@ -5,6 +5,8 @@ good.
 from __future__ import annotations
 
 import random
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -240,6 +242,27 @@ async def test_what_an_earlier_version_stored_is_indexed_once(room: _Room) -> No
     assert await catch_up(room.database) == 7
     assert {query: await _texts(room, query) for query in before} == before
     assert await catch_up(room.database) == 0
+
+
+@pytest.mark.asyncio
+async def test_what_has_no_session_is_left_out(tmp_path: Path) -> None:
+    """Somebody has edited the file and deleted sessions alone. What other sessions have is indexed, also anew."""
+    path = tmp_path / "roomtone.db"
+    made = segment(0, 0, "They talk.", "They go to Lisbon.")
+    made = replace(made, facts=(replace(made.facts[0], quoted=False),))
+    async with open_database(path) as database:
+        room = _Room(database)
+        for session_id in (EVENING, ELSEWHERE, MORNING):
+            await room.tell(session_id, turn(0, "Lisbon is far."), made)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("DELETE FROM sessions WHERE id <> ?", (MORNING,))
+        connection.execute("DELETE FROM passages WHERE session_id <> ? OR kind = 'fact'", (EVENING,))
+        connection.execute("DELETE FROM search_marks WHERE name = 'terms'")
+    async with open_database(path) as database:
+        await catch_up(database)
+        found = await database.rows("SELECT session_id, kind FROM passages ORDER BY id")
+        assert {kind for session_id, kind in found if session_id == MORNING} == {"turn", "segment", "fact"}
+        assert ELSEWHERE not in {session_id for session_id, _ in found}
 
 
 @pytest.mark.asyncio
