@@ -222,7 +222,8 @@ def _recognition(body: Any, pcm: Pcm, language: str | None, *, compute_s: float)
     text = body["text"] if isinstance(body, dict) and isinstance(body.get("text"), str) else None
     if text is None or len(text) > MAX_TEXT_CHARS:
         raise ValueError("no text")
-    text = text.strip()
+    # JSON may have half a character, a lone surrogate, which can be neither measured nor sent on. The words count.
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").strip()
     segments = [each for each in body.get("segments") or () if isinstance(each, dict)]
     logprob = _weighted(segments, "avg_logprob")
     if logprob is None:

@@ -227,6 +227,19 @@ async def test_what_only_our_own_recognisers_tell(
 
 
 @pytest.mark.asyncio
+async def test_half_a_character_costs_no_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An endpoint may end its text in the middle of a character. JSON can carry that as a lone surrogate."""
+    async with endpoint() as (recognizer, _):
+
+        async def fetched(asked: object) -> bytes:
+            return b'{"text": "We leave at nine \\ud83d"}'
+
+        monkeypatch.setattr(recognizer, "_fetch", fetched)
+        heard = await recognizer.recognize(bicycle())
+    assert heard.text == "We leave at nine \N{REPLACEMENT CHARACTER}"
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "body",
     [
