@@ -11,11 +11,10 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from bot.brain.decider import Reason
+from voice.realtime.port import ReplyPiece, ReplyResumed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable
-
-    from voice.realtime.port import ReplyPiece
 
 SKIP = "SKIP"
 _SAY_SKIP = f"answer with the single word {SKIP} and nothing else, which nobody hears"
@@ -103,24 +102,26 @@ def begins_with_skip(text: str) -> bool:
 
 
 async def unless_spoken_skip(
-    pieces: AsyncGenerator[ReplyPiece, None], *, on_skip: Callable[[list[ReplyPiece]], None]
-) -> AsyncGenerator[ReplyPiece, None]:
+    pieces: AsyncGenerator[ReplyPiece | ReplyResumed, None],
+    *,
+    on_skip: Callable[[list[ReplyPiece | ReplyResumed]], None],
+) -> AsyncGenerator[ReplyPiece | ReplyResumed, None]:
     """Yield a spoken reply's pieces. If it says SKIP, or is empty, yield none and pass its words to `on_skip`.
 
     Sound arrives with its words or after them. Both are held back until the words are more than the beginning of SKIP,
     which delays a reply by its first word at most. Sound without any words is yielded late: an endpoint need not
     transcribe its replies. *Ownership*: closes `pieces`.
     """
-    held: list[ReplyPiece] = []
+    held: list[ReplyPiece | ReplyResumed] = []
     words, is_reply = "", False
     async with aclosing(pieces):
         async for piece in pieces:
             held.append(piece)
-            words += piece.words
+            words = piece.said if isinstance(piece, ReplyResumed) else words + piece.words
             if not may_become_skip(words):
                 is_reply = True
                 break
-        sounds = any(piece.pcm is not None for piece in held)
+        sounds = any(isinstance(piece, ReplyPiece) and piece.pcm is not None for piece in held)
         if begins_with_skip(words) if is_reply else bool(words.strip()) or not sounds:
             on_skip(held)
             return

@@ -28,7 +28,7 @@ from voice.asr.port import MAX_TEXT_CHARS
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.errors import RealtimeError, RecogniserOverloadedError
 from voice.realtime.mixing import mix_speakers
-from voice.realtime.port import RealtimeFailed, RealtimeRenewed, RealtimeRestored
+from voice.realtime.port import RealtimeFailed, RealtimeRenewed, RealtimeRestored, ReplyPiece, ReplyResumed
 from voice.realtime.speech_assembler import SpeechAssembler
 from voice.speaking.moderation import ForbiddenWordsError
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from voice.asr.port import Recognition
     from voice.audio import Pcm
     from voice.queue_figures import QueueFigures
-    from voice.realtime.port import RealtimeNews, ReplyPiece
+    from voice.realtime.port import RealtimeNews
     from voice.speaking.port import Speech
 
 log = structlog.get_logger()
@@ -323,7 +323,12 @@ class RealtimeBridge:
             pieces = unless_spoken_skip(pieces, on_skip=self._discard_skip)
         async with aclosing(pieces):
             async for piece in pieces:
-                self._note_reply_item(piece.item_id)
+                if isinstance(piece, ReplyResumed):
+                    self._note_reply_items(piece.item_ids)
+                    words = piece.said
+                    stream.resume(piece.said)
+                    continue
+                self._note_reply_items((piece.item_id,))
                 # Words arrive before their sound, and the last one perhaps in parts: its beginning counts as a word.
                 words += piece.words
                 if piece.words and forbids(words):
@@ -335,24 +340,22 @@ class RealtimeBridge:
         if rest is not None:
             yield rest
 
-    def _discard_skip(self, pieces: list[ReplyPiece]) -> None:
+    def _discard_skip(self, pieces: list[ReplyPiece | ReplyResumed]) -> None:
         """Stop a reply that is SKIP and remove it from the session's conversation."""
         self._session.interrupt(0)
-        self._session.delete_items(list(dict.fromkeys(piece.item_id for piece in pieces)))
+        self._session.delete_items(dict.fromkeys(each.item_id for each in pieces if isinstance(each, ReplyPiece)))
 
-    def _note_reply_item(self, item_id: str) -> None:
-        """Remember an item of the current reply. After a lost connection only those of the new conversation count."""
+    def _note_reply_items(self, item_ids: tuple[str, ...]) -> None:
+        """Remember items of the current reply. After a lost connection only those of the new conversation count."""
         if self._reply_conversation != self._items.conversation:
             self._reply_conversation, self._reply_items = self._items.conversation, []
-        if item_id not in self._reply_items:
-            self._reply_items.append(item_id)
+        self._reply_items += [item_id for item_id in item_ids if item_id not in self._reply_items]
 
     def report_heard(self, heard_s: float, *, complete: bool) -> None:
         """Tell the model how much of its reply was heard. See `SpeechToSpeech.report_heard`."""
-        if not complete and self._requested:
-            self._session.interrupt(round(heard_s * 1000))
-        if not heard_s:
-            # Nothing was heard, so no turn will be recorded.
+        held = complete or not self._requested or self._session.interrupt(round(heard_s * 1000))
+        if not held or not heard_s:
+            # The recorded turn stands for what was heard. If nothing was heard, no turn will be recorded.
             self._reply_items = []
 
     def refresh(self) -> None:

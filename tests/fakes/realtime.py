@@ -9,7 +9,14 @@ import numpy as np
 
 from voice.errors import RealtimeError
 from voice.queue_figures import QueueFigures
-from voice.realtime.port import Briefing, InputTranscript, RealtimeFailed, RealtimeRestored, ReplyPiece
+from voice.realtime.port import (
+    Briefing,
+    InputTranscript,
+    RealtimeFailed,
+    RealtimeRestored,
+    ReplyPiece,
+    ReplyResumed,
+)
 
 if TYPE_CHECKING:
     import asyncio
@@ -38,9 +45,11 @@ class FakeRealtime:
         self.tools: tuple[str, ...] = ()
         self.heard: list[str | Exception | None] = []
         self.answers: list[str | Exception] = []
-        # If set, the connection is lost before the word of an answer with this number. The rest of the answer follows
-        # on a new connection.
+        # If set, the connection is lost before the word of an answer with this number, of which the server has already
+        # sent the text. The rest of the answer follows on a new connection.
         self.lost_after: int | None = None
+        # The items of an answer that continues on a new connection.
+        self.resumed: list[str] = []
         self.connected = False
         # By the label of a sound: what its transcript waits for.
         self.gates: dict[str, asyncio.Event] = {}
@@ -86,28 +95,31 @@ class FakeRealtime:
             raise text
         return InputTranscript(text, (f"who_{number}", f"item_{number}"))
 
-    async def reply(self) -> AsyncGenerator[ReplyPiece, None]:
+    async def reply(self) -> AsyncGenerator[ReplyPiece | ReplyResumed, None]:
         """Yield the next answer, with half a second of sound for each word."""
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
-        item_id = f"reply_{next(self._ids)}"
+        item_id, self.resumed = f"reply_{next(self._ids)}", []
         self.items[item_id] = answer
         for number, word in enumerate(answer.split()):
             if number == self.lost_after:
+                yield ReplyPiece(item_id, words=f"{word} ")
                 self.connect()
-                for begun in ("cut_1", "cut_2"):
-                    self.items[begun] = "(begun)"
-                    yield ReplyPiece(begun)
+                said = " ".join(answer.split()[:number])
                 item_id = f"reply_{next(self._ids)}"
-                self.items[item_id] = answer
+                self.items |= {"cut_1": said, "cut_2": "(go on)", item_id: answer.removeprefix(said).strip()}
+                self.resumed = ["cut_1", "cut_2", item_id]
+                yield ReplyResumed(said, ("cut_1", "cut_2"))
             yield ReplyPiece(item_id, np.full(12_000, 300, np.int16), f"{word} ")
         if answer.endswith("…"):
             raise RealtimeError("It broke off.")
 
-    def interrupt(self, heard_ms: int) -> None:
-        """Record how many milliseconds of the answer were heard."""
+    def interrupt(self, heard_ms: int) -> bool:
+        """Record how many milliseconds of the answer were heard. An answer that was resumed is deleted."""
         self.interrupted.append(heard_ms)
+        self.delete_items(self.resumed)
+        return not self.resumed
 
     def add_item(self, told: ConversationItem) -> None:
         """Add an item to the conversation."""

@@ -10,6 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from voice.realtime.port import REALTIME_RATE_HZ
+from voice.realtime.word_timing import words_within
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -29,7 +32,9 @@ _REQUEST = "request"
 
 @dataclass(slots=True)
 class ActiveReply:
-    """The current or the last reply. `sound`: for each of its items in order, the milliseconds that have arrived."""
+    """The current or the last reply. `sound`, `words`: for each of its items on this connection, in order, the samples
+    and the words that have arrived.
+    """
 
     request: str = ""
     response_id: str | None = None
@@ -43,14 +48,28 @@ class ActiveReply:
     done: bool = False
     sound: dict[str, int] = field(default_factory=dict)
     words: dict[str, str] = field(default_factory=dict)
+    # Whether any of it arrived over an earlier connection; how many samples, and the words that belong to them.
+    broken: bool = False
+    earlier_samples: int = 0
+    said: str = ""
+    # Whether the reply continues after sound that arrived over an earlier connection.
     resumed: bool = False
-    # Items on this connection that stand for the part of the reply that arrived over the previous connection.
+    # Items on this connection that hold `said`.
     resumed_items: tuple[str, ...] = ()
 
     @property
     def has_sound(self) -> bool:
         """Return whether any sound of the reply has arrived."""
-        return any(self.sound.values())
+        return self._samples > 0
+
+    @property
+    def sound_ms(self) -> int:
+        """Return how many milliseconds of sound have arrived."""
+        return milliseconds(self._samples)
+
+    @property
+    def _samples(self) -> int:
+        return self.earlier_samples + sum(self.sound.values())
 
     @property
     def awaits_response(self) -> bool:
@@ -70,15 +89,38 @@ class ActiveReply:
             response["tool_choice"] = "none"
         return {"type": "response.create", "response": response}
 
+    def truncate(self, kept_ms: int) -> list[ClientEvent]:
+        """Keep only the first `kept_ms` of its sound. Returns the events that shorten its items on this connection."""
+        events: list[ClientEvent] = []
+        left = max(0, kept_ms - milliseconds(self.earlier_samples))
+        for item_id, samples in self.sound.items():
+            length_ms = milliseconds(samples)
+            kept, left = min(left, length_ms), max(0, left - length_ms)
+            if kept < length_ms:
+                self.sound[item_id] = kept * REALTIME_RATE_HZ // 1000
+                where = {"item_id": item_id, "content_index": 0, "audio_end_ms": kept}
+                events.append({"type": "conversation.item.truncate", **where})
+        return events
+
     @property
     def is_too_long(self) -> bool:
         """Return whether more has arrived than a reply has."""
         return (
             self.called > MOST_CALLS
             or max(len(self.words), len(self.sound)) > MOST_ITEMS
-            or sum(map(len, self.words.values())) > MOST_CHARS
-            or sum(self.sound.values()) > 1_000 * MOST_SOUND_S
+            or len(self.said) + sum(map(len, self.words.values())) > MOST_CHARS
+            or self._samples > MOST_SOUND_S * REALTIME_RATE_HZ
         )
+
+    def on_connection_lost(self) -> None:
+        """Keep the sound, which is played all the same, and its words. Words without sound are never heard."""
+        self.broken = self.broken or bool(self.words or self.sound)
+        words = " ".join([self.said, *self.words.values()]).split()
+        self.earlier_samples = self._samples
+        self.said = " ".join(words[: words_within(self.earlier_samples / REALTIME_RATE_HZ)])
+        self.sound.clear()
+        self.words.clear()
+        self.resumed_items = ()
 
     def takes(self, response: Mapping[str, Any]) -> bool:
         """Return whether a response that the server begins is the one that was requested."""
@@ -86,3 +128,8 @@ class ActiveReply:
         number = metadata.get(_REQUEST) if isinstance(metadata, dict) else None
         # Some servers do not repeat the number.
         return self.awaits_response and (number is None or number == self.request)
+
+
+def milliseconds(samples: int) -> int:
+    """Return how many whole milliseconds so many samples last."""
+    return samples * 1000 // REALTIME_RATE_HZ

@@ -86,6 +86,19 @@ class ReplyPiece:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplyResumed:
+    """The reply continues in a new conversation, because the connection was lost. Words that came and are not in `said`
+    are not spoken.
+
+    `said`: the words of the sound that came, from the reply's beginning. `item_ids`: the items of the new conversation
+    that hold these words.
+    """
+
+    said: str
+    item_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class RealtimeFailed:
     """The session was given up, and the room now replies with the other models. `error`: its message has the remedy.
 
@@ -128,12 +141,15 @@ class Realtime(Protocol):
         Sending starts at once. Await the result for the transcription. Both raise `RealtimeError`.
         """
 
-    def reply(self) -> AsyncGenerator[ReplyPiece, None]:
+    def reply(self) -> AsyncGenerator[ReplyPiece | ReplyResumed, None]:
         """Request a reply and yield it as it arrives. Raises `RealtimeError`, perhaps after some pieces."""
 
-    def interrupt(self, heard_ms: int) -> None:
+    def interrupt(self, heard_ms: int) -> bool:
         """Cut the reply off after `heard_ms` of its sound, and report this to the model. Works after the last piece
         too.
+
+        Returns whether the reply's items hold what was heard. A reply that was resumed has no items any more, because
+        only sound can be shortened: the caller adds what was heard as text.
         """
 
     def add_item(self, item: ConversationItem) -> None:

@@ -27,7 +27,7 @@ from voice.realtime.effects import (
     TextDelta,
     ToolCallRequested,
 )
-from voice.realtime.port import REALTIME_RATE_HZ, ConversationItem, ItemRole
+from voice.realtime.port import ConversationItem, ItemRole, ReplyResumed
 from voice.realtime.wire import (
     code_of,
     create_item,
@@ -96,9 +96,17 @@ class RealtimeProtocol:
         return not self._untranscribed and (self._reply is None or self._reply.over)
 
     @property
-    def resumed_items(self) -> tuple[str, ...]:
-        """Return the items that hold the beginning of a reply that continues on this connection."""
-        return () if self._reply is None or self._reply.over else self._reply.resumed_items
+    def resumed(self) -> ReplyResumed | None:
+        """Return where the pending reply continues on a new connection; None if none is pending that had begun."""
+        reply = self._reply
+        if reply is None or reply.over or not reply.broken:
+            return None
+        return ReplyResumed(reply.said, reply.resumed_items)
+
+    @property
+    def can_truncate(self) -> bool:
+        """Return whether the reply's items can be shortened to what was heard. An item of text cannot."""
+        return self._reply is None or not self._reply.resumed_items
 
     # -- connections -----------------------------------------------------------------------------------------
 
@@ -110,12 +118,12 @@ class RealtimeProtocol:
             events += self._say(waiting)
         reply = self._reply
         if reply is not None and not reply.over:
-            if reply.has_sound:
-                reply.resumed = True
-                spoken = " ".join(reply.words.values()).strip()
-                reply.resumed_items = (self._own_id("cut"), self._own_id("cut"))
-                events.append(create_item(ConversationItem(reply.resumed_items[0], ItemRole.ASSISTANT, spoken)))
-                events.append(create_item(ConversationItem(reply.resumed_items[1], ItemRole.SYSTEM, BROKEN_OFF)))
+            reply.resumed = reply.has_sound
+            # Without words the model does not know from where to continue, so it answers from the beginning.
+            if reply.said:
+                said, broken_off = reply.resumed_items = (self._own_id("cut"), self._own_id("cut"))
+                events.append(create_item(ConversationItem(said, ItemRole.ASSISTANT, reply.said)))
+                events.append(create_item(ConversationItem(broken_off, ItemRole.SYSTEM, BROKEN_OFF)))
             events.append(self._request(reply))
         return events
 
@@ -127,7 +135,10 @@ class RealtimeProtocol:
         for waiting in self._untranscribed.values():
             waiting.item_id = None
         reply = self._reply
-        if reply is not None and not reply.over and reply.resumed:
+        if reply is None:
+            return []
+        reply.on_connection_lost()
+        if not reply.over and reply.resumed:
             reply.over = True
             return [ResponseEnded(ResponseStatus.FAILED, "connection_lost")]
         return []
@@ -161,16 +172,23 @@ class RealtimeProtocol:
         return [*events, self._request(reply)] if self._connected else []
 
     def interrupt(self, heard_ms: int) -> list[ClientEvent]:
-        """Cut the reply off after `heard_ms` of its sound, and tell the server what was heard."""
+        """Cut the reply off after `heard_ms` of its sound, and tell the server what was heard. A reply that it cannot
+        truncate (`can_truncate`) is deleted.
+        """
         reply, self._reply = self._reply, None
-        return [] if reply is None else self._cut(reply, heard_ms)
+        if reply is None:
+            return []
+        events = self._cut(reply, heard_ms)
+        if reply.resumed_items:
+            events += self.delete_items(dict.fromkeys((*reply.resumed_items, *reply.words, *reply.sound)))
+        return events
 
     def end_reply(self, *, lost_ms: int) -> list[ClientEvent]:
         """End the reply here, without the last `lost_ms` of its sound, and tell the server. `interrupt` may still cut
         it off earlier.
         """
         reply = self._reply
-        return [] if reply is None else self._cut(reply, sum(reply.sound.values()) - lost_ms)
+        return [] if reply is None else self._cut(reply, reply.sound_ms - lost_ms)
 
     def _cut(self, reply: ActiveReply, kept_ms: int) -> list[ClientEvent]:
         """Return the events that stop the reply and shorten its sound to `kept_ms`."""
@@ -178,19 +196,7 @@ class RealtimeProtocol:
         if not reply.over:
             reply.over = True
             events.append({"type": "response.cancel"})
-        left = max(0, kept_ms)
-        for item_id, length_ms in reply.sound.items():
-            kept, left = min(left, length_ms), max(0, left - length_ms)
-            if kept < length_ms:
-                reply.sound[item_id] = kept
-                events.append(
-                    {
-                        "type": "conversation.item.truncate",
-                        "item_id": item_id,
-                        "content_index": 0,
-                        "audio_end_ms": kept,
-                    }
-                )
+        events += reply.truncate(kept_ms)
         return events if self._connected else []
 
     def add_item(self, item: ConversationItem) -> list[ClientEvent]:
@@ -299,7 +305,7 @@ class RealtimeProtocol:
                 pcm = decode_audio(text_of(event.get("delta")))
                 if not len(pcm):
                     return []
-                reply.sound[item_id] = reply.sound.get(item_id, 0) + len(pcm) * 1000 // REALTIME_RATE_HZ
+                reply.sound[item_id] = reply.sound.get(item_id, 0) + len(pcm)
                 return [AudioDelta(item_id, pcm)]
             case "response.output_audio_transcript.delta" | "response.output_text.delta":
                 words = text_of(event.get("delta"))

@@ -8,7 +8,7 @@ from collections import deque
 import numpy as np
 
 from voice.realtime.effects import ResponseEnded, ResponseStatus
-from voice.realtime.port import REALTIME_RATE_HZ, ReplyPiece
+from voice.realtime.port import REALTIME_RATE_HZ, ReplyPiece, ReplyResumed
 
 # Seconds of sound that may wait to be played, 14 MB. OpenAI's longest replies have three and a half minutes.
 MOST_SOUND_S = 300
@@ -25,7 +25,7 @@ class ReplyQueue:
     """The pieces of one reply, in order. Read by one task."""
 
     def __init__(self) -> None:
-        self._waiting: deque[ReplyPiece | ResponseEnded] = deque()
+        self._waiting: deque[ReplyPiece | ReplyResumed | ResponseEnded] = deque()
         self._arrived = asyncio.Event()
         # Of the pieces that wait.
         self._samples = 0
@@ -38,21 +38,21 @@ class ReplyQueue:
         """Return how many seconds of sound wait."""
         return self._samples / REALTIME_RATE_HZ
 
-    def put(self, piece: ReplyPiece | ResponseEnded) -> bool:
+    def put(self, piece: ReplyPiece | ReplyResumed | ResponseEnded) -> bool:
         """Add a piece. Returns False if it has no room: then the reply ends before it, and later pieces are ignored."""
         if self._ended:
             return True
-        fits = isinstance(piece, ResponseEnded) or self._has_room(piece)
+        fits = not isinstance(piece, ReplyPiece) or self._has_room(piece)
         self._append(piece if fits else ResponseEnded(ResponseStatus.COMPLETE))
         return fits
 
-    async def take(self) -> ReplyPiece | ResponseEnded:
+    async def take(self) -> ReplyPiece | ReplyResumed | ResponseEnded:
         """Wait for the next piece; return it merged with the following pieces of the same item."""
         while not self._waiting:
             self._arrived.clear()
             await self._arrived.wait()
         first = self._pop()
-        if isinstance(first, ResponseEnded):
+        if not isinstance(first, ReplyPiece):
             return first
         chunks, words, length = [], "", 0
         piece = first
@@ -71,18 +71,18 @@ class ReplyQueue:
         sound = self._samples + _samples(piece) <= MOST_SOUND_S * REALTIME_RATE_HZ
         return len(self._waiting) < MOST_PIECES and sound and self._chars + len(piece.words) <= MOST_CHARS
 
-    def _append(self, piece: ReplyPiece | ResponseEnded) -> None:
+    def _append(self, piece: ReplyPiece | ReplyResumed | ResponseEnded) -> None:
         self._waiting.append(piece)
         self._count(piece, 1)
         self._ended = isinstance(piece, ResponseEnded)
         self._arrived.set()
 
-    def _pop(self) -> ReplyPiece | ResponseEnded:
+    def _pop(self) -> ReplyPiece | ReplyResumed | ResponseEnded:
         piece = self._waiting.popleft()
         self._count(piece, -1)
         return piece
 
-    def _count(self, piece: ReplyPiece | ResponseEnded, sign: int) -> None:
+    def _count(self, piece: ReplyPiece | ReplyResumed | ResponseEnded, sign: int) -> None:
         if isinstance(piece, ReplyPiece):
             self._samples += sign * _samples(piece)
             self._chars += sign * len(piece.words)

@@ -16,6 +16,7 @@ from voice.audio import LISTEN_RATE_HZ
 from voice.endpoint import address
 from voice.errors import RealtimeError
 from voice.queue_figures import QueueFigures
+from voice.realtime.active_reply import milliseconds
 from voice.realtime.availability import Availability
 from voice.realtime.connector import RealtimeConnector
 from voice.realtime.effects import (
@@ -56,7 +57,15 @@ if TYPE_CHECKING:
     from voice.realtime.connector import AsyncClock
     from voice.realtime.effects import Effect
     from voice.realtime.limits import RealtimeLimits
-    from voice.realtime.port import Briefing, ConversationItem, RealtimeNews, RealtimeTool, RealtimeToolCall, ToolRunner
+    from voice.realtime.port import (
+        Briefing,
+        ConversationItem,
+        RealtimeNews,
+        RealtimeTool,
+        RealtimeToolCall,
+        ReplyResumed,
+        ToolRunner,
+    )
     from voice.realtime.settings import RealtimeSettings
 
 log = structlog.get_logger()
@@ -147,7 +156,7 @@ class RealtimeSession:
             self._protocol.drop_input(input_id)
         return InputTranscript(found.text, label_ids(input_id, found.item_id) if found.item_id else ())
 
-    async def reply(self) -> AsyncGenerator[ReplyPiece, None]:
+    async def reply(self) -> AsyncGenerator[ReplyPiece | ReplyResumed, None]:
         """See `Realtime.reply`."""
         self._refuse_when_failed()
         pieces = self._pieces = ReplyQueue()
@@ -160,7 +169,7 @@ class RealtimeSession:
                 error = RealtimeError(NO_ANSWER)
                 self._answer_failed(error)
                 raise error from exc
-            if isinstance(piece, ReplyPiece):
+            if not isinstance(piece, ResponseEnded):
                 yield piece
                 continue
             if piece.how is ResponseStatus.FAILED:
@@ -171,10 +180,12 @@ class RealtimeSession:
             self._availability.record_reply()
             return
 
-    def interrupt(self, heard_ms: int) -> None:
+    def interrupt(self, heard_ms: int) -> bool:
         """See `Realtime.interrupt`."""
         self._pieces = None
+        truncates = self._protocol.can_truncate
         self._connector.send(self._protocol.interrupt(heard_ms))
+        return truncates
 
     def add_item(self, item: ConversationItem) -> None:
         """See `Realtime.add_item`."""
@@ -202,9 +213,8 @@ class RealtimeSession:
     def on_connected(self) -> None:
         """See `ConnectedSession.on_connected`."""
         self._connector.send(self._protocol.on_connected(self._brief()))
-        for item_id in self._protocol.resumed_items:
-            # Report to the room which items hold the beginning of the reply.
-            self._hand_on(ReplyPiece(item_id))
+        if (resumed := self._protocol.resumed) is not None:
+            self._hand_on(resumed)
 
     def on_server_event(self, event: Mapping[str, Any]) -> None:
         """See `ConnectedSession.on_server_event`."""
@@ -269,14 +279,14 @@ class RealtimeSession:
         if not error.retryable:
             self._connector.end("lost", error)
 
-    def _hand_on(self, piece: ReplyPiece | ResponseEnded) -> None:
+    def _hand_on(self, piece: ReplyPiece | ReplyResumed | ResponseEnded) -> None:
         if self._pieces is None or self._pieces.put(piece):
             return
         # What waits is played to its end. The model is told where that is, and makes no more.
-        assert isinstance(piece, ReplyPiece), "the end of a reply always has room"
+        assert isinstance(piece, ReplyPiece), "only sound and words may have no room"
         self._cut_replies += 1
         log.warning("realtime_reply_cut_off", waiting_s=MOST_SOUND_S)
-        lost_ms = 0 if piece.pcm is None else len(piece.pcm) * 1000 // REALTIME_RATE_HZ
+        lost_ms = 0 if piece.pcm is None else milliseconds(len(piece.pcm))
         self._connector.send(self._protocol.end_reply(lost_ms=lost_ms))
 
     async def _call(self, call: RealtimeToolCall) -> None:

@@ -1,7 +1,7 @@
 """Converts a reply's pieces to speech for playback: 48 kHz, whole frames, each piece with its words. Pure.
 
-Words arrive before their sound and without timings. They are assigned to the sound at a usual speaking rate. If the
-reply is interrupted, about the right words are therefore remembered. The remaining words go with the last piece.
+Words are assigned to the sound at a usual speaking rate (`voice.realtime.word_timing`). If the reply is interrupted,
+about the right words are therefore remembered. The remaining words go with the last piece.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 
 from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ
 from voice.realtime.port import REALTIME_RATE_HZ
+from voice.realtime.word_timing import words_within
 from voice.speaking.port import Speech
 from voice.speaking.resample import StreamResampler
 
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 # Minimum sound that is passed on at once.
 LEAST_S = 0.2
-# The usual rate of English speech-to-speech voices at their default speed.
-WORDS_A_SECOND = 2.8
 
 
 class SpeechAssembler:
@@ -50,7 +49,12 @@ class SpeechAssembler:
         whole = len(self._sound) // DISCORD_FRAME_SAMPLES * DISCORD_FRAME_SAMPLES
         pcm, self._sound = self._sound[:whole], self._sound[whole:]
         self._spoken_s += whole / DISCORD_RATE_HZ
-        return self._speech(pcm, until=round(self._spoken_s * WORDS_A_SECOND))
+        return self._speech(pcm, until=words_within(self._spoken_s))
+
+    def resume(self, said: str) -> None:
+        """Continue after a lost connection. `said`: the words that have sound; the others will not get any."""
+        self._words, self._partial = said.split(), ""
+        self._words_assigned = min(self._words_assigned, len(self._words))
 
     def end(self) -> Speech | None:
         """Return the remaining sound with all remaining words."""

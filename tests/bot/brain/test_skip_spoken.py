@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pytest
@@ -12,23 +12,25 @@ from hypothesis import strategies as st
 
 from bot.brain.skip import unless_spoken_skip
 from tests.bot.brain.test_skip import is_skip
-from voice.realtime.port import ReplyPiece
+from voice.realtime.port import ReplyPiece, ReplyResumed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
 SOUND = np.full(240, 7, np.int16)
 
+Piece: TypeAlias = ReplyPiece | ReplyResumed
 
-def _heard(pieces: Sequence[ReplyPiece]) -> tuple[list[ReplyPiece], list[ReplyPiece] | None]:
+
+def _heard(pieces: Sequence[Piece]) -> tuple[list[Piece], list[Piece] | None]:
     """Return the pieces that are heard, and those passed to `on_skip`, if it was called."""
-    unsaid: list[list[ReplyPiece]] = []
+    unsaid: list[list[Piece]] = []
 
-    async def come() -> AsyncGenerator[ReplyPiece, None]:
+    async def come() -> AsyncGenerator[Piece, None]:
         for piece in pieces:
             yield piece
 
-    async def listen() -> list[ReplyPiece]:
+    async def listen() -> list[Piece]:
         return [piece async for piece in unless_spoken_skip(come(), on_skip=unsaid.append)]
 
     return asyncio.run(listen()), unsaid[0] if unsaid else None
@@ -45,6 +47,12 @@ def test_words_are_heard_with_all_their_sound() -> None:
     """The pieces that were held back are played first and in order."""
     pieces = [ReplyPiece("i", None, "S"), ReplyPiece("i", SOUND, "ki"), ReplyPiece("i", SOUND, "ing is fun.")]
     assert _heard(pieces) == (pieces, None)
+
+
+def test_skip_is_not_heard_after_a_lost_connection() -> None:
+    """Words that lost their sound do not count: the model says SKIP anew on the next connection."""
+    pieces: list[Piece] = [ReplyPiece("i", None, "SK"), ReplyResumed(""), ReplyPiece("j", None, "SKIP.")]
+    assert _heard(pieces) == ([], pieces)
 
 
 def test_an_answer_without_anything_is_silence() -> None:

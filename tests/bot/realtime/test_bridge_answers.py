@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.brain.reply import Question
 from compaction.errors import StoreError
 from compaction.memory.passage import PassageId, PassageKind
 from compaction.memory.quotes import Quote
@@ -177,7 +179,9 @@ async def test_words_that_begin_like_it_are_heard(answer: str, may_skip: bool) -
 
 @pytest.mark.asyncio
 async def test_an_answer_gone_on_with_after_a_loss_leaves_the_conversation_whole() -> None:
-    """All items of an answer that was continued after a reconnection are deleted when its turn is compacted."""
+    """An answer that was continued after a reconnection has each word once, and all its items are deleted when its turn
+    is compacted.
+    """
     async with desk() as room:
         turn = await room.say(1, "tell me a story")
         room.session.answers.append("Once there was a lantern.")
@@ -193,3 +197,34 @@ async def test_an_answer_gone_on_with_after_a_loss_leaves_the_conversation_whole
         room.bridge.refresh()
         assert room.memory.cursor > answered.seq
         assert not [item for item in room.session.items if item.startswith(("cut_", "reply_"))]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("unplayed", [False, True])
+async def test_an_answer_interrupted_after_a_loss_stands_as_it_was_heard(unplayed: bool) -> None:
+    """If an answer was continued after a reconnection and is then interrupted, the conversation has its recorded turn
+    and nothing else of it; also if the room plays the first words only and has not taken the rest.
+    """
+    async with desk() as room:
+        turn = await room.say(1, "tell me a story")
+        room.session.answers.append("Once there was a lantern.")
+        room.session.lost_after = 2
+        async with aclosing(room.bridge.speak(Question(turn), forbids=room.forbids)) as answer:
+            async for _ in answer:
+                if unplayed and room.session.resumed:
+                    break
+        room.bridge.report_heard(0.5, complete=False)
+        await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", "Once")
+        assert [text.split(": ", 1)[1] for text in room.session.items.values()] == ["tell me a story", "Once"]
+
+
+@pytest.mark.asyncio
+async def test_an_answer_resumed_and_then_not_heard_at_all_is_not_kept() -> None:
+    """Nothing of an answer that was interrupted before its first sound was played stays in the conversation."""
+    async with desk() as room:
+        turn = await room.say(1, "tell me a story")
+        room.session.answers.append("Once there was a lantern.")
+        room.session.lost_after = 2
+        await room.answer(turn)
+        room.bridge.report_heard(0.0, complete=False)
+        assert [text.split(": ", 1)[1] for text in room.session.items.values()] == ["tell me a story"]

@@ -25,7 +25,7 @@ from voice.realtime.effects import (
     TextDelta,
     ToolCallRequested,
 )
-from voice.realtime.port import Briefing, ConversationItem, ItemRole, RealtimeTool, RealtimeToolCall
+from voice.realtime.port import Briefing, ConversationItem, ItemRole, RealtimeTool, RealtimeToolCall, ReplyResumed
 from voice.realtime.protocol import BROKEN_OFF, NO_SOUND, STILL_ANSWERING, TOO_LONG, RealtimeProtocol
 from voice.realtime.wire import MOST_ID_CHARS, SessionConfiguration, label_ids
 
@@ -418,6 +418,7 @@ def test_an_answer_that_had_not_begun_is_asked_for_again() -> None:
     _begun(protocol)
     assert protocol.on_disconnected() == []
     assert _types(protocol.on_connected(Briefing("Be kind."))) == ["session.update", "response.create"]
+    assert protocol.resumed is None
 
 
 def test_an_answer_broken_in_the_middle_goes_on_once() -> None:
@@ -427,17 +428,77 @@ def test_an_answer_broken_in_the_middle_goes_on_once() -> None:
     protocol = _open()
     _begun(protocol)
     protocol.receive(_sound())
-    words = {"type": "response.output_audio_transcript.delta", "response_id": "resp_1", "item_id": "item_1"}
-    protocol.receive({**words, "delta": "Well, "})
+    protocol.receive(_words("Well, "))
     assert protocol.on_disconnected() == []
     _, spoken, why, again = protocol.on_connected(Briefing("Be kind."))
     assert spoken["item"]["content"][0] == {"type": "output_text", "text": "Well,"}
     assert why["item"]["content"][0]["text"] == BROKEN_OFF
     assert again["type"] == "response.create"
+    assert protocol.resumed == ReplyResumed("Well,", (spoken["item"]["id"], why["item"]["id"]))
     protocol.receive({"type": "response.created", "response": {"id": "resp_2"}})
     assert isinstance(protocol.receive(_sound(response="resp_2"))[0], AudioDelta)
     assert protocol.on_disconnected() == [ResponseEnded(ResponseStatus.FAILED, "connection_lost")]
     assert _types(protocol.on_connected(Briefing("Be kind."))) == ["session.update"]
+
+
+def test_words_that_lost_their_sound_are_said_to_nobody() -> None:
+    """Words come before their sound. After a lost connection the model is told only of those whose sound has come."""
+    protocol = _open()
+    _begun(protocol)
+    protocol.receive(_words("Well, I think that we should go home."))
+    protocol.receive(_sound(1.0))
+    protocol.on_disconnected()
+    _, spoken, _, _ = protocol.on_connected(Briefing("Be kind."))
+    assert spoken["item"]["content"][0]["text"] == "Well, I think"
+    assert protocol.resumed is not None
+    assert protocol.resumed.said == "Well, I think"
+
+
+def test_words_without_any_sound_are_not_kept_over_a_loss() -> None:
+    """They are asked for again, and a later loss tells the model each word once."""
+    protocol = _open()
+    _begun(protocol)
+    protocol.receive(_words("Well, I think"))
+    protocol.on_disconnected()
+    assert _types(protocol.on_connected(Briefing("Be kind."))) == ["session.update", "response.create"]
+    assert protocol.resumed == ReplyResumed("")
+    protocol.receive({"type": "response.created", "response": {"id": "resp_1"}})
+    protocol.receive(_words("Well, I think", item="item_2"))
+    protocol.receive(_sound(3.0, item="item_2"))
+    protocol.on_disconnected()
+    _, spoken, *_ = protocol.on_connected(Briefing("Be kind."))
+    assert spoken["item"]["content"][0]["text"] == "Well, I think"
+
+
+@pytest.mark.parametrize("heard_ms", [500, 1_500])
+def test_an_answer_that_went_on_after_a_loss_is_deleted_when_it_is_interrupted(heard_ms: int) -> None:
+    """Its beginning is text there, which cannot be truncated, and the lost connection's item is unknown there."""
+    protocol = _open()
+    _begun(protocol)
+    protocol.receive(_words("Well, I"))
+    protocol.receive(_sound(1.0))
+    protocol.on_disconnected()
+    events = protocol.on_connected(Briefing("Be kind."))
+    protocol.receive({"type": "response.created", "response": {"id": "resp_2"}})
+    protocol.receive(_sound(1.0, item="item_2", response="resp_2"))
+    assert not protocol.can_truncate
+    cancel, truncate, *deleted = protocol.interrupt(heard_ms)
+    assert cancel["type"] == "response.cancel"
+    assert (truncate["item_id"], truncate["audio_end_ms"]) == ("item_2", max(0, heard_ms - 1_000))
+    assert {event["type"] for event in deleted} == {"conversation.item.delete"}
+    texts = [event["item"]["id"] for event in events if "item" in event]
+    assert [event["item_id"] for event in deleted] == [*texts, "item_2"]
+
+
+def test_an_answer_that_was_complete_before_a_loss_is_not_truncated_after_it() -> None:
+    """The new connection does not know the item. The briefing or the recorded turn tells it what was heard."""
+    protocol = _open()
+    _begun(protocol)
+    protocol.receive(_sound(2.0))
+    protocol.receive(_done())
+    protocol.on_disconnected()
+    protocol.on_connected(Briefing("Be kind."))
+    assert protocol.interrupt(500) == []
 
 
 @pytest.mark.parametrize(

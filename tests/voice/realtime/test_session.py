@@ -28,7 +28,10 @@ from voice.realtime.port import (
     RealtimeRestored,
     RealtimeTool,
     RealtimeToolCall,
+    ReplyPiece,
+    ReplyResumed,
 )
+from voice.realtime.protocol import BROKEN_OFF
 from voice.realtime.session import NOT_WRITTEN, RealtimeSession
 from voice.realtime.settings import RealtimeSettings
 
@@ -73,6 +76,7 @@ class Room:
         words, samples = "", 0
         async with asyncio.timeout(PATIENCE_S):
             async for piece in self.session.reply():
+                assert isinstance(piece, ReplyPiece)
                 words += piece.words
                 samples += 0 if piece.pcm is None else len(piece.pcm)
         return words, samples * 1000 // 24_000
@@ -165,9 +169,10 @@ async def test_a_reply_that_comes_too_fast_and_too_long_is_cut_off(monkeypatch: 
         await room.session.send_audio(_speech(), speakers="Ada speaks:")
         reply = room.session.reply()
         async with asyncio.timeout(PATIENCE_S):
-            pieces = [await anext(reply)]
+            taken = [await anext(reply)]
             await room.time_passes(lambda: room.session.queues[1].dropped["full"] == 1, step_s=0)
-            pieces += [piece async for piece in reply]
+            taken += [piece async for piece in reply]
+        pieces = [piece for piece in taken if isinstance(piece, ReplyPiece)]
         samples = sum(0 if piece.pcm is None else len(piece.pcm) for piece in pieces)
         played = "".join(piece.words for piece in pieces).split()
         assert samples < 2 * 24_000
@@ -234,17 +239,19 @@ async def test_a_session_that_expires_in_an_answer_goes_on_in_the_next() -> None
     async with served(mind, RealtimeBehaviour(expires_in_response=1)) as server, room_of(server) as room:
         await room.session.send_audio(_speech(), speakers="Ada speaks:")
         async with asyncio.timeout(PATIENCE_S):
-            pieces = [piece async for piece in room.session.reply()]
+            taken = [piece async for piece in room.session.reply()]
+        pieces = [piece for piece in taken if isinstance(piece, ReplyPiece)]
+        (resumed,) = [piece for piece in taken if isinstance(piece, ReplyResumed)]
         words = "".join(piece.words for piece in pieces)
         length_ms = sum(0 if piece.pcm is None else len(piece.pcm) for piece in pieces) * 1000 // 24_000
-        held = list(dict.fromkeys(piece.item_id for piece in pieces))
-        assert [item_id.startswith("cut_") for item_id in held] == [False, True, True, False]
+        assert [item_id.startswith("cut_") for item_id in resumed.item_ids] == [True, True]
         assert words.startswith("one two three")
         assert words.endswith("nine ten")
         assert length_ms > 1000
         assert room.news == [RealtimeRenewed("expired")]
         assert room.session.usable
-        assert [role for role, _ in server.asked[1].items] == ["assistant", "system"]
+        assert server.asked[1].items == (("assistant", resumed.said), ("system", BROKEN_OFF))
+        assert words.startswith(resumed.said)
 
 
 @pytest.mark.asyncio

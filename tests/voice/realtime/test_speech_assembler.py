@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ
 from voice.realtime.port import ReplyPiece
-from voice.realtime.speech_assembler import WORDS_A_SECOND, SpeechAssembler
+from voice.realtime.speech_assembler import SpeechAssembler
+from voice.realtime.word_timing import WORDS_A_SECOND
 
 if TYPE_CHECKING:
     from voice.audio import Pcm
@@ -53,3 +54,12 @@ def test_a_word_may_come_in_halves_but_not_over_items() -> None:
     end = stream.end()
     assert end is not None
     assert end.text == "Hello there"
+
+
+def test_words_that_lost_their_sound_are_not_said() -> None:
+    """After a lost connection only the words of the sound that came are kept, and each is said once."""
+    stream = SpeechAssembler()
+    made = [stream.feed(ReplyPiece("one", _sound(1.0), "Well, I think we shou"))]
+    stream.resume("Well, I think")
+    made += [stream.feed(ReplyPiece("two", _sound(1.0), "we should go.")), stream.end()]
+    assert " ".join(each.text for each in made if each is not None and each.text) == "Well, I think we should go."
