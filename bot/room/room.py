@@ -28,7 +28,7 @@ from bot.room.room_status import room_status, status_before_opening
 from bot.room.unfinished_speech import UnfinishedSpeech
 from bot.settings import RESUME_WITHIN_S
 from bot.texts.text import sentence_of
-from compaction.errors import StoreError
+from compaction.errors import StaleOwnerError, StoreError
 from compaction.folding.events import FoldFailed, FoldLanded
 
 if TYPE_CHECKING:
@@ -95,34 +95,15 @@ class Room:
             resume_within_s=RESUME_WITHIN_S,
             running=guild.running_session(self._clock.monotonic(), within_s=RESUME_WITHIN_S),
         )
-        session_id = opened.session.id
-        with structlog.contextvars.bound_contextvars(session_id=session_id, guild_id=self._place.guild_id):
-            async with self._services.open_memory(session_id, opened.claim, self._on_compaction) as memory:
-                self._memory = memory
-                self._upkeep = self._services.open_upkeep(session_id, opened.claim, memory)
-                self._listen = await remembered_request(
-                    self._listen, session_id, self._place.guild_id, self._services.servers
-                )
-                guild = await self._services.participation.begin_session(
-                    self._place.guild_id, session_id, listens_only=self._listen is not None
-                )
-                memory.withhold(guild.opted_out_ids)
-                with (
-                    self._services.measure() as measure,
-                    self._services.show_live(session_id, self._place, memory, guild) as show,
-                    self._open_screens(session_id, memory) as screens,
-                ):
-                    for observe in (measure, show, self._on_event, partial(self._keep_unrecorded, guild)):
-                        self._services = self._services.also_observed_by(observe)
-                    reason = CRASHED
-                    try:
-                        reason = await self._run_in_channel(opened, memory, guild, screens)
-                        if reason != HANDED_OVER and await self._end_session(memory, reason):
-                            await post_recap(session_id, self._place, self._services, reason=reason)
-                    finally:
-                        guild.ran_until = self._clock.monotonic()
-                        self._observe(events.RoomClosed(session_id, reason, self._clock.monotonic()))
-                return reason
+        with structlog.contextvars.bound_contextvars(session_id=opened.session.id, guild_id=self._place.guild_id):
+            try:
+                reason = await self._run_session(opened)
+            except Exception:
+                await self._discard_unless_used(opened)
+                raise
+            if reason != HANDED_OVER:
+                await self._discard_unless_used(opened)
+            return reason
 
     def close(self, reason: str) -> None:
         """Ask the room to end in order. `run` then returns `reason`."""
@@ -174,6 +155,45 @@ class Room:
         return [] if self._channel is None or not self._opened.is_set() else self._channel.faults()
 
     # -- life -----------------------------------------------------------------------------------------------
+
+    async def _run_session(self, opened: OpenedSession) -> str:
+        """Run an opened session and end it in order. Returns the reason."""
+        session_id = opened.session.id
+        async with self._services.open_memory(session_id, opened.claim, self._on_compaction) as memory:
+            self._memory = memory
+            self._upkeep = self._services.open_upkeep(session_id, opened.claim, memory)
+            self._listen = await remembered_request(
+                self._listen, session_id, self._place.guild_id, self._services.servers
+            )
+            guild = await self._services.participation.begin_session(
+                self._place.guild_id, session_id, listens_only=self._listen is not None
+            )
+            memory.withhold(guild.opted_out_ids)
+            with (
+                self._services.measure() as measure,
+                self._services.show_live(session_id, self._place, memory, guild) as show,
+                self._open_screens(session_id, memory) as screens,
+            ):
+                for observe in (measure, show, self._on_event, partial(self._keep_unrecorded, guild)):
+                    self._services = self._services.also_observed_by(observe)
+                reason = CRASHED
+                try:
+                    reason = await self._run_in_channel(opened, memory, guild, screens)
+                    if reason != HANDED_OVER and await self._end_session(memory, reason):
+                        await post_recap(session_id, self._place, self._services, reason=reason)
+                finally:
+                    guild.ran_until = self._clock.monotonic()
+                    self._observe(events.RoomClosed(session_id, reason, self._clock.monotonic()))
+            return reason
+
+    async def _discard_unless_used(self, opened: OpenedSession) -> None:
+        """Delete the session that this room began, if the bot never joined. One that it resumed is kept."""
+        if opened.resumed or self._opened.is_set():
+            return
+        try:
+            await self._services.sessions.discard(opened)
+        except (StoreError, StaleOwnerError) as error:
+            log.warning("session_not_discarded", problem=error)
 
     def _open_screens(self, session_id: SessionId, memory: SessionMemory) -> AbstractContextManager[RoomScreens | None]:
         if self._services.screens is None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import case, delete, exists, func, select, update
 
-from bot.store.claims import check_claim, claim_room
+from bot.store.claims import check_claim, claim_room, refuse_stale
 from bot.store.forgetting_notes import forgettings_after, last_forgetting
 from bot.store.inserts import add_once
 from bot.store.speakers import quotable_speakers
@@ -227,6 +227,16 @@ class Sessions:
         columns = ("recap_stale_at", "recap_message_id") if deleted else ("recap_stale_at",)
         async with self._database.writing() as connection:
             await connection.execute(update(sessions).where(same).values(dict.fromkeys(columns)))
+
+    async def discard(self, opened: OpenedSession) -> None:
+        """Delete a session whose room did not begin, unless it has turns.
+
+        Raises `StaleOwnerError` if another process has claimed the room since: then the session may be in use there.
+        """
+        has_turns = exists().where(turns.c.session_id == sessions.c.id)
+        async with self._database.writing() as connection:
+            await refuse_stale(opened.claim, connection)
+            await connection.execute(delete(sessions).where(sessions.c.id == opened.session.id, ~has_turns))
 
     async def delete(self, session_id: SessionId) -> bool:
         """Delete a session with everything in it. Returns False if it is unknown."""

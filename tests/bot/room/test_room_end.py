@@ -148,8 +148,8 @@ async def test_a_lost_connection_is_a_crash_unless_somebody_sent_the_bot_away(tm
 
 @pytest.mark.asyncio
 async def test_joining_is_broken_off_when_the_room_is_asked_to_end(tmp_path: Path) -> None:
-    """/leave while Discord's voice server does not answer ends the session at once, and not after the time that a
-    connection may take.
+    """/leave while Discord's voice server does not answer ends the room at once, and not after the time that a
+    connection may take. Nothing is left of the session.
     """
     async with a_house(tmp_path) as house:
         house.place.reachable.clear()
@@ -159,11 +159,7 @@ async def test_joining_is_broken_off_when_the_room_is_asked_to_end(tmp_path: Pat
             assert await ended(house, task) == "left"
             assert not room.opened.is_set()
         assert house.place.links == []
-        closed = house.of(events.RoomClosed)[0]
-        assert isinstance(closed, events.RoomClosed)
-        session = await house.sessions.find(closed.session_id)  # type: ignore[arg-type]
-        assert session is not None
-        assert session.ended_at is not None
+        assert await house.sessions.recent() == ()
 
 
 @pytest.mark.asyncio
@@ -229,3 +225,27 @@ async def test_somebody_who_talks_over_the_last_answer_loses_nothing(tmp_path: P
             assert await ended(house, task) == PROCESS_ENDS
         assert house.said[1] == "Roomtone: One (interrupted)"
         assert "Bo: Roomtone, stop counting now please." in house.said
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("error", [LinkError("No voice server."), RemovedFromChannelError()])
+async def test_a_room_that_never_joined_leaves_no_session(tmp_path: Path, error: LinkError) -> None:
+    """An attempt that failed is no session that somebody had."""
+    async with a_house(tmp_path) as house:
+        house.place.refuse = error
+        async with living(house) as (_, task):
+            await settle(task.done)
+        assert await house.sessions.recent() == ()
+
+
+@pytest.mark.asyncio
+async def test_a_session_that_cannot_be_joined_again_is_kept(tmp_path: Path) -> None:
+    """What was said before a crash stays, and so does the session in which nobody has said anything yet."""
+    async with a_house(tmp_path) as house:
+        async with living(house):
+            pass
+        house.place.refuse = LinkError("No voice server.")
+        async with living(house) as (_, task):
+            await settle(task.done)
+        (kept,) = await house.sessions.recent()
+        assert kept.ended_at is None

@@ -12,7 +12,7 @@ from bot.store.database import open_database
 from bot.store.sessions import Sessions, new_session_id
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
-from compaction.errors import StoreError
+from compaction.errors import StaleOwnerError, StoreError
 from compaction.model import CompactionState, NoteId, SessionId
 from tests.compaction.turn_store_contract import T0, fill, landing, note, turn
 from tests.fakes.clock import FakeClock
@@ -181,6 +181,24 @@ async def test_deleting_leaves_nothing(database: Database) -> None:
             assert left.scalar_one() == 0, table
     assert (await store.load(SessionId("other"))).total_turns == 3
     assert await sessions.find(EVENING) is None
+
+
+@pytest.mark.asyncio
+async def test_only_an_empty_session_of_our_own_is_discarded(database: Database) -> None:
+    """A session with turns stays, and so does one that another process may be going on with."""
+    clock = FakeClock(T0)
+    sessions = Sessions(database, clock)
+    begun = await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800)
+    taken_over = await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800)
+    with pytest.raises(StaleOwnerError):
+        await sessions.discard(begun)
+    await fill(SqlTurnStore(database, clock), 1, session_id=begun.session.id)
+    await sessions.discard(taken_over)
+    assert await sessions.find(begun.session.id) is not None
+    await sessions.end(begun.session.id)
+    empty = await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800)
+    await sessions.discard(empty)
+    assert await sessions.find(empty.session.id) is None
 
 
 @pytest.mark.asyncio
