@@ -40,11 +40,14 @@ _People = Annotated[tuple[Annotated[int, Field(gt=0)], ...], Field(max_length=MO
 
 @dataclass(frozen=True, slots=True)
 class ListenOnly:
-    """A session in which the bot only writes down. `channel_id`: where the thread belongs."""
+    """A session in which the bot only writes down. `channel_id`: where the thread belongs. `thread_id`: the thread that
+    was begun there.
+    """
 
     session_id: str
     target: ListenTarget
     channel_id: int
+    thread_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,6 +108,10 @@ class Chat(Protocol):
 class Thread(Protocol):
     """A thread that the bot has begun."""
 
+    @property
+    def id(self) -> int:
+        """Return its id, for `Place.open_thread`."""
+
     async def post(self, text: str) -> None:
         """Write into the thread without mentioning anybody. Raises `ChatError`."""
 
@@ -236,9 +240,10 @@ class Place(Protocol):
     async def post_file(self, name: str, content: bytes, text: Text) -> None:
         """Post a file into the channel's own chat. Raises `ChatError`."""
 
-    async def open_thread(self, channel_id: int) -> Thread:
+    async def open_thread(self, channel_id: int, *, begun: int | None = None) -> Thread:
         """Begin a thread in a text channel of the server, for a transcript. Raises `ChatError`.
 
+        `begun`: the id of the thread to go on with; another one is begun if it is gone or locked.
         A voice channel's own chat has no threads: there the chat itself is returned.
         """
 

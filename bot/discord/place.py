@@ -226,7 +226,7 @@ class DiscordPlace:
             return None
         return edits
 
-    async def open_thread(self, channel_id: int) -> DiscordThread:
+    async def open_thread(self, channel_id: int, *, begun: int | None = None) -> DiscordThread:
         channel = self._channel.guild.get_channel(channel_id)
         if channel is not None and not is_told_in(self._channel, channel):
             raise ChatError(FOR_EVERY_AGE.fill(channel=channel.name))
@@ -236,7 +236,9 @@ class DiscordPlace:
         name = in_language(Text("What is said in {channel}", channel=self.name), self.language)[:_THREAD_CHARS]
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
-                thread = await channel.create_thread(name=name, type=discord.ChannelType.public_thread)
+                thread = await _open_thread_in(channel, begun)
+                if thread is None:
+                    thread = await channel.create_thread(name=name, type=discord.ChannelType.public_thread)
         except REQUEST_ERRORS as error:
             raise ChatError(NO_THREAD.fill(channel=channel.name)) from error
         return DiscordThread(thread)
@@ -364,12 +366,32 @@ class DiscordThread:
     def __init__(self, thread: discord.Thread | VoiceChannel) -> None:
         self._thread = thread
 
+    @property
+    def id(self) -> int:
+        return self._thread.id
+
     async def post(self, text: str) -> None:
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
                 await self._thread.send(text[:MESSAGE_CHARS], allowed_mentions=discord.AllowedMentions.none())
         except REQUEST_ERRORS as error:
             raise ChatError(NO_THREAD.fill(channel=self._thread.name)) from error
+
+
+async def _open_thread_in(channel: discord.TextChannel, thread_id: int | None) -> discord.Thread | None:
+    """Return a thread of the channel; None if it is gone or locked. Raises `REQUEST_ERRORS`.
+
+    Discord is asked, because discord.py forgets a thread that nobody has written into for a day.
+    """
+    if thread_id is None:
+        return None
+    try:
+        found = await channel.guild.fetch_channel(thread_id)
+    except (discord.NotFound, discord.Forbidden):
+        return None
+    if not isinstance(found, discord.Thread) or found.parent_id != channel.id or found.locked:
+        return None
+    return found
 
 
 def person_of(member: discord.Member) -> Person:

@@ -17,6 +17,7 @@ from bot import events
 from bot.channel.markdown import escape_markdown
 from bot.channel.port import ChatError
 from bot.memory.transcript_files import TranscriptFormat, TranscriptHead, write_transcript
+from bot.room.listen_only import store_thread, stored_thread
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
 from compaction.model import TurnKind
@@ -60,7 +61,8 @@ class WrittenLine:
 class TranscriptWriter:
     """The transcript of one room. `excludes`: returns whether a person is left out.
 
-    `read`: returns the session as a file; it raises `StoreError`.
+    `read`: returns the session as a file; it raises `StoreError`. `thread_id`: the thread that an earlier room of the
+    session has begun. `on_thread`: called with the id of another one.
 
     *Ownership*: the room runs `run` in a task, and calls `finish` when it ends.
     """
@@ -73,12 +75,16 @@ class TranscriptWriter:
         excludes: Callable[[int], bool],
         clock: Clock,
         read: Callable[[], Awaitable[TranscriptFile]],
+        thread_id: int | None,
+        on_thread: Callable[[int], Awaitable[None]],
     ) -> None:
         self._place = place
         self._request = request
         self._excludes = excludes
         self._clock = clock
         self._read = read
+        self._thread_id = thread_id
+        self._on_thread = on_thread
         self._lines: deque[WrittenLine] = deque(maxlen=MOST_LINES)
         self._thread: Thread | None = None
         self._failures = 0
@@ -106,7 +112,9 @@ class TranscriptWriter:
         """
         if self._request.target != "thread":
             return
-        self._thread = await self._place.open_thread(self._request.channel_id)
+        self._thread = await self._place.open_thread(self._request.channel_id, begun=self._thread_id)
+        if self._thread.id != self._thread_id:
+            await self._on_thread(self._thread.id)
         while True:
             await self._clock.sleep(WRITE_EVERY_S)
             await self._write_or_wait()
@@ -186,6 +194,8 @@ def transcript_writer(
         excludes=excludes,
         clock=services.clock,
         read=lambda: read_transcript(session, place, services),
+        thread_id=stored_thread(session.id, place.guild_id, services.servers),
+        on_thread=lambda thread_id: store_thread(thread_id, session.id, place.guild_id, services.servers),
     )
 
 

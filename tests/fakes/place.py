@@ -79,6 +79,8 @@ class FakeLink:
 class FakeThread:
     """Stores what is written into it."""
 
+    id = 700
+
     def __init__(self) -> None:
         self.posted: list[str] = []
 
@@ -170,11 +172,12 @@ class FakePlace:
         self.cards.append((edits, card))
         return 1 if edits is None else edits
 
-    async def open_thread(self, channel_id: int) -> FakeThread:
-        """Return the thread, unless the test forbids it."""
+    async def open_thread(self, channel_id: int, *, begun: int | None = None) -> FakeThread:
+        """Return the thread, unless the test forbids it. One that is begun is recorded."""
         if not self.takes_threads:
             raise ChatError("No thread here.")
-        self.threads.append(channel_id)
+        if begun != self.thread.id:
+            self.threads.append(channel_id)
         return self.thread
 
     async def post_file(self, name: str, content: bytes, text: Text) -> None:

@@ -145,12 +145,11 @@ class ServedPlace:
         return await self._place.show_card(Card(asked.title, asked.text, asked.fields), edits=asked.edits)
 
     async def _open_thread(self, asked: OpenThread) -> int:
-        thread = await self._place.open_thread(asked.channel_id)
-        number = max(self._threads, default=0) + 1
-        self._threads[number] = thread
+        thread = await self._place.open_thread(asked.channel_id, begun=asked.begun)
+        self._threads[thread.id] = thread
         if len(self._threads) > MOST_THREADS:
-            del self._threads[min(self._threads)]
-        return number
+            del self._threads[next(iter(self._threads))]
+        return thread.id
 
     async def _post_in_thread(self, asked: PostInThread) -> bool:
         thread = self._threads.get(asked.thread)

@@ -69,9 +69,10 @@ class ShowCard(Request[int | None]):
 
 @dataclass(frozen=True, slots=True)
 class OpenThread(Request[int]):
-    """Answered with a number for `PostInThread`."""
+    """See `Place.open_thread`. Answered with the thread's id, for `PostInThread`."""
 
     channel_id: int
+    begun: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -226,9 +226,9 @@ class RemotePlace:
         asked = ShowCard(card.title, card.text, card.fields, edits)
         return await self._try(asked, None, event="card_not_shown")
 
-    async def open_thread(self, channel_id: int) -> _RemoteThread:
-        number = await self._ask(OpenThread(channel_id))
-        return _RemoteThread(self._ask, channel_id, number)
+    async def open_thread(self, channel_id: int, *, begun: int | None = None) -> _RemoteThread:
+        thread_id = await self._ask(OpenThread(channel_id, begun))
+        return _RemoteThread(self._ask, channel_id, thread_id)
 
     async def post_file(self, name: str, content: bytes, text: Text) -> None:
         await self._ask(PostFile(name, content, text))
@@ -304,16 +304,16 @@ class RemotePlace:
 class _RemoteThread:
     """Implements `bot.channel.port.Thread`."""
 
-    def __init__(self, ask: _Ask, channel_id: int, number: int) -> None:
+    def __init__(self, ask: _Ask, channel_id: int, thread_id: int) -> None:
         self._ask = ask
         self._channel_id = channel_id
-        self._number = number
+        self.id = thread_id
 
     async def post(self, text: str) -> None:
-        """Write into the thread, or into a new one if the gateway process was started again. Raises `ChatError`."""
-        if not await self._ask(PostInThread(self._number, text)):
-            self._number = await self._ask(OpenThread(self._channel_id))
-            await self._ask(PostInThread(self._number, text))
+        """Write into the thread; a gateway process that was started again opens it first. Raises `ChatError`."""
+        if not await self._ask(PostInThread(self.id, text)):
+            self.id = await self._ask(OpenThread(self._channel_id, self.id))
+            await self._ask(PostInThread(self.id, text))
 
 
 class _RemoteChat:

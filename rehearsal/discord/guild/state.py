@@ -88,9 +88,9 @@ class GuildState:
         self._voice_states: dict[int, Json] = {}
         self._tokens: dict[int, str] = {}  # user id -> voice token in force
         self._messages: dict[int, Json] = {}
-        # The names of the threads, by their id, and the channels that they are in.
+        # The names of the threads, by their id, and the threads as Discord describes them.
         self.threads: dict[int, str] = {}
-        self._thread_parents: dict[int, int] = {}
+        self._threads: dict[int, Json] = {}
         self._message_order: deque[int] = deque()
         self._commands: dict[int, list[Json]] = {} if beside is None else beside._commands
         self._nicknames: dict[int, str | None] = {}
@@ -197,15 +197,21 @@ class GuildState:
 
     def channel_of(self, channel_id: int) -> Channel:
         """Return a channel of the guild; for a thread, the channel that it is in."""
-        wanted = self._thread_parents.get(channel_id, channel_id)
+        thread = self.thread(channel_id)
+        wanted = channel_id if thread is None else int(thread["parent_id"])
         return next(channel for channel in self.guild.channels if channel.id == wanted)
 
     def add_thread(self, parent_id: int, name: str, owner_id: int) -> Json:
         """Begin a thread in a text channel and return it."""
         thread_id = self.snowflake()
         self.threads[thread_id] = name
-        self._thread_parents[thread_id] = parent_id
-        return payloads.thread(self.guild, thread_id=thread_id, parent_id=parent_id, name=name, owner_id=owner_id)
+        thread = payloads.thread(self.guild, thread_id=thread_id, parent_id=parent_id, name=name, owner_id=owner_id)
+        self._threads[thread_id] = thread
+        return thread
+
+    def thread(self, thread_id: int) -> Json | None:
+        """Return a thread of the guild, or None."""
+        return self._threads.get(thread_id)
 
     def add_message(self, payload: Json) -> None:
         """Add a message, and delete the oldest message when there are too many."""

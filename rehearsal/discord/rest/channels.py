@@ -55,6 +55,8 @@ class ChannelRoutes:
 
     async def _get_channel(self, request: web.Request, bot_id: int) -> web.Response:
         channel_id = self._channel(request)
+        if (thread := self._state.thread(channel_id)) is not None:
+            return json_response(thread)
         guild = self._state.guild
         spec = next(each for each in guild.channels if each.id == channel_id)
         return json_response(payloads.channel(guild, spec))

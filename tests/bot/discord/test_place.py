@@ -313,6 +313,24 @@ async def test_a_transcript_goes_into_a_thread_or_a_file() -> None:
         assert local.messages[2].payload["attachments"][0]["filename"] == "transcript.md"
 
 
+@pytest.mark.asyncio
+async def test_a_thread_goes_on_until_it_is_gone_or_locked() -> None:
+    """After a crash the transcript goes on in the thread that was begun, unless nobody could read it there."""
+    async with online() as (local, client, _):
+        place = client.place(local.guild.id, LOUNGE)
+        assert place is not None
+        text_channel = local.guild.text_channel.id
+        begun = await place.open_thread(text_channel)
+        resumed = await place.open_thread(text_channel, begun=begun.id)
+        await resumed.post("Ada: Hello.")
+        assert [message.channel_id for message in local.messages] == [begun.id]
+        thread = local._state.thread(begun.id)
+        assert thread is not None
+        thread["thread_metadata"]["locked"] = True
+        for wanted in (begun.id, 1, 602):
+            assert (await place.open_thread(text_channel, begun=wanted)).id not in {begun.id, wanted}
+
+
 @pytest.mark.parametrize(
     ("changes", "heard", "muted", "deafened"),
     [

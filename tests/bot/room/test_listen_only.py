@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.channel.port import ListenRequest
-from bot.room.listen_only import remembered_request
+from bot.room.listen_only import remembered_request, store_thread, stored_thread
 from bot.server_settings import ListenOnly, ServerSettings, no_server_settings
 from compaction.model import SessionId
 
@@ -36,3 +36,19 @@ async def test_a_request_holds_for_its_session(
     assert await remembered_request(wanted, session_id, GUILD, servers) == expected
     kept = None if expected is None else ListenOnly(session_id, expected.target, expected.channel_id)
     assert servers.of(GUILD) == ServerSettings(live_message=False, listen_only=kept)
+
+
+@pytest.mark.asyncio
+async def test_a_thread_is_kept_as_long_as_its_session() -> None:
+    """The next room goes on with it, also one that was asked the same; another session or channel begins another."""
+    servers = no_server_settings()
+    await remembered_request(THREAD, FIRST, GUILD, servers)
+    await store_thread(700, FIRST, GUILD, servers)
+    for wanted in (None, THREAD):
+        await remembered_request(wanted, FIRST, GUILD, servers)
+        assert stored_thread(FIRST, GUILD, servers) == 700
+    assert stored_thread(SECOND, GUILD, servers) is None
+    await store_thread(701, SECOND, GUILD, servers)
+    assert stored_thread(FIRST, GUILD, servers) == 700
+    await remembered_request(ListenRequest("thread", 602), FIRST, GUILD, servers)
+    assert stored_thread(FIRST, GUILD, servers) is None

@@ -37,13 +37,19 @@ class Writing:
         self.clock, self.place = FakeClock(), FakePlace()
         self.excluded: set[int] = set()
         self.broken = False
+        self.kept: list[int] = []
         self.writer = TranscriptWriter(
             self.place,
             ListenRequest("thread" if target == "thread" else "file", 601),
             excludes=self.excluded.__contains__,
             clock=self.clock,
             read=self.read,
+            thread_id=None,
+            on_thread=self.keep,
         )
+
+    async def keep(self, thread_id: int) -> None:
+        self.kept.append(thread_id)
 
     async def read(self) -> TranscriptFile:
         if self.broken:

@@ -119,7 +119,7 @@ class WrittenChannel:
     async def show_card(self, card: Card, *, edits: int | None = None) -> int | None:
         return None
 
-    async def open_thread(self, channel_id: int) -> Thread:
+    async def open_thread(self, channel_id: int, *, begun: int | None = None) -> Thread:
         raise ChatError("A written evening has no threads.")
 
     async def post_file(self, name: str, content: bytes, text: Text) -> None:
