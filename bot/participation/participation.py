@@ -28,8 +28,8 @@ from bot.participation.notices import over_ceiling, silenced_for
 from bot.participation.person_names import PersonNames
 from bot.participation.quiet_timer import QuietTimer
 from bot.participation.statistics import ParticipationStatistics
-from bot.participation.waiting_choices import ChoiceWaitsError
-from bot.texts.text import Text
+from bot.participation.waiting_choices import NOT_STORED_YET, ChoiceWaitsError
+from bot.texts.text import Text, sentence_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -158,9 +158,11 @@ class Participation:
             self._notices.add(sentence, before=partial(self._store_silence, silenced_by), repeats=repeats)
 
     async def _store_silence(self, by: int) -> None:
-        # If it cannot be stored, it holds all the same, and is stored later.
-        with suppress(ChoiceWaitsError):
+        try:
             await self._guilds.store_silence(self._guild, by=by)
+        except ChoiceWaitsError as error:
+            # It is written after the sentence about the silence.
+            self.notify(NOT_STORED_YET.fill(error=sentence_of(error)))
 
     def _drop_derived(self) -> None:
         """Drop what may hold words: the reply in progress, what tools found, and what waits to be written."""

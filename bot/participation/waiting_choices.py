@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.background_task import background_task
-from bot.texts.text import sentence_of
+from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
 from voice.retry_pause import retry_pause_s
 
@@ -36,6 +36,13 @@ log = structlog.get_logger()
 FIRST_RETRY_S = 2.0
 # A restart this long after the database is back has lost nothing.
 LONGEST_RETRY_S = 30.0
+
+
+# What people are told of a choice that waits, whether they made it by a command or aloud.
+NOT_STORED_YET = Text(
+    "That holds. I could not store it yet and go on trying until I can. If I am started again before, I have "
+    "forgotten it, so tell me once more then. {error}"
+)
 
 
 class ChoiceWaitsError(StoreError):

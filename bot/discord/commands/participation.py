@@ -19,7 +19,7 @@ from bot.guild import MOST_SILENT_MINUTES, VoiceMode
 from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD, ParticipationUnreadError
 from bot.participation.notices import silenced_for
 from bot.participation.statistics import mode_sentence
-from bot.participation.waiting_choices import ChoiceWaitsError
+from bot.participation.waiting_choices import NOT_STORED_YET, ChoiceWaitsError
 from bot.participation.waiting_opt_outs import OptOutWaitsError
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
@@ -216,11 +216,7 @@ async def _sentence_after(do: Callable[[], Awaitable[Text]]) -> Text:
             error=sentence_of(error),
         )
     except ChoiceWaitsError as error:
-        return Text(
-            "That holds. I could not store it yet and go on trying until I can. If I am started again before, I have "
-            "forgotten it, so tell me once more then. {error}",
-            error=sentence_of(error),
-        )
+        return NOT_STORED_YET.fill(error=sentence_of(error))
     except StoreError as error:
         return Text("That holds for now and could not be stored. {error}", error=sentence_of(error))
     except BotError as error:

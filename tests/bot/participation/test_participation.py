@@ -20,6 +20,7 @@ from bot.participation.participation import SILENCED, Participation
 from bot.participation.quiet_timer import QuietTimer
 from bot.participation.reply_control import ReplyState
 from bot.participation.settings import ParticipationSettings
+from bot.participation.waiting_choices import NOT_STORED_YET
 from bot.texts.text import verbatim
 from tests.bot.participation.test_all_guilds import FakeRoom
 from tests.fakes.brain import until
@@ -316,14 +317,15 @@ async def test_which_requests_count_without_its_name() -> None:
 
 @pytest.mark.asyncio
 async def test_a_silence_that_cannot_be_stored_holds_and_is_told() -> None:
-    """Whoever asked for it aloud reads that the bot is silent."""
+    """Whoever asked for it aloud reads that the bot is silent, and that a restart would end it, as after /quiet."""
     table = Table(9)
     participation, guild = await table.begin()
     table.choices.broken = True
     participation.on_utterance(ADA.id, "Roomtone, be quiet.", started_at=0.0, ended_at=0.0)
     running = asyncio.create_task(participation.run(), name="participation-under-test")
     await participation.wait_until_written(within_s=PATIENCE_S)
-    assert (table.place.written, participation.silenced) == ([SILENCED], True)
+    assert table.place.written == [SILENCED, NOT_STORED_YET.fill(error="The disk is full. Make room.")]
+    assert participation.silenced
     # The room's next process may have begun.
     guild.room = other = FakeRoom()
     running.cancel()
