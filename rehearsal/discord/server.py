@@ -263,7 +263,7 @@ class LocalDiscord:
         self._forwarder.watch = watch
 
     def watch_voice(self, watch: VoiceSessionCallback) -> None:
-        """Call `watch` when a voice session of this guild begins or ends, from now on."""
+        """Call `watch` when a voice session of this guild begins, is resumed or ends, from now on."""
         self._voice.watch = watch
 
     def status(self) -> Json:

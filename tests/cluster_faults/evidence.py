@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
+from rehearsal.discord.voice.gateway import VoiceSessionChange
 from tests.cluster_faults.takes import HeardPart, parts_in
 
 if TYPE_CHECKING:
@@ -131,6 +132,28 @@ def hears_after_s(
     ]
     waited_s = 0.0 if connected_s is None or connected_s > again_s else connected_s
     return max([waited_s, *unheard])
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceChange:
+    """A voice connection of the bot began, was resumed or ended. `at`: monotonic seconds."""
+
+    at: float
+    change: VoiceSessionChange
+
+
+def connected_at(changes: Iterable[VoiceChange]) -> list[float]:
+    """Return when the bot connected: anew, or by resuming a connection, which another process of it may have had."""
+    return [each.at for each in changes if each.change is not VoiceSessionChange.ENDED]
+
+
+def begun_and_ended(changes: Iterable[VoiceChange]) -> list[tuple[float, bool]]:
+    """Return when the bot's voice connections began (True) or ended. One that is resumed does neither."""
+    return [
+        (each.at, each.change is VoiceSessionChange.BEGUN)
+        for each in changes
+        if each.change is not VoiceSessionChange.RESUMED
+    ]
 
 
 def handed_over_at(changes: Iterable[tuple[float, bool]], fault_at: float) -> float:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from benchmarks.cluster.processes import owner_of_udp_port, signal_family
+from tests.cluster_faults.rooms import WATCHED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -82,7 +83,9 @@ class Fault(Protocol):
         """Break it. Returns at once."""
 
     async def mend(self, cluster: Cluster) -> None:
-        """Let time pass, and do what an operator or a service manager does."""
+        """Let time pass, and do what an operator or a service manager does. If people ask the bot something meanwhile
+        (`RoomUnderTest.ask`), the trial waits for the answers.
+        """
 
 
 @runtime_checkable
@@ -165,16 +168,23 @@ class KilledNode:
 
 
 class FrozenNode:
-    """SIGSTOP to everything on a node, and SIGCONT when its rooms have gone on elsewhere: for a while two have each."""
+    """SIGSTOP to everything on a node, and SIGCONT when its rooms have gone on elsewhere: for a while two have each.
+
+    Right before SIGCONT people ask the bot something: it has to answer once, while the process that hung finds out that
+    the room is not its own any more.
+    """
 
     def __init__(self) -> None:
         self._pid = 0
+        self._rooms: Sequence[RoomUnderTest] = ()
 
     def choose(self, cluster: Cluster) -> list[RoomUnderTest]:
         node = cluster.other_node()
         assert node.process is not None, "it runs"
         self._pid = node.process.pid
-        return cluster.rooms_of(node.pids)
+        rooms = cluster.rooms_of(node.pids)
+        self._rooms = rooms[:WATCHED]
+        return rooms
 
     async def strike(self, cluster: Cluster) -> None:
         del cluster
@@ -182,8 +192,11 @@ class FrozenNode:
 
     async def mend(self, cluster: Cluster) -> None:
         del cluster
-        await asyncio.sleep(FROZEN_S)
-        signal_family(self._pid, signal.SIGCONT)
+        try:
+            await asyncio.sleep(FROZEN_S)
+            await asyncio.gather(*(room.ask() for room in self._rooms))
+        finally:
+            signal_family(self._pid, signal.SIGCONT)
 
 
 class DrainedNode:

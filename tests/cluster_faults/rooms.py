@@ -16,12 +16,15 @@ from typing import TYPE_CHECKING
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.errors import PersonError
 from rehearsal.runner.scripted_member import scripted_member
+from tests.cluster_faults.evidence import VoiceChange
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from rehearsal.discord.server import LocalDiscord
+    from rehearsal.discord.voice.gateway import VoiceSessionChange
     from rehearsal.people.person import ScriptedPerson
+    from rehearsal.people.received_speech import HeardTalkspurt
     from tests.cluster_faults.takes import Sample, Take, Takes
 
 SPEAKERS = ((2001, "Ada"), (2002, "Ben"))
@@ -30,6 +33,13 @@ GAP_S = 0.3
 # A slow machine loads a model, connects and recognises a sentence within this time.
 PATIENCE_S = 90.0
 MOST_CALLS = 3
+# Rooms in which somebody speaks all the time: more would keep two cores busy alone.
+WATCHED = 4
+REPLY_WITHIN_S = 20.0
+# A second process that has heard a question answers as soon as the first one, and not so much later.
+SECOND_REPLY_S = 6.0
+# Between two sentences of an answer is less, between two answers more.
+REPLY_PAUSE_S = 1.0
 
 
 def server(number: int) -> GuildSpec:
@@ -43,18 +53,11 @@ def server(number: int) -> GuildSpec:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class VoiceChange:
-    """A voice connection of the bot began or ended. `at`: monotonic seconds. `voices`: how many it had then."""
-
-    at: float
-    begins: bool
-    voices: int
-
-
 @dataclass(slots=True)
 class RoomUnderTest:
-    """One room. `samples`: what its people say, which nobody says elsewhere. `turns`: who may speak now."""
+    """One room. `samples`: what its people say, which nobody says elsewhere. `turns`: who may speak now. `voices`: what
+    became of the bot's voice connection in this trial. `asked_at`: when its people asked the bot something.
+    """
 
     number: int
     discord: LocalDiscord
@@ -63,11 +66,11 @@ class RoomUnderTest:
     turns: asyncio.Semaphore
     people: list[ScriptedPerson] = field(default_factory=list)
     voices: list[VoiceChange] = field(default_factory=list)
+    asked_at: list[float] = field(default_factory=list)
     # While it is set, somebody speaks here all the time.
     watched: asyncio.Event = field(default_factory=asyncio.Event)
     quiet: asyncio.Event = field(default_factory=asyncio.Event)
     _saying: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _open_ssrcs: set[int] = field(default_factory=set)
 
     @property
     def guild_id(self) -> int:
@@ -92,6 +95,13 @@ class RoomUnderTest:
             finally:
                 talking.cancel()
                 await asyncio.gather(talking, return_exceptions=True)
+
+    def begin_trial(self) -> None:
+        """Forget what was heard, asked and connected until now."""
+        self.voices.clear()
+        self.asked_at.clear()
+        for person in self.people:
+            person.forget_heard()
 
     async def call_bot(self) -> None:
         """Let Ada call the bot until both have met it. Raises `PersonError`.
@@ -121,6 +131,25 @@ class RoomUnderTest:
             take.played = await person.say(sample.clip)
             return take
 
+    async def ask(self) -> None:
+        """Let Ada ask the bot something. From then on nobody else speaks, until `quiet` is cleared."""
+        self.quiet.set()
+        take = await self.say(self.samples[-1], question=True)
+        self.asked_at.append(take.asked_at)
+
+    async def answered(self) -> None:
+        """Wait until both people have heard an answer to the last question, and a second one would have come too."""
+        until = time.monotonic() + REPLY_WITHIN_S
+        while time.monotonic() < until:
+            await asyncio.sleep(0.5)
+            last = [person.heard(ROOMTONE_BOT_ID).last_sound_at or 0.0 for person in self.people]
+            if min(last) > self.asked_at[-1] and time.monotonic() - max(last) >= SECOND_REPLY_S:
+                return
+
+    def bot_heard(self) -> list[list[HeardTalkspurt]]:
+        """Return what each person has heard of the bot in this trial, parted by pauses and voice sessions."""
+        return [person.heard(ROOMTONE_BOT_ID).talkspurts(since=0.0, pause_s=REPLY_PAUSE_S) for person in self.people]
+
     async def silent(self) -> None:
         """Return when nobody is saying anything any more."""
         async with self._saying:
@@ -140,8 +169,7 @@ class RoomUnderTest:
                         await self.say(sample, speaker=number % 2)
                 await asyncio.sleep(GAP_S)
 
-    def _on_voice(self, user_id: int, ssrc: int, *, begins: bool) -> None:
-        if user_id != ROOMTONE_BOT_ID:
-            return
-        (self._open_ssrcs.add if begins else self._open_ssrcs.discard)(ssrc)
-        self.voices.append(VoiceChange(time.monotonic(), begins, len(self._open_ssrcs)))
+    def _on_voice(self, user_id: int, ssrc: int, change: VoiceSessionChange) -> None:
+        del ssrc
+        if user_id == ROOMTONE_BOT_ID:
+            self.voices.append(VoiceChange(time.monotonic(), change))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import multiprocessing
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -17,12 +18,12 @@ import numpy as np
 from benchmarks.cluster.nodes import CLUSTER_PLACE, Nodes
 from benchmarks.cluster.processes import use_of
 from rehearsal.discord.server import LocalDiscord
-from rehearsal.errors import PersonError
 from rehearsal.people.clip import Clip
 from rehearsal.servers.chat import MODEL, ChatBehaviour, LocalChatServer
 from rehearsal.servers.free_port import free_port
 from rehearsal.servers.speech import LocalSpeechServer, SpeechBehaviour
 from rehearsal.servers.transcription import LocalTranscriptionServer, TranscriptionBehaviour
+from tests.cluster_faults.answers import ANSWER_S
 from tests.cluster_faults.evidence import read_turns
 from tests.cluster_faults.faults import (
     NORMAL,
@@ -37,7 +38,8 @@ from tests.cluster_faults.faults import (
     StoppedDatabase,
 )
 from tests.cluster_faults.pool import POOL, KilledPool, Pool
-from tests.cluster_faults.rooms import PATIENCE_S, RoomUnderTest, server
+from tests.cluster_faults.rooms import RoomUnderTest, server
+from tests.cluster_faults.settled import processes_wait, rooms_without_bot
 from tests.cluster_faults.takes import Sample, Takes, distinct
 from tests.cluster_faults.trial import try_fault
 from tests.postgres import running_server
@@ -58,10 +60,7 @@ NEEDED_MODELS = ("vad-silero", "turn-smart")
 # A sentence is heard as one: shorter ones are commands and calls.
 LEAST_CLIP_S = 1.5
 ANSWER = "Yes, I do."
-_ANSWER_S, _ANSWER_HZ = 1.2, 24_000
-# A process is loaded again ten seconds after it was taken; loading takes as long, and longer when several load. A node
-# that may have no more of them has none that waits.
-LOADED_WITHIN_S = 180.0
+_ANSWER_HZ = 24_000
 # Discord keeps a bot that was killed in its channels for minutes; a busy machine takes most of one to start it again.
 MAIN_SESSION_S = 90.0
 FIRST_WORDS_S = 60.0
@@ -88,13 +87,14 @@ class RunOptions:
 @dataclass(frozen=True, slots=True)
 class Seen:
     """What was seen of one run. `spread`: rooms on each node at its beginning. `processes`: what those of rooms
-    took then. `broken_off`: why no more faults were tried; empty: all were.
+    took then. `without_bot`: a sentence about the rooms in which the bot was missing in the end, so that no more faults
+    were tried; empty: it was in all.
     """
 
     spread: Mapping[str, int]
     processes: Sequence[ProcessUse]
     outcomes: Mapping[str, Sequence[Outcome]]
-    broken_off: str = ""
+    without_bot: str = ""
 
 
 def faults(options: RunOptions) -> dict[str, Fault]:
@@ -125,23 +125,29 @@ async def run(options: RunOptions, folder: Path, say: Callable[[str], None]) -> 
         say(f"set up in {time.monotonic() - started_at:.0f} s")
         outcomes: dict[str, list[Outcome]] = {}
         known = faults(options)
-        for name in options.faults:
-            fault = known[name]
-            for number in range(options.times):
-                if absent := await _settled(cluster):
-                    # What was seen until then is not lost with the run.
-                    broken_off = f"Before {name} {number + 1} the bot did not come back into room {absent}."
-                    say(broken_off)
-                    return Seen(spread, memory, outcomes, broken_off)
-                begun = time.monotonic()
-                try:
-                    outcome = await try_fault(cluster, fault, url, options.pace)
-                except NothingToBreakError:
-                    say(f"{name} {number + 1}: left out, because only the first node has rooms")
-                    continue
-                outcomes.setdefault(name, []).append(outcome)
-                say(f"{name} {number + 1} ({time.monotonic() - begun:.0f} s): {outcome}")
-        return Seen(spread, memory, outcomes)
+        absent, last = await rooms_without_bot(cluster), "the start"
+        for name, number in itertools.product(options.faults, range(1, options.times + 1)):
+            if absent:
+                # What was seen until then is not lost with the run.
+                break
+            begun = time.monotonic()
+            last = f"{name} {number}"
+            try:
+                outcome = await try_fault(cluster, known[name], url, options.pace)
+            except NothingToBreakError:
+                say(f"{last}: left out, because only the first node has rooms")
+                continue
+            outcomes.setdefault(name, []).append(outcome)
+            absent = outcome.absent
+            say(f"{last} ({time.monotonic() - begun:.0f} s): {outcome}")
+        return Seen(spread, memory, outcomes, _without_bot(absent, last))
+
+
+def _without_bot(rooms: Sequence[int], last: str) -> str:
+    """Return the sentence about rooms into which the bot did not come after `last`; empty if it is in all."""
+    if not rooms:
+        return ""
+    return f"After {last} the bot did not come into these rooms: {', '.join(map(str, rooms))}."
 
 
 @asynccontextmanager
@@ -200,7 +206,7 @@ async def running_cluster(
             await stack.enter_async_context(pool.running(nodes.first.folder / CLUSTER_PLACE))
         say(f"{options.nodes} nodes run")
         # Otherwise all rooms are where a process was loaded first.
-        await _processes_wait(nodes)
+        await processes_wait(nodes)
         cluster = Cluster(nodes, rooms, database, pool)
         for room in rooms:
             room.quiet.set()
@@ -224,31 +230,6 @@ async def _heard(rooms: Sequence[RoomUnderTest], url: str) -> None:
     raise AssertionError(f"rooms of the servers {waiting} heard nothing")
 
 
-async def _settled(cluster: Cluster) -> str:
-    """Wait until the bot is in every room, and processes wait for the next fault. Returns the number of a room in which
-    it does not come; empty: it is in all.
-    """
-    await _processes_wait(cluster.nodes)
-    until = time.monotonic() + PATIENCE_S
-    for room in cluster.rooms:
-        try:
-            async with asyncio.timeout(max(0.0, until - time.monotonic())):
-                await room.meet_bot()
-        except (TimeoutError, PersonError):
-            return str(room.number)
-    return ""
-
-
-async def _processes_wait(nodes: Nodes) -> None:
-    """Wait until a loaded process waits for a room on every node that runs, and loading takes no processor any more."""
-    until = time.monotonic() + LOADED_WITHIN_S
-    while time.monotonic() < until:
-        running = [node for node in nodes.all if node.process is not None]
-        if all([await asyncio.to_thread(nodes.has_waiting, node) for node in running]):
-            return
-        await asyncio.sleep(1)
-
-
 def _samples() -> list[Sample]:
     """Return the bundled recordings, the longest first, so that each room gets like ones."""
     clips = distinct([Clip.load(path) for path in sorted(SCENARIOS.glob("*/*.ogg"))], least_s=LEAST_CLIP_S)
@@ -267,5 +248,5 @@ def _models(folder: Path) -> Path:
 async def _tone(text: str) -> tuple[NDArray[np.int16], int]:
     """Return the sound of any sentence: a tone that swells, as no silence is left out of it."""
     del text
-    times = np.arange(round(_ANSWER_S * _ANSWER_HZ)) / _ANSWER_HZ
+    times = np.arange(round(ANSWER_S * _ANSWER_HZ)) / _ANSWER_HZ
     return (6_000 * np.sin(2 * np.pi * 220 * times) * np.sin(2 * np.pi * 3 * times) ** 2).astype(np.int16), _ANSWER_HZ

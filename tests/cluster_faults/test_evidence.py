@@ -8,13 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rehearsal.discord.voice.gateway import VoiceSessionChange
 from rehearsal.people.clip import Clip
 from rehearsal.people.person import ClipPlayback
 from tests.cluster_faults.evidence import (
     HeardSpan,
     StoredTurn,
+    VoiceChange,
+    begun_and_ended,
     changed,
     check_takes,
+    connected_at,
     gaps_in_numbers,
     handed_over_at,
     heard_again_s,
@@ -181,3 +185,15 @@ def test_a_room_that_is_handed_over_is_deaf_from_the_end_of_its_connection() -> 
     assert handed_over_at(changes, 100.0) == 130.0
     assert handed_over_at([(90.0, True), (99.0, False), (103.0, True)], 100.0) == 100.0
     assert handed_over_at([(90.0, True), (130.4, True), (130.5, False)], 100.0) == 100.0, "nothing is made better"
+
+
+def test_a_resumed_connection_is_one_more_and_ends_none() -> None:
+    """A process that was frozen may resume the connection of the next one: neither begins or ends, and both had it."""
+    changes = [
+        VoiceChange(100.0, VoiceSessionChange.ENDED),
+        VoiceChange(100.1, VoiceSessionChange.BEGUN),
+        VoiceChange(115.0, VoiceSessionChange.RESUMED),
+        VoiceChange(115.2, VoiceSessionChange.RESUMED),
+    ]
+    assert connected_at(changes) == [100.1, 115.0, 115.2]
+    assert begun_and_ended(changes) == [(100.0, False), (100.1, True)]

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import psycopg
 
-from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
+from tests.cluster_faults.answers import bot_heard
 from tests.cluster_faults.evidence import (
     EDGE_S,
+    begun_and_ended,
     changed,
     check_takes,
+    connected_at,
     gaps_in_numbers,
     handed_over_at,
     heard_again_s,
@@ -23,12 +24,13 @@ from tests.cluster_faults.evidence import (
     read_turns,
 )
 from tests.cluster_faults.faults import DrainedNode, TellingFault
+from tests.cluster_faults.rooms import WATCHED
+from tests.cluster_faults.settled import rooms_without_bot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from benchmarks.report import Json
-    from rehearsal.people.received_speech import HeardTalkspurt
     from tests.cluster_faults.evidence import HeardSpan, StoredTurn, TakeCheck
     from tests.cluster_faults.faults import Cluster, Fault, Pace
     from tests.cluster_faults.rooms import RoomUnderTest
@@ -38,17 +40,10 @@ if TYPE_CHECKING:
 HEARS_WITHIN_S = 40.0
 # A sentence ends in a pause, is recognised, and is stored: what was said in this time before a kill may not be.
 UNSTORED_S = 4.0
-# Rooms in which somebody speaks all the time: more would keep two cores busy alone.
-WATCHED = 4
 # The store has everything once nothing has come for this long.
 STILL_S, STILL_WITHIN_S = 6.0, 60.0
 # A room has heard the end of what was said last.
 LAST_TURN_S = 3.0
-REPLY_WITHIN_S = 20.0
-# A second process that has heard a question answers as soon as the first one, and not so much later.
-SECOND_REPLY_S = 6.0
-# Between two sentences of an answer is less, between two answers more.
-REPLY_PAUSE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +53,9 @@ class RoomOutcome:
     `heard_again_s`: after the fault, when the first speech was sent that is stored; None: none. `connected_s`: after
     the fault, when the bot's voice connection began; None: it did not. Between the two nobody may have spoken;
     `hears_after_s` is when it heard again, after the fault, or after its former voice connection ended in order.
-    `missing_s`: voice of the trial that is not stored. `connections`: how often the bot's voice connection began.
+    `missing_s`: voice of the trial that is not stored. `connections`: how often the bot's voice connection began or was
+    resumed from before the fault until all was well; two processes that take it from each other in turns make many.
+    `after_mend`: those of them that came when what broke had been mended.
     """
 
     room: int
@@ -67,24 +64,25 @@ class RoomOutcome:
     connected_s: float | None
     missing_s: float
     connections: int
+    after_mend: int
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What was seen of one fault.
 
-    `most_voices`: the bot's voice connections in one channel at one moment, as Discord saw them. `after_mended`: those
-    that began after it was over. `sentences`: that were judged; `unjudged`: that this machine did not speak in time.
-    `changed`: turns that were stored before and are gone or other. `numbers`: of turns,
-    missing or twice. `lost`: sentences that are not stored as a whole, although their room heard; `cut`: those that the
-    fault fell into. `twice`: sentences of which a part is stored more than once. `questions`, `answers`: asked
-    afterwards, and answers as each of the two people in the room heard them. `overlaps`: two answers at once in
-    somebody's ears. `facts`: what this kind of fault tells besides.
+    `connections_elsewhere`: voice connections of the bot in rooms that the fault does not concern. `absent`: rooms into
+    which the bot did not come back. `sentences`: that were judged; `unjudged`: that this machine did not speak in time.
+    `changed`: turns that were stored before and are gone or other. `numbers`: of turns, missing or twice. `lost`:
+    sentences that are not stored as a whole, although their room heard; `cut`: those that the fault fell into. `twice`:
+    sentences of which a part is stored more than once. `questions`, `answers`: asked during the fault and afterwards,
+    and how many answers each of the two people in the room heard to each of them. `unasked`, `at_once`: what people
+    heard of the bot besides, in any room and at any time (`BotHeard`). `facts`: what this kind of fault tells besides.
     """
 
     rooms: tuple[RoomOutcome, ...]
-    most_voices: int
-    after_mended: int
+    connections_elsewhere: int
+    absent: tuple[int, ...]
     sentences: int
     unjudged: int
     changed: int
@@ -94,16 +92,62 @@ class Outcome:
     twice: tuple[str, ...]
     questions: int
     answers: tuple[int, ...]
-    overlaps: int
+    unasked: int
+    at_once: int
     facts: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """When something broke, and when it had been mended, in monotonic seconds."""
+
+    fault_at: float
+    mended_at: float
 
 
 async def try_fault(cluster: Cluster, fault: Fault, url: str, pace: Pace) -> Outcome:
     """Break something while people speak, wait until all is well, and return what was seen."""
+    for room in cluster.rooms:
+        room.begin_trial()
     takes = cluster.rooms[0].takes
     concerned = fault.choose(cluster)
     before = await asyncio.to_thread(read_turns, url)
     first = len(takes.all)
+    moments = await _speak_through(cluster, fault, concerned, pace)
+    fault_at = moments.fault_at
+    await _all_hear(concerned, takes.all[first:], fault_at, url)
+    await _fall_silent(cluster.rooms)
+    await asyncio.gather(*(_ask(room) for room in concerned[:WATCHED]))
+    turns = await _still(url)
+    absent = await rooms_without_bot(cluster)
+    said = [take for take in takes.all[first:] if not take.question]
+    checks = check_takes(said, turns)
+    short = [check for check in checks if check.missing_s > EDGE_S]
+    is_orderly = isinstance(fault, DrainedNode)
+    outcomes = tuple(_of_room(room, said, checks, turns, moments, is_orderly=is_orderly) for room in concerned)
+    again = {outcome.room: outcome.heard_again_s for outcome in outcomes}
+    heard = [bot_heard(spurts, room.asked_at) for room in cluster.rooms for spurts in room.bot_heard()]
+    return Outcome(
+        rooms=outcomes,
+        connections_elsewhere=sum(len(connected_at(room.voices)) for room in cluster.rooms if room not in concerned),
+        absent=absent,
+        sentences=len(checks),
+        unjudged=len(said) - len(checks),
+        changed=changed(before, turns),
+        numbers=gaps_in_numbers(turns),
+        lost=tuple(_told(check, fault_at) for check in short if _room_heard(check, fault_at, again)),
+        cut=tuple(_told(check, fault_at) for check in short if not _room_heard(check, fault_at, again)),
+        twice=tuple(_told(check, fault_at) for check in checks if check.twice_s > EDGE_S),
+        questions=sum(len(room.asked_at) for room in cluster.rooms),
+        answers=tuple(count for each in heard for count in each.answers),
+        unasked=sum(each.unasked for each in heard),
+        at_once=sum(each.at_once for each in heard),
+        facts=fault.facts() if isinstance(fault, TellingFault) else {},
+    )
+
+
+async def _speak_through(cluster: Cluster, fault: Fault, concerned: Sequence[RoomUnderTest], pace: Pace) -> Moments:
+    """Let people speak while something breaks and is mended, and for a while afterwards."""
     for room in concerned[:WATCHED]:
         room.watched.set()
     for room in cluster.rooms:
@@ -113,40 +157,27 @@ async def try_fault(cluster: Cluster, fault: Fault, url: str, pace: Pace) -> Out
     await fault.strike(cluster)
     await fault.mend(cluster)
     mended_at = time.monotonic()
+    asked = [room for room in concerned if room.asked_at]
+    await asyncio.gather(*(room.answered() for room in asked))
+    for room in asked:
+        room.quiet.clear()
     await asyncio.sleep(pace.follow_s)
-    await _all_hear(concerned, takes.all[first:], fault_at, url)
-    for room in cluster.rooms:
+    return Moments(fault_at, mended_at)
+
+
+async def _fall_silent(rooms: Sequence[RoomUnderTest]) -> None:
+    """Let nobody speak any more, and return when the rooms have heard the end of what was said last."""
+    for room in rooms:
         room.watched.clear()
         room.quiet.set()
-    for room in cluster.rooms:
+    for room in rooms:
         await room.silent()
     await asyncio.sleep(LAST_TURN_S)
-    asked = concerned[:WATCHED]
-    heard = [each for found in await asyncio.gather(*(_ask(room) for room in asked)) for each in found]
-    turns = await _still(url)
-    said = [take for take in takes.all[first:] if not take.question]
-    checks = check_takes(said, turns)
-    short = [check for check in checks if check.missing_s > EDGE_S]
-    is_orderly = isinstance(fault, DrainedNode)
-    outcomes = tuple(_of_room(room, said, checks, turns, fault_at, is_orderly=is_orderly) for room in concerned)
-    again = {outcome.room: outcome.heard_again_s for outcome in outcomes}
-    voices = [(room, change) for room in cluster.rooms for change in room.voices if change.at >= fault_at - pace.lead_s]
-    return Outcome(
-        rooms=outcomes,
-        most_voices=max((change.voices for _, change in voices), default=1),
-        after_mended=sum(change.begins and change.at > mended_at for _, change in voices),
-        sentences=len(checks),
-        unjudged=len(said) - len(checks),
-        changed=changed(before, turns),
-        numbers=gaps_in_numbers(turns),
-        lost=tuple(_told(check, fault_at) for check in short if _room_heard(check, fault_at, again)),
-        cut=tuple(_told(check, fault_at) for check in short if not _room_heard(check, fault_at, again)),
-        twice=tuple(_told(check, fault_at) for check in checks if check.twice_s > EDGE_S),
-        questions=len(asked),
-        answers=tuple(answers for answers, _ in heard),
-        overlaps=sum(overlaps for _, overlaps in heard),
-        facts=fault.facts() if isinstance(fault, TellingFault) else {},
-    )
+
+
+async def _ask(room: RoomUnderTest) -> None:
+    await room.ask()
+    await room.answered()
 
 
 def _room_heard(check: TakeCheck, fault_at: float, again: dict[int, float | None]) -> bool:
@@ -175,26 +206,27 @@ def _of_room(
     said: Sequence[Take],
     checks: Sequence[TakeCheck],
     turns: Sequence[StoredTurn],
-    fault_at: float,
+    moments: Moments,
     *,
     is_orderly: bool,
 ) -> RoomOutcome:
+    fault_at = moments.fault_at
     ours = [check for check in checks if check.take.room == room.number]
-    begun_at = [change.at for change in room.voices if change.begins and change.at >= fault_at]
+    begun_at = [at for at, begins in begun_and_ended(room.voices) if begins and at >= fault_at]
     connected_s = begun_at[0] - fault_at if begun_at else None
     # A room that is handed over hears until then.
-    deaf_at = (
-        handed_over_at([(change.at, change.begins) for change in room.voices], fault_at) if is_orderly else fault_at
-    )
+    deaf_at = handed_over_at(begun_and_ended(room.voices), fault_at) if is_orderly else fault_at
     own = [take for take in said if take.room == room.number]
     spans = _spans(room, said, turns)
+    connections = connected_at(room.voices)
     return RoomOutcome(
         room.number,
         heard_again_s(spans, fault_at),
         hears_after_s(own, spans, deaf_at, begun_at[0] - deaf_at if begun_at else None),
         connected_s,
         sum(check.missing_s for check in ours if check.missing_s > EDGE_S),
-        len(begun_at),
+        len(connections),
+        sum(at > moments.mended_at for at in connections),
     )
 
 
@@ -210,32 +242,6 @@ async def _all_hear(rooms: Sequence[RoomUnderTest], takes: Sequence[Take], fault
         if all(heard_again_s(_spans(room, takes, turns), fault_at) is not None for room in rooms):
             return
         await asyncio.sleep(1)
-
-
-async def _ask(room: RoomUnderTest) -> list[tuple[int, int]]:
-    """Ask the bot something, and return for each person how many answers they heard, and how often two at once."""
-    asked_at = time.monotonic()
-    take = await room.say(room.samples[0], question=True)
-    assert take.played is not None, "it was said"
-    until = time.monotonic() + REPLY_WITHIN_S
-    heard: list[list[HeardTalkspurt]] = [[]]
-    while time.monotonic() < until:
-        await asyncio.sleep(0.5)
-        heard = [
-            sorted(
-                person.heard(ROOMTONE_BOT_ID).talkspurts(since=asked_at, pause_s=REPLY_PAUSE_S),
-                key=lambda spurt: spurt.began_at,
-            )
-            for person in room.people
-        ]
-        if all(heard) and time.monotonic() - max(spurts[-1].ended_at for spurts in heard) >= SECOND_REPLY_S:
-            break
-    for person in room.people:
-        person.forget_heard()
-    return [
-        (len(spurts), sum(later.began_at < earlier.ended_at for earlier, later in itertools.pairwise(spurts)))
-        for spurts in heard
-    ]
 
 
 async def _still(url: str) -> list[StoredTurn]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
@@ -56,10 +56,18 @@ class VoiceCloseCode(IntEnum):
 _LEAVING_CODES = frozenset({1000, 1001, VoiceCloseCode.DISCONNECTED})
 
 
-class VoiceSessionCallback(Protocol):
-    """Gets each beginning and end of a voice session, and the SSRC that the session has alone."""
+class VoiceSessionChange(Enum):
+    """What happened to a voice session. It is resumed when another websocket takes it over, of any process (op 7)."""
 
-    def __call__(self, user_id: int, ssrc: int, *, begins: bool) -> None: ...
+    BEGUN = "begun"
+    RESUMED = "resumed"
+    ENDED = "ended"
+
+
+class VoiceSessionCallback(Protocol):
+    """Gets each change of a voice session, and the SSRC that the session has alone."""
+
+    def __call__(self, user_id: int, ssrc: int, change: VoiceSessionChange) -> None: ...
 
 
 class VoiceGateway:
@@ -82,7 +90,7 @@ class VoiceGateway:
         self._ssrcs = itertools.count(_FIRST_SSRC, SSRC_STEP)
         self._by_user: dict[int, VoiceSession] = {}
         self.rooms = {channel.id: VoiceRoom(channel.id) for channel in state.guild.voice_channels}
-        # Called when a voice session begins and when it ends.
+        # Called when a voice session begins, is resumed and ends.
         self.watch: VoiceSessionCallback | None = None
 
     def close(self) -> None:
@@ -212,8 +220,7 @@ class VoiceGateway:
         self._sessions[connection] = session
         self._by_user[user_id] = session
         self._forwarder.add(leg)
-        if self.watch is not None:
-            self.watch(user_id, leg.ssrc, begins=True)
+        self._tell(session, VoiceSessionChange.BEGUN)
         ready = {
             "ssrc": leg.ssrc,
             "ip": self._forwarder.host,
@@ -245,6 +252,7 @@ class VoiceGateway:
         after = data.get("seq_ack")
         session.resume(connection, after if isinstance(after, int) and after >= 0 else 0)
         _log.info("voice_session_resumed", user_id=session.user_id)
+        self._tell(session, VoiceSessionChange.RESUMED)
 
     def _select_protocol(self, connection: GatewayConnection, session: VoiceSession, data: dict[str, Any]) -> None:
         choice = data.get("data")
@@ -293,8 +301,11 @@ class VoiceGateway:
             session.connection = None
         self._forwarder.remove(session.leg)
         self.room_of(session).leave(session)
+        self._tell(session, VoiceSessionChange.ENDED)
+
+    def _tell(self, session: VoiceSession, change: VoiceSessionChange) -> None:
         if self.watch is not None:
-            self.watch(session.user_id, session.leg.ssrc, begins=False)
+            self.watch(session.user_id, session.leg.ssrc, change)
 
 
 def _stop_expiry(session: VoiceSession) -> None:

@@ -9,6 +9,7 @@ import aiohttp
 import pytest
 
 from rehearsal.discord import LocalDiscord
+from rehearsal.discord.voice.gateway import VoiceSessionChange
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.sockets import Bare, bare_voice
 from tests.rehearsal.discord.stock import until
@@ -152,9 +153,9 @@ async def test_identifying_again_takes_over() -> None:
     """A member has one voice session. When a second connection identifies, the first is closed as no longer valid. Who
     watches sees the one end before the other begins.
     """
-    seen: list[tuple[int, int, bool]] = []
+    seen: list[tuple[int, int, VoiceSessionChange]] = []
     async with LocalDiscord() as local:
-        local.watch_voice(lambda user_id, ssrc, *, begins: seen.append((user_id, ssrc, begins)))
+        local.watch_voice(lambda user_id, ssrc, change: seen.append((user_id, ssrc, change)))
         joined = await local.join(ADA)
         async with bare_voice(local) as old, bare_voice(local) as new:
             await _enter(old, joined)
@@ -162,13 +163,18 @@ async def test_identifying_again_takes_over() -> None:
             assert described["secret_key"]
             assert await old.close_code() == 4006
             assert [member["ssrc"] for member in local.status()["members"] if member["id"] == str(ADA)] == [1004]
-            assert seen == [(ADA, 1000, True), (ADA, 1000, False), (ADA, 1004, True)]
+            begun, ended = VoiceSessionChange.BEGUN, VoiceSessionChange.ENDED
+            assert seen == [(ADA, 1000, begun), (ADA, 1000, ended), (ADA, 1004, begun)]
 
 
 @pytest.mark.asyncio
 async def test_a_session_resumes_with_what_was_missed() -> None:
-    """Op 7 is answered with op 9 and every message after the acknowledged one. A wrong token is refused."""
+    """Op 7 is answered with op 9 and every message after the acknowledged one. A wrong token is refused. Who watches
+    sees the session resumed: another process may have taken it.
+    """
+    seen: list[tuple[int, VoiceSessionChange]] = []
     async with LocalDiscord() as local:
+        local.watch_voice(lambda user_id, _, change: seen.append((user_id, change)))
         first, second = await local.join(ADA), await local.join(BEN)
         resume = {"server_id": "500", "session_id": first.state["session_id"], "seq_ack": 1}
         async with bare_voice(local) as ada, bare_voice(local) as ben:
@@ -182,6 +188,7 @@ async def test_a_session_resumes_with_what_was_missed() -> None:
                 assert (await again.receive(9))["d"] is None
                 assert (await again.receive(11)) == {"op": 11, "d": {"user_ids": [str(BEN)]}, "seq": 2}
                 assert await ada.close_code() == 1006
+                assert seen[2:] == [(ADA, VoiceSessionChange.RESUMED)]
                 await again.send(5, {"speaking": 1})
                 assert (await ben.receive(5))["d"]["user_id"] == str(ADA)
 
