@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compaction.language.languages import language_of
-from compaction.language.terms import UNSPACED
+from compaction.language.terms import UNSPACED, pairs
 from compaction.language.text import QUESTION_MARKS, plain
 from compaction.model import FactKind
 from compaction.sentence_cache import MOST_MEANINGS, sentence_cache
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
 # A turn is rarely longer than 1,200 characters; a longer text says no more about what it is about.
 MAX_CHARS = 4_000
@@ -286,15 +286,9 @@ class _Reading:
         """Return the stem after each negation; before it, if nothing follows ('ich komme nicht')."""
         found: set[str] = set()
         for place in self._cues["negations"]:
-            for at in range(place + 1, min(place + 1 + _DENIES_WITHIN, len(self._words))):
-                if at in content:
-                    found.add(content[at])
-                    break
-            else:
-                if not self._language.negation_follows:
-                    continue
-                before = [content[at] for at in range(max(0, place - _DENIES_WITHIN), place) if at in content]
-                found.update(before[-1:])
+            after = [content[at] for at in range(place + 1, place + 1 + _DENIES_WITHIN) if at in content]
+            before = [content[at] for at in range(place - _DENIES_WITHIN, place) if at in content]
+            found.update(after[:1] or (before[-1:] if self._language.negation_follows else ()))
         return _frozen(found)
 
     def _asks(self) -> bool:
@@ -324,38 +318,24 @@ class _Reading:
         return FactKind.DOING if self._cues["doing"] else FactKind.OTHER
 
 
-def _topics(word: str, stem: str) -> Iterator[str]:
-    """Yield a word's stem; of scripts without spaces overlapping pairs of characters."""
-    start = 0
-    unspaced = False
-    for run in UNSPACED.finditer(word):
-        unspaced = True
-        if run.start() > start:
-            yield word[start : run.start()]
-        pairs = run.group()
-        yield from (pairs[at : at + 2] for at in range(max(1, len(pairs) - 1)))
-        start = run.end()
-    if not unspaced:
-        yield stem
-    elif start < len(word):
-        yield word[start:]
+def _topics(word: str, stem: str) -> Iterable[str]:
+    """Return a word's stem; of scripts without spaces overlapping pairs of characters."""
+    runs = UNSPACED.findall(word)
+    return (*filter(None, UNSPACED.split(word)), *(each for run in runs for each in pairs(run))) if runs else (stem,)
 
 
-def _numbers(group: list[int]) -> Iterator[str]:
-    """Yield the numbers of adjacent words: 'twenty-five' is 25, 'two hundred' is 200, 'seven eight' is 7 and 8."""
-    total: int | None = None
+def _numbers(group: list[int]) -> Iterable[str]:
+    """Return the numbers of adjacent words: 'twenty-five' is 25, 'two hundred' is 200, 'seven eight' is 7 and 8."""
+    found: list[int] = []
     for value in group:
-        if total is None:
-            total = value
-        elif value >= 100 and total < value:
-            total *= value
-        elif value < total and len(str(value)) < len(str(total)) and str(total).endswith("0" * len(str(value))):
-            total += value
+        written, last = str(value), str(found[-1]) if found else ""
+        if found and value >= 100 and found[-1] < value:
+            found[-1] *= value
+        elif found and value < found[-1] and len(written) < len(last) and last.endswith("0" * len(written)):
+            found[-1] += value
         else:
-            yield str(total)
-            total = value
-    if total is not None:
-        yield str(total)
+            found.append(value)
+    return map(str, found)
 
 
 def _figure(written: str) -> str:

@@ -135,7 +135,7 @@ def _terms_of(word: str, languages: Sequence[_Forms]) -> Iterator[str]:
         start = 0
         for run in UNSPACED.finditer(piece):
             yield from _plain_term(piece[start : run.start()], languages)
-            yield from _pairs(run.group())
+            yield from pairs(run.group())
             start = run.end()
         yield from _plain_term(piece[start:], languages)
 
@@ -147,8 +147,6 @@ def _plain_term(word: str, languages: Sequence[_Forms]) -> Iterator[str]:
         yield from (cut.lstrip("0") or "0",) if cut.isdigit() else dict.fromkeys(each.stem(cut) for each in languages)
 
 
-def _pairs(run: str) -> Iterator[str]:
-    if len(run) == 1:
-        yield run
-    for at in range(len(run) - 1):
-        yield run[at : at + 2]
+def pairs(run: str) -> Iterable[str]:
+    """Return the overlapping pairs of characters of a word; one character alone is itself."""
+    return (run[at : at + 2] for at in range(max(1, len(run) - 1)))
