@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from compaction.language.languages import language_of
 from compaction.language.text import sentences, words
 
+if TYPE_CHECKING:
+    from compaction.language.language import Language
+
 # Clauses shorter than this are joined to the next one: 'and then' says nothing alone.
 _LEAST_CHARS = 40
 # Where a clause ends whatever the language.
-_PAUSE = re.compile(r"(?<=[,;:，、；])\s*|\s+[—–-]\s+")
+_PAUSE = r"(?<=[,;:，、；])\s*|\s+[—–-]\s+"
+# At which word a condition begins that holds for all that follows ('But if it rains, …'), and one that holds for what
+# was said before ('unless', 'but that's only if').
+_LEADS = (0, 1)
+_LIMITS_WHAT_IS_BEFORE = (0, 2, 3, 4, 5)
 _FIRST_WORD = re.compile(r"[\s,.…]*([^\W_]+(?:['’][^\W_]+)*)([\s,.…]*)")
 
 
@@ -41,26 +49,40 @@ def without_preamble(sentence: str) -> str:
 
 def _clauses(sentence: str, max_chars: int) -> list[str]:
     language = language_of(words(sentence[: 2 * max_chars]))
-    pieces: list[list[str]] = []
-    for part in _PAUSE.split(sentence):
-        pieces.append([])
-        for word in part.split():
-            if word.casefold() in language.joints and pieces[-1]:
-                pieces.append([])
-            pieces[-1].append(word)
+    joint = rf"(?:{'|'.join(language.joints)})\s"
     found: list[str] = []
-    clause = ""
-    for piece in (" ".join(each) for each in pieces):
-        if clause and (len(clause) >= _LEAST_CHARS or len(clause) + len(piece) >= max_chars):
-            found.append(clause)
-            clause = piece
+    for section in _sections(sentence, language):
+        whole = _condition_at(section, language) >= 0
+        for piece in filter(None, [section] if whole else re.split(rf"(?i){_PAUSE}|\s+(?={joint})", section)):
+            if found and len(found[-1]) < _LEAST_CHARS and len(found[-1]) + len(piece) < max_chars:
+                found[-1] += f" {piece}"
+            else:
+                found.append(piece)
+    bare = [re.sub(rf"(?i)^{joint}", "", each) for each in found if len(each) < max_chars]
+    return [each[:1].upper() + each[1:] for each in bare]
+
+
+def _sections(sentence: str, language: Language) -> list[str]:
+    """Return the parts of a sentence that begin with 'but', 'because' and the like. All after 'If …' is in one with it,
+    and 'but only if …' in one with what is before it, as is 'because …, unless …' without a main clause ('…, and …').
+    """
+    found: list[str] = []
+    leads = False
+    breaks = (each for each in language.joints - {language.conjunction} if _condition_at(each, language) < 0)
+    for section in re.split(rf"(?i)\s+(?=(?:{'|'.join(breaks)})\s)", sentence):
+        at = _condition_at(section, language)
+        subordinate = section.partition(" ")[0].casefold() not in language.fillers
+        limits = subordinate and _condition_at(section.partition(f", {language.conjunction} ")[0], language) > 1
+        if found and (leads or limits or at in _LIMITS_WHAT_IS_BEFORE):
+            found[-1] += f" {section}"
         else:
-            clause = f"{clause} {piece}".strip()
-    found.append(clause)
-    return [_without_joint(each, language.joints) for each in found if each and len(each) < max_chars]
+            found.append(section)
+            leads = at in _LEADS
+    return found
 
 
-def _without_joint(clause: str, joints: frozenset[str]) -> str:
-    first, _, rest = clause.partition(" ")
-    bare = rest if rest and first.casefold() in joints else clause
-    return bare[:1].upper() + bare[1:]
+def _condition_at(text: str, language: Language) -> int:
+    """Return the position of the first word that begins a condition; -1 if there is none."""
+    said = words(text)
+    cues = language.cue_places(said, [language.stem(each) for each in said])
+    return min(cues["supposing"] | cues["limiting"], default=-1)

@@ -49,7 +49,8 @@ ENGLISH = Language(
             not no never nobody none nothing neither nor without cannot can't couldn't don't doesn't didn't won't
             wouldn't isn't aren't wasn't weren't haven't hasn't hadn't shouldn't mustn't ain't against rather_not
             no_longer refuse""",
-        "supposing": "if unless whether in_case as_long_as",
+        "supposing": "if unless whether in_case as_long_as so_long_as on_condition provided_that",
+        "limiting": "or either otherwise until till when whenever once as_soon_as provided providing assuming except",
         "own": "i i'm i've i'd i'll my mine me myself",
         "group": "we we're we've we'll we'd us our ours let's",
         "being": "i'm we're",

@@ -51,7 +51,8 @@ GERMAN = Language(
         "negations": """
             nein nee nicht kein keine keinen keinem keiner keines nie niemals niemand nichts nirgends weder ohne
             lieber_nicht nicht_mehr kaum""",
-        "supposing": "wenn falls ob sofern solange",
+        "supposing": "wenn falls ob sofern solange es_sei_denn unter_der_bedingung unter_der_voraussetzung",
+        "limiting": "oder entweder sonst ansonsten andernfalls bis sobald denn vorausgesetzt angenommen außer",
         "own": "ich mein meine meinem meinen meiner meins mir mich",
         "group": "wir uns unser unsere unserem unseren lass_uns",
         "being": "ich_bin wir_sind",

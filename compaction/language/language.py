@@ -39,7 +39,8 @@ class Language:
     `negations`; `own`, `group`: first person, one and several; `echoing`: like what somebody else said of themselves;
     `asking`: opens a question; `changing`: no longer as it was; `ending`: over; `lasting`: of people's own lives;
     `secrets`: lasting, whoever says it; `deciding`, `doing`, `unsettled`: of these kinds; `passing`: chatter;
-    `references`: need what was said before; `reporting`: frames of what others said; `being`: open how somebody is.
+    `references`: need what was said before; `reporting`: frames of what others said; `being`: open how somebody is;
+    `supposing`: open a condition; `limiting`: more words for what another clause depends on, or an alternative to it.
     """
 
     code: str

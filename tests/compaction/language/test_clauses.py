@@ -21,3 +21,15 @@ from compaction.language.clauses import statements
 def test_only_a_preamble_is_left_out(said: str, kept: str) -> None:
     """Fillers go, and a word that is one in another language stays: 'er' is German for 'he'."""
     assert statements(said, 240) == [kept]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I come on Friday because my sister Anna and her two children are there, unless the strike goes on for longer.",
+        "Ich komme am Freitag, weil meine Schwester Anna mit den beiden Kindern auch dort ist, außer sie streiken.",
+    ],
+)
+def test_a_condition_after_a_reason_is_one_of_the_main_clause(said: str) -> None:
+    """It limits what stands before the reason, which is left out with it if both are too long."""
+    assert not any("Friday" in each or "Freitag" in each for each in statements(said, 100))
