@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 # Clauses shorter than this are joined to the next one: 'and then' says nothing alone.
 _LEAST_CHARS = 40
 # Where a clause ends whatever the language.
-_PAUSE = r"(?<=[,;:，、；])\s*|\s+[—–-]\s+"
+_PAUSE = r"(?<=[,;:])\s+|(?<=[，、；])\s*|\s+[—–-]\s+"
 # At which word a condition begins that holds for all that follows ('But if it rains, …'), and one that holds for what
 # was said before ('unless', 'but that's only if').
 _LEADS = (0, 1)
@@ -23,14 +23,14 @@ _FIRST_WORD = re.compile(r"[\s,.…]*([^\W_]+(?:['’][^\W_]+)*)([\s,.…]*)")
 
 
 def statements(text: str, max_chars: int) -> list[str]:
-    """Return the sentences of a text without their preambles. One longer than `max_chars` is cut into whole clauses.
+    """Return the sentences of a text without their preambles. One of `max_chars` or more is cut into whole clauses.
 
     A clause that is too long as well is left out, because half a clause may say something else.
     """
     found: list[str] = []
     for sentence in sentences(text):
         bare = without_preamble(sentence)
-        found += [bare] if len(bare) <= max_chars else _clauses(bare, max_chars)
+        found += [bare] if len(bare) < max_chars else _clauses(bare, max_chars)
     return found
 
 
