@@ -189,8 +189,8 @@ class RoomRecall:
 
     `reach`: `session`, `channel` or `guild`: how far the room may search. `shared_channels`: returns
     the channels that everybody present may enter now; a search of the guild finds only what was said there. `accesses`
-    counts what the tools show. `withheld`: returns the ids of people of a guild who opted out; nothing of theirs is
-    found.
+    counts what was shown: `note_shown_hits` and `note_shown_turns` tell it. `withheld`: returns the ids of people of a
+    guild who opted out; nothing of theirs is found.
     """
 
     def __init__(
@@ -252,19 +252,23 @@ class RoomRecall:
             if scope.session_id not in (None, session):
                 return ()
             scope = replace(scope, session_id=session)
-        found = self.allowed(await self._recall.search(query, scope, limit=limit))
-        if self._accesses is not None:
-            self._accesses.note_hits(found)
-        return found
+        return self.allowed(await self._recall.search(query, scope, limit=limit))
 
     async def recall_turns(self, first: int, last: int) -> tuple[Turn, ...]:
         """Return this session's turns from `first` to `last` inclusive, unshortened. Raises `StoreError`."""
         withheld = self._withheld(self._place.guild_id)
         turns = await self._recall.turns(self._place.session_id, first, last)
-        found = tuple(turn for turn in turns if not withheld or _is_of_others(turn, withheld))
-        if self._accesses is not None and found:
-            self._accesses.note(self._place.session_id, found[0].seq, found[-1].seq)
-        return found
+        return tuple(turn for turn in turns if not withheld or _is_of_others(turn, withheld))
+
+    def note_shown_hits(self, shown: Sequence[RecallHit]) -> None:
+        """Count the hits of a search that somebody got to see as read."""
+        if self._accesses is not None:
+            self._accesses.note_hits(shown)
+
+    def note_shown_turns(self, shown: Sequence[Turn]) -> None:
+        """Count the recalled turns that somebody got to see as read."""
+        if self._accesses is not None and shown:
+            self._accesses.note(self._place.session_id, shown[0].seq, shown[-1].seq)
 
 
 def without_withheld(found: Sequence[RecallHit], withheld: frozenset[str]) -> tuple[RecallHit, ...]:

@@ -20,7 +20,7 @@ from compaction.memory.passage import PassageKind
 from compaction.model import SessionId
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import tzinfo
 
     from bot.memory.recall import RoomRecall
@@ -87,7 +87,9 @@ def memory_tools(
             return str(error)
         here = room.place.session_id
         told = found if asked is None else [each for hit in found if (each := _before(hit, here, asked))][:limit]
-        return _join_bounded([format_recalled(each, zone, here=here) for each in told]) or NOTHING
+        pieces = _fitting([format_recalled(each, zone, here=here) for each in told])
+        room.note_shown_hits(told[: len(pieces)])
+        return _joined(pieces, left_out=len(told) - len(pieces)) or NOTHING
 
     async def turns(arguments: Mapping[str, object]) -> str:
         first, last = _number(arguments, "from", -1), _number(arguments, "to", -1)
@@ -97,8 +99,11 @@ def memory_tools(
             found = await room.recall_turns(first, last)
         except StoreError as error:
             return str(error)
-        lines = [f"turn {turn.seq} {format_turn(turn, zone, max_chars=None)}" for turn in found]
-        return _join_bounded(lines) or f"There are no turns {first} to {last} in this session."
+        lines = _fitting([f"turn {turn.seq} {format_turn(turn, zone, max_chars=None)}" for turn in found])
+        room.note_shown_turns(found[: len(lines)])
+        return (
+            _joined(lines, left_out=len(found) - len(lines)) or f"There are no turns {first} to {last} in this session."
+        )
 
     return (
         RoomTool(
@@ -145,8 +150,8 @@ def format_recalled(recalled: RecallHit, zone: tzinfo, *, here: SessionId | None
             return f"({place}summary of turns {recalled.seq_from} to {recalled.seq_to})\n{plain(recalled.text)}"
 
 
-def _join_bounded(pieces: list[str]) -> str:
-    """Return the pieces, as many as fit. Only the first is cut if it is too long, and what is left out is named."""
+def _fitting(pieces: Sequence[str]) -> list[str]:
+    """Return as many of the first pieces as fit into an answer. Only the first is cut if it is too long."""
     included: list[str] = []
     room = MAX_CHARS - _MARKS_CHARS
     for piece in pieces:
@@ -154,10 +159,13 @@ def _join_bounded(pieces: list[str]) -> str:
             break
         included.append(_cut(piece, room))
         room -= len(piece) + 2
-    left_out = len(pieces) - len(included)
-    if left_out:
-        included.append(f"({left_out} more left out; ask for less at once)")
-    return "\n\n".join(included)
+    return included
+
+
+def _joined(pieces: Sequence[str], *, left_out: int) -> str:
+    """Return the pieces as one text that names how many more there are."""
+    more = [f"({left_out} more left out; ask for less at once)"] if left_out else []
+    return "\n\n".join([*pieces, *more])
 
 
 def _cut(text: str, max_chars: int) -> str:

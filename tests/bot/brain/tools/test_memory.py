@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from bot.brain.tools.memory import NOTHING, memory_tools
 from bot.brain.tools.tool import MAX_CHARS
+from bot.memory.access_log import AccessLog
 from bot.memory.recall import Recall, RecallScope, RoomRecall
 from tests.bot.memory.test_recall import evening
 from tests.compaction.memory.recall_index_contract import EVENING, MORNING, SAID, T0, note, segment, turn
+from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from bot.brain.tools.tool import RoomTool
-    from compaction.model import Turn
+    from bot.store.tiers import TierStore
+    from compaction.model import SessionId, Turn
 
 
 async def tools(*turns: Turn) -> tuple[RoomTool, RoomTool]:
@@ -111,6 +117,48 @@ async def test_an_answer_is_bounded() -> None:
     for answer in (await search.call({"query": "Lisbon", "limit": 20}), await recall.call({"from": 0, "to": 199})):
         assert len(answer) < MAX_CHARS + 100
         assert "more left out" in answer
+
+
+class CountedReads:
+    """The part of `TierStore` that counts reads: here it keeps their ranges of turns."""
+
+    def __init__(self) -> None:
+        self.ranges: list[tuple[int, int]] = []
+
+    async def count_accesses(self, found: Mapping[SessionId, Iterable[tuple[int, int]]], at: float) -> None:
+        """See `TierStore.count_accesses`."""
+        self.ranges += [each for one in found.values() for each in one]
+
+
+@pytest.mark.asyncio
+async def test_only_what_is_told_counts_as_read() -> None:
+    """Neither the question, nor what no longer fits into the answer, keeps its segment from growing cold."""
+    said = [turn(seq, f"Lisbon {seq} " + "is far away " * 150) for seq in range(8)]
+    asked = turn(8, "Roomtone, how far is Lisbon?")
+    index, store = await evening(*said, asked)
+    counted = CountedReads()
+    accesses = AccessLog(cast("TierStore", counted), FakeClock())
+    room = RoomRecall(Recall(index, store), RecallScope(EVENING, 1, 10), accesses=accesses)
+    search, recall = memory_tools(room, zone=UTC, now=lambda: T0 + 600.0, question=lambda: asked.seq)
+
+    answer = await search.call({"query": "Lisbon"})
+    await accesses.write()
+    told = [int(seq) for seq in re.findall(r"^\(turn (\d+)\.", answer, re.MULTILINE)]
+    assert "more left out" in answer
+    assert counted.ranges == [(seq, seq) for seq in told]
+
+    counted.ranges.clear()
+    answer = await recall.call({"from": 0, "to": 7})
+    await accesses.write()
+    told = [int(seq) for seq in re.findall(r"^turn (\d+) ", answer, re.MULTILINE)]
+    assert "more left out" in answer
+    assert counted.ranges == [(0, told[-1])]
+
+    counted.ranges.clear()
+    await search.call({"query": "zeppelin"})
+    await recall.call({"from": 70, "to": 80})
+    await accesses.write()
+    assert counted.ranges == []
 
 
 @pytest.mark.asyncio
