@@ -31,6 +31,9 @@ MOST_FOUND = 20
 # Room for what says that something is left out.
 _MARKS_CHARS = 100
 NOTHING = "Nothing that was said or shown is about that."
+UNKNOWN_SESSION = (
+    "There is no such session here. Take its id from a search result, or leave session out to search them all."
+)
 
 _TEXT = {"type": "string"}
 _WHEN = "Clock time (21:04), how long ago (45 minutes ago), or ISO date and time."
@@ -73,16 +76,19 @@ def memory_tools(
 
     async def search(arguments: Mapping[str, object]) -> str:
         asked, limit = question(), min(_number(arguments, "limit", DEFAULT_LIMIT), MOST_FOUND)
+        session = SessionId(_text(arguments, "session")) or None
         try:
             found = await room.memory_search(
                 _text(arguments, "query"),
                 speaker=_text(arguments, "speaker") or None,
                 since=_moment(arguments, "since", now(), zone),
                 until=_moment(arguments, "until", now(), zone),
-                session=SessionId(_text(arguments, "session")) if arguments.get("session") else None,
+                session=session,
                 archived=arguments.get("archived") is True,
                 limit=limit + (asked is not None),
             )
+            if not found and session is not None and not await room.knows(session):
+                return UNKNOWN_SESSION
         except (TimeNotUnderstoodError, StoreError) as error:
             return str(error)
         here = room.place.session_id
