@@ -78,6 +78,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "events",
             "guild",
             "local_zone",
+            "machine_load",
             "network_address",
             "private_files",
             "runtime_tuning",

@@ -1,4 +1,4 @@
-"""The metrics that are read when somebody scrapes: health, queues and the recogniser."""
+"""The metrics that are read when somebody scrapes: health, shards, machines, queues and the recogniser."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from bot.health import FaultKind
+from bot.machine_load import HERE
+from bot.monitoring.machine_figures import LABEL, MOST_MACHINES, OTHER_MACHINES
 from bot.monitoring.process_figures import Definition, FigureKind
 from bot.monitoring.queues import QUEUES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from prometheus_client.metrics_core import Metric
 
     from bot.health import Health
+    from bot.machine_load import MachineLoad
     from bot.monitoring.service_checks import GatewayState
     from voice.asr.scheduler import RecognizerFigures
     from voice.queue_figures import QueueFigures
@@ -88,6 +91,34 @@ class ShardCollector(Collector):
         for shard in self._gateway.shards.ids:
             up.add_metric([str(shard)], float(shard not in self._gateway.away))
         yield up
+
+
+class MachineCollector(Collector):
+    """How many rooms and processes for rooms each machine has. `loads`: returns it. A machine that is gone has none."""
+
+    def __init__(self, loads: Callable[[], Sequence[MachineLoad]]) -> None:
+        self._loads = loads
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the rooms and processes of each machine. Too many machines, and those with one name, are summed."""
+        rooms, processes = Counter[str](), Counter[tuple[str, str]]()
+        for number, load in enumerate(self._loads()):
+            machine = (load.machine or HERE) if number < MOST_MACHINES else OTHER_MACHINES
+            rooms[machine] += load.rooms
+            processes[machine, "with_rooms"] += load.with_rooms
+            processes[machine, "waiting"] += load.waiting
+        of_rooms = GaugeMetricFamily("roomtone_machine_rooms", "Rooms that run on each machine.", labels=[LABEL])
+        for machine, count in rooms.items():
+            of_rooms.add_metric([machine], count)
+        yield of_rooms
+        of_processes = GaugeMetricFamily(
+            "roomtone_machine_processes",
+            "Processes for rooms on each machine: those that have rooms, and loaded ones that wait for one.",
+            labels=[LABEL, "state"],
+        )
+        for labels, count in processes.items():
+            of_processes.add_metric(labels, count)
+        yield of_processes
 
 
 class QueueCollector(Collector):

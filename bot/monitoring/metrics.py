@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from prometheus_client import Gauge, ProcessCollector
+from prometheus_client import ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
@@ -19,6 +19,7 @@ from bot import events
 from bot.dropped_sounds import REASONS
 from bot.monitoring.collectors import (
     HealthCollector,
+    MachineCollector,
     QueueCollector,
     RecogniserCollector,
     ShardCollector,
@@ -33,7 +34,7 @@ from voice.asr.second_pass import Doubt
 from voice.transport.counters import PacketCounters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from prometheus_client import CollectorRegistry
     from prometheus_client.metrics_core import Metric
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.health import Health
     from bot.llm.budgeted import ModelCall
+    from bot.machine_load import MachineLoad
     from bot.monitoring.process_figures import Series
     from bot.monitoring.service_checks import GatewayState
     from voice.asr.observed import RecognitionService, RemoteOutcome
@@ -185,10 +187,9 @@ class Metrics:
         """Measure the connections to Discord."""
         self._shards.set(gateway)
 
-    def add_distant_rooms(self, count: Callable[[], int]) -> None:
-        """Measure how many rooms run on other machines."""
-        gauge = Gauge("roomtone_distant_rooms", "Rooms that run on other machines.", registry=self._registry.collectors)
-        gauge.set_function(count)
+    def add_machine_loads(self, loads: Callable[[], Sequence[MachineLoad]]) -> None:
+        """Measure how many rooms and processes for rooms each machine has."""
+        self._registry.collectors.register(MachineCollector(loads))
 
     def add_recogniser(self, figures: Callable[[], RecognizerFigures]) -> None:
         """Measure the local recogniser."""

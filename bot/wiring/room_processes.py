@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bot import events
     from bot.channel.port import ListenRequest, Place
     from bot.dashboard.live import LiveRooms
+    from bot.machine_load import MachineLoad
     from bot.monitoring.traces import Traces
     from bot.participation.all_guilds import GuildParticipations
     from bot.remote.gateway_side.remote_screens import RemoteScreens
@@ -54,11 +55,12 @@ class RoomStart:
 @dataclass(frozen=True, slots=True)
 class RemoteRooms:
     """`make`: makes a room for a place, `listen` if the bot only writes down there, `adopted` if it runs already.
-    `adoptions`: rooms that ran on while the bot was away.
+    `adoptions`: rooms that ran on while the bot was away. `machines`: returns how loaded each machine is.
     """
 
     make: MakeRoom
     adoptions: Adoptions
+    machines: Callable[[], Sequence[MachineLoad]]
 
 
 class MakeRoom(Protocol):
@@ -106,7 +108,7 @@ async def open_room_processes(
     if start.listen is not None:
         elsewhere = RemoteRoomListener(processes.on_offer, start.token, at=start.listen, streams=screens.streams)
         await stack.enter_async_context(elsewhere)
-        metrics.add_distant_rooms(lambda: processes.distant_rooms)
+    metrics.add_machine_loads(processes.machines)
     fences = RoomFences(stores.database, lock)
     gateway_parts = GatewayParts(
         processes=await stack.enter_async_context(processes),
@@ -128,7 +130,7 @@ async def open_room_processes(
         opened_by=opened_by,
         data_folder=folder_mark(address_file),
     )
-    return RemoteRooms(partial(_room, gateway_parts), adoptions)
+    return RemoteRooms(partial(_room, gateway_parts), adoptions, processes.machines)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.errors import BotError, SetupError
+from bot.machine_load import HERE
 from bot.remote.gateway_side.adopted_room import changes_since, take_over_report, until_stored
 from bot.remote.gateway_side.member_moves import MemberMoves
 from bot.remote.gateway_side.open_request import open_request
@@ -121,7 +122,7 @@ class RemoteRoom:
                 self._place, self._parts, seat, guild, participation, opened=self._opened, shown=self._shown
             )
             choices = RoomChoices(self._parts, guild, participation, seat.link)
-            where = seat.machine or "here"
+            where = seat.machine or HERE
             log.info("room_placed", guild_id=guild.guild_id, machine=where, run_id=seat.run_id, again=bool(adopted))
             told.handle(seat.link.handlers)
             seat.link.handlers.answer(RoomOver, self._on_over)

@@ -13,6 +13,7 @@ import structlog
 from bot.errors import SetupError
 from bot.remote.link.hello import is_machine_name
 from bot.remote.processes.adoption import NOT_OURS
+from bot.remote.processes.known_machines import KnownMachines
 from bot.remote.processes.machine_losses import MachineLosses
 from bot.remote.processes.placement import THIS_MACHINE, ProcessLoad, process_for_room
 from bot.remote.processes.room_child import START_WITHIN_S
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from bot.clock import Clock
+    from bot.machine_load import MachineLoad
     from bot.remote.link.hello import RoomIdentity
     from bot.remote.link.message_link import MessageLink
     from bot.remote.processes.adoption import AdoptedRoom, Adoptions
@@ -66,6 +68,7 @@ class RoomProcesses:
         # Those that had their last room, oldest first, also when their links are gone.
         self._retired: dict[tuple[str, str], None] = {}
         self._losses = MachineLosses(clock.monotonic)
+        self._machines = KnownMachines(clock)
         # When each other machine last lost a room.
         self._lost_at: dict[str, float] = {}
         # When the room of each server last lost its process, and the same of those that have had no other one since.
@@ -76,10 +79,9 @@ class RoomProcesses:
         self._adoptions = adoptions
         self._keeping: asyncio.Task[None] | None = None
 
-    @property
-    def distant_rooms(self) -> int:
-        """Return how many rooms run on other machines."""
-        return sum(process.seats.rooms for process in self._distant.values() if process.machine != THIS_MACHINE)
+    def machines(self) -> Sequence[MachineLoad]:
+        """Return how loaded each machine is: see `KnownMachines.loads`."""
+        return self._machines.loads(process.load for process in self._all())
 
     async def __aenter__(self) -> Self:
         self._keeping = asyncio.create_task(self._pool.keep(), name="room-spare")
@@ -132,6 +134,8 @@ class RoomProcesses:
 
     def _distant_process(self, room: RoomIdentity) -> DistantProcess:
         key = (room.machine, room.run_id)
+        if room.machine != THIS_MACHINE:
+            self._machines.came(room.machine)
         return self._distant.setdefault(key, DistantProcess(*key))
 
     def _watch(self, process: LinkedChild | DistantProcess) -> None:
@@ -141,6 +145,8 @@ class RoomProcesses:
     def _forget_if_gone(self, process: DistantProcess) -> None:
         if not process.seats.opened and not process.seats.rooms:
             self._distant.pop((process.machine, process.run_id), None)
+            if all(machine != process.machine for machine, _ in self._distant):
+                self._machines.went(process.machine)
 
     @asynccontextmanager
     async def taken(self, guild_id: int, adopted: AdoptedRoom | None = None) -> AsyncIterator[RoomSeat]:

@@ -15,6 +15,8 @@ from bot import events
 from bot.events import HeardAgain, ReplyOutcome, SpokenText
 from bot.health import FaultKind, Health, HealthFault
 from bot.llm.budgeted import ModelCall
+from bot.machine_load import MachineLoad
+from bot.monitoring.machine_figures import LABEL, MOST_MACHINES, OTHER_MACHINES
 from bot.monitoring.metrics import OTHER, STAGES, Metrics
 from bot.monitoring.queues import QUEUES
 from bot.texts.text import Text
@@ -164,6 +166,37 @@ def test_counters_of_rooms_add_up_over_restarts() -> None:
     assert value(metrics, "packets_total", outcome="decoded") == 17
     assert value(metrics, "queue_dropped_total", queue="recognise", reason="overloaded") == 16
     assert (value(metrics, "rooms"), value(metrics, "queue_depth", queue="recognise")) == (0, 0)
+
+
+def test_each_machine_has_its_rooms_and_processes() -> None:
+    """The bot's own is called `here`. A machine that is gone has none, which can be seen."""
+    metrics = new_metrics()
+    metrics.add_machine_loads(
+        lambda: [MachineLoad("", 1, 1, 1), MachineLoad("north", 5, 2, 3), MachineLoad("south", gone_since=9.0)]
+    )
+    for machine, rooms, with_rooms, waiting in (("here", 1, 1, 1), ("north", 5, 2, 3), ("south", 0, 0, 0)):
+        assert value(metrics, "machine_rooms", machine=machine) == rooms
+        assert value(metrics, "machine_processes", machine=machine, state="with_rooms") == with_rooms
+        assert value(metrics, "machine_processes", machine=machine, state="waiting") == waiting
+
+
+def test_whatever_machines_call_themselves_each_series_is_there_once() -> None:
+    """Prometheus refuses a page that names a series twice. Too many machines are counted together."""
+    hostile = ["here", 'n"} 1\nroomtone_ready 0', "\\", OTHER_MACHINES]
+    names = ["", *hostile, *(f"pod-{number}" for number in range(MOST_MACHINES))]
+    metrics = new_metrics()
+    metrics.add_machine_loads(lambda: [MachineLoad(name, 1, 1, 1) for name in names])
+    page = metrics.scrape()[0].decode()
+    found = [
+        (sample.labels[LABEL], sample.value)
+        for family in text_string_to_metric_families(page)
+        for sample in family.samples
+        if sample.name == "roomtone_machine_rooms"
+    ]
+    counts = dict(found)
+    assert len(counts) == len(found) == MOST_MACHINES - 1
+    assert (counts["here"], counts[OTHER_MACHINES], counts[hostile[1]]) == (2, 6, 1)
+    assert value(metrics, "ready") == 1
 
 
 def test_queues_of_the_process_are_read_when_somebody_asks() -> None:

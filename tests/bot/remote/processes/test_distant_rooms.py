@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from bot.machine_load import MachineLoad
 from bot.remote.link.address import LOOPBACK, RoomsAddress
 from bot.remote.link.gateway_link import GatewayLink
 from bot.remote.link.handlers import Handlers
@@ -86,6 +87,11 @@ async def shared(house: House, rooms: AsyncExitStack, *others: str) -> RoomSeat:
     return seat
 
 
+def distant_rooms(house: House) -> int:
+    """Return how many rooms run on other machines."""
+    return sum(load.rooms for load in house.processes.machines() if load.machine != THIS_MACHINE)
+
+
 async def lost(house: House, *, guild_id: int) -> str:
     """Begin a room, lose it, and return on which machine that was."""
     machine = ""
@@ -122,10 +128,10 @@ async def test_rooms_go_to_the_machines_in_turn() -> None:
             (THIS_MACHINE, house.started[0]),
             ("north", "b"),
         ]
-        assert house.processes.distant_rooms == 3
+        assert distant_rooms(house) == 3
         for seat in taken:
             await seat.give_up()
-    assert house.processes.distant_rooms == 0
+    assert distant_rooms(house) == 0
 
 
 @pytest.mark.asyncio
@@ -147,13 +153,13 @@ async def test_a_room_that_has_lost_its_process_shares_another_one_until_one_is_
         begins = asyncio.create_task(rooms.enter_async_context(house.processes.taken(3)))
         second = await rooms.enter_async_context(house.processes.taken(2))
         assert (second.run_id, second.link is first.link) == (first.run_id, False)
-        assert house.processes.distant_rooms == 2
+        assert distant_rooms(house) == 2
         await house.load(0)
         third = await begins
         assert third.machine == THIS_MACHINE
         for seat in (first, second, third):
             await seat.give_up()
-    assert house.processes.distant_rooms == 0
+    assert distant_rooms(house) == 0
 
 
 @pytest.mark.asyncio
@@ -244,6 +250,31 @@ async def test_all_rooms_of_a_lost_machine_are_lost_and_go_to_the_others() -> No
 
 
 @pytest.mark.asyncio
+async def test_an_operator_sees_which_machine_is_gone() -> None:
+    """With its last process; its rooms are counted where they go on."""
+    async with opened() as house, AsyncExitStack() as rooms, AsyncExitStack() as north:
+        await house.load(0)
+        came_at = house.clock.now()
+        for run_id in ("a", "b"):
+            room = RoomIdentity(0, 0, run_id=run_id, machine="north")
+            await north.enter_async_context(GatewayLink(house.elsewhere.url, CLUSTER_TOKEN, room))
+        await until(lambda: waiting_machines(house.processes) == {"north", THIS_MACHINE})
+        house.clock.advance(60)
+        lost_room = asyncio.create_task(lost_with_its_links(house, north, guild_id=1))
+        await until(lost_room.done)
+        await until(lambda: not house.processes._distant)
+        seat = await rooms.enter_async_context(house.processes.taken(1))
+        assert house.processes.machines() == [
+            MachineLoad(THIS_MACHINE, rooms=1, with_rooms=1),
+            MachineLoad("north", gone_since=came_at + 60),
+        ]
+        await house.offer("north", "c")
+        await until(lambda: waiting_machines(house.processes) == {"north"})
+        assert house.processes.machines()[1] == MachineLoad("north", waiting=1, linked_since=came_at + 60)
+        await seat.give_up()
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("waited_s", "machines"), [(0.0, ["south", THIS_MACHINE, "north"]), (DOUBT_S, ["north", "south", THIS_MACHINE])]
 )
@@ -310,7 +341,7 @@ async def test_a_room_whose_link_ended_before_it_had_its_seat_is_lost_at_once(is
             assert await seat.lost() == LOST
             if is_given_up:
                 await seat.give_up()
-        assert house.processes.distant_rooms == 0
+        assert distant_rooms(house) == 0
 
 
 @pytest.mark.asyncio
@@ -342,7 +373,7 @@ async def test_a_process_of_another_machine_offers_several_seats_and_ends_with_i
         await house.offer("north", "b")
         taken = [await rooms.enter_async_context(house.processes.taken(guild_id)) for guild_id in range(2)]
         assert [seat.run_id for seat in taken] == ["a", "a"]
-        assert house.processes.distant_rooms == 2
+        assert distant_rooms(house) == 2
         await taken[0].give_up()
         assert (taken[1].is_open, waiting_machines(house.processes)) == (True, {"north"})
         await taken[1].give_up()
