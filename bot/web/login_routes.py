@@ -81,8 +81,10 @@ class LoginRoutes:
         if viewer is None:
             # No error: a browser writes those into its console.
             return json_response(request, {"discord": self._dashboard.discord_login})
-        shards = self._dashboard.shards if viewer.is_operator else ""
-        return json_response(request, {"name": viewer.name, "operator": viewer.is_operator, "shards": shards})
+        told: dict[str, object] = {"name": viewer.name, "operator": viewer.is_operator, "shards": "", "machines": False}
+        if viewer.is_operator:
+            told |= {"shards": self._dashboard.shards, "machines": self._dashboard.has_machines}
+        return json_response(request, told)
 
     async def _log_in(self, request: web.Request) -> web.Response:
         body = await self._body(request)

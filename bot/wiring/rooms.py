@@ -148,6 +148,7 @@ async def open_rooms_apart(
         observe=observe,
         traces=process.traces,
     )
+    process.dashboard.machine_loads = remote.machines
     supervisor = RoomSupervisor(
         remote.make,
         clock=parts.clock,

@@ -8,7 +8,7 @@ import signal
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import psycopg
@@ -80,6 +80,26 @@ async def measured(port: int) -> dict[tuple[str, frozenset[tuple[str, str]]], fl
     return {
         (sample.name, frozenset(sample.labels.items())): sample.value for each in families for sample in each.samples
     }
+
+
+async def rooms_on(port: int) -> dict[str, float]:
+    """Return how many rooms the bot's metrics have of each machine."""
+    figures = await measured(port)
+    return {
+        dict(labels)["machine"]: value for (name, labels), value in figures.items() if name == "roomtone_machine_rooms"
+    }
+
+
+async def shown_machines(folder: Path) -> list[dict[str, Any]]:
+    """Return the machines that the dashboard shows to the operator. The login link of the data folder is used up."""
+    link = (folder / "dashboard-link").read_text("utf-8").strip()
+    base, _, token = link.partition("/login#")
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as http:
+        async with http.post(f"{base}/api/login", json={"token": token}, headers={"Origin": base}) as answer:
+            assert answer.status == 200
+        async with http.get(f"{base}/api/machines") as answer:
+            found: list[dict[str, Any]] = (await answer.json())["machines"]
+    return found
 
 
 @pytest.mark.rehearsal
@@ -182,7 +202,8 @@ async def test_a_room_on_another_machine_is_drained_and_goes_on(
 ) -> None:
     """Two data folders are two machines. The room begins on the one that only has the cluster's token. That one is
     told to end: the room goes on beside the gateway process, with the same session, and nothing is lost or doubled.
-    `roomtone tail` on the first machine shows the room on both, and its metrics have the figures of both.
+    `roomtone tail` on the first machine shows the room on both, and its metrics have the figures of both. Its dashboard
+    says that the other one is gone.
     """
     here, north, address = two_machines(tmp_path)
     url = {"ROOMTONE_DATABASE_URL": postgres_place.get_secret_value()}
@@ -200,6 +221,7 @@ async def test_a_room_on_another_machine_is_drained_and_goes_on(
             await local.invoke(ADA, "join")
             await until(lambda: len(logged(north, "room_opened")) == 1, "the room on the other machine")
             await met(ada)
+            assert await rooms_on(port) == {"here": 0, "north": 1}
             await local.invoke(ADA, "quiet")
             await ada.say(Clip.load(CLIPS / "2-ada.ogg"))
             await until(lambda: len(said(postgres_place)) == 1, "the first turn")
@@ -211,6 +233,10 @@ async def test_a_room_on_another_machine_is_drained_and_goes_on(
         await met(ada)
         await ada.say(Clip.load(CLIPS / "3-ada.ogg"))
         await until(lambda: len(said(postgres_place)) == 2, "a turn here")
+        own, other = await shown_machines(here)
+        assert (own["machine"], own["rooms"], own["with_rooms"], own["gone_since"]) == ("", 1, 1, None)
+        assert (other["machine"], other["rooms"], other["waiting"]) == ("north", 0, 0)
+        assert other["gone_since"] is not None
         await local.invoke(ADA, "leave")
         await until(lambda: len(logged(here, "session_ended")) == 1, "the session's end")
         # Its process has told its last figures by then.

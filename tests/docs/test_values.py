@@ -19,6 +19,7 @@ from bot.models import installing
 from bot.monitoring import machine_figures, service_checks
 from bot.remote.link import encrypted_port
 from bot.remote.messages import log_messages
+from bot.remote.processes import known_machines
 from bot.remote.room_side import handover_pause, room_log
 from bot.room import forgetting_watch, live_message, recap_renewal, restarts, room_faults
 from bot.room.conversation import catch_up_offers, eager_recognition, speaking
@@ -65,6 +66,8 @@ QUOTED = [
     ("operations", "the gateway has been away for more than a minute", service_checks.DISCORD_AWAY_S / 60),
     ("operations", "are looked at every # seconds", service_checks.CHECK_EVERY_S),
     ("operations", "They are gone # s after its last figures", machine_figures.GONE_AFTER_S),
+    ("operations", "are all gone has 0 for a day", known_machines.FORGOTTEN_AFTER_S / 86_400),
+    ("dashboard", "is listed for a day", known_machines.FORGOTTEN_AFTER_S / 86_400),
     ("operations", "the lowest free number, up to #.", machine_figures.MOST_PROCESSES),
     ("operations", "after # (`left_behind`) no model is loaded", reloading_model.MOST_LEFT_BEHIND),
     ("operations", "from # s to 5 minutes", reloading_model.FIRST_PAUSE_S),
