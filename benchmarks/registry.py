@@ -24,8 +24,8 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     ),
     Benchmark(
         name="receive",
-        title="What it costs to receive 10 to 150 people who speak at once, beside discord.py's decoder and Node.js",
-        duration="3 minutes",
+        title="What it costs to receive 10 to 200 people who speak at once, beside discord.py's decoder and Node.js",
+        duration="6 minutes",
         module="benchmarks.receive.bench",
     ),
     Benchmark(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from benchmarks.figures import cut_sample, number_at
+from bot.dropped_sounds import OVERLOADED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -20,7 +21,17 @@ if TYPE_CHECKING:
     Cell: TypeAlias = Callable[[Json], str]
 
 HEAD = ("what", "who", "read recordings of people", "free talk of synthetic voices, kept apart")
-CROWD_HEAD = ("whole bot, all speak at once", "share of a core", "loop lag P99, ms", "frames lost")
+CROWD_HEAD = (
+    "whole bot, all talk at once, with pauses",
+    "share of a core",
+    "of it the event loop",
+    "loop lag P99, ms",
+    "frames lost",
+    "recogniser busy",
+    "utterances recognised",
+    "given up",
+    "interims dropped",
+)
 # The kept results of the recogniser's benchmark, and the sets of the endpoint benchmark: read speech, on which the
 # policy was fitted, and free talk.
 RECOGNISED = ("asr.json", "asr-free-talk.json")
@@ -58,14 +69,27 @@ def speech_rows(results: Results) -> Iterator[tuple[str, ...]]:
 
 
 def crowd_rows(results: Results) -> Iterator[tuple[str, ...]]:
-    """Yield the rows of `CROWD_HEAD`: what the whole bot takes while so many people speak."""
-    ours = _ours(results, "receive.json")
-    for crowd in CROWDS:
-        at = ("whole bot", crowd)
-        core, lag_ms = number_at(ours, *at, "core"), number_at(ours, *at, "loop_lag", "p99_ms")
-        lost, sent = number_at(ours, *at, "lost"), number_at(ours, *at, "sent")
-        if core is not None and lag_ms is not None and lost is not None and sent is not None:
-            yield crowd, f"{core:.0%}", f"{lag_ms:.1f}", f"{lost:,.0f} of {sent:,.0f}"
+    """Yield the rows of `CROWD_HEAD`: what the whole bot takes while so many people talk and it recognises them.
+
+    A crowd beside which the recogniser did nothing that is known is left out, as results were before it was counted.
+    """
+    found = _entry(_ours(results, "receive.json"), "whole bot")
+    for name in CROWDS:
+        crowd = _entry(found, name)
+        if number_at(crowd, "recogniser", "busy") is not None:
+            yield name, *_crowd_cells(crowd)
+
+
+def _crowd_cells(crowd: Json) -> Iterator[str]:
+    loop = number_at(crowd, "threads", "MainThread")
+    lag_ms = number_at(crowd, "loop_lag", "p99_ms")
+    yield f"{number_at(crowd, 'core') or 0:.0%}"
+    yield NOT_MEASURED if loop is None else f"{loop:.0%}"
+    yield NOT_MEASURED if lag_ms is None else f"{lag_ms:.1f}"
+    yield f"{number_at(crowd, 'lost') or 0:,.0f} of {number_at(crowd, 'sent') or 0:,.0f}"
+    yield f"{number_at(crowd, 'recogniser', 'busy') or 0:.0%}"
+    for path in (("texts",), ("dropped", OVERLOADED), ("interim_dropped",)):
+        yield f"{number_at(crowd, 'recogniser', *path) or 0:,.0f}"
 
 
 def _of_everybody(

@@ -17,6 +17,7 @@ Results: TypeAlias = "Mapping[str, Mapping[str, Json]]"
 VOICE_GOALS = (
     ("receive.json", "receiving 100 speakers, share of a core"),
     ("receive.json", "frames lost of 100 speakers"),
+    ("receive.json", "frames lost of 200 speakers in step"),
     ("receive.json", "whole bot, 100 speakers: loop lag P99, ms"),
     ("receive.json", "whole bot, 100 speakers: frames lost"),
     ("asr.json", "word error rate above faster-whisper's defaults, alone, points"),

@@ -20,9 +20,8 @@ import structlog
 from benchmarks.child_process import keep_stdout_for_answers, serve
 from benchmarks.leaks.growth import as_figures, holding
 from benchmarks.receive.client import main_gateway
-from benchmarks.receive.crowd import load_opus
+from benchmarks.receive.talk import bundled_recordings, joined
 from rehearsal.discord.media.packet_encryption import XCHACHA_MODE, RtpPacket, encrypt_packet, packet_cipher
-from rehearsal.script.scenario_file import scenario_path
 from voice.transport.link import VoiceLink
 from voice.transport.receiver import Receiver
 
@@ -85,7 +84,7 @@ class Strangers:
         self._keys = SimpleNamespace(
             secret_key=self._key, dave_session=None, dave_protocol_version=0, dave_downgraded=False, require_e2ee=False
         )
-        self._opus = load_opus(sorted(scenario_path("crowd").parent.glob("*.ogg")), least_s=0.0)
+        self._opus = joined(bundled_recordings())
         self._numbers = itertools.count()
 
     def send(self, count: int) -> None:

@@ -1,7 +1,8 @@
 """`roomtone bench receive`: what it costs to receive people who speak at once, beside other libraries.
 
 The crowd and its Discord are one process, and who receives it is another one: the bare link, the whole bot, or
-@discordjs/voice. All of them get the same streams over UDP, with both encryptions, one after the other.
+@discordjs/voice. They get their streams over UDP, with both encryptions, one after the other: the link and Node.js from
+people who speak without a pause, and the bot from people who pause, because only then it has something to recognise.
 """
 
 from __future__ import annotations
@@ -16,13 +17,12 @@ from typing import TYPE_CHECKING
 from benchmarks.child_process import child_process, python_module
 from benchmarks.errors import PeerError
 from benchmarks.measuring import Measuring
-from benchmarks.receive.crowd import load_opus
 from benchmarks.receive.crowd_process import FIRST_PERSON_ID, NODE_ID
 from benchmarks.receive.decoders import measure_decoders
 from benchmarks.receive.node_peer import VERSION, peer_command
+from benchmarks.receive.talk import bundled_recordings, joined
 from benchmarks.receive.targets import receive_targets
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
-from rehearsal.script.scenario_file import scenario_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -30,16 +30,25 @@ if TYPE_CHECKING:
     from benchmarks.child_process import ChildProcess
     from benchmarks.progress import Progress
     from benchmarks.receive.options import ReceiveBenchOptions
+    from benchmarks.receive.scene import Scene
     from benchmarks.report import BenchmarkReport, Json, Target
 
 _JOIN_TIMEOUT_S = 180.0
-# After the last packet, until the last sound has been delivered.
+# 100 people who talk for 40 s are 160,000 packets, which are encrypted beforehand.
+_PREPARE_TIMEOUT_S = 240.0
+# After the last packet, until the last sound has been delivered, and before the first.
 _SETTLE_S = 0.5
 _REPORT_S = 6.0
 # Of the whole bot: until what was said is recognised, so that the next speakers do not bear it. 64 utterances may wait.
 _RECOGNISED_WITHIN_S = 90.0
 # The bot speaks to nobody here, and its data folder is deleted.
-_BOT_SETTINGS = {"compaction.summariser": "extractive", "room.notice": "", "web.port": 0}
+_BOT_SETTINGS = {
+    "compaction.summariser": "extractive",
+    "room.notice": "",
+    # Its metrics are read here.
+    "web.host": "127.0.0.1",
+    "web.port": 0,
+}
 
 
 async def run(
@@ -68,9 +77,8 @@ class _Measuring(Measuring):
         """Measure the chosen parts one after the other."""
         options = self.options
         if options.wants("decoders"):
-            recordings = sorted(scenario_path("crowd").parent.glob("*.ogg"))
-            packets = await asyncio.to_thread(load_opus, recordings, least_s=0.0)
-            ours, stock = await asyncio.to_thread(measure_decoders, packets)
+            recordings = await asyncio.to_thread(bundled_recordings)
+            ours, stock = await asyncio.to_thread(measure_decoders, joined(recordings))
             self.ours["decoder alone"], self.peers["discord.py's decoder alone"] = ours, stock
             self.part_done()
         if not any(map(options.wants, ("link", "bot", "node"))):
@@ -82,9 +90,9 @@ class _Measuring(Measuring):
         where = await crowd.ask("open", people=options.people, timeout_s=_JOIN_TIMEOUT_S)
         self.progress.advance()
         if options.wants("link"):
-            await self._measure_ours(crowd, "link", where, self.options.speakers, self.options.seconds)
+            await self._measure_ours(crowd, "link", where, options.link_scenes)
         if options.wants("bot"):
-            await self._measure_ours(crowd, "bot", where, self.options.bot_speakers, self.options.bot_seconds)
+            await self._measure_ours(crowd, "bot", where, options.bot_scenes)
         if options.wants("node"):
             try:
                 await self._measure_node(crowd, where)
@@ -92,7 +100,7 @@ class _Measuring(Measuring):
                 self.remark(f"@discordjs/voice was left out. {error}")
 
     async def _measure_ours(
-        self, crowd: ChildProcess, op: str, where: Mapping[str, object], speakers: Sequence[int], seconds: float
+        self, crowd: ChildProcess, op: str, where: Mapping[str, object], scenes: Sequence[Scene]
     ) -> None:
         """Measure the bare link or the whole bot."""
         name = {"link": "link", "bot": "whole bot"}[op]
@@ -102,14 +110,14 @@ class _Measuring(Measuring):
             async with child_process(name, command) as receiver:
                 settings = {**_BOT_SETTINGS, "storage.data_dir": folder}
                 await receiver.ask(op, settings=settings, discord=where, timeout_s=_JOIN_TIMEOUT_S)
-                self.progress.step(f"{name}: people speak at once", total=len(speakers))
-                for number in speakers:
-                    sent, cost = await self._one(crowd, receiver, ROOMTONE_BOT_ID, number, seconds)
+                self.progress.step(f"{name}: people speak at once", total=len(scenes))
+                for scene in scenes:
+                    sent, cost = await _perform(scene, crowd, receiver, ROOMTONE_BOT_ID)
                     if op == "bot":
-                        await self._settle(receiver, number)
+                        await self._settle(receiver, scene.speakers)
                     counted = await receiver.ask("counters")
-                    if self._is_measured(number, counted):
-                        figures[f"{number} speakers"] = summary(sent, {**cost, **counted})
+                    if self._is_measured(scene.speakers, counted):
+                        figures[scene.name] = summary(sent, {**cost, **counted})
                     self.progress.advance()
         self.ours[name] = figures
         self.part_done()
@@ -153,36 +161,57 @@ class _Measuring(Measuring):
                 timeout_s=_JOIN_TIMEOUT_S,
             )
             subscribed = 0
-            for number in sorted(self.options.speakers):
-                ids = [str(FIRST_PERSON_ID + index) for index in range(subscribed, number)]
+            for scene in sorted(self.options.node_scenes, key=lambda scene: scene.speakers):
+                ids = [str(FIRST_PERSON_ID + index) for index in range(subscribed, scene.speakers)]
                 await peer.ask("subscribe", speakers=ids, decode=True)
-                subscribed = number
-                sent, cost = await self._one(crowd, peer, NODE_ID, number, self.options.seconds)
-                figures[f"{number} speakers"] = summary(sent, cost)
+                subscribed = scene.speakers
+                sent, cost = await _perform(scene, crowd, peer, NODE_ID)
+                figures[scene.name] = summary(sent, cost)
                 self.progress.advance()
             self.peers["@discordjs/voice"] = figures
             self.part_done()
 
-    async def _one(
-        self, crowd: ChildProcess, receiver: ChildProcess, user_id: int, speakers: int, seconds: float
-    ) -> tuple[dict[str, Json], dict[str, Json]]:
-        """Let so many people speak. Returns what was sent, and what it cost the receiver."""
-        await crowd.ask("prepare", receiver=user_id, speakers=speakers, seconds=seconds)
-        await crowd.ask("announce", speakers=speakers)
-        await asyncio.sleep(_SETTLE_S)
-        await receiver.ask("begin")
-        sent = await crowd.ask("perform", receiver=user_id, together=False)
+
+async def _perform(
+    scene: Scene, crowd: ChildProcess, receiver: ChildProcess, user_id: int
+) -> tuple[dict[str, Json], dict[str, Json]]:
+    """Let people speak. Returns what was sent, and what it cost the receiver, after the warm-up if there is one."""
+    await crowd.ask(
+        "prepare",
+        receiver=user_id,
+        speakers=scene.speakers,
+        seconds=scene.warm_up_s + scene.seconds,
+        pauses=scene.pauses,
+        timeout_s=_PREPARE_TIMEOUT_S,
+    )
+    await crowd.ask("announce", speakers=scene.speakers)
+    await asyncio.sleep(_SETTLE_S)
+    await receiver.ask("begin")
+    performing = crowd.ask("perform", receiver=user_id, in_step=scene.in_step, warm_up_s=scene.warm_up_s)
+    if not scene.warm_up_s:
+        sent = await performing
         await asyncio.sleep(_SETTLE_S)
         return sent, await receiver.ask("end")
+    sent, _ = await asyncio.gather(performing, _warm_up(receiver, scene.warm_up_s))
+    # At once: what the bot still recognises when nobody speaks any more is not the cost of the speakers.
+    return sent, await receiver.ask("end")
+
+
+async def _warm_up(receiver: ChildProcess, seconds: float) -> None:
+    await asyncio.sleep(seconds)
+    await receiver.ask("warmed_up")
 
 
 def summary(sent: Mapping[str, Json], found: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the figures of one number of speakers: what was sent, what became sound, and what it cost."""
+    """Return the figures of one number of speakers: what was sent, what became sound, and what it cost.
+
+    `sent` has all packets, and those `measured` for the cost, which are fewer after a warm-up.
+    """
     counters = found["counters"]
     assert isinstance(counters, dict)
     packets, wall_s, cpu_s = _number(sent["packets"]), _number(found["wall_s"]), _number(found["cpu_s"])
-    speaker_seconds = packets / 50
-    return {
+    speaker_seconds = _number(sent["measured"]) / 50
+    figures: dict[str, Json] = {
         "sent": int(packets),
         "lost": int(packets - _number(counters.get("decoded", 0)) - _number(counters.get("silence", 0))),
         "core": round(cpu_s / wall_s, 4),
@@ -193,6 +222,9 @@ def summary(sent: Mapping[str, Json], found: Mapping[str, Json]) -> dict[str, Js
         "dropped": found.get("dropped", {}),
         "sender_latest_ms": sent["latest_ms"],
     }
+    if "recogniser" in found:
+        figures |= {"measured_s": round(wall_s, 1), "recogniser": found["recogniser"]}
+    return figures
 
 
 def _number(value: Json) -> float:

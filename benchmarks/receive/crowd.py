@@ -11,10 +11,10 @@ import json
 import random
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rehearsal.discord.media.packet_encryption import RtpPacket, encrypt_packet
-from rehearsal.people.clip import FRAME_S, Clip
+from rehearsal.people.clip import FRAME_S
 from rehearsal.people.dave import MAX_VERSION, BinaryMessage, GatewayMessage, JsonMessage
 from rehearsal.people.rtp import MODE, PAYLOAD_TYPE_OPUS, TIMESTAMP_STEP
 from rehearsal.people.voice_access import VoiceServerAccess
@@ -23,15 +23,17 @@ from rehearsal.people.voice_session import READY, PersonPacketCounts, VoiceSessi
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from benchmarks.receive.talk import Talk
     from rehearsal.discord.media.forwarder import MediaLeg
     from rehearsal.discord.server import LocalDiscord
+
+# The datagrams of 20 ms, each member's at their own place; None: they pause.
+Slot: TypeAlias = "list[bytes | None]"
 
 _IDENTIFY, _SELECT_PROTOCOL, _HEARTBEAT, _SPEAKING, _HELLO = 0, 1, 3, 5, 8
 # A header extension as the local Discord sends it, and its share of padded packets.
 _EXTENSION = bytes.fromhex("51000090 10ff0000")
 _PADDED_SHARE = 0.05
-# The end of a talkspurt, as Discord's clients send it.
-_SILENCE_FRAME, _SILENCE_FRAMES = b"\xf8\xff\xfe", 5
 # The sender wakes this often. The packets of so long are sent together.
 _TICK_S = 0.001
 _FOUNDERS = 2
@@ -126,9 +128,8 @@ class CrowdMember:
 
 @dataclass(frozen=True, slots=True)
 class Performance:
-    """What was sent: the frames with speech, all packets, and how late the latest left, in milliseconds."""
+    """What was sent: how many packets, and how late the latest left, in milliseconds. `cpu_s`: what sending took."""
 
-    speech_frames: int
     packets: int
     latest_ms: float
     cpu_s: float
@@ -136,10 +137,9 @@ class Performance:
 
 @dataclass(slots=True)
 class Crowd:
-    """The members, in the order in which they joined. `opus`: the packets that they repeat, each from elsewhere."""
+    """The members, in the order in which they joined."""
 
     discord: LocalDiscord
-    opus: tuple[bytes, ...]
     members: list[CrowdMember] = field(default_factory=list)
     _numbers: dict[int, tuple[int, int]] = field(default_factory=dict)  # by SSRC: sequence and timestamp
 
@@ -182,21 +182,23 @@ class Crowd:
             member.leave()
         self.members.clear()
 
-    def prepare(self, receiver_id: int, frames: int, *, speakers: int) -> list[list[bytes]]:
-        """Return the datagrams of the first `speakers` members for one receiver: a list for each of `frames` frames and
-        the silence after them. Each member's list has their datagram at their own place.
+    async def prepare(self, receiver_id: int, talks: Sequence[Talk]) -> list[Slot]:
+        """Return the datagrams of the first members for one receiver, a slot for each 20 ms: `talks` is what each says.
+
+        This takes seconds. What else is due in this process is done meanwhile.
         """
         leg = self.discord.media.leg_of(receiver_id)
         assert leg is not None, "the receiver is connected"
         chance = random.Random(receiver_id)  # noqa: S311 - which packets are padded
-        shifts = [number * len(self.opus) // max(1, speakers) for number in range(speakers)]
         slots = []
-        for frame in range(frames + _SILENCE_FRAMES):
-            slot = []
-            for member, shift in zip(self.members, shifts, strict=False):
-                opus = self.opus[(shift + frame) % len(self.opus)] if frame < frames else _SILENCE_FRAME
-                slot.append(self._datagram(member, opus, leg, padded=chance.random() < _PADDED_SHARE))
-            slots.append(slot)
+        for packets in zip(*talks, strict=True):
+            slots.append(
+                [
+                    self._datagram(member, opus, leg, padded=chance.random() < _PADDED_SHARE)
+                    for member, opus in zip(self.members, packets, strict=False)
+                ]
+            )
+            await asyncio.sleep(0)
         return slots
 
     def announce(self, *, speakers: int) -> None:
@@ -204,18 +206,18 @@ class Crowd:
         for member in self.members[:speakers]:
             member.announce()
 
-    async def perform(self, receiver_id: int, slots: list[list[bytes]], *, together: bool = False) -> Performance:
-        """Send what was prepared, 20 ms a slot, from a thread. `together`: all members at the same moment; otherwise
+    async def perform(self, receiver_id: int, slots: Sequence[Slot], *, in_step: bool = False) -> Performance:
+        """Send what was prepared, 20 ms a slot, from a thread. `in_step`: all members at the same moment; otherwise
         their packets lie evenly in the 20 ms.
         """
         leg = self.discord.media.leg_of(receiver_id)
         assert leg is not None
         assert leg.address is not None, "the receiver has told its address"
-        return await asyncio.to_thread(self._send, leg.address, slots, together=together)
+        return await asyncio.to_thread(self._send, leg.address, slots, in_step=in_step)
 
-    def _send(self, address: tuple[str, int], slots: list[list[bytes]], *, together: bool) -> Performance:
+    def _send(self, address: tuple[str, int], slots: Sequence[Slot], *, in_step: bool) -> Performance:
         begun_cpu, latest, packets = time.thread_time(), 0.0, 0
-        spread = 0.0 if together else FRAME_S
+        spread = 0.0 if in_step else FRAME_S
         with self.discord.media.duplicate_socket() as sock:
             sock.setblocking(True)
             start = time.monotonic() + 0.05
@@ -227,17 +229,23 @@ class Crowd:
                     if due > now:
                         time.sleep(max(_TICK_S, due - now))
                         continue
-                    latest = max(latest, now - due)
-                    sock.sendto(slot[at], address)
+                    datagram = slot[at]
                     at += 1
-                    packets += 1
-        speech = sum(len(slot) for slot in slots[:-_SILENCE_FRAMES])
-        return Performance(speech, packets, round(1000 * latest, 1), time.thread_time() - begun_cpu)
+                    if datagram is not None:
+                        latest = max(latest, now - due)
+                        sock.sendto(datagram, address)
+                        packets += 1
+        return Performance(packets, round(1000 * latest, 1), time.thread_time() - begun_cpu)
 
-    def _datagram(self, member: CrowdMember, opus: bytes, leg: MediaLeg, *, padded: bool) -> bytes:
+    def _datagram(self, member: CrowdMember, opus: bytes | None, leg: MediaLeg, *, padded: bool) -> bytes | None:
+        """Return the datagram of a member's next 20 ms, or None in a pause, in which only the RTP clock runs on."""
         ssrc = member.session.ssrc
         sequence, timestamp = self._numbers.get(ssrc, (ssrc & 0xFFFF, ssrc * 1000))
-        self._numbers[ssrc] = (sequence + 1) & 0xFFFF, (timestamp + TIMESTAMP_STEP) & 0xFFFF_FFFF
+        following = (timestamp + TIMESTAMP_STEP) & 0xFFFF_FFFF
+        if opus is None:
+            self._numbers[ssrc] = sequence, following
+            return None
+        self._numbers[ssrc] = (sequence + 1) & 0xFFFF, following
         frame = member.session.dave.encrypt(opus)
         assert frame is not None, "the group has keys"
         assert leg.cipher is not None, "the receiver has a key"
@@ -252,10 +260,3 @@ class Crowd:
         if len(channel["leaves"]) != size or channel["pending_transitions"]:
             return False
         return all(member.session.can_send for member in self.members)
-
-
-def load_opus(paths: Sequence[Any], *, least_s: float) -> tuple[bytes, ...]:
-    """Return the Opus packets of recordings one after the other, repeated until they are `least_s` long."""
-    packets = [packet for path in paths for packet in Clip.load(path).packets]
-    times = int(least_s / (len(packets) * FRAME_S)) + 1
-    return tuple(packets * times)

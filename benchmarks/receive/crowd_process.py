@@ -3,9 +3,11 @@
 Their CPU time is therefore not counted with that of the one who receives. Requests:
 
     {"op": "open", "people": 150}                     -> the addresses; the crowd is in the channel
-    {"op": "prepare", "receiver": 1001, "speakers": 100, "seconds": 10}   -> {"packets"}; the receiver is in the group
+    {"op": "prepare", "receiver": 1001, "speakers": 100, "seconds": 10, "pauses": false}   -> {"packets"}; the receiver
+                                                         is in the group
     {"op": "announce", "speakers": 100}               -> {}
-    {"op": "perform", "receiver": 1001, "together": false}   -> what was sent
+    {"op": "perform", "receiver": 1001, "in_step": false, "warm_up_s": 0}   -> what was sent, and how much of it
+                                                         after the warm-up (`measured`)
 """
 
 from __future__ import annotations
@@ -20,19 +22,20 @@ import structlog
 
 from benchmarks.bot_address import bot_address
 from benchmarks.child_process import keep_stdout_for_answers, serve
-from benchmarks.receive.crowd import Crowd, load_opus
+from benchmarks.receive.crowd import Crowd
+from benchmarks.receive.talk import bundled_recordings, with_pauses, without_pauses
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import FRAME_S
-from rehearsal.script.scenario_file import scenario_path
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from benchmarks.receive.crowd import Slot
+    from benchmarks.receive.talk import Recording
 
 FIRST_PERSON_ID, NODE_ID = 10_001, 2_001
 GUILD_ID, CHANNEL_ID = 500, 600
-# Each person begins elsewhere in this talk.
-_TALK_S = 20.0
 
 
 class CrowdProcess:
@@ -41,7 +44,8 @@ class CrowdProcess:
     def __init__(self, stack: AsyncExitStack) -> None:
         self._stack = stack
         self._crowd: Crowd | None = None
-        self._slots: list[list[bytes]] = []
+        self._recordings: tuple[Recording, ...] = ()
+        self._slots: list[Slot] = []
 
     async def answer(self, request: Mapping[str, Any]) -> Mapping[str, object]:
         """Carry out one request."""
@@ -52,15 +56,18 @@ class CrowdProcess:
         match request["op"]:
             case "prepare":
                 await crowd.settled(len(crowd.members) + 1)
-                frames = round(request["seconds"] / FRAME_S)
-                self._slots = crowd.prepare(request["receiver"], frames, speakers=request["speakers"])
-                return {"packets": sum(map(len, self._slots))}
+                talks = (with_pauses if request["pauses"] else without_pauses)(
+                    self._recordings, people=request["speakers"], frames=round(request["seconds"] / FRAME_S)
+                )
+                self._slots = await crowd.prepare(request["receiver"], talks)
+                return {"packets": _packets(self._slots)}
             case "announce":
                 crowd.announce(speakers=request["speakers"])
                 return {}
             case "perform":
-                sent = await crowd.perform(request["receiver"], self._slots, together=request["together"])
-                return asdict(sent)
+                sent = await crowd.perform(request["receiver"], self._slots, in_step=request["in_step"])
+                measured = self._slots[round(request["warm_up_s"] / FRAME_S) :]
+                return {**asdict(sent), "measured": _packets(measured)}
             case other:
                 raise ValueError(f"unknown request {other}")
 
@@ -74,11 +81,14 @@ class CrowdProcess:
             bots=(Member(ROOMTONE_BOT_ID, "Roomtone"),),
         )
         discord = await self._stack.enter_async_context(LocalDiscord(guild=guild))
-        recordings = sorted(scenario_path("crowd").parent.glob("*.ogg"))
-        opus = await asyncio.to_thread(load_opus, recordings, least_s=_TALK_S)
-        self._crowd = Crowd(discord, opus)
+        self._recordings = await asyncio.to_thread(bundled_recordings)
+        self._crowd = Crowd(discord)
         await self._crowd.join(ids)
         return {**bot_address(discord), "control": discord.control_base}
+
+
+def _packets(slots: Sequence[Slot]) -> int:
+    return sum(datagram is not None for slot in slots for datagram in slot)
 
 
 async def _run(answers: int) -> None:

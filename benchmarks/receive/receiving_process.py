@@ -4,7 +4,9 @@
     {"op": "link", "discord": {...}}                       -> {}    the link is in the channel
     {"op": "bot", "settings": {...}, "discord": {...}}     -> {}    the bot is in the channel
     {"op": "begin"}                                        -> {}    from here on it is measured
-    {"op": "end"}                                          -> the cost since `begin`
+    {"op": "warmed_up"}                                    -> {}    the cost counts from here on, and no longer from
+                                                              `begin`, as the packets do
+    {"op": "end"}                                          -> the cost since then; of the bot, what the recogniser did
     {"op": "counters"}                                     -> what became of the packets since `begin`, how many rooms
                                                               began anew, and what the bot logged since the last time
     {"op": "settle", "within_s": 90}                       -> {"settled"}   whether all speech has been recognised
@@ -18,17 +20,20 @@ import sys
 import time
 from collections import Counter
 from contextlib import AsyncExitStack
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+import aiohttp
 import structlog
 
 from benchmarks.child_process import keep_stdout_for_answers, serve
 from benchmarks.receive.client import main_gateway
+from benchmarks.receive.recogniser_work import RecogniserWork
 from benchmarks.receive.usage import LoopLag, cpu_by_thread, shares, spread_of
 from bot.app import running_bot
 from bot.events import LinkChanged, QueuesMeasured, RoomOpened
 from bot.local_zone import LocalZone
+from bot.web.probes import METRICS_PATH
 from bot.wiring.settings import BotSettings
 from config.load import load
 from voice.transport.audio_events import SpeechFrames
@@ -39,6 +44,7 @@ if TYPE_CHECKING:
 
     from structlog.typing import EventDict, WrappedLogger
 
+    from bot.app import RunningBot
     from bot.events import Event
     from voice.transport.audio_events import AudioEvent
 
@@ -66,6 +72,19 @@ class LoggedTrouble:
         return counts
 
 
+@dataclass(frozen=True, slots=True)
+class _Spent:
+    """What the process had spent at a moment, `at` in monotonic seconds. `threads`: CPU seconds by name."""
+
+    at: float
+    cpu_s: float
+    threads: Mapping[str, float]
+
+    @classmethod
+    def now(cls) -> _Spent:
+        return cls(time.monotonic(), time.process_time(), cpu_by_thread())
+
+
 class ReceivingProcess:
     """The state of the process. `stack` closes what it opens. `trouble`: what the bot logs."""
 
@@ -82,7 +101,12 @@ class ReceivingProcess:
         # Utterances that wait for their text, by the room's last report, and whether it has reported since.
         self._unrecognised = 0
         self._measured = asyncio.Event()
-        self._before: tuple[float, float, Mapping[str, float], Mapping[str, int], Mapping[str, int]] | None = None
+        self._counters_before: Mapping[str, int] = {}
+        self._dropped_before: Mapping[str, int] = {}
+        # Since `begin`, or since `warmed_up`.
+        self._spent_before: _Spent | None = None
+        # Of the whole bot.
+        self._recogniser: RecogniserWork | None = None
 
     async def answer(self, request: Mapping[str, Any]) -> Mapping[str, object]:
         """Carry out one request."""
@@ -92,9 +116,12 @@ class ReceivingProcess:
             case "bot":
                 await self._join_bot(request["settings"], request["discord"])
             case "begin":
-                await self._begin()
+                self._begin_counting()
+                await self._begin_cost()
+            case "warmed_up":
+                await self._begin_cost()
             case "end":
-                return self._end()
+                return await self._end()
             case "counters":
                 return self._counted()
             case "settle":
@@ -127,6 +154,8 @@ class ReceivingProcess:
         bot = await self._stack.enter_async_context(
             running_bot(parts, observe=self._observe, rejoin=False, zone=LocalZone())
         )
+        await bot.web.start()
+        self._recogniser = RecogniserWork(lambda: _metrics_of(bot))
         place = bot.client.place(where["guild_id"], where["channel_id"])
         assert place is not None, "the local Discord has it"
         await bot.supervisor.join(place)
@@ -134,6 +163,8 @@ class ReceivingProcess:
         self._counters = lambda: self._reported
 
     def _observe(self, event: Event) -> None:
+        if self._recogniser is not None:
+            self._recogniser.observe(event)
         if isinstance(event, RoomOpened):
             self._rooms_opened += 1
         if isinstance(event, LinkChanged):
@@ -144,25 +175,32 @@ class ReceivingProcess:
             for queue in event.queues:
                 self._dropped |= {f"{queue.name}: {reason}": count for reason, count in queue.dropped.items()}
 
-    async def _begin(self) -> None:
+    def _begin_counting(self) -> None:
+        self._samples = self._rooms_opened = 0
+        self._counters_before, self._dropped_before = dict(self._counters()), dict(self._dropped)
+
+    async def _begin_cost(self) -> None:
         if self._lag is None:
             self._lag = await self._stack.enter_async_context(LoopLag())
+        if self._recogniser is not None:
+            await self._recogniser.begin()
         self._lag.take()
-        self._samples = self._rooms_opened = 0
-        counters, dropped = dict(self._counters()), dict(self._dropped)
-        self._before = time.monotonic(), time.process_time(), cpu_by_thread(), counters, dropped
+        self._spent_before = _Spent.now()
 
-    def _end(self) -> Mapping[str, object]:
-        assert self._before is not None
+    async def _end(self) -> Mapping[str, object]:
+        assert self._spent_before is not None
         assert self._lag is not None
-        since, cpu_before, threads_before, _, _ = self._before
-        wall_s, cpu_s = time.monotonic() - since, time.process_time() - cpu_before
-        return {
+        before, now = self._spent_before, _Spent.now()
+        wall_s = now.at - before.at
+        cost: dict[str, object] = {
             "wall_s": round(wall_s, 3),
-            "cpu_s": round(cpu_s, 3),
-            "threads": shares(threads_before, cpu_by_thread(), wall_s),
+            "cpu_s": round(now.cpu_s - before.cpu_s, 3),
+            "threads": shares(before.threads, now.threads, wall_s),
             "loop_lag": spread_of(self._lag.take()),
         }
+        if self._recogniser is not None:
+            cost["recogniser"] = await self._recogniser.figures(wall_s)
+        return cost
 
     async def _settled(self, within_s: float) -> bool:
         """Wait until the room reports that no utterance waits for its text. Return False after `within_s`."""
@@ -177,10 +215,8 @@ class ReceivingProcess:
             return False
 
     def _counted(self) -> Mapping[str, object]:
-        assert self._before is not None
-        _, _, _, counters_before, dropped_before = self._before
-        counters = {name: count - counters_before.get(name, 0) for name, count in self._counters().items()}
-        dropped = {name: count - dropped_before.get(name, 0) for name, count in self._dropped.items()}
+        counters = {name: count - self._counters_before.get(name, 0) for name, count in self._counters().items()}
+        dropped = {name: count - self._dropped_before.get(name, 0) for name, count in self._dropped.items()}
         logged = self._trouble.take()
         return {
             "counters": {name: count for name, count in counters.items() if count},
@@ -190,6 +226,13 @@ class ReceivingProcess:
             "rooms_opened": self._rooms_opened,
             "logged": logged,
         }
+
+
+async def _metrics_of(bot: RunningBot) -> str:
+    """Return the bot's metrics as Prometheus gets them."""
+    address = f"http://127.0.0.1:{bot.web.port}{METRICS_PATH}"
+    async with aiohttp.ClientSession() as session, session.get(address) as answer:
+        return await answer.text()
 
 
 async def _run(answers: int, trouble: LoggedTrouble) -> None:

@@ -134,7 +134,15 @@ def receive(
     bot_speakers: Annotated[
         list[int] | None, typer.Option(min=1, max=200, help="The same, for the whole bot; default 50, 100.")
     ] = None,
-    seconds: Annotated[float | None, typer.Option(min=1, max=60, help="How long they speak.")] = None,
+    in_step: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=200, help="How many speak with their packets at the same moments; default 200, 0: nobody."
+        ),
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option(min=1, max=60, help="How long they speak; to the whole bot always 40 s.")
+    ] = None,
     only: Annotated[
         list[str] | None, typer.Option(help=f"Only this part: {', '.join(RECEIVE_PARTS)}. May be repeated.")
     ] = None,
@@ -151,6 +159,7 @@ def receive(
     given = {
         "speakers": tuple(speakers) if speakers else None,
         "bot_speakers": tuple(bot_speakers) if bot_speakers else None,
+        "in_step": in_step,
         "seconds": seconds,
         "only": tuple(only) if only else None,
         "node_dir": node_dir,

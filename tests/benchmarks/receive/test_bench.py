@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from benchmarks.receive import node_peer
-from benchmarks.receive.bench import summary
+from benchmarks.receive.bench import _perform, summary
 from benchmarks.receive.options import ReceiveBenchOptions
+from benchmarks.receive.scene import Scene
 from benchmarks.receive.targets import receive_targets
 from benchmarks.receive.usage import cpu_by_thread, shares, spread_of
 from tests.patience import PATIENCE_S
@@ -17,7 +21,7 @@ from tests.patience import PATIENCE_S
 if TYPE_CHECKING:
     from benchmarks.report import Json
 
-SENT: dict[str, Json] = {"packets": 1000, "latest_ms": 3.0}
+SENT: dict[str, Json] = {"packets": 1000, "measured": 1000, "latest_ms": 3.0}
 FOUND: dict[str, Json] = {
     "wall_s": 10.0,
     "cpu_s": 2.0,
@@ -32,11 +36,31 @@ def test_what_became_no_sound_is_lost() -> None:
     assert (found["sent"], found["lost"], found["core"], found["cpu_s_a_speaker_second"]) == (1000, 15, 0.2, 0.1)
 
 
+def test_the_warm_up_costs_nothing_and_its_packets_may_be_lost() -> None:
+    """The cost is of the packets after the warm-up, and every packet has to become sound."""
+    recogniser: dict[str, Json] = {"busy": 0.9, "texts": 40}
+    found = summary({**SENT, "measured": 500}, {**FOUND, "recogniser": recogniser})
+    assert (found["sent"], found["lost"], found["core"], found["cpu_s_a_speaker_second"]) == (1000, 15, 0.2, 0.2)
+    assert (found["measured_s"], found["recogniser"]) == (10.0, recogniser)
+
+
 def test_targets_are_met_only_by_the_figures_that_they_name() -> None:
-    bot: dict[str, Json] = {"100 speakers": {"lost": 0, "sent": 60_000, "loop_lag": {"p99_ms": 21.0}}}
-    link: dict[str, Json] = {"100 speakers": {"lost": 0, "sent": 30_000, "core": 0.19}}
-    assert [target.met for target in receive_targets({"link": link, "whole bot": bot})] == [True, True, False, True]
-    assert [target.met for target in receive_targets({"link": {"10 speakers": {"lost": 1}}})] == [None] * 4
+    bot: dict[str, Json] = {"lost": 0, "sent": 60_000, "loop_lag": {"p99_ms": 21.0}, "recogniser": {"texts": 40}}
+    link: dict[str, Json] = {
+        "100 speakers": {"lost": 0, "sent": 30_000, "core": 0.19},
+        "200 speakers in step": {"lost": 1, "sent": 60_000},
+    }
+    found = receive_targets({"link": link, "whole bot": {"100 speakers": bot}})
+    assert [target.met for target in found] == [True, True, False, False, True]
+    assert [target.met for target in receive_targets({"link": {"10 speakers": {"lost": 1}}})] == [None] * 5
+
+
+@pytest.mark.parametrize("recogniser", [None, {"texts": 0}])
+def test_a_lag_without_recognitions_beside_it_is_no_measurement(recogniser: Json) -> None:
+    """In a room that hears so many people the recogniser is never idle, so the lag of an idle one says nothing."""
+    bot: dict[str, Json] = {"lost": 0, "sent": 60_000, "loop_lag": {"p99_ms": 9.0}, "recogniser": recogniser}
+    lag = receive_targets({"whole bot": {"100 speakers": bot}})[3]
+    assert (lag.name, lag.met) == ("whole bot, 100 speakers: loop lag P99, ms", None)
 
 
 def test_threads_are_named_without_their_numbers() -> None:
@@ -61,7 +85,41 @@ def test_threads_are_named_without_their_numbers() -> None:
 
 
 def test_a_run_needs_as_many_people_as_its_largest_crowd() -> None:
-    assert ReceiveBenchOptions(speakers=(10, 20), only=("link",)).people == 20
+    options = ReceiveBenchOptions(speakers=(10, 20), in_step=30, bot_speakers=(40,), only=("link",))
+    assert options.people == 30
+    assert replace(options, in_step=0).people == 20
+    assert replace(options, only=("bot",)).people == 40
+
+
+def test_only_the_bot_s_speakers_pause_and_have_a_warm_up() -> None:
+    """The target of the link counts what is lost while all speak; the bot recognises only what has an end."""
+    options = ReceiveBenchOptions(speakers=(10,), in_step=20, bot_speakers=(30,), seconds=6.0)
+    assert options.link_scenes == (Scene(10, 6.0), Scene(20, 6.0, in_step=True))
+    assert [scene.name for scene in options.link_scenes] == ["10 speakers", "20 speakers in step"]
+    assert options.bot_scenes == (Scene(30, 30.0, warm_up_s=10.0, pauses=True),)
+    assert options.node_scenes == (Scene(10, 6.0),)
+
+
+@pytest.mark.asyncio
+async def test_the_cost_of_people_who_pause_begins_after_the_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends with their last packet, when the recogniser is still at work. The packets count from the first one."""
+    monkeypatch.setattr("benchmarks.receive.bench._SETTLE_S", 0.0)
+    asked: list[str] = []
+    crowd, receiver = _Child(asked), _Child(asked)
+    scene = Scene(2, 3.0, warm_up_s=1e-6, pauses=True)
+    await _perform(scene, crowd, receiver, 1)  # type: ignore[arg-type]
+    assert asked == ["prepare", "announce", "begin", "perform", "warmed_up", "end"]
+
+
+class _Child:
+    """A child process that answers nothing and notes what it was asked."""
+
+    def __init__(self, asked: list[str]) -> None:
+        self._asked = asked
+
+    async def ask(self, op: str, **_: object) -> dict[str, Json]:
+        self._asked.append(op)
+        return {}
 
 
 def test_the_peer_s_version_is_the_one_of_its_package_file() -> None:

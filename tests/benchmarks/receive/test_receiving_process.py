@@ -13,7 +13,8 @@ import structlog
 from structlog.processors import JSONRenderer
 
 from benchmarks.receive.receiving_process import LoggedTrouble, ReceivingProcess
-from bot.events import QueuesMeasured, RoomOpened
+from benchmarks.receive.recogniser_work import RecogniserWork
+from bot.events import QueuesMeasured, RoomOpened, UtteranceTranscribed
 from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
@@ -40,6 +41,25 @@ async def test_what_was_dropped_since_the_beginning_is_counted(receiving: Receiv
     assert (await receiving.answer({"op": "counters"}))["dropped"] == {"recognise: overloaded": 7}
     await receiving.answer({"op": "begin"})
     assert (await receiving.answer({"op": "counters"}))["dropped"] == {}
+
+
+@pytest.mark.asyncio
+async def test_after_the_warm_up_only_the_cost_counts_anew(receiving: ReceivingProcess) -> None:
+    """A packet that was lost in the warm-up is lost. What the recogniser did then is not of the time measured."""
+
+    async def no_metrics() -> str:
+        return ""
+
+    receiving._recogniser = RecogniserWork(no_metrics)
+    await receiving.answer({"op": "begin"})
+    receiving._observe(UtteranceTranscribed("warm-up", 1, "Hello.", 0.0, 1.0, 1.5))
+    receiving._observe(_queues(overloaded=3))
+    await receiving.answer({"op": "warmed_up"})
+    receiving._observe(UtteranceTranscribed("measured", 1, "Hello.", 0.0, 1.0, 1.5))
+    cost = await receiving.answer({"op": "end"})
+    assert isinstance(cost["recogniser"], dict)
+    assert cost["recogniser"]["texts"] == 1
+    assert (await receiving.answer({"op": "counters"}))["dropped"] == {"recognise: overloaded": 3}
 
 
 @pytest.mark.asyncio
