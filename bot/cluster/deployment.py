@@ -77,12 +77,15 @@ async def _start_recognisers(pool: PoolSettings, asr: AsrSettings) -> None:
                 await asyncio.to_thread(
                     serve.start, proxy_location="EveryNode", http_options={"host": POOL_IP, "port": POOL_PORT}
                 )
-            await _replace_those_that_hear(pool, asr)
+            await _replace_before_growing(pool, asr)
             await _run(pool, asr, await _version_to_keep(pool, asr))
     except TimeoutError as error:
+        # Machines' processes for HTTP that do not answer may have taken all of it.
+        if await _hears() and await deployed_pool() == pool:
+            return
         raise ClusterError(
             f"The recognisers were not ready within {DEPLOY_TIMEOUT_S:g} s. `roomtone cluster status` says what they "
-            "wait for; a node needs free CPUs or GPUs, and the model."
+            "wait for; a node needs free CPUs or GPUs, and the model. Give the command again when it has them."
         ) from error
     except ClusterError:
         # The cluster does not tell its state: nothing was started.
@@ -94,17 +97,18 @@ async def _start_recognisers(pool: PoolSettings, asr: AsrSettings) -> None:
         ) from error
 
 
-async def _replace_those_that_hear(pool: PoolSettings, asr: AsrSettings) -> None:
-    """Replace the recognisers that hear, one after the other, where they are not made as those of `pool` would be.
+async def _replace_before_growing(pool: PoolSettings, asr: AsrSettings) -> None:
+    """Where there will be more recognisers, and others: replace those that hear, one after the other, at their number.
 
-    Their number stays. While one is missing Ray Serve ends no other, so two with half a GPU each would never become
-    three with a third of it: the third would wait for one of the two to end, and they for the third.
+    While one is missing Ray Serve ends no other, so two with half a GPU each would never become three with a third of
+    it: the third would wait for one of the two to end, and they for the third.
     """
     state = await pool_state()
     if state is None or not state.running or await _version_to_keep(pool, asr) is not None:
         return
-    number = min(state.running, pool.most)
-    await _run(replace(pool, least=number, most=number), asr, None)
+    if pool.least > state.running or state.starting:
+        number = min(state.running, pool.most)
+        await _run(replace(pool, least=number, most=number), asr, None)
 
 
 async def _run(pool: PoolSettings, asr: AsrSettings, version: str | None) -> None:
