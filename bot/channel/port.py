@@ -110,7 +110,7 @@ class Thread(Protocol):
 
     @property
     def id(self) -> int:
-        """Return its id, for `Place.open_thread`."""
+        """Return its id, for `Place.open_thread`. It changes if `post` has to begin another thread."""
 
     async def post(self, text: str) -> None:
         """Write into the thread without mentioning anybody. Raises `ChatError`."""

@@ -62,7 +62,7 @@ class TranscriptWriter:
     """The transcript of one room. `excludes`: returns whether a person is left out.
 
     `read`: returns the session as a file; it raises `StoreError`. `thread_id`: the thread that an earlier room of the
-    session has begun. `on_thread`: called with the id of another one.
+    session has begun. `on_thread`: called with the id of each other one that takes its place.
 
     *Ownership*: the room runs `run` in a task, and calls `finish` when it ends.
     """
@@ -113,8 +113,7 @@ class TranscriptWriter:
         if self._request.target != "thread":
             return
         self._thread = await self._place.open_thread(self._request.channel_id, begun=self._thread_id)
-        if self._thread.id != self._thread_id:
-            await self._on_thread(self._thread.id)
+        await self._keep_thread(self._thread)
         while True:
             await self._clock.sleep(WRITE_EVERY_S)
             await self._write_or_wait()
@@ -158,10 +157,17 @@ class TranscriptWriter:
                 await self._thread.post(message)
                 del waiting[:count]
                 self._failures = 0
+                await self._keep_thread(self._thread)
         except (ChatError, asyncio.CancelledError):
             # If the room ends, `finish` writes it.
             self._put_back(waiting)
             raise
+
+    async def _keep_thread(self, thread: Thread) -> None:
+        """Tell `on_thread` if the session goes on in another thread than before."""
+        if thread.id != self._thread_id:
+            await self._on_thread(thread.id)
+            self._thread_id = thread.id
 
     def _put_back(self, unwritten: Iterable[WrittenLine]) -> None:
         """Let lines wait again, before what was said meanwhile."""

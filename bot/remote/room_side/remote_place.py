@@ -310,7 +310,9 @@ class _RemoteThread:
         self.id = thread_id
 
     async def post(self, text: str) -> None:
-        """Write into the thread; a gateway process that was started again opens it first. Raises `ChatError`."""
+        """Write into the thread; a gateway process that was started again opens it first, or another one if it is gone.
+        Raises `ChatError`.
+        """
         if not await self._ask(PostInThread(self.id, text)):
             self.id = await self._ask(OpenThread(self._channel_id, self.id))
             await self._ask(PostInThread(self.id, text))

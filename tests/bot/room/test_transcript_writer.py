@@ -114,6 +114,31 @@ async def test_what_discord_refuses_for_a_moment_is_written_later() -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_thread_that_takes_the_place_of_another_is_stored() -> None:
+    """The thread is gone when the gateway process is started again, and another one is begun: the session's next room
+    goes on in that one. It is stored once.
+    """
+    writing = Writing()
+    thread = writing.place.thread
+    posted: list[str] = []
+
+    async def post(text: str) -> None:
+        thread.id = 701
+        posted.append(text)
+
+    task = asyncio.create_task(writing.writer.run())
+    await asyncio.sleep(0)
+    assert writing.kept == [700]
+    thread.post = post  # type: ignore[method-assign]
+    for text in ("One.", "Two."):
+        writing.writer.on_event(spoken(text))
+        await writing.pass_time()
+    task.cancel()
+    assert len(posted) == 2
+    assert writing.kept == [700, 701]
+
+
+@pytest.mark.asyncio
 async def test_what_is_being_written_when_the_room_ends_is_written_at_the_end() -> None:
     """Discord takes long for a message, and the bot is told to leave meanwhile."""
     writing = Writing()

@@ -350,6 +350,19 @@ async def test_a_thread_outlives_the_gateway_process() -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_thread_that_is_gone_after_a_restart_of_the_gateway_process_has_another_id() -> None:
+    """Another one is begun, and whoever stores the id can see it."""
+    async with served(FakePlace()) as wire:
+        opened = await wire.remote.open_thread(30)
+        begun = opened.id
+        (one,) = wire.places._served
+        one._threads.clear()
+        wire.fake.thread.id = begun + 1
+        await opened.post("one")
+        assert (opened.id, wire.fake.threads, wire.fake.thread.posted) == (begun + 1, [30, 30], ["one"])
+
+
+@pytest.mark.asyncio
 async def test_a_room_does_not_join_where_it_may_not() -> None:
     """The last facts say so, without a question."""
     fake = FakePlace()
