@@ -187,7 +187,11 @@ class Room:
             return reason
 
     async def _discard_unless_used(self, opened: OpenedSession) -> None:
-        """Delete the session that this room began, if the bot never joined. One that it resumed is kept."""
+        """Delete the session that this room began, if the bot never joined.
+
+        One that it resumed is kept, also if an earlier room that never joined could not delete it: nothing stored says
+        so, and it ends as any session does that has been silent for too long (`Sessions.open`).
+        """
         if opened.resumed or self._opened.is_set():
             return
         try:
