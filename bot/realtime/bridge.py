@@ -94,7 +94,8 @@ class RealtimeBridge:
         )
         self._session, self._run_session = services.new_session(self._items.brief, self._on_news, self._tools.run)
         self._inputs = Inputs()
-        # The items of the current reply, and which conversation holds them.
+        # The items of the current reply, and which conversation holds them. Its sound may wait to be played while the
+        # next conversation begins, so this is not always the current one.
         self._reply_items: list[str] = []
         self._reply_conversation = 0
         # Whether the model was asked for the current reply; else its last reply is an earlier one.
@@ -317,18 +318,21 @@ class RealtimeBridge:
         parts = self._items.refresh(self._session, answer_to=question.turn.seq)
         self._prompt.record_sent(parts, answer_to=question.turn.seq)
         stream, words = SpeechAssembler(), ""
-        self._reply_items, self._requested = [], True
+        self._reply_items, self._reply_conversation = [], self._items.conversation
+        self._requested = True
         pieces = self._session.reply()
         if question.may_skip:
             pieces = unless_spoken_skip(pieces, on_skip=self._discard_skip)
         async with aclosing(pieces):
             async for piece in pieces:
                 if isinstance(piece, ReplyResumed):
-                    self._note_reply_items(piece.item_ids)
+                    self._reply_items = list(piece.item_ids)
+                    self._reply_conversation += 1
                     words = piece.said
                     stream.resume(piece.said)
                     continue
-                self._note_reply_items((piece.item_id,))
+                if piece.item_id not in self._reply_items:
+                    self._reply_items.append(piece.item_id)
                 # Words arrive before their sound, and the last one perhaps in parts: its beginning counts as a word.
                 words += piece.words
                 if piece.words and forbids(words):
@@ -344,12 +348,6 @@ class RealtimeBridge:
         """Stop a reply that is SKIP and remove it from the session's conversation."""
         self._session.interrupt(0)
         self._session.delete_items(dict.fromkeys(each.item_id for each in pieces if isinstance(each, ReplyPiece)))
-
-    def _note_reply_items(self, item_ids: tuple[str, ...]) -> None:
-        """Remember items of the current reply. After a lost connection only those of the new conversation count."""
-        if self._reply_conversation != self._items.conversation:
-            self._reply_conversation, self._reply_items = self._items.conversation, []
-        self._reply_items += [item_id for item_id in item_ids if item_id not in self._reply_items]
 
     def report_heard(self, heard_s: float, *, complete: bool) -> None:
         """Tell the model how much of its reply was heard. See `SpeechToSpeech.report_heard`."""

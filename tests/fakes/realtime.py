@@ -107,10 +107,11 @@ class FakeRealtime:
                 yield ReplyPiece(item_id, words=f"{word} ")
                 self.connect()
                 said = " ".join(answer.split()[:number])
+                cut = {"cut_1": said, "cut_2": "(go on)"} if said else {}
                 item_id = f"reply_{next(self._ids)}"
-                self.items |= {"cut_1": said, "cut_2": "(go on)", item_id: answer.removeprefix(said).strip()}
-                self.resumed = ["cut_1", "cut_2", item_id]
-                yield ReplyResumed(said, ("cut_1", "cut_2"))
+                self.items |= {**cut, item_id: answer.removeprefix(said).strip()}
+                self.resumed = [*cut, item_id] if said else []
+                yield ReplyResumed(said, tuple(cut))
             yield ReplyPiece(item_id, np.full(12_000, 300, np.int16), f"{word} ")
         if answer.endswith("…"):
             raise RealtimeError("It broke off.")

@@ -48,8 +48,7 @@ class ActiveReply:
     done: bool = False
     sound: dict[str, int] = field(default_factory=dict)
     words: dict[str, str] = field(default_factory=dict)
-    # Whether any of it arrived over an earlier connection; how many samples, and the words that belong to them.
-    broken: bool = False
+    # How many samples arrived over earlier connections, and the words that belong to them.
     earlier_samples: int = 0
     said: str = ""
     # Whether the reply continues after sound that arrived over an earlier connection.
@@ -114,7 +113,6 @@ class ActiveReply:
 
     def on_connection_lost(self) -> None:
         """Keep the sound, which is played all the same, and its words. Words without sound are never heard."""
-        self.broken = self.broken or bool(self.words or self.sound)
         words = " ".join([self.said, *self.words.values()]).split()
         self.earlier_samples = self._samples
         self.said = " ".join(words[: words_within(self.earlier_samples / REALTIME_RATE_HZ)])

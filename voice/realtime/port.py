@@ -87,11 +87,11 @@ class ReplyPiece:
 
 @dataclass(frozen=True, slots=True)
 class ReplyResumed:
-    """The reply continues in a new conversation, because the connection was lost. Words that came and are not in `said`
-    are not spoken.
+    """The reply continues in the next conversation, because the connection was lost. Words that came and are not in
+    `said` are not spoken. There is one for each conversation that begins while a reply is requested and not over.
 
-    `said`: the words of the sound that came, from the reply's beginning. `item_ids`: the items of the new conversation
-    that hold these words.
+    `said`: the words of the sound that came, from the reply's beginning; empty if none came. `item_ids`: the items of
+    the next conversation that hold these words.
     """
 
     said: str
@@ -149,7 +149,8 @@ class Realtime(Protocol):
         too.
 
         Returns whether the reply's items hold what was heard. A reply that was resumed has no items any more, because
-        only sound can be shortened: the caller adds what was heard as text.
+        only sound can be shortened, and one that was over before this conversation began has none in it: the caller
+        adds what was heard as text.
         """
 
     def add_item(self, item: ConversationItem) -> None:

@@ -97,16 +97,19 @@ class RealtimeProtocol:
 
     @property
     def resumed(self) -> ReplyResumed | None:
-        """Return where the pending reply continues on a new connection; None if none is pending that had begun."""
+        """Return where the pending reply continues on a new connection; None if none is pending."""
         reply = self._reply
-        if reply is None or reply.over or not reply.broken:
+        if reply is None or reply.over:
             return None
         return ReplyResumed(reply.said, reply.resumed_items)
 
     @property
     def can_truncate(self) -> bool:
-        """Return whether the reply's items can be shortened to what was heard. An item of text cannot."""
-        return self._reply is None or not self._reply.resumed_items
+        """Return whether the reply's items on this connection can be shortened to what was heard. An item of text
+        cannot, and a reply that was over before this connection has none.
+        """
+        reply = self._reply
+        return reply is None or (bool(reply.sound) and not reply.resumed_items)
 
     # -- connections -----------------------------------------------------------------------------------------
 

@@ -153,6 +153,41 @@ async def test_an_answer_that_outlived_its_conversation_is_told_to_the_next_one(
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("complete", [True, False])
+async def test_an_answer_is_of_the_conversation_in_which_it_came(complete: bool) -> None:
+    """If the session is renewed while the room has not yet taken all of an answer that has arrived, the new
+    conversation gets the answer as text, also if it is interrupted then.
+    """
+    async with desk() as room:
+        turn = await room.say(1, "who are you")
+        room.session.answers.append("I am Roomtone")
+        async with aclosing(room.bridge.speak(Question(turn), forbids=room.forbids)) as answer:
+            await anext(answer)
+            room.session.connect()
+            async for _ in answer:
+                pass
+        room.bridge.report_heard(1.5 if complete else 1.0, complete=complete)
+        await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", "I am Roomtone" if complete else "I am")
+        texts = [text.split(": ", 1)[1] for text in room.session.items.values()]
+        assert texts == ["who are you", "I am Roomtone" if complete else "I am"]
+
+
+@pytest.mark.asyncio
+async def test_an_answer_asked_for_anew_stands_once() -> None:
+    """If the connection is lost before anything of an answer has come, the answer is asked for anew. The next
+    conversation holds it, so its turn is not sent.
+    """
+    async with desk() as room:
+        turn = await room.say(1, "who are you")
+        room.session.answers.append("I am Roomtone")
+        room.session.lost_after = 0
+        assert " ".join(filter(None, await room.answer(turn))) == "I am Roomtone"
+        room.bridge.report_heard(1.5, complete=True)
+        await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", "I am Roomtone")
+        assert [text.split(": ", 1)[-1] for text in room.session.items.values()] == ["who are you", "I am Roomtone"]
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize("answer", ["SKIP", "Skip.", "SKIP. They talk to each other."])
 async def test_a_model_that_has_nothing_to_say_is_not_heard(answer: str) -> None:
     """If the model skips its answer, nothing is spoken, and the answer is cancelled and not kept."""

@@ -418,7 +418,7 @@ def test_an_answer_that_had_not_begun_is_asked_for_again() -> None:
     _begun(protocol)
     assert protocol.on_disconnected() == []
     assert _types(protocol.on_connected(Briefing("Be kind."))) == ["session.update", "response.create"]
-    assert protocol.resumed is None
+    assert protocol.resumed == ReplyResumed("")
 
 
 def test_an_answer_broken_in_the_middle_goes_on_once() -> None:
@@ -498,6 +498,8 @@ def test_an_answer_that_was_complete_before_a_loss_is_not_truncated_after_it() -
     protocol.receive(_done())
     protocol.on_disconnected()
     protocol.on_connected(Briefing("Be kind."))
+    assert protocol.resumed is None
+    assert not protocol.can_truncate
     assert protocol.interrupt(500) == []
 
 

@@ -76,7 +76,10 @@ class Room:
         words, samples = "", 0
         async with asyncio.timeout(PATIENCE_S):
             async for piece in self.session.reply():
-                assert isinstance(piece, ReplyPiece)
+                if isinstance(piece, ReplyResumed):
+                    # The session was still connecting when the reply was requested.
+                    assert piece == ReplyResumed("")
+                    continue
                 words += piece.words
                 samples += 0 if piece.pcm is None else len(piece.pcm)
         return words, samples * 1000 // 24_000
