@@ -317,7 +317,7 @@ class RealtimeBridge:
         self._items.for_reply = self._material(question, quotes, await self._tools.carry_out_agreed())
         parts = self._items.refresh(self._session, answer_to=question.turn.seq)
         self._prompt.record_sent(parts, answer_to=question.turn.seq)
-        stream, words = SpeechAssembler(), ""
+        stream = SpeechAssembler()
         self._reply_items, self._reply_conversation = [], self._items.conversation
         self._requested = True
         pieces = self._session.reply()
@@ -328,16 +328,14 @@ class RealtimeBridge:
                 if isinstance(piece, ReplyResumed):
                     self._reply_items = list(piece.item_ids)
                     self._reply_conversation += 1
-                    words = piece.said
                     stream.resume(piece.said)
                     continue
                 if piece.item_id not in self._reply_items:
                     self._reply_items.append(piece.item_id)
-                # Words arrive before their sound, and the last one perhaps in parts: its beginning counts as a word.
-                words += piece.words
-                if piece.words and forbids(words):
-                    raise ForbiddenWordsError
                 speech = stream.feed(piece)
+                # Words arrive before their sound, and the last one perhaps in parts: its beginning counts as a word.
+                if piece.words and forbids(stream.words):
+                    raise ForbiddenWordsError
                 if speech is not None:
                     yield speech
         rest = stream.end()

@@ -20,7 +20,7 @@ from voice.realtime.port import (
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 
     from voice.audio import Pcm
     from voice.realtime.port import ConversationItem, RealtimeNews, RealtimeTool, RealtimeToolCall, ToolRunner
@@ -44,7 +44,8 @@ class FakeRealtime:
         self.run_tool: ToolRunner = _nothing
         self.tools: tuple[str, ...] = ()
         self.heard: list[str | Exception | None] = []
-        self.answers: list[str | Exception] = []
+        # An answer as pieces is yielded as it is.
+        self.answers: list[str | Exception | Sequence[ReplyPiece | ReplyResumed]] = []
         # If set, the connection is lost before the word of an answer with this number, of which the server has already
         # sent the text. The rest of the answer follows on a new connection.
         self.lost_after: int | None = None
@@ -100,6 +101,10 @@ class FakeRealtime:
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
+        if not isinstance(answer, str):
+            for piece in answer:
+                yield piece
+            return
         item_id, self.resumed = f"reply_{next(self._ids)}", []
         self.items[item_id] = answer
         for number, word in enumerate(answer.split()):

@@ -36,6 +36,11 @@ class SpeechAssembler:
         self._spoken_s = 0.0
         self._words_assigned = 0
 
+    @property
+    def words(self) -> str:
+        """Return all words of the reply so far, also those that wait for their sound; the last may be unfinished."""
+        return " ".join([*self._words, self._partial] if self._partial else self._words)
+
     def feed(self, piece: ReplyPiece) -> Speech | None:
         """Add a piece; return the speech that can be played now."""
         if piece.item_id != self._item_id:

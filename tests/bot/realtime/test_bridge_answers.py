@@ -15,9 +15,12 @@ from compaction.memory.recall import RecallHit
 from compaction.model import Seq, SessionId, TurnKind, TurnPart
 from compaction.payload import PartKind, data_part
 from tests.bot.realtime.bridge_scene import desk
+from voice.realtime.port import ReplyPiece, ReplyResumed
 from voice.speaking.moderation import ForbiddenWordsError, WordList
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from compaction.model import Turn
     from compaction.session import SessionMemory
 
@@ -137,6 +140,25 @@ async def test_an_answer_ends_before_words_that_are_forbidden() -> None:
             assert not room.forbids(" ".join(heard))
             room.bridge.report_heard(0.5, complete=False)
         assert room.session.interrupted == [500, 500]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        (ReplyPiece("a", words="I think"), ReplyPiece("b", words="damn")),
+        (ReplyPiece("a", words="I think"), ReplyResumed("I think", ("cut_1",)), ReplyPiece("b", words="damn")),
+        (ReplyPiece("a", words="I da"), ReplyPiece("a", words="mn")),
+    ],
+)
+async def test_a_forbidden_word_is_found_wherever_it_begins(pieces: Sequence[ReplyPiece | ReplyResumed]) -> None:
+    """The first word of an item is a word of its own, also after a lost connection. Parts of one item are not."""
+    async with desk() as room:
+        room.forbids = WordList(["damn"]).forbids
+        room.session.answers.append(pieces)
+        turn = await room.say(1, "tell me")
+        with pytest.raises(ForbiddenWordsError):
+            await room.answer(turn)
 
 
 @pytest.mark.asyncio
