@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from voice.realtime.port import REALTIME_RATE_HZ
-from voice.realtime.word_timing import words_within
+from voice.realtime.word_timing import words_heard
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -113,9 +113,9 @@ class ActiveReply:
 
     def on_connection_lost(self) -> None:
         """Keep the sound, which is played all the same, and its words. Words without sound are never heard."""
-        words = " ".join([self.said, *self.words.values()]).split()
         self.earlier_samples = self._samples
-        self.said = " ".join(words[: words_within(self.earlier_samples / REALTIME_RATE_HZ)])
+        words = " ".join([self.said, *self.words.values()])
+        self.said = words_heard(words, self.earlier_samples / REALTIME_RATE_HZ)
         self.sound.clear()
         self.words.clear()
         self.resumed_items = ()

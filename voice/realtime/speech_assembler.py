@@ -1,7 +1,8 @@
 """Converts a reply's pieces to speech for playback: 48 kHz, whole frames, each piece with its words. Pure.
 
 Words are assigned to the sound at a usual speaking rate (`voice.realtime.word_timing`). If the reply is interrupted,
-about the right words are therefore remembered. The remaining words go with the last piece.
+about the right words are therefore remembered. The remaining words go with the last piece. A text without spaces, as in
+Chinese, is one word here, which is assigned when its item is complete.
 """
 
 from __future__ import annotations

@@ -454,6 +454,17 @@ def test_words_that_lost_their_sound_are_said_to_nobody() -> None:
     assert protocol.resumed.said == "Well, I think"
 
 
+def test_words_without_spaces_are_told_as_far_as_they_were_heard() -> None:
+    """A text of a script without spaces is cut where its sound ended, like any other: it is not one word."""
+    protocol = _open()
+    _begun(protocol)
+    protocol.receive(_words("今天天气很好，我们一起去公园散步吧。"))
+    protocol.receive(_sound(1.0))
+    protocol.on_disconnected()
+    _, spoken, _, _ = protocol.on_connected(Briefing("Be kind."))
+    assert spoken["item"]["content"][0]["text"] == "今天天气很好，"
+
+
 def test_words_without_any_sound_are_not_kept_over_a_loss() -> None:
     """They are asked for again, and a later loss tells the model each word once."""
     protocol = _open()
