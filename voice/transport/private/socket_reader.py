@@ -30,6 +30,10 @@ _NO_SOCKET_PAUSE_S = 0.02
 # of 4 ms and up to four batches in 20 ms it took 124, 71 and 63 (five pairs of 6 s each, load 7 to 10 on 2 cores). No
 # sound comes later. While several people speak, the beginning of a talkspurt may be noted so much too late.
 _LONGEST_REST_S = 0.01
+# In a crowd, where so many datagrams came in the last rest, it rests as long as sound is gathered before it is handed
+# on. That takes 4 % less with 100 speakers (median of seven pairs, of which two took more).
+_CROWD_DATAGRAMS = 40
+_CROWD_REST_S = 0.02
 # If the socket is replaced during a poll, the reader notices after this time at most.
 _LONGEST_POLL_S = 0.2
 # If the reader could not look at the socket for so long, the process stood still. What waits came at different times,
@@ -94,7 +98,7 @@ class PollingReader(SocketReader):
                 time.sleep(_NO_SOCKET_PAUSE_S)
                 continue
             late = readable and self._stood_still()
-            emptied = readable and self._drain(sock, late=late)
+            read = self._drain(sock, late=late) if readable else 0
             self._count_overflow(sock)
             if not late and self._stood_still():
                 # Since the socket was looked at. What came must be read before anything counts as missing.
@@ -105,8 +109,8 @@ class PollingReader(SocketReader):
                 self._receiver.set_time(None)
                 # The flush was at an earlier time. What has become due since is done once nothing is left to read.
                 wait_s = 0.0
-            if emptied:
-                rest_s = min(wait_s, _LONGEST_REST_S)
+            if readable and read < _DRAIN:
+                rest_s = min(wait_s, _CROWD_REST_S if read >= _CROWD_DATAGRAMS else _LONGEST_REST_S)
                 time.sleep(rest_s)
                 wait_s -= rest_s
 
@@ -137,25 +141,27 @@ class PollingReader(SocketReader):
         """Return whether the process stood still since the reader looked at the socket."""
         return time.monotonic() > self._looked_at + _STANDSTILL_S
 
-    def _drain(self, sock: Any, *, late: bool) -> bool:
-        """Read what has arrived, with the times of its arrival if `late`. Returns whether nothing is left."""
+    def _drain(self, sock: Any, *, late: bool) -> int:
+        """Read what has arrived, `_DRAIN` datagrams at most, with the times of its arrival if `late`. Returns how many
+        it were.
+        """
         callbacks = list(self._callbacks)
         began_at = time.monotonic()
         if not late:
             self._looked_at = began_at
-        for _ in range(_DRAIN):
+        for number in range(_DRAIN):
             try:
                 datagram = self._receive_late(sock) if late else sock.recv(_DATAGRAM_BYTES)
             except OSError:
                 # The socket is empty, or had an ICMP error, which poll reports as readable and this call has cleared.
                 self._looked_at = began_at
-                return True
+                return number
             for callback in callbacks:
                 try:
                     callback(datagram)
                 except Exception:  # noqa: BLE001 - one listener's fault must not deafen the others
                     _log.exception("datagram_listener_failed")
-        return False
+        return _DRAIN
 
     def _receive_late(self, sock: Any) -> bytes:
         """Read a datagram that waited, and tell the receiver when it came."""
