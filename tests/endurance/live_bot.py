@@ -13,8 +13,6 @@ from __future__ import annotations
 import bot.__main__  # isort: skip  # noqa: F401
 
 import asyncio
-import os
-import threading
 import time
 from contextlib import AsyncExitStack
 from dataclasses import asdict
@@ -29,6 +27,7 @@ from bot.runtime_tuning import release_free_memory
 from config.load import load
 from tests.endurance.full_caches import fill_interned_strings, fill_sentence_caches
 from tests.endurance.kept_descriptors import keep_descriptors
+from tests.endurance.pool_threads import start_all_threads
 from tests.endurance.samples import LeastUse, take_sample
 
 if TYPE_CHECKING:
@@ -42,7 +41,6 @@ LOOK_S = 0.25
 # more often changes nothing of what is in use, and one of the times is a moment in which nobody is recognised. On a
 # machine with other work somebody nearly always is: every 3 s, the least was 11 MB more while that went on.
 RELEASE_S = 0.5
-START_S = 60.0
 
 
 class LiveBot:
@@ -63,7 +61,7 @@ class LiveBot:
                 settings = load(overrides=request["settings"])
                 self._stack.enter_context(logging_from_settings(settings, console=console))
                 await self._bot.start(request["settings"], request["discord"])
-                await _start_all_threads()
+                await start_all_threads()
                 await asyncio.to_thread(fill_sentence_caches)
                 await asyncio.to_thread(fill_interned_strings)
                 await asyncio.to_thread(keep_descriptors, settings.storage.database_path)
@@ -96,16 +94,6 @@ class LiveBot:
                 self._payload_tokens = sum(part.tokens for part in event.parts)
             case _:
                 pass
-
-
-async def _start_all_threads() -> None:
-    """Start all threads of the event loop's pool. Otherwise the last ones come when several calls happen to wait at
-    once, perhaps after an hour, and look like growth.
-    """
-    # As `concurrent.futures.ThreadPoolExecutor` counts them.
-    count = min(32, (os.cpu_count() or 1) + 4)
-    everybody = threading.Barrier(count)
-    await asyncio.gather(*(asyncio.to_thread(everybody.wait, START_S) for _ in range(count)))
 
 
 async def _run(answers: int) -> None:

@@ -12,6 +12,7 @@ from bot.cli.rehearsal.written.player import open_player
 from bot.cli.rehearsal.written.services import EVENING_SETTINGS
 from config.load import load
 from rehearsal.script.written_evening import PresenceEvent, SpeechEvent, bundled_evenings, read_evening
+from tests.endurance.pool_threads import start_all_threads
 from tests.endurance.samples import take_sample
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ async def live_virtually(hours: float, on_sample: Callable[[Sample], None] = lam
     written = read_evening(bundled_evenings()["three-hours"])
     samples: list[Sample] = []
     tokens, next_s = 0, SAMPLE_EVERY_S
+    await start_all_threads()
     async with open_player(replace(written, title="Hours"), load(overrides=EVENING_SETTINGS)) as player:
         await player.begin()
         record = player.record
