@@ -12,9 +12,9 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from benchmarks.heard_words import HeardWords
 from benchmarks.reply.spread import spread
 from benchmarks.reply.usual_glossary import USUAL_GLOSSARY
-from rehearsal.words import WordErrors, sum_word_errors, word_errors
 from voice.asr.scheduler import QueuedRecognizer
 from voice.audio import duration_s
 
@@ -47,12 +47,10 @@ async def measure_company(
     """
     progress.step(f"{people} people at once", total=len(recordings))
     delays: list[float] = []
-    errors: list[WordErrors] = []
-    empty = 0
+    words = HeardWords()
     async with QueuedRecognizer(load) as recognizer:
 
         async def talk(person: int) -> None:
-            nonlocal empty
             await asyncio.sleep(_STAGGER_S * person)
             for said in recordings[person::people]:
                 await asyncio.sleep(duration_s(said.pcm))
@@ -61,8 +59,7 @@ async def measure_company(
                     said.pcm, language=language, glossary=USUAL_GLOSSARY, speaker_id=person
                 )
                 delays.append(time.monotonic() - ended)
-                errors.append(word_errors(said.text, heard.text))
-                empty += not heard.text
+                words.add(said.text, heard.text)
                 progress.advance()
                 await asyncio.sleep(_GAP_S)
 
@@ -74,8 +71,8 @@ async def measure_company(
         figures = recognizer.figures
     return {
         "utterances": len(delays),
-        "word_error_rate": round(sum_word_errors(errors).rate, 4),
-        "without_text": empty,
+        "word_error_rate": round(words.rate, 4),
+        "without_text": words.lost,
         "end_certain_to_text_ms": spread([1000 * delay for delay in delays]),
         "compute_ms_mean": round(1000 * figures.compute_s / max(1, figures.completed), 1),
         "waited_at_most": figures.queued_peak,
