@@ -79,15 +79,20 @@ def _too_short(ours: Mapping[str, Json]) -> list[str]:
     ]
 
 
+def _interval(ours: Mapping[str, Json], piece: str, name: str) -> list[float]:
+    """Return between which figures the growth of `name` lies, in MB an hour; empty if that is not known."""
+    return _numbers(_entry(_entry(ours, piece), "flat").get(f"{name}_mb_an_hour_between"))
+
+
 def _between(ours: Mapping[str, Json], piece: str) -> str:
     """Return between which figures the growth lies, if that is known."""
-    between = _numbers(_entry(_entry(ours, piece), "flat").get("memory_mb_an_hour_between"))
+    between = _interval(ours, piece, "memory")
     return f", which lies between {between[0]:.3g} and {between[1]:.3g} MB" if between else ""
 
 
 def _is_undecided(ours: Mapping[str, Json], piece: str) -> bool:
     """Return whether what is allowed lies within the interval of what memory grows by."""
-    between = _numbers(_entry(_entry(ours, piece), "flat").get("memory_mb_an_hour_between"))
+    between = _interval(ours, piece, "memory")
     return bool(between) and between[0] <= MEMORY_MB_AN_HOUR < between[1]
 
 
@@ -163,7 +168,7 @@ def _handed_out(ours: Mapping[str, Json], piece: str) -> str:
     """Return by how much that grows which malloc has handed out: growth of the rest is what it holds free, or Python's
     own small objects.
     """
-    between = _numbers(_entry(_entry(ours, piece), "flat").get("allocated_mb_an_hour_between"))
+    between = _interval(ours, piece, "allocated")
     return f", and what malloc has handed out by {between[0]:.3g} to {between[1]:.3g} MB an hour" if between else ""
 
 
