@@ -441,28 +441,25 @@ def test_an_answer_broken_in_the_middle_goes_on_once() -> None:
     assert _types(protocol.on_connected(Briefing("Be kind."))) == ["session.update"]
 
 
-def test_words_that_lost_their_sound_are_said_to_nobody() -> None:
+@pytest.mark.parametrize(
+    ("came", "said"),
+    [
+        ("Well, I think that we should go home.", "Well, I think"),
+        # A script without spaces is cut where its sound ended, like any other: it is not one word.
+        ("今天天气很好，我们一起去公园散步吧。", "今天天气很好，"),
+    ],
+)
+def test_words_that_lost_their_sound_are_said_to_nobody(came: str, said: str) -> None:
     """Words come before their sound. After a lost connection the model is told only of those whose sound has come."""
     protocol = _open()
     _begun(protocol)
-    protocol.receive(_words("Well, I think that we should go home."))
+    protocol.receive(_words(came))
     protocol.receive(_sound(1.0))
     protocol.on_disconnected()
     _, spoken, _, _ = protocol.on_connected(Briefing("Be kind."))
-    assert spoken["item"]["content"][0]["text"] == "Well, I think"
+    assert spoken["item"]["content"][0]["text"] == said
     assert protocol.resumed is not None
-    assert protocol.resumed.said == "Well, I think"
-
-
-def test_words_without_spaces_are_told_as_far_as_they_were_heard() -> None:
-    """A text of a script without spaces is cut where its sound ended, like any other: it is not one word."""
-    protocol = _open()
-    _begun(protocol)
-    protocol.receive(_words("今天天气很好，我们一起去公园散步吧。"))
-    protocol.receive(_sound(1.0))
-    protocol.on_disconnected()
-    _, spoken, _, _ = protocol.on_connected(Briefing("Be kind."))
-    assert spoken["item"]["content"][0]["text"] == "今天天气很好，"
+    assert protocol.resumed.said == said
 
 
 def test_words_without_any_sound_are_not_kept_over_a_loss() -> None:
