@@ -55,14 +55,17 @@ def server(number: int) -> GuildSpec:
 
 @dataclass(slots=True)
 class RoomUnderTest:
-    """One room. `samples`: what its people say, which nobody says elsewhere. `turns`: who may speak now. `voices`: what
-    became of the bot's voice connection in this trial. `asked_at`: when its people asked the bot something.
+    """One room. `samples`: what its people say, which nobody says elsewhere. `question`: what they ask the bot, and
+    never say otherwise: the recogniser takes a recording for the last time that it was played, so a sentence said just
+    before would be heard as the question. `turns`: who may speak now. `voices`: what became of the bot's voice
+    connection in this trial. `asked_at`: when its people asked the bot something.
     """
 
     number: int
     discord: LocalDiscord
     takes: Takes
     samples: Sequence[Sample]
+    question: Sample
     turns: asyncio.Semaphore
     people: list[ScriptedPerson] = field(default_factory=list)
     voices: list[VoiceChange] = field(default_factory=list)
@@ -134,7 +137,7 @@ class RoomUnderTest:
     async def ask(self) -> None:
         """Let Ada ask the bot something. From then on nobody else speaks, until `quiet` is cleared."""
         self.quiet.set()
-        take = await self.say(self.samples[-1], question=True)
+        take = await self.say(self.question, question=True)
         self.asked_at.append(take.asked_at)
 
     async def answered(self) -> None:

@@ -173,7 +173,8 @@ async def running_cluster(
             discord = await stack.enter_async_context(
                 LocalDiscord(guild=server(number), beside=beside, main_session_s=MAIN_SESSION_S)
             )
-            rooms.append(RoomUnderTest(number, discord, takes, samples[number :: options.rooms], turns))
+            *said, question = samples[number :: options.rooms]
+            rooms.append(RoomUnderTest(number, discord, takes, said, question, turns))
         environment = {
             "ROOMTONE_DATABASE_URL": url,
             "ROOMTONE_ASR__ENGINE": "endpoint",
