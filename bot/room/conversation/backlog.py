@@ -31,6 +31,11 @@ class UtteranceBacklog:
     def __len__(self) -> int:
         return len(self._waiting)
 
+    @property
+    def waits_since(self) -> float | None:
+        """Return when the utterance that has waited longest was complete, in monotonic seconds; None if none waits."""
+        return self._waiting[0].closed_at if self._waiting else None
+
     def add(self, utterance: Utterance) -> tuple[Utterance, ...]:
         """Add a finished utterance. Returns those that are given up for it: none if there is room."""
         self._waiting.append(utterance)

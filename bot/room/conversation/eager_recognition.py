@@ -3,7 +3,8 @@
 Every pause is recognised, however finished the person sounds, whoever else speaks, and however slow the recogniser is.
 If the person goes on, that was in vain, and it is nearly free: the recogniser serves finished speech first, so others
 wait for one recognition at most, and what still waits in its queue leaves it. Holding back cost more, by whatever rule
-(docs/decisions/0011).
+(docs/decisions/0011). Only where finished speech has waited for seconds is neither model asked: no text would come
+sooner for it, and the longest silence cuts the fewest pauses.
 
 The evidence comes in two steps: what the turn-end detector heard, then how likely a sentence ends where the text ends.
 If the person goes on, the text is discarded. Otherwise it is ready as soon as the end is certain.
@@ -33,6 +34,9 @@ TEXT_TIMEOUT_S = 0.8
 # After so much silence even somebody who did not sound finished has more likely finished than not: in 209 recordings
 # 39 of 62 had. The end itself may be certain only after 1.1 s; an answer that is begun now is ready by then.
 LASTING_PAUSE_S = 0.75
+# What is taken as known about a pause while finished speech waits: that the person goes on, so that only the longest
+# silence ends the utterance.
+_GOES_ON = PauseEvidence(finished=0.0)
 
 HeardT = TypeVar("HeardT")
 
@@ -42,8 +46,9 @@ class EagerRecognition(Generic[HeardT]):
 
     `on_judged` gets what is known about each pause that asks, and whether that is all: first with the turn-end
     detector's probability, then with that of the recognised text (`sentence_end`). `recognise` runs in a task and must
-    not raise; if None, nothing is recognised early. `on_recognised` gets its result and whether the person has likely
-    finished; if they do not sound so, it gets it again when the pause lasts. It must not wait.
+    not raise; if None, nothing is recognised early. `is_behind`: returns whether finished speech has waited so long
+    that an end that is known sooner makes no text come sooner. `on_recognised` gets the result and whether the person
+    has likely finished; if they do not sound so, it gets it again when the pause lasts. It must not wait.
     *Ownership*: `run` owns the tasks; before it runs, every pause is judged None.
     """
 
@@ -56,6 +61,7 @@ class EagerRecognition(Generic[HeardT]):
         sentence_end: Callable[[HeardT], float | None],
         clock: Clock,
         on_recognised: Callable[[Utterance, HeardT, bool], None] = lambda *_: None,
+        is_behind: Callable[[], bool] = lambda: False,
     ) -> None:
         self._turn_end_detector = turn_end_detector
         self._on_judged = on_judged
@@ -63,6 +69,7 @@ class EagerRecognition(Generic[HeardT]):
         self._sentence_end = sentence_end
         self._clock = clock
         self._on_recognised = on_recognised
+        self._is_behind = is_behind
         self._tasks: asyncio.TaskGroup | None = None
         self._running: dict[str, asyncio.Task[HeardT | None]] = {}
         # Those that wait whether a pause lasts.
@@ -80,8 +87,10 @@ class EagerRecognition(Generic[HeardT]):
     def on_pause(self, pause: PauseBegan) -> None:
         """Begin to recognise the utterance, because the person has paused."""
         if self._tasks is None:
-            if pause.asks:
-                self._on_judged(pause, None, True)
+            self._judge(pause, None, complete=True)
+            return
+        if self._is_behind():
+            self._judge(pause, _GOES_ON, complete=True)
             return
         utterance = pause.utterance
         name = f"eager-recognition-{utterance.user_id}"

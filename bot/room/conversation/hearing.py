@@ -48,6 +48,9 @@ UTTERANCES_WAITING = 64
 # Their sound, in seconds: 64 utterances of nine seconds, which are 19 MB. Without this bound they might be half a
 # minute each, and every room that falls behind would keep 61 MB.
 SOUND_WAITING_S = 600.0
+# Where a finished utterance has waited so long for the recogniser, the next one waits too, and nothing depends on
+# knowing its end half a second sooner.
+BEHIND_S = 2.0
 # Utterances that are given to the recogniser at once, so that it can be fair between their speakers.
 RECOGNISED_AT_ONCE = 4
 # How long a finished utterance waits at most while others are in mid-sentence; then the group becomes a turn. An
@@ -105,6 +108,7 @@ class Hearing:
             sentence_end=lambda transcription: transcription.sentence_end,
             clock=clock,
             on_recognised=self._on_early_text,
+            is_behind=self._is_behind,
         )
         self._backlog = UtteranceBacklog(UTTERANCES_WAITING, sound_s=SOUND_WAITING_S)
         # One entry for each utterance in the backlog.
@@ -194,6 +198,11 @@ class Hearing:
 
     def _on_judged(self, pause: PauseBegan, evidence: PauseEvidence | None, complete: bool) -> None:
         self._dispatch(self._listener.answer(pause, evidence, self._clock.monotonic(), complete=complete))
+
+    def _is_behind(self) -> bool:
+        """Return whether more is spoken than the recogniser can keep up with."""
+        since = self._backlog.waits_since
+        return since is not None and self._clock.monotonic() - since >= BEHIND_S
 
     def _on_early_text(self, utterance: Utterance, transcription: TranscribedUtterance, likely_finished: bool) -> None:
         """Pass on the text of an utterance that may go on, if the guards accept it."""

@@ -91,3 +91,13 @@ def test_nothing_else_is_lost(steps: list[tuple[int, int] | None], size: int, so
     assert [backlog.take() for _ in range(len(backlog))] == waiting
     with pytest.raises(IndexError):
         backlog.take()
+
+
+def test_it_tells_since_when_the_first_one_waits() -> None:
+    backlog = UtteranceBacklog(2, sound_s=60.0)
+    assert backlog.waits_since is None
+    for number in (0, 1):
+        backlog.add(said(ADA, number))
+    assert backlog.waits_since == 1.5
+    backlog.add(said(ADA, 2))  # for which the first one is given up
+    assert backlog.waits_since == 2.5

@@ -471,6 +471,39 @@ async def test_who_sounds_finished_is_answered_sooner(probability: float | None,
 
 
 @pytest.mark.asyncio
+async def test_while_finished_speech_waits_for_seconds_no_pause_is_judged() -> None:
+    """No text would come sooner for it. The longest silence ends what is said, and nothing is recognised ahead. When
+    the recogniser has caught up, pauses are judged again.
+    """
+    judge = FakeJudge(0.99)
+    bench = Bench(judge=judge)
+    bench.recognizer.gate.clear()
+    crowd = range(10, 11 + hearing.RECOGNISED_AT_ONCE)
+    async with bench.running():
+        started = bench.clock.monotonic()
+        await bench.pass_time(1.0)
+        for user_id in crowd:
+            bench.hearing.hear(speech(user_id, at=started, seconds=1.0))
+        await bench.pass_time(1.0)
+        asked = judge.asked
+        assert asked == len(crowd), "one waits, and not for long yet"
+        await bench.pass_time(hearing.BEHIND_S)
+        await bench.say(ADA)
+        assert judge.asked == asked
+        bench.recognizer.gate.set()
+        await until(lambda: len(bench.texts) == len(crowd) + 1)
+        await bench.say(BO)
+        await until(lambda: len(bench.texts) == len(crowd) + 2)
+    assert judge.asked == asked + 1
+    of_ada, of_bo = (
+        next(spoken for spoken in bench.texts if spoken.utterance.user_id == user_id) for user_id in (ADA, BO)
+    )
+    assert not of_ada.early
+    assert of_ada.utterance.closed_at - of_ada.utterance.ended_at == pytest.approx(1.1, abs=0.15)
+    assert of_bo.utterance.closed_at - of_bo.utterance.ended_at == pytest.approx(0.46, abs=0.15)
+
+
+@pytest.mark.asyncio
 async def test_a_late_judge_costs_time_and_no_words() -> None:
     """If the turn-end detector is late, the listener waits for it, and no words are lost."""
     judge = FakeJudge(0.99)
