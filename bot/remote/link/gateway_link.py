@@ -87,7 +87,7 @@ class GatewayLink:
         self._handlers = Handlers()
         self._link: MessageLink | None = None
         self._on_opened: list[Callable[[], None]] = []
-        self._away_since: float | None = time.monotonic()
+        self._lost_at = time.monotonic()
         self._refused: asyncio.Future[RoomRefusedError] = asyncio.get_running_loop().create_future()
         self._keeping: asyncio.Task[None] | None = None
         self._opened = asyncio.Event()
@@ -103,7 +103,12 @@ class GatewayLink:
     @property
     def away_since(self) -> float | None:
         """Return since when the gateway process is away, in monotonic seconds; None while it is there."""
-        return self._away_since
+        return self._lost_at if self._link is None else None
+
+    @property
+    def lost_at(self) -> float:
+        """Return when the link was lost last, in monotonic seconds; before it was opened, when this was made."""
+        return self._lost_at
 
     def on_opened(self, call: Callable[[], None]) -> None:
         """Call `call` at each opening of the link: at once for what tells and asks first."""
@@ -244,11 +249,10 @@ class GatewayLink:
             await introduce(socket, self.room)
             link = self._link = MessageLink(socket, self._handlers, name="gateway-link")
             try:
-                self._away_since = None
                 log.info("gateway_link_opened")
                 self._tell_opened()
                 self._opened.set()
                 await link.run()
             finally:
-                self._link, self._away_since = None, time.monotonic()
+                self._link, self._lost_at = None, time.monotonic()
             log.warning("gateway_link_lost")

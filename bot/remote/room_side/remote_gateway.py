@@ -36,12 +36,20 @@ log = structlog.get_logger()
 
 # The gateway process sends one message for it, or asks Discord once.
 ASK_S = 5.0
-# Discord is likely to keep the former main session for so long after the gateway process was started again. At a pause
-# in speech nobody misses anything; later on Discord would take the bot out of the channel.
+# Discord is likely to keep the former main session for some 40 s after its process has ended, and then takes the bot
+# out of the channel. At a pause in speech nobody misses anything, so the room waits for one until then, less what a
+# request may take on a busy machine.
+RENEW_BY_S = 25.0
+# Where the next process came late, the room waits for a pause all the same.
 RENEW_WITHIN_S = 8.0
 # Longer than the pauses within a sentence.
 QUIET_S = 0.8
 _LOOK_S = 0.05
+
+
+def renewal_within_s(away_s: float) -> float:
+    """Return how long to wait for a pause in speech, in seconds, where no gateway process was there for `away_s`."""
+    return max(RENEW_WITHIN_S, RENEW_BY_S - away_s)
 
 
 class RemoteMainGateway:
@@ -240,9 +248,10 @@ class RemoteMainGateway:
         in speech. `former`: the voice session that Discord ends with the main session before.
         """
         begun_at = time.monotonic()
+        within_s = renewal_within_s(begun_at - self._link.lost_at)
 
         def needed_s() -> float:
-            return pause_needed_s(time.monotonic() - begun_at, most_s=QUIET_S, within_s=RENEW_WITHIN_S)
+            return pause_needed_s(time.monotonic() - begun_at, most_s=QUIET_S, within_s=within_s)
 
         while (quiet_s := self._quiet_s()) < needed_s():  # noqa: ASYNC110 - threads
             await asyncio.sleep(_LOOK_S)

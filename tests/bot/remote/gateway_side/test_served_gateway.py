@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bot.remote.gateway_side.served_place import ServedPlaces
-from bot.remote.room_side.remote_gateway import QUIET_S
+from bot.remote.room_side.remote_gateway import QUIET_S, renewal_within_s
 from bot.remote.room_side.remote_place import RemotePlace
 from bot.texts.text import in_language, sentence_of
 from tests.bot.remote.peers import linked, until
@@ -423,6 +423,14 @@ async def test_the_voice_session_is_renewed_at_a_pause_in_speech() -> None:
         await again.answers("state", {**STATE, "session_id": "t"})
         await until(lambda: len(here.connection.told) > 2)
         assert here.connection.told[2:] == [("state", {**STATE, "session_id": "t"})]
+
+
+@pytest.mark.parametrize(("away_s", "within_s"), [(0.0, 25.0), (9.0, 16.0), (17.0, 8.0), (60.0, 8.0)])
+def test_a_pause_is_waited_for_while_discord_is_likely_to_keep_the_former_main_session(
+    away_s: float, within_s: float
+) -> None:
+    """And for some seconds where the next gateway process came late."""
+    assert renewal_within_s(away_s) == within_s
 
 
 @pytest.mark.asyncio

@@ -511,7 +511,7 @@ async def test_a_room_that_is_refused_later_learns_it() -> None:
         links[0].close()
         assert "shutting down" in str(await end.refused())
         assert not end.is_open
-        assert end.away_since is not None
+        assert end.away_since == end.lost_at
 
 
 @pytest.mark.asyncio
