@@ -105,7 +105,7 @@ def _remarks(options: RunOptions) -> Iterable[str]:
         "A room hears again (hears_after_s) when its voice connection began (voice_connected_s), or later, as long as "
         "speech was sent that is not stored. heard_again_s is when the first speech was sent that is stored; where "
         "nobody spoke all the time, that is later. Where a node leaves in order, a room hears until it is handed over, "
-        "and hears_after_s counts from the end of its former voice connection."
+        "and hears_after_s counts from the end of its former voice connection (moved_s)."
     )
 
 
@@ -168,6 +168,7 @@ def _figures(outcomes: Sequence[Outcome]) -> list[Json]:
             "hears_after_s": [_rounded(room.hears_after_s) for room in outcome.rooms],
             "heard_again_s": [_rounded(room.heard_again_s) for room in outcome.rooms],
             "voice_connected_s": [_rounded(room.connected_s) for room in outcome.rooms],
+            "moved_s": [_rounded(room.moved_s) for room in outcome.rooms],
             "missing_s": [_rounded(room.missing_s) for room in outcome.rooms],
             "voice_connections": [room.connections for room in outcome.rooms],
             "voice_connections_after_the_mend": [room.after_mend for room in outcome.rooms],

@@ -26,6 +26,7 @@ from tests.cluster_faults.evidence import (
     hears_after_s,
 )
 from tests.cluster_faults.takes import RATE_HZ, HeardPart, Sample, Take, Takes, find_parts, parts_in
+from tests.cluster_faults.trial import RoomOutcome, room_heard
 
 HELLO = Path(__file__).parents[2] / "rehearsal/scenarios/hello"
 
@@ -197,3 +198,25 @@ def test_a_resumed_connection_is_one_more_and_ends_none() -> None:
     ]
     assert connected_at(changes) == [100.1, 115.0, 115.2]
     assert begun_and_ended(changes) == [(100.0, False), (100.1, True)]
+
+
+@pytest.mark.parametrize(
+    ("moved_s", "fault_at", "heard"),
+    [
+        (None, 99.0, True),  # said after the room heard again
+        (None, 101.0, False),  # the fault fell into it
+        (None, 120.0, True),  # said long before
+        (40.0, 99.0, True),  # handed over later: said before
+        (2.0, 99.0, False),  # in mid-sentence
+        (0.5, 99.0, True),  # said after the next process was there
+        (0.8, 99.0, False),  # begun before it was there
+    ],
+)
+def test_a_sentence_is_lost_only_where_the_room_heard(
+    samples: list[Sample], moved_s: float | None, fault_at: float, heard: bool
+) -> None:
+    """Heard again 0.4 s after the fault, or after the room was handed over."""
+    (check,) = check_takes([played(Takes().begin(0, 2001, samples[0]))], [])
+    outcome = RoomOutcome(0, 0.4, 0.4, 0.4, 0, 1, 0, moved_s)
+    assert room_heard(check, fault_at, outcome) is heard
+    assert room_heard(check, fault_at, None)

@@ -55,7 +55,8 @@ class RoomOutcome:
     `hears_after_s` is when it heard again, after the fault, or after its former voice connection ended in order.
     `missing_s`: voice of the trial that is not stored. `connections`: how often the bot's voice connection began or was
     resumed from before the fault until all was well; two processes that take it from each other in turns make many.
-    `after_mend`: those of them that came when what broke had been mended.
+    `after_mend`: those of them that came when what broke had been mended. `moved_s`: of a room that was handed over,
+    when its former voice connection ended, after the fault; None: the fault ended it.
     """
 
     room: int
@@ -65,6 +66,7 @@ class RoomOutcome:
     missing_s: float
     connections: int
     after_mend: int
+    moved_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,11 @@ async def try_fault(cluster: Cluster, fault: Fault, url: str, pace: Pace) -> Out
     short = [check for check in checks if check.missing_s > EDGE_S]
     is_orderly = isinstance(fault, DrainedNode)
     outcomes = tuple(_of_room(room, said, checks, turns, moments, is_orderly=is_orderly) for room in concerned)
-    again = {outcome.room: outcome.heard_again_s for outcome in outcomes}
+    of_room = {outcome.room: outcome for outcome in outcomes}
+
+    def heard_whole(check: TakeCheck) -> bool:
+        return room_heard(check, fault_at, of_room.get(check.take.room))
+
     heard = [bot_heard(spurts, room.asked_at) for room in cluster.rooms for spurts in room.bot_heard()]
     return Outcome(
         rooms=outcomes,
@@ -135,8 +141,8 @@ async def try_fault(cluster: Cluster, fault: Fault, url: str, pace: Pace) -> Out
         unjudged=len(said) - len(checks),
         changed=changed(before, turns),
         numbers=gaps_in_numbers(turns),
-        lost=tuple(_told(check, fault_at) for check in short if _room_heard(check, fault_at, again)),
-        cut=tuple(_told(check, fault_at) for check in short if not _room_heard(check, fault_at, again)),
+        lost=tuple(_told(check, fault_at) for check in short if heard_whole(check)),
+        cut=tuple(_told(check, fault_at) for check in short if not heard_whole(check)),
         twice=tuple(_told(check, fault_at) for check in checks if check.twice_s > EDGE_S),
         questions=sum(len(room.asked_at) for room in cluster.rooms),
         answers=tuple(count for each in heard for count in each.answers),
@@ -180,13 +186,18 @@ async def _ask(room: RoomUnderTest) -> None:
     await room.answered()
 
 
-def _room_heard(check: TakeCheck, fault_at: float, again: dict[int, float | None]) -> bool:
-    """Return whether a room heard all the time in which a sentence was said. `again`: of the rooms concerned."""
-    room = check.take.room
-    if room not in again:
+def room_heard(check: TakeCheck, fault_at: float, outcome: RoomOutcome | None) -> bool:
+    """Return whether a room heard all the time in which a sentence was said. `outcome`: None if the fault does not
+    concern the room.
+    """
+    if outcome is None:
         return True
     begun_at, ended_at = check.take.spoken
-    heard_s = again[room]
+    heard_s = outcome.heard_again_s
+    if outcome.moved_s is not None:
+        # It heard until it was handed over. What was said just before is stored by who had it.
+        hears_s = None if outcome.hears_after_s is None else outcome.moved_s + outcome.hears_after_s
+        return ended_at < fault_at + outcome.moved_s or (hears_s is not None and begun_at > fault_at + hears_s)
     # What was said just before the fault may not have been a turn yet.
     return ended_at < fault_at - UNSTORED_S or (heard_s is not None and begun_at > fault_at + heard_s)
 
@@ -227,6 +238,7 @@ def _of_room(
         sum(check.missing_s for check in ours if check.missing_s > EDGE_S),
         len(connections),
         sum(at > moments.mended_at for at in connections),
+        deaf_at - fault_at if is_orderly else None,
     )
 
 
