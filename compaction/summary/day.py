@@ -59,6 +59,21 @@ def sayings_of_day(turns: Sequence[Turn], zone: tzinfo = UTC) -> list[str]:
     ]
 
 
+def without_day_said(values: frozenset[str], at: float) -> frozenset[str]:
+    """Return a fact's values without the day on which it was said, if that is among them. `at`: Unix seconds.
+
+    '(said on Friday, 5 December)' and the year go without saying. A five alone does not: it may count something.
+    """
+    day = datetime.fromtimestamp(at, UTC).date()
+    for language in LANGUAGES:
+        names = (_weekday(day, language), _month(day, language))
+        weekday, month = (language.named_values[name.lower()] for name in names)
+        date_said = {str(day.day), month}
+        if date_said <= values:
+            values -= {*date_said, weekday}
+    return values - {str(day.year)}
+
+
 def _days_said(turns: Sequence[Turn], zone: tzinfo) -> list[date]:
     """Return the coming days that the turns name by their weekday, in order, as far as each is certain."""
     said: dict[int, set[date]] = {}
@@ -120,4 +135,8 @@ def _weekday(day: date, language: Language = _OF_PROMPTS) -> str:
 
 
 def _date(day: date, language: Language = _OF_PROMPTS) -> str:
-    return f"{day.day} {_names(language.code)[_DAYS_OF_A_WEEK + day.month - 1].capitalize()}"
+    return f"{day.day} {_month(day, language)}"
+
+
+def _month(day: date, language: Language = _OF_PROMPTS) -> str:
+    return _names(language.code)[_DAYS_OF_A_WEEK + day.month - 1].capitalize()

@@ -8,12 +8,12 @@ count.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from compaction.language.meaning import contradicts, meaning
 from compaction.language.text import plain, sentences, words
 from compaction.summary.checks import Sources, clauses, gives_orders, may_deny, name_words, sources_of, unfounded
+from compaction.summary.day import without_day_said
 from compaction.summary.port import MAX_SUMMARY_CHARS
 
 if TYPE_CHECKING:
@@ -63,9 +63,7 @@ class CheckedText:
         said = [meaning(one, own_names) for one in sentences(fact.text)]
         topics = frozenset(each for one in said for each in one.topics)
         others = frozenset(name for one in said for name in one.names) - own_names
-        # 'In March 2026' is told by 'in March': the year in which something was said goes without saying.
-        year = str(datetime.fromtimestamp(fact.at, UTC).year)
-        values = frozenset(value for one in said for value in one.values) - {year}
+        values = without_day_said(frozenset(value for one in said for value in one.values), fact.at)
         numbers = frozenset(value for value in values if value[0].isdigit())
         lacking = unfounded(fact.attributed_text, self._sources, own_names)
         details = others | values

@@ -209,13 +209,18 @@ def test_fact_is_told_by_its_person_and_a_third_of_its_words(text: str, *, told:
         ("gate", "The gate code is 7023.", "The gate has a new code.", False),
         ("Wanda", "Wanda is in Ghent for the whole of March YEAR.", "Wanda is in Ghent for a course all March.", True),
         ("Jonas", "Jonas owes Mara 25.", "Jonas, Tuva and Sami each owe Mara 25.", True),
+        ("Nina", "Nina got the job after all: they called back (said on DAY MONTH).", "Nina got the job.", True),
+        ("Nina", "Nina hat die Stelle bekommen (gesagt am DAY. MONAT YEAR).", "Nina hat die Stelle.", True),
+        ("Nina", "Nina has DAY cats.", "Nina has cats.", False),
+        ("Nina", "Nina starts the job on 27 MONTH.", "Nina has the job.", False),
     ],
 )
 def test_a_dense_text_tells_a_fact_without_its_words(subject: str, said: str, text: str, *, told: bool) -> None:
     """Its person, its numbers and half of its names are there, and a word of it or all of its names and values."""
-    written = fact(said, subject, 3)
-    year = str(datetime.fromtimestamp(written.at, UTC).year)
-    assert CheckedText(text).tells(replace(written, text=said.replace("YEAR", year))) is told
+    written = replace(fact(said, subject, 3), at=datetime(2025, 12, 5, 20, tzinfo=UTC).timestamp())
+    for name, value in {"YEAR": "2025", "DAY": "5", "MONTH": "December", "MONAT": "Dezember"}.items():
+        said = said.replace(name, value)
+    assert CheckedText(text).tells(replace(written, text=said)) is told
 
 
 @pytest.mark.parametrize("time", ["00:00", "0:00", "00:30"])
