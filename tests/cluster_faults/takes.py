@@ -50,6 +50,8 @@ _MOST_PLACES = 8
 _MARK = re.compile(r"take (\d+) tenths (\d+) to (\d+)")
 _SENTENCE = "the garden gate stood open while the light came slowly over the wall and two people spoke of the weather"
 _WORDS = tuple(_SENTENCE.split())
+# Whoever is heard from here on has said the bot's name.
+_CALL_S = 0.3
 # A text with fewer letters for its length is dropped as one that nobody said.
 _LETTERS_A_S = 10
 
@@ -75,7 +77,8 @@ class Sample:
 class Take:
     """One time that a recording was played. `room`: where. `asked_at`: when it was to begin, in monotonic seconds.
 
-    `question`: the recogniser adds the bot's name, so that the bot answers.
+    `question`: the recogniser adds the bot's name to its beginning, so that the bot answers: once also where a busy
+    machine cuts it in two.
     """
 
     number: int
@@ -160,7 +163,8 @@ class Takes:
         while letters < _LETTERS_A_S * (to_s - from_s):
             words.append(_WORDS[(take.number + len(words)) % len(_WORDS)])
             letters += len(words[-1])
-        name = "Roomtone, do you hear me? " if take.question else ""
+        called = take.question and from_s <= take.sample.voiced[0] + _CALL_S
+        name = "Roomtone, do you hear me? " if called else ""
         return f"{name}{' '.join(words)} take {take.number} tenths {round(10 * from_s)} to {round(10 * to_s)}"
 
 

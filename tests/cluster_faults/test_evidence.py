@@ -99,6 +99,7 @@ def test_a_text_names_the_parts_that_were_heard(samples: list[Sample]) -> None:
     text = takes.text_of(take, 0.4, 2.0) + " " + takes.text_of(take, 2.5, 3.0)
     assert list(parts_in(text)) == [HeardPart(0, 0.4, 2.0), HeardPart(0, 2.5, 3.0)]
     assert text.startswith("Roomtone")
+    assert text.count("Roomtone") == 1, "the name is at the beginning of the recording"
 
 
 def turn(seq: int, *parts: HeardPart, guild: int = 7) -> StoredTurn:
