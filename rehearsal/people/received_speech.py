@@ -65,11 +65,15 @@ class ReceivedFrame:
 
 @dataclass(frozen=True, slots=True)
 class HeardTalkspurt:
-    """Unbroken sound from one voice session. The times are those of its first and last packet, in monotonic seconds."""
+    """Unbroken sound from one voice session. The times are those of its first and last packet, in monotonic seconds.
+
+    `sound_s`: the sound that it has. A listener who is busy gets packets late, so its times may span more.
+    """
 
     ssrc: int
     began_at: float
     ended_at: float
+    sound_s: float
 
 
 class ReceivedSpeech:
@@ -135,10 +139,11 @@ class ReceivedSpeech:
                 continue
             at = latest.get(packet.ssrc)
             if at is not None and packet.arrived_at - found[at].ended_at <= pause_s:
-                found[at] = replace(found[at], ended_at=packet.arrived_at)
+                longer_s = found[at].sound_s + FRAME_S
+                found[at] = replace(found[at], ended_at=packet.arrived_at, sound_s=longer_s)
             else:
                 latest[packet.ssrc] = len(found)
-                found.append(HeardTalkspurt(packet.ssrc, packet.arrived_at, packet.arrived_at))
+                found.append(HeardTalkspurt(packet.ssrc, packet.arrived_at, packet.arrived_at, FRAME_S))
         return found
 
     def first_voiced_at(self, *, since: float, until: float = float("inf")) -> float | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 from bisect import bisect
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,19 +33,19 @@ class BotHeard:
 
 
 def bot_heard(spurts: Iterable[HeardTalkspurt], asked_at: Sequence[float]) -> BotHeard:
-    """Return what somebody heard who asked at these moments, which are in order. All are monotonic seconds."""
+    """Return what somebody heard who asked at these moments, which are in order. All are monotonic seconds.
+
+    Counted is sound and not time: where the machine is too busy to listen, one answer comes in pieces.
+    """
     ordered = sorted(spurts, key=lambda spurt: spurt.began_at)
-    unasked, *answers = itertools.repeat(0, len(asked_at) + 1)
+    heard_s = [defaultdict[int, float](float) for _ in range(len(asked_at) + 1)]
     for spurt in ordered:
-        question = bisect(asked_at, spurt.began_at) - 1
-        if question < 0:
-            unasked += _answers_in(spurt)
-        else:
-            answers[question] += _answers_in(spurt)
+        heard_s[bisect(asked_at, spurt.began_at)][spurt.ssrc] += spurt.sound_s
+    unasked, *answers = (sum(map(_answers_in, by_session.values())) for by_session in heard_s)
     at_once = sum(later.began_at < earlier.ended_at for earlier, later in itertools.pairwise(ordered))
     return BotHeard(tuple(answers), unasked, at_once)
 
 
-def _answers_in(spurt: HeardTalkspurt) -> int:
-    """Return how many answers follow each other without a pause; one that was cut counts as one."""
-    return max(1, int((spurt.ended_at - spurt.began_at + _EDGE_S) / ANSWER_S))
+def _answers_in(sound_s: float) -> int:
+    """Return how many answers a voice session's sound is; one that was cut counts as one."""
+    return max(1, math.ceil((sound_s - _EDGE_S) / ANSWER_S))

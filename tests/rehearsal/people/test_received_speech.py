@@ -133,6 +133,7 @@ def test_talkspurts_are_those_of_one_session_each() -> None:
     spurts = heard.talkspurts(since=10.0, pause_s=1.0)
     assert [(spurt.ssrc, spurt.began_at) for spurt in spurts] == [(7, 10.0), (9, 10.1), (7, 12.0)]
     assert spurts[0].ended_at == pytest.approx(10.18)
+    assert [spurt.sound_s for spurt in spurts] == pytest.approx([0.2, 0.2, FRAME_S])
     assert [spurt.began_at for spurt in heard.talkspurts(since=11.0, pause_s=1.0)] == [12.0]
 
 
