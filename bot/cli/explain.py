@@ -64,7 +64,7 @@ def command(
     Without --turn: the replies of the session, and the segment and turn behind each sentence of its present summary.
     The text comes from the database; the log contains none of it.
     """
-    from bot.logs.output import log_path
+    from bot.logs.log_file import log_path
     from config.load import load
 
     settings = load()

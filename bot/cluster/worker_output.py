@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
 
-# The log files have what happened (`bot.logs.files`). This has what they cannot: a traceback, a library's last words.
+# The log files have what happened (`bot.logs.removal`). This has what they cannot: a traceback, a library's last words.
 MOST_BYTES: Final = 4_000_000
 KEPT_BYTES: Final = 250_000
 LOOK_EVERY_S: Final = 10.0

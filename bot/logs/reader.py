@@ -20,7 +20,7 @@ Event: TypeAlias = dict[str, Any]
 CHUNK_BYTES = 1 << 16
 # No event is this long. A longer line is skipped, so that it does not fill the memory.
 MAX_LINE_BYTES = 1 << 20
-# How each line begins (`bot.logs.output`). That stays when words are taken out of it.
+# How each line begins (`bot.logs.formatters`). That stays when words are taken out of it.
 _BEGINNING = re.compile(rb'^\{"timestamp": ?"[^"]+".*?"event": ?"[^"]*"')
 
 
@@ -138,7 +138,7 @@ class LogReader:
 
     def _skip_what_was_read(self) -> None:
         """Open the current log and go behind the last line that was read, if it is there: a log from which lines or
-        words are removed is written anew (`bot.logs.files`), and its other lines were read before.
+        words are removed is written anew (`bot.logs.removal`), and its other lines were read before.
         """
         self._file = _opened(self._path)
         begins = _BEGINNING.match(self._last)

@@ -13,7 +13,7 @@ import structlog
 
 from bot.errors import SetupError
 from bot.folder_lock import FolderInUseError, folder_lock
-from bot.logs.files import drop_lines_before
+from bot.logs.removal import drop_lines_before
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from bot.logs.files import forget_in_logs
+from bot.logs.removal import forget_in_logs
 from bot.store.forgetting import SpeechForgetter
 from compaction.memory.restating import NOTHING_FORGOTTEN
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from bot.logs.output import LIBRARY_EVENT
+from bot.logs.formatters import LIBRARY_EVENT
 from bot.logs.reader import CHUNK_BYTES, LogReader, parse_event
 from bot.logs.redaction import LogRedactor
 from bot.remote.gateway_side.reported_log import ReportedError, event_in

@@ -12,7 +12,7 @@ import structlog
 from bot.discord.bot_token import token_of
 from bot.folder_lock import folder_lock
 from bot.health import Health
-from bot.logs.output import log_path
+from bot.logs.log_file import log_path
 from bot.memory.retention import Retention
 from bot.monitoring.metrics import Metrics
 from bot.monitoring.traces import open_traces

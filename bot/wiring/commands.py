@@ -19,7 +19,7 @@ from bot.discord.commands.settings import add_settings_command
 from bot.discord.commands.transcript import add_transcript
 from bot.discord.commands.voice import add_voice
 from bot.discord.commands.watch import add_watch_commands
-from bot.logs.output import log_path
+from bot.logs.log_file import log_path
 from bot.memory.erasing import PersonEraser
 from bot.memory.personal_data import PersonalData
 from bot.room.notice import ListeningNotice

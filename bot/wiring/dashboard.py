@@ -11,7 +11,7 @@ from bot.dashboard.discord_login import DiscordLogin
 from bot.dashboard.history import StoredHistory
 from bot.dashboard.live import LiveRooms
 from bot.dashboard.service import DashboardService
-from bot.logs.output import log_path
+from bot.logs.log_file import log_path
 from bot.private_files import write_private_text
 from bot.shards import ONLY_SHARD
 

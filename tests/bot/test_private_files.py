@@ -16,7 +16,8 @@ import structlog
 
 from bot import private_files
 from bot.cli.memory.files import _write_json
-from bot.logs.output import configured_logging, log_path
+from bot.logs.log_file import log_path
+from bot.logs.output import configured_logging
 from bot.private_files import (
     MendedFiles,
     make_private_folder,

@@ -17,7 +17,7 @@ from bot.cli.log_view.events import COMPACTION, format_event
 from bot.cli.log_view.session_summary import MEMORY_EVENTS, STORY_EVENTS, SessionSummaries
 from bot.cli.output import count, fold, fold_pieces, open_console, terminal_columns
 from bot.errors import SetupError
-from bot.logs.output import log_path
+from bot.logs.log_file import log_path
 from bot.logs.reader import LogReader, parse_event, rotated_files
 from bot.shared_log.event_filter import EventFilter
 from bot.shared_log.time_order import TimeOrder, time_of_line

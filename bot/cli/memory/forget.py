@@ -103,7 +103,7 @@ async def _forget(settings: Settings, speaker: StoredSpeaker, session: str | Non
 
 def _eraser(settings: Settings, database: Database) -> PersonEraser:
     from bot.clock import SystemClock
-    from bot.logs.output import log_path
+    from bot.logs.log_file import log_path
     from bot.memory.erasing import PersonEraser
 
     return PersonEraser(database, SystemClock(), log_folder=log_path(settings.storage.data_dir).parent)

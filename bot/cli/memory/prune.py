@@ -89,7 +89,7 @@ def _shorter(times: Mapping[int, float]) -> tuple[str, ...]:
 async def _prune(settings: Settings) -> RetentionResult:
     from bot.cli.environment import open_existing_database
     from bot.clock import SystemClock
-    from bot.logs.output import log_path
+    from bot.logs.log_file import log_path
     from bot.memory.retention import Retention
 
     async with open_existing_database(settings) as database:

@@ -100,7 +100,7 @@ async def finish_trial(folder: Path, settings: Settings, *, bot_name: str) -> st
 
 def show_trial(folder: Path, said_often: str) -> None:
     """Print where the trial is, and what can be done with it. `said_often`: a word to search for, or nothing."""
-    from bot.logs.output import log_path
+    from bot.logs.log_file import log_path
     from bot.memory.prompt_records import records_of
     from compaction.context.record import ContextRecord
 

@@ -19,7 +19,7 @@ from bot.cluster.node import NodeSettings
 from bot.cluster.ray_process import ray_process
 from bot.cluster.running_process import occupied
 from bot.cluster.worker_folder import worker_folder
-from bot.logs.output import log_path
+from bot.logs.log_file import log_path
 from tests.bot.cluster.test_ray_process import left_ray
 from tests.bot.cluster.test_room_worker import is_alive, until
 from tests.fakes.loop_time import pass_loop_time

@@ -22,7 +22,7 @@ from bot.cluster.running_process import occupied
 from bot.cluster.worker_folder import worker_folder
 from bot.cluster.worker_output import MOST_BYTES
 from bot.errors import SetupError
-from bot.logs.output import log_path
+from bot.logs.log_file import log_path
 from bot.remote.link.address import RoomsAddress
 from compaction.errors import StoreError
 from config.load import load

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.logs.output import configured_logging, log_path
+from bot.logs.log_file import log_path
+from bot.logs.output import configured_logging
 from bot.settings import LogsSettings
 from tests.bot.cli.memory.stored_evening import told
 from tests.bot.evening import Evening

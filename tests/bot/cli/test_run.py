@@ -14,7 +14,7 @@ import pytest
 from bot.cli.app import run_command_line
 from bot.cli.run import WITHOUT_DISCORD, _shards
 from bot.errors import SetupError
-from bot.logs.output import log_path
+from bot.logs.log_file import log_path
 from bot.shards import ONLY_SHARD, Shards
 from bot.store.database import open_database
 from compaction.errors import StoreError

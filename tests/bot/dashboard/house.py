@@ -23,7 +23,8 @@ from bot.dashboard.access import Access
 from bot.dashboard.history import StoredHistory
 from bot.dashboard.live import LOOK_EVERY_S, LiveRooms
 from bot.dashboard.service import DashboardService
-from bot.logs.output import configured_logging, log_path
+from bot.logs.log_file import log_path
+from bot.logs.output import configured_logging
 from bot.memory.recall import Recall
 from bot.participation.all_guilds import GuildParticipations
 from bot.participation.costs import Cost

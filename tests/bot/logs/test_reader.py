@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.logs.files import drop_lines_before, forget_in_logs
 from bot.logs.reader import MAX_LINE_BYTES, LogReader, rotated_files
+from bot.logs.removal import drop_lines_before, forget_in_logs
 from compaction.memory.restating import forgotten_words
 
 if TYPE_CHECKING:

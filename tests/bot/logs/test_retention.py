@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from bot.background_task import background_task
 from bot.folder_lock import folder_lock
-from bot.logs.output import FILE_NAME
+from bot.logs.log_file import FILE_NAME
 from bot.logs.retention import DAY_S, RETRY_S, keep_log_lines
 from tests.bot.remote.peers import until
 from tests.fakes.clock import FakeClock

@@ -11,8 +11,9 @@ import structlog
 from sqlalchemy import func, insert, select
 
 from bot.guild import GuildChoice
-from bot.logs.files import FORGOTTEN_VALUE, forget_in_logs
-from bot.logs.output import configured_logging, log_path
+from bot.logs.log_file import log_path
+from bot.logs.output import configured_logging
+from bot.logs.removal import FORGOTTEN_VALUE, forget_in_logs
 from bot.memory.admin import MemoryAdmin
 from bot.memory.erasing import MOST_UNFINISHED, PersonEraser
 from bot.server_settings import ServerSettings

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import select
 
-from bot.logs.files import FORGOTTEN_VALUE, drop_lines_before, forget_in_logs
-from bot.logs.output import log_path
+from bot.logs.log_file import log_path
+from bot.logs.removal import FORGOTTEN_VALUE, drop_lines_before, forget_in_logs
 from bot.memory.people import PeopleBook
 from bot.memory.retention import DAY_S, LOCKED_S, RETRY_S, Retention
 from bot.server_settings import ServerSettings, no_server_settings

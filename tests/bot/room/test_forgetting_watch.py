@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.guild import VoiceMode
-from bot.logs.output import log_path
+from bot.logs.log_file import log_path
 from bot.memory.erasing import PersonEraser
 from bot.participation.costs import CostCeiling, CostLedger
 from bot.participation.guild_participation import GuildParticipation

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import insert, select, update
 
-from bot.logs.output import log_path
+from bot.logs.log_file import log_path
 from bot.memory.erasing import PersonEraser
 from bot.memory.retention import DAY_S, Retention
 from bot.store.database import open_database

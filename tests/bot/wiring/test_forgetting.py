@@ -8,7 +8,7 @@ from weakref import WeakSet
 import pytest
 
 from bot.discord.commands.privacy import NOTHING_KEPT, forget_person
-from bot.logs.output import log_path
+from bot.logs.log_file import log_path
 from bot.memory.erasing import PersonEraser
 from bot.memory.personal_data import PersonalData
 from bot.participation.all_guilds import GuildParticipations

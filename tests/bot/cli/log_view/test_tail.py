@@ -18,7 +18,8 @@ from typer.testing import CliRunner
 
 from bot.cli.log_view.tail import JsonPrinter, LinePrinter, LogTail, command, patterns_of
 from bot.errors import SetupError
-from bot.logs.output import configured_logging, log_path
+from bot.logs.log_file import log_path
+from bot.logs.output import configured_logging
 from bot.settings import LogsSettings
 from bot.shared_log.event_filter import EventFilter
 from compaction.model import Mode, SessionId, TurnKind, TurnPart

@@ -23,7 +23,7 @@ from bot.discord.commands.privacy import (
     send_data,
 )
 from bot.discord.connection import connected
-from bot.logs.output import log_path
+from bot.logs.log_file import log_path
 from bot.memory import personal_data
 from bot.memory.erasing import ErasureReport, PersonEraser
 from bot.memory.personal_data import FILE_NAME, PersonalData

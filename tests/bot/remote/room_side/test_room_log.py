@@ -13,7 +13,8 @@ import structlog
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.logs.output import configured_logging, log_path
+from bot.logs.log_file import log_path
+from bot.logs.output import configured_logging
 from bot.remote.gateway_side.reported_log import SAY_EVERY_S, ReportedLog, event_in, follow_log
 from bot.remote.link.handlers import Handlers
 from bot.remote.messages.log_messages import (

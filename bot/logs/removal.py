@@ -13,7 +13,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from bot.logs.output import FILE_NAME
+from bot.logs.log_file import FILE_NAME
 from bot.private_files import open_private
 from compaction.memory.quotations import names_any
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from compaction.memory.restating import ForgottenWords
 
-# Each line begins with its time (`bot.logs.output`).
+# Each line begins with its time (`bot.logs.formatters`).
 _WRITTEN_AT = re.compile(rb'^\{"timestamp": ?"([^"]+)"')
 _UNFINISHED = ".new"
 # Stands in a log line for a value that told of a forgotten person.
