@@ -22,7 +22,7 @@ from compaction.payload import PartKind, data_part, keep_as_sent, make_part
 from compaction.tokens import estimate_text_tokens, message_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import tzinfo
 
     from bot.brain.tools.permission import Asker
@@ -96,12 +96,10 @@ def build_context_messages(
     tools: QuestionTools | None = None
     exchanged: dict[int, list[ChatMessage]] = {}
     if toolbox is not None:
-        tools = toolbox.for_asker(asker, answering=current.seq)
-        tools.offers = offers_within(tools.offers, max_input_tokens // OFFERS_SHARE, count)
+        tools = _offer_tools(toolbox, asker, current, max_tokens=max_input_tokens // OFFERS_SHARE, count=count)
         max_input_tokens -= offers_tokens(tools.offers, count)
         exchanged = _earlier_exchanges(toolbox, memory, policy, max_tokens=max_input_tokens // EXCHANGES_SHARE)
-        max_input_tokens -= _tokens_of(exchanged.values(), count)
-    session = memory.context(current=current, max_input_tokens=max_input_tokens)
+        max_input_tokens -= _tokens_of(exchanged, count)
     build = partial(
         build_payload,
         system=system,
@@ -113,28 +111,69 @@ def build_context_messages(
         count=None if policy is None else policy.count_tokens,
         newest=PRESERVE_RECENT_TURNS if policy is None else policy.newest_turns,
     )
-    parts = build(session)
-    if unsent := _pop_unsent(exchanged, parts):
-        # The turns get the room that was kept for them.
-        freed = _tokens_of(unsent, count)
-        session = replace(session, max_input_tokens=session.max_input_tokens + freed)
-        parts = build(session)
-    if policy is not None and policy.summarise_dropped and session.mode is not Mode.ROLLING:
-        excerpt = _excerpt(left_out_turns(session, parts), zone, policy)
-        parts = build(session, condensed=excerpt) if excerpt else parts
-    recorded = (*parts, *(_exchange_part(messages, count) for messages in exchanged.values()))
-    memory.record_sent(session, recorded, zone=zone)
+    fitted = _fit(build, memory.context(current=current, max_input_tokens=max_input_tokens), exchanged, count)
+    parts = _with_excerpt(build, fitted, zone, policy)
+    recorded = (*parts, *(_exchange_part(messages, count) for messages in fitted.exchanged.values()))
+    memory.record_sent(fitted.session, recorded, zone=zone)
     return ModelContext(
-        session=session,
+        session=fitted.session,
         current=current,
         parts=recorded,
-        messages=insert_exchanges([(_message(part), _turn_in(part)) for part in parts], exchanged),
+        messages=insert_exchanges([(_message(part), _turn_in(part)) for part in parts], fitted.exchanged),
         now=now,
         quotes=tuple(quotes),
         enforced=policy is None or policy.enforced,
         tools=tools,
         may_skip=may_skip,
     )
+
+
+def _offer_tools(
+    toolbox: Toolbox, asker: Asker, current: Turn, *, max_tokens: int, count: Callable[[str], int]
+) -> QuestionTools:
+    """Return the tools for a reply to `current`, of which those are offered that fit into `max_tokens`."""
+    tools = toolbox.for_asker(asker, answering=current.seq)
+    tools.offers = offers_within(tools.offers, max_tokens, count)
+    return tools
+
+
+@dataclass(frozen=True, slots=True)
+class _Fitted:
+    """What fits into the prompt: the parts, and the earlier tool calls and results of turns among them, by turn.
+
+    `session`: the source of the parts, with the limit that they were built for.
+    """
+
+    session: SessionContext
+    parts: tuple[PayloadPart, ...]
+    exchanged: dict[int, list[ChatMessage]]
+
+
+def _fit(
+    build: Callable[[SessionContext], tuple[PayloadPart, ...]],
+    session: SessionContext,
+    exchanged: dict[int, list[ChatMessage]],
+    count: Callable[[str], int],
+) -> _Fitted:
+    """Build the parts. Exchanges whose questions are not among them are left out, and the turns get their room."""
+    parts = build(session)
+    sent = {_turn_in(part) for part in parts}
+    kept = {seq: messages for seq, messages in exchanged.items() if seq in sent}
+    if len(kept) < len(exchanged):
+        freed = _tokens_of(exchanged, count) - _tokens_of(kept, count)
+        session = replace(session, max_input_tokens=session.max_input_tokens + freed)
+        parts = build(session)
+    return _Fitted(session, parts, kept)
+
+
+def _with_excerpt(
+    build: Callable[..., tuple[PayloadPart, ...]], fitted: _Fitted, zone: tzinfo, policy: PromptPolicy | None
+) -> tuple[PayloadPart, ...]:
+    """Return the parts, with an excerpt of the turns that did not fit if `policy` wants one."""
+    if policy is None or not policy.summarise_dropped or fitted.session.mode is Mode.ROLLING:
+        return fitted.parts
+    excerpt = _excerpt(left_out_turns(fitted.session, fitted.parts), zone, policy)
+    return build(fitted.session, condensed=excerpt) if excerpt else fitted.parts
 
 
 def _earlier_exchanges(
@@ -147,14 +186,8 @@ def _earlier_exchanges(
     return newest_within(_aged(window, exchanges, policy), max_tokens, partial(message_tokens, count=count))
 
 
-def _pop_unsent(exchanged: dict[int, list[ChatMessage]], parts: Sequence[PayloadPart]) -> list[list[ChatMessage]]:
-    """Remove and return the exchanges whose questions have no room: their turns are not among `parts`."""
-    sent = {part.seq_from for part in parts if part.kind in _TURNS}
-    return [exchanged.pop(seq) for seq in list(exchanged) if seq not in sent]
-
-
-def _tokens_of(exchanges: Iterable[list[ChatMessage]], count: Callable[[str], int]) -> int:
-    return sum(message_tokens(message, count) for message in chain.from_iterable(exchanges))
+def _tokens_of(exchanges: Mapping[int, list[ChatMessage]], count: Callable[[str], int]) -> int:
+    return sum(message_tokens(message, count) for message in chain.from_iterable(exchanges.values()))
 
 
 def _aged(
