@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import asyncio
-import re
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
+from bot.brain.imitated_heading import without_heading
 from bot.brain.system_prompt import AFTER_TOOL_RESULTS, ANSWER_WITHOUT_TOOLS
 from bot.brain.tools.exchanges import ToolExchange
 from bot.brain.tools.order_words import is_german
@@ -21,17 +21,15 @@ from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text, in_language
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
     from bot.brain.context import ModelContext
+    from bot.brain.tools.toolbox import QuestionTools
     from bot.llm.port import ChatModel, StreamItem
+    from compaction.budget.messages import MessageToolCall
 
 log = structlog.get_logger()
 
-# Prompts show turns as `[21:04] Ada: …`, and small models imitate that.
-_HEADING = re.compile(r"\s*\[\d{1,2}:\d{2}\]\s*(?:[^:\n]{1,60}:\s*)?")
-# Longer beginnings are not a heading; holding them back would only delay the first word.
-_HEADING_CHARS = 80
 # Yielded before a tool runs, so that the voice speaks the text so far.
 _SENTENCE_END = "\n"
 
@@ -86,18 +84,13 @@ class ModelResponder:
                     break
                 if text.strip():
                     yield _SENTENCE_END
-                running = asyncio.create_task(context.tools.run_all(end.calls), name="tools")
-                try:
+                async with _running(context.tools, end.calls) as running:
                     # No filler before a reply that may be skipped.
                     if not (spoke or context.may_skip) and await self._is_slow(running):
                         spoke = True
                         yield self._filler(context) + _SENTENCE_END
-                    results = await running
-                finally:
-                    running.cancel()
-                    # It tells which calls go on, which is recorded below.
-                    await asyncio.wait({running})
-                step, proposal = ToolExchange(end.calls, results, text), context.tools.proposal
+                    step = ToolExchange(end.calls, await running, text)
+                proposal = context.tools.proposal
                 if proposal is None:
                     steps.append(step)
                     continue
@@ -113,8 +106,8 @@ class ModelResponder:
         if end.reason in {FinishReason.LENGTH, FinishReason.FILTERED}:
             raise CutOffError(end.reason.value)
 
-    async def _stream(self, context: ModelContext, steps: Sequence[ToolExchange]) -> AsyncGenerator[StreamItem, None]:
-        """Yield one answer of the model, given the tool results so far."""
+    def _stream(self, context: ModelContext, steps: Sequence[ToolExchange]) -> AsyncGenerator[StreamItem, None]:
+        """Return one answer of the model, given the tool results so far."""
         messages = (*context.messages, *(each for step in steps for each in step.messages()))
         tools = NO_TOOLS
         if context.tools is not None:
@@ -129,25 +122,7 @@ class ModelResponder:
             tools=tools,
             on_sent=context.on_sent,
         )
-        opening: str | None = ""
-        async with aclosing(stream):
-            async for piece in stream:
-                if isinstance(piece, StreamEnd):
-                    if opening and (words := strip_heading(opening)):
-                        yield words
-                    opening = None
-                    yield piece
-                elif opening is None:
-                    yield piece
-                else:
-                    opening += piece
-                    if _may_be_heading(opening):
-                        continue
-                    words, opening = strip_heading(opening), None
-                    if words:
-                        yield words
-        if opening and (words := strip_heading(opening)):
-            yield words
+        return without_heading(stream)
 
     async def _is_slow(self, running: asyncio.Task[tuple[str, ...]]) -> bool:
         """Wait for the tools up to `ToolsSettings.filler_after_s`; return whether they take longer."""
@@ -176,14 +151,14 @@ class ModelResponder:
             )
 
 
-def strip_heading(text: str) -> str:
-    """Return `text` without the time and name that turns have in the prompt (`[21:04] Ada: `)."""
-    return text[heading.end() :] if (heading := _HEADING.match(text)) else text
-
-
-def _may_be_heading(opening: str) -> bool:
-    """Return whether `opening` may still become a heading, so that more of the stream is needed to decide."""
-    start = opening.lstrip()
-    if not start:
-        return True
-    return start[0] == "[" and ": " not in start and len(start) < _HEADING_CHARS
+@asynccontextmanager
+async def _running(
+    tools: QuestionTools, calls: Sequence[MessageToolCall]
+) -> AsyncIterator[asyncio.Task[tuple[str, ...]]]:
+    """Run the tool calls in a task until the block ends. By then it is known which of them go on (`record`)."""
+    running = asyncio.create_task(tools.run_all(calls), name="tools")
+    try:
+        yield running
+    finally:
+        running.cancel()
+        await asyncio.wait({running})
