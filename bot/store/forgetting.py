@@ -3,7 +3,8 @@
 A forgotten turn keeps its number and the words of other people in it. Turns of the bot are removed too if they answer
 the person, name them or say their words again. A forgotten fact leaves a blank in its segment, because other facts
 refer to it by its position. Everything made of forgotten text or after it is made anew (`bot.store.rebuilding`). Each
-session is one transaction; an open room then takes over the change. Raises `StoreError`.
+session is one transaction (`bot.store.session_forgetting`); an open room then takes over the change. Raises
+`StoreError`.
 
 Rows that cannot be read, because they are damaged or a newer Roomtone wrote them, stop nothing. Rather too much is
 deleted than too little: in a session that has anything of the person, a turn that cannot be read loses all its words,
@@ -16,32 +17,24 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from math import inf
 from typing import TYPE_CHECKING, Any
 
-import structlog
-from sqlalchemy import bindparam, delete, select, update
+from sqlalchemy import delete, select, update
 
-from bot.store import rows
 from bot.store.each_session import write_each
 from bot.store.forget_report import ForgetReport
 from bot.store.forgetting_notes import note_forgetting
-from bot.store.forgotten_facts import delete_facts_about, delete_facts_made_of
 from bot.store.forgotten_hashes import NOTHING_MADE, list_session, list_words
 from bot.store.history import rerender_summary
-from bot.store.inserts import execute_for_each
 from bot.store.number_range import LARGEST_NUMBER
 from bot.store.prompts import forget_prompts, forget_sent_texts
-from bot.store.rebuilding import rebuild_segments
 from bot.store.salvage import salvage_segment, salvage_turn
-from bot.store.search.indexing import index_source
 from bot.store.servers import drop_person, servers_that_name
-from bot.store.speakers import StoredSpeaker, is_screen_of, read_speakers, with_sharers
+from bot.store.session_forgetting import forget_in_session, notes_of_person, select_turns, turns_of_person
+from bot.store.speakers import StoredSpeaker, read_speakers, with_sharers
 from bot.store.tables import (
     chapters,
     guild_settings,
-    landings,
-    notes,
     person_facts,
     person_forgets,
     segment_tiers,
@@ -49,17 +42,15 @@ from bot.store.tables import (
     sessions,
     turns,
 )
-from bot.store.thread_work import in_thread
 from bot.store.tier_rows import text_of_record
 from bot.store.wiping import wipe_deleted
-from compaction.memory.forgotten_turns import answers_to_forget, has_part_of, without_part_of, words_in_session
 from compaction.memory.restating import ForgottenWords, forgotten_words
-from compaction.model import SessionId, Turn, TurnKind
+from compaction.model import SessionId, TurnKind
 from compaction.sentence_cache import clear_sentence_caches
 from compaction.speaker_names import is_called
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable
 
     from sqlalchemy import Row, Select
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -67,8 +58,6 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.store.database import Database
     from compaction.errors import StoreError
-
-log = structlog.get_logger()
 
 # The kinds of the bot's own turns.
 _OF_BOT = (TurnKind.ASSISTANT, TurnKind.EFFECT)
@@ -89,14 +78,14 @@ class SpeechForgetter:
         if (known := await self.find_by_id(wanted, session_id=session_id)) is not None:
             return (known,)
         async with self._database.reading() as connection:
-            spoke = await read_speakers(connection, _select_turns(session_id).order_by(turns.c.started_at))
+            spoke = await read_speakers(connection, select_turns(session_id).order_by(turns.c.started_at))
             everybody = await with_sharers(connection, spoke, session_id=session_id)
         named = [each for each in everybody.values() if any(is_called(name, wanted) for name in each.names)]
         return tuple(sorted(named, key=lambda each: -each.last_at))
 
     async def find_by_id(self, person_id: str, *, session_id: SessionId | None = None) -> StoredSpeaker | None:
         """Return who spoke or shared a screen with that id, or has it in a server's settings, or None."""
-        theirs = _select_turns(session_id).where(turns.c.parts.contains(f'"{person_id}"', autoescape=True))
+        theirs = select_turns(session_id).where(turns.c.parts.contains(f'"{person_id}"', autoescape=True))
         async with self._database.reading() as connection:
             spoke = await read_speakers(connection, theirs.order_by(turns.c.started_at), of=person_id)
             known = (await with_sharers(connection, spoke, session_id=session_id, of=person_id)).get(person_id)
@@ -131,13 +120,13 @@ class SpeechForgetter:
         names: set[str] = set() if seq is not None else set(person.names)
         async with self._database.reading() as connection:
             for each in where:
-                theirs = await _turns_of_speaker(connection, each, person, seq)
+                theirs = await turns_of_person(connection, each, person.id, seq)
                 said = [part for turn in theirs for part in turn.parts if part.speaker_id == person.id]
                 texts += [part.text for part in said]
                 if seq is None:
                     own_names = {part.speaker for part in said}
                     names |= own_names
-                    texts += [row.what for row in await _notes_of(connection, each, person.id, own_names)]
+                    texts += [row.what for row in await notes_of_person(connection, each, person.id, own_names)]
         return await asyncio.to_thread(forgotten_words, texts, names)
 
     async def forget(
@@ -168,7 +157,8 @@ class SpeechForgetter:
             where = (*await _sessions_that_tell(self._database, words, besides=where), *where)
 
         async def forget_in(connection: AsyncConnection, each: SessionId) -> ForgetReport:
-            return await self._forget_in_session(connection, each, person, seq, words)
+            now = self._clock.now()
+            return await forget_in_session(connection, each, person.id, seq=seq, words=words, now=now)
 
         def forgotten_in(report: ForgetReport) -> None:
             for each in report.sessions:
@@ -220,84 +210,6 @@ class SpeechForgetter:
 
         return (await write_each(self._database, server_of, refresh)).failure
 
-    async def _forget_in_session(
-        self,
-        connection: AsyncConnection,
-        session_id: SessionId,
-        person: StoredSpeaker,
-        seq: int | None,
-        words: ForgottenWords,
-    ) -> ForgetReport:
-        now = self._clock.now()
-        before = await _turns(connection, session_id)
-        theirs = [turn for turn in before if (seq is None or turn.seq == seq) and has_part_of(turn, person.id)]
-        own_names = {part.speaker for turn in theirs for part in turn.parts if part.speaker_id == person.id}
-        here = await in_thread(connection, lambda: words_in_session(words, before, person.id, spoke=bool(theirs)))
-        shown = await _notes_of(connection, session_id, person.id, own_names) if seq is None else []
-        shown_at = min((row.at for row in shown), default=inf)
-        answers = await in_thread(
-            connection, lambda: answers_to_forget(before, theirs, person.id, here, shown_at=shown_at)
-        )
-        blanked = [without_part_of(turn, person.id) for turn in theirs]
-        blanked += [without_part_of(turn, turn.parts[0].speaker_id) for turn in answers]
-        unreadable = [turn for turn in before if not turn.parts and (seq is None or turn.seq == seq)]
-        blanked += [replace(turn, tombstone=True) for turn in unreadable]
-        await _blank_turns(connection, session_id, blanked)
-        gone = await _delete_notes(connection, session_id, shown)
-        seqs = frozenset(turn.seq for turn in (*theirs, *answers, *unreadable))
-        left = await _turns(connection, session_id)
-        remade = await rebuild_segments(connection, session_id, left, seqs=seqs, gone_notes=gone, words=here, now=now)
-        about = await delete_facts_about(connection, session_id, person.id, seq)
-        about += await delete_facts_made_of(connection, session_id, remade, left, here)
-        changed = bool(theirs or answers or unreadable or gone or about or remade.from_seq is not None)
-        if changed:
-            # Nothing in the text of an earlier summary shows whether it contains forgotten words.
-            await connection.execute(update(landings).where(landings.c.session_id == session_id).values(summary=None))
-            await connection.execute(update(sessions).where(sessions.c.id == session_id).values(recap_stale_at=now))
-            await rerender_summary(connection, session_id, now=now)
-            from_seq = min([*seqs, *([] if remade.from_seq is None else [remade.from_seq])], default=0)
-            await list_session(connection, session_id, from_seq=from_seq, at=now)
-        if unreadable or remade.lost:
-            log.warning(
-                "unreadable_rows_forgotten",
-                session_id=session_id,
-                turns=len(unreadable),
-                segments=len(remade.lost),
-                reason="they may have had what somebody said who is forgotten",
-            )
-        return ForgetReport(
-            len(theirs),
-            len(answers),
-            len(remade.blanked),
-            len(gone),
-            about,
-            sessions=(session_id,) if changed else (),
-        )
-
-
-def _select_turns(session_id: SessionId | None) -> Select[Any]:
-    wanted = select(turns).where(turns.c.tombstone.is_(False))
-    return wanted if session_id is None else wanted.where(turns.c.session_id == session_id)
-
-
-async def _turns(connection: AsyncConnection, session_id: SessionId) -> list[Turn]:
-    """Return the turns of a session in order, which their times tell only until a clock is set back. Those that cannot
-    be read have no parts.
-    """
-    found = (await connection.execute(_select_turns(session_id).order_by(turns.c.seq))).all()
-    # In a thread: a long session has thousands.
-    return await in_thread(connection, lambda: [salvage_turn(row).thing for row in found])
-
-
-async def _turns_of_speaker(
-    connection: AsyncConnection, session_id: SessionId, person: StoredSpeaker, seq: int | None
-) -> list[Turn]:
-    return [
-        turn
-        for turn in await _turns(connection, session_id)
-        if (seq is None or turn.seq == seq) and has_part_of(turn, person.id)
-    ]
-
 
 async def _sessions_that_tell(
     database: Database, words: ForgottenWords, *, besides: Collection[SessionId]
@@ -310,7 +222,7 @@ async def _sessions_that_tell(
         if session_id in besides:
             continue
         async with database.reading() as connection:
-            spoken = (await connection.execute(_maybe_of_bot(_select_turns(session_id)))).all()
+            spoken = (await connection.execute(_maybe_of_bot(select_turns(session_id)))).all()
             made = (await connection.execute(select(segments).where(segments.c.session_id == session_id))).all()
             over = (await connection.execute(select(chapters).where(chapters.c.session_id == session_id))).all()
             of_session = select(segment_tiers).where(segment_tiers.c.session_id == session_id)
@@ -339,41 +251,6 @@ def _any_tells(
 def _maybe_of_bot(wanted: Select[Any]) -> Select[Any]:
     """Select the turns of the bot, and those of a kind that this version does not know."""
     return wanted.where(turns.c.kind.not_in([kind.value for kind in TurnKind if kind not in _OF_BOT]))
-
-
-async def _blank_turns(connection: AsyncConnection, session_id: SessionId, blanked: Sequence[Turn]) -> None:
-    """Store the turns without what was forgotten, in one statement: a long session has thousands."""
-    if not blanked:
-        return
-    same = (turns.c.session_id == session_id) & (turns.c.seq == bindparam("numbered"))
-    new: dict[str, object] = {"parts": bindparam("new_parts"), "tombstone": bindparam("new_tombstone")}
-    values = await in_thread(connection, lambda: [rows.turn_values(session_id, turn) for turn in blanked])
-    # Triggers remove the turns from the index.
-    await execute_for_each(
-        connection,
-        update(turns).where(same).values(new),
-        [{"numbered": each["seq"], "new_parts": each["parts"], "new_tombstone": each["tombstone"]} for each in values],
-    )
-    for turn in blanked:
-        if turn.parts:
-            await index_source(connection, session_id, turn)
-
-
-async def _notes_of(
-    connection: AsyncConnection, session_id: SessionId, person_id: str, names: Collection[str]
-) -> list[Row[Any]]:
-    """Return the rows of the notes of a person's screen. `names`: theirs in the session."""
-    found = await connection.execute(select(notes).where(notes.c.session_id == session_id))
-    return [row for row in found if is_screen_of(row, person_id, names)]
-
-
-async def _delete_notes(
-    connection: AsyncConnection, session_id: SessionId, shown: Iterable[Row[Any]]
-) -> frozenset[str]:
-    gone = frozenset(row.id for row in shown)
-    for note_id in gone:
-        await connection.execute(delete(notes).where(notes.c.session_id == session_id, notes.c.id == note_id))
-    return gone
 
 
 def _discord_id(person_id: str) -> int | None:
