@@ -32,11 +32,12 @@ from compaction.memory.segment_record import make_record
 from compaction.summary.port import REACH_TURNS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-    from compaction.model import Segment, Seq, SessionId, Turn
+    from bot.store.salvage import Salvaged
+    from compaction.model import Chapter, Segment, Seq, SessionId, Turn
 
 # The columns of a segment that are made anew.
 _REMADE = ("facts", "gist", "note_ids", "summariser", "degraded", "created_at", "paragraph", "paragraph_problem")
@@ -51,6 +52,18 @@ class Remade:
     blanked: tuple[str, ...] = ()
     from_seq: int | None = None
     lost: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """What is stored of a session's folds. `lost`: the segments with facts that cannot be read. `recorded`: the words
+    of each segment's record.
+    """
+
+    segments: list[Segment]
+    lost: frozenset[str]
+    chapters: list[Salvaged[Chapter]]
+    recorded: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,23 +88,66 @@ async def rebuild_segments(
 
     `left`: the session's remaining turns. `seqs`: the turns of which something was forgotten. `now`: epoch seconds.
     """
-    found = await segment_rows(connection, session_id)
-    salvaged = await in_thread(connection, lambda: list(map(salvage_segment, found)))
-    stored = [each.thing for each in salvaged]
-    lost = frozenset(each.thing.id for each in salvaged if each.lost is not None)
-    made = select(chapters).where(chapters.c.session_id == session_id)
-    over = [salvage_chapter(row) for row in await connection.execute(made)]
-    of_session = select(segment_tiers).where(segment_tiers.c.session_id == session_id)
-    recorded = {row.segment_id: text_of_record(row) for row in await connection.execute(of_session)}
-    touched = await in_thread(connection, lambda: _touched(stored, lost, left, seqs, gone_notes, words, recorded))
+    stored = await _read_stored(connection, session_id)
+    touched = await in_thread(connection, lambda: _touched(stored, left, seqs, gone_notes, words))
     restating = [
         each.thing
-        for each in over
+        for each in stored.chapters
         if each.lost is not None or words.quoted_or_named_in(f"{each.thing.gist} {each.thing.paragraph}")
     ]
     if not touched and not restating:
         return Remade()
     first = min([*(each.start for each in touched), *(each.start for each in restating)])
+    since = await _made_since(connection, session_id, touched, restating)
+    affected = {each.id for each in touched} | {
+        each.id for each in stored.segments if each.end > first or each.created_at >= since
+    }
+    plan = await in_thread(
+        connection,
+        lambda: _remake(stored.segments, affected, left, seqs=seqs, gone_notes=gone_notes, words=words, now=now),
+    )
+    superseded = frozenset(ref for segment in stored.segments for fact in segment.facts for ref in fact.supersedes)
+    await store_segments(connection, session_id, plan.changed)
+    await rebuild_records(connection, session_id, plan.changed, superseded, now=now)
+    followed = (chapters.c.end_seq > first) | (chapters.c.created_at >= since)
+    await connection.execute(delete(chapters).where(chapters.c.session_id == session_id, followed))
+    return Remade(plan.blanked, first, stored.lost)
+
+
+async def _read_stored(connection: AsyncConnection, session_id: SessionId) -> _Stored:
+    found = await segment_rows(connection, session_id)
+    salvaged = await in_thread(connection, lambda: list(map(salvage_segment, found)))
+    made = await connection.execute(select(chapters).where(chapters.c.session_id == session_id))
+    records = await connection.execute(select(segment_tiers).where(segment_tiers.c.session_id == session_id))
+    return _Stored(
+        segments=[each.thing for each in salvaged],
+        lost=frozenset(each.thing.id for each in salvaged if each.lost is not None),
+        chapters=list(map(salvage_chapter, made)),
+        recorded={row.segment_id: text_of_record(row) for row in records},
+    )
+
+
+def _touched(
+    stored: _Stored, left: Sequence[Turn], seqs: frozenset[Seq], gone_notes: frozenset[str], words: ForgottenWords
+) -> list[Segment]:
+    """Return the segments that were made of forgotten text, that say it again, or that cannot be read."""
+    return [
+        each
+        for each in stored.segments
+        # A bare answer is folded with its question, which may come just before the batch.
+        if any(each.start - REACH_TURNS <= seq < each.end for seq in seqs)
+        or each.id in stored.lost
+        or gone_notes & set(each.note_ids)
+        or _says_again(each, left, words, stored.recorded.get(each.id, ""))
+    ]
+
+
+async def _made_since(
+    connection: AsyncConnection, session_id: SessionId, touched: Sequence[Segment], restating: Sequence[Chapter]
+) -> float:
+    """Return when the first of these segments and chapters was made, UTC epoch seconds: a model may have said its words
+    again in everything that it made afterwards.
+    """
     since = min([*(each.created_at for each in touched), *(each.created_at for each in restating)])
     # A repair gives a segment a later time; the landings have the first one.
     landed = await connection.scalar(
@@ -99,43 +155,7 @@ async def rebuild_segments(
             landings.c.session_id == session_id, landings.c.segment_id.in_([each.id for each in touched])
         )
     )
-    since = since if landed is None else min(since, landed)
-    affected = {each.id for each in touched} | {
-        each.id for each in stored if each.end > first or each.created_at >= since
-    }
-    plan = await in_thread(
-        connection, lambda: _remake(stored, affected, left, seqs=seqs, gone_notes=gone_notes, words=words, now=now)
-    )
-    superseded = frozenset(ref for segment in stored for fact in segment.facts for ref in fact.supersedes)
-    await store_segments(connection, session_id, plan.changed)
-    await rebuild_records(connection, session_id, plan.changed, superseded, now=now)
-    followed = (chapters.c.end_seq > first) | (chapters.c.created_at >= since)
-    await connection.execute(delete(chapters).where(chapters.c.session_id == session_id, followed))
-    return Remade(plan.blanked, first, lost)
-
-
-def _touched(
-    stored: Sequence[Segment],
-    lost: Collection[str],
-    left: Sequence[Turn],
-    seqs: frozenset[Seq],
-    gone_notes: frozenset[str],
-    words: ForgottenWords,
-    recorded: Mapping[str, str],
-) -> list[Segment]:
-    """Return the segments that were made of forgotten text, that say it again, or that cannot be read (`lost`).
-
-    `recorded`: the words of each segment's record.
-    """
-    return [
-        each
-        for each in stored
-        # A bare answer is folded with its question, which may come just before the batch.
-        if any(each.start - REACH_TURNS <= seq < each.end for seq in seqs)
-        or each.id in lost
-        or gone_notes & set(each.note_ids)
-        or _says_again(each, left, words, recorded.get(each.id, ""))
-    ]
+    return since if landed is None else min(since, landed)
 
 
 def _says_again(segment: Segment, left: Sequence[Turn], words: ForgottenWords, record: str) -> bool:
