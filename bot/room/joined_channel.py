@@ -75,9 +75,9 @@ class JoinedChannel:
         self._link: Link | None = None
         # Nobody is heard before the notice is given, but for who has had it. The connection's thread reads this.
         self._notice_given = False
-        self._claim_watch = ClaimWatch(services.sessions, session.opened.claim, self._clock)
+        self._claim_watch = ClaimWatch(services.memory.sessions, session.opened.claim, self._clock)
         self._forgetting_watch = ForgettingWatch(
-            services.sessions,
+            services.memory.sessions,
             session.opened.session.id,
             session.guild,
             people=self._people_known,

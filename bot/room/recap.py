@@ -26,16 +26,15 @@ _HURRIED = frozenset({PROCESS_ENDS, MOVED})
 
 async def post_recap(session_id: SessionId, place: Place, services: RoomServices, *, reason: str) -> None:
     """Post the recap of a session that has just ended. `reason`: why it ended. A failure is logged."""
-    if services.readable is None or reason == NOT_ANNOUNCED or not services.servers.of(place.guild_id).posts_recap:
+    sessions, readable = services.memory.sessions, services.memory.readable
+    if readable is None or reason == NOT_ANNOUNCED or not services.servers.of(place.guild_id).posts_recap:
         return
     try:
-        session = await services.sessions.find(session_id)
+        session = await sessions.find(session_id)
         if session is None:
             return
-        await services.sessions.recap_begun(session_id)
-        digest = await services.readable.digests.of(
-            session, model_timeout_s=0.0 if reason in _HURRIED else MODEL_TIMEOUT_S
-        )
+        await sessions.recap_begun(session_id)
+        digest = await readable.digests.of(session, model_timeout_s=0.0 if reason in _HURRIED else MODEL_TIMEOUT_S)
     except StoreError as error:
         log.warning("recap_not_posted", session_id=session_id, problem=error)
         return
@@ -49,7 +48,7 @@ async def post_recap(session_id: SessionId, place: Place, services: RoomServices
     log.info("recap_posted", session_id=session_id)
     try:
         # So that it can be made anew when words in it are forgotten.
-        await services.sessions.recap_posted(session_id, message_id)
+        await sessions.recap_posted(session_id, message_id)
     except StoreError as error:
         log.warning("recap_not_remembered", session_id=session_id, problem=error)
         await place.renew_recap(message_id, None)

@@ -89,7 +89,7 @@ class Room:
         failed; `StaleOwnerError` if another process has taken the room over.
         """
         guild = await self._services.participation.of_guild(self._place.guild_id)
-        opened = await self._services.sessions.open(
+        opened = await self._services.memory.sessions.open(
             guild_id=self._place.guild_id,
             channel_id=self._place.channel_id,
             resume_within_s=RESUME_WITHIN_S,
@@ -159,9 +159,9 @@ class Room:
     async def _run_session(self, opened: OpenedSession) -> str:
         """Run an opened session and end it in order. Returns the reason."""
         session_id = opened.session.id
-        async with self._services.open_memory(session_id, opened.claim, self._on_compaction) as memory:
+        async with self._services.memory.open_memory(session_id, opened.claim, self._on_compaction) as memory:
             self._memory = memory
-            self._upkeep = self._services.open_upkeep(session_id, opened.claim, memory)
+            self._upkeep = self._services.memory.open_upkeep(session_id, opened.claim, memory)
             self._listen = await remembered_request(
                 self._listen, session_id, self._place.guild_id, self._services.servers
             )
@@ -195,7 +195,7 @@ class Room:
         if opened.resumed or self._opened.is_set():
             return
         try:
-            await self._services.sessions.discard(opened)
+            await self._services.memory.sessions.discard(opened)
         except (StoreError, StaleOwnerError) as error:
             log.warning("session_not_discarded", problem=error)
 
@@ -230,7 +230,7 @@ class Room:
             opened.session.id,
             guild,
             memory,
-            self._services.sessions,
+            self._services.memory.sessions,
             self._place,
             self._clock,
             record=conversation.record_earlier,
@@ -249,8 +249,8 @@ class Room:
                 guild=guild,
                 memory=memory,
                 upkeep=self._upkeep,
-                quoting=self._services.open_quoting(here, self._place),
-                toolbox=self._services.open_toolbox(here, self._place),
+                quoting=self._services.memory.open_quoting(here, self._place),
+                toolbox=self._services.replies.open_toolbox(here, self._place),
                 report=self._report,
             )
         )

@@ -66,7 +66,7 @@ class RoomCheck:
             started_at=session.opened.session.started_at, leave_when_empty_s=services.room.leave_when_empty_s
         )
         # A failure from before the room is told by /status.
-        self._gpu_failed = services.gpu_failure() is not None
+        self._gpu_failed = services.speech.gpu_failure() is not None
 
     def on_event(self, event: events.Event) -> None:
         """Take note of one of the room's events."""
@@ -123,7 +123,7 @@ class RoomCheck:
 
     async def _tell_gpu_failure(self) -> None:
         """Tell the channel once if the GPU has failed while the room is open, because texts come later from then on."""
-        failure = self._services.gpu_failure()
+        failure = self._services.speech.gpu_failure()
         if self._gpu_failed or failure is None:
             return
         self._gpu_failed = True

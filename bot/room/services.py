@@ -61,69 +61,92 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class RoomServices:
-    """The services that rooms share. Fields named `open_` and `new_` are functions that make a part for one room."""
+class SpeechModels:
+    """The models with which rooms hear and speak."""
+
+    recognizer: Recognizer
+    detector: SpeechProbability
+    synthesizer: Synthesizer
+    # Judges in pauses whether the speaker sounds finished; None: silence alone ends an utterance.
+    turn_end_detector: TurnEndDetector | None = None
+    # Checks the bot's words before it speaks them; None: no checks.
+    moderator: Moderator | None = None
+    # Returns why the processor recognises speech instead of the GPU; None: nothing has failed.
+    gpu_failure: Callable[[], VoiceError | None] = lambda: None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryServices:
+    """How rooms remember and recall."""
 
     sessions: Sessions
     # Opens a session's memory. Arguments: session, what its writes carry, the function that gets its compaction events.
     open_memory: OpenMemory
-    recognizer: Recognizer
-    detector: SpeechProbability
-    synthesizer: Synthesizer
-    # One for each room: the embedded responder remembers whether it has introduced itself.
-    new_responder: Callable[[], Responder]
-    instructions: SystemPrompt
-    max_input_tokens: int
-    # The time zone of times that the model and people read.
-    zone: tzinfo
-    clock: Clock
-    observe: events.Observer
-    room: RoomSettings
-    brain: BrainSettings
-    # When the bot speaks on each server, and what that may cost.
-    participation: GuildParticipations
-    listening: ListeningSettings
-    asr: AsrSettings
-    speaking: SpeakingSettings
-    # The responder, in the words of /status, for example `the language model gpt-4.1-mini`.
-    responder_name: Text
-    # After this time a reply that has not begun to sound is given up.
-    reply_timeout_s: float = 20.0
-    # What people are told when the bot joins them.
-    notice: ListeningNotice = field(default_factory=lambda: ListeningNotice(DEFAULT_NOTICE))
     # Maintains a session's memory beside the conversation; None: no upkeep.
     open_upkeep: OpenUpkeep = lambda *_: None
     # Finds quotes from before the window for the prompt of a reply; None: no quotes.
     open_quoting: Callable[[RecallScope, Place], QuoteFinder | None] = lambda *_: None
-    # The tools that a model may call in a room.
-    open_toolbox: Callable[[RecallScope, Place], Toolbox] = lambda *_: Toolbox()
-    # The screens that people share with the bot; None: sharing is off.
-    screens: Screens | None = None
-    # Checks the bot's words before it speaks them; None: no checks.
-    moderator: Moderator | None = None
-    # Judges in pauses whether the speaker sounds finished; None: silence alone ends an utterance.
-    turn_end_detector: TurnEndDetector | None = None
-    # Speech-to-speech; None: recogniser, responder and voice are used.
-    realtime: RealtimeServices | None = None
-    # Whether the responder can find that there is nothing to say; the embedded one cannot.
-    can_skip: bool = True
+    # What people may read of the memory; None: nothing.
+    readable: ReadableMemory | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyServices:
+    """How replies are written: by whom, from which prompt, with which tools."""
+
+    # One for each room: the embedded responder remembers whether it has introduced itself.
+    new_responder: Callable[[], Responder]
+    # The responder, in the words of /status, for example `the language model gpt-4.1-mini`.
+    responder_name: Text
+    instructions: SystemPrompt
+    max_input_tokens: int
     # Each guild's memory mode and budget; None: `max_input_tokens` and the session's own mode apply.
     guild_policy: GuildPolicy | None = None
+    # The tools that a model may call in a room.
+    open_toolbox: Callable[[RecallScope, Place], Toolbox] = lambda *_: Toolbox()
+    # After this time a reply that has not begun to sound is given up.
+    timeout_s: float = 20.0
+    # Whether the responder can find that there is nothing to say; the embedded one cannot.
+    can_skip: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RoomServices:
+    """The services that rooms share. Fields named `open_` and `new_`, here and in its parts, are functions that make a
+    part for one room.
+    """
+
+    speech: SpeechModels
+    memory: MemoryServices
+    replies: ReplyServices
+    room: RoomSettings
+    brain: BrainSettings
+    listening: ListeningSettings
+    asr: AsrSettings
+    speaking: SpeakingSettings
+    # When the bot speaks on each server, and what that may cost.
+    participation: GuildParticipations
+    # The time zone of times that the model and people read.
+    zone: tzinfo
+    clock: Clock
+    observe: events.Observer
+    # What people are told when the bot joins them.
+    notice: ListeningNotice = field(default_factory=lambda: ListeningNotice(DEFAULT_NOTICE))
     # What the managers of each server have chosen.
     servers: ServerSettingsBook = field(default_factory=no_server_settings)
-    # Returns the voice of one room: the one that its server has chosen, or `synthesizer`, which is the second argument.
-    # The third has a sentence written into the channel, without waiting for it.
+    # Speech-to-speech; None: recogniser, responder and voice are used.
+    realtime: RealtimeServices | None = None
+    # The screens that people share with the bot; None: sharing is off.
+    screens: Screens | None = None
+    # Returns the voice of one room: the one that its server has chosen, or that of `speech`, which is the second
+    # argument. The third has a sentence written into the channel, without waiting for it.
     open_voice: Callable[[Place, Synthesizer, Callable[[Text], None]], RoomVoice] = lambda _, usual, __: UsualVoice(
         usual
     )
     # Yields a voice of which somebody wants to hear a sample. Raises `SynthesisError`.
     using_voice: Callable[[EmbeddedVoice], AbstractAsyncContextManager[Synthesizer]] = without_voice
-    # What people may read of the memory; None: nothing.
-    readable: ReadableMemory | None = None
     # Returns plain sentences about the parts that do not work at present.
     health: Callable[[], Text] = lambda: verbatim("")
-    # Returns why the processor recognises speech instead of the GPU; None: nothing has failed.
-    gpu_failure: Callable[[], VoiceError | None] = lambda: None
     # Shows a room on the dashboard while it is entered, and yields what takes the room's events.
     show_live: ShowLive = lambda *_: nullcontext(events.ignore_event)
     # Measures a room while it is entered, and yields what takes the room's events.

@@ -207,8 +207,8 @@ def transcript_writer(
 
 async def read_transcript(session: StoredSession, place: Place, services: RoomServices) -> TranscriptFile:
     """Return a session as Markdown for everybody in its channel, without withheld words. Raises `StoreError`."""
-    assert services.readable is not None, "a bot on Discord can read its memory"
-    found = await services.readable.reader.read(session)
+    assert services.memory.readable is not None, "a bot on Discord can read its memory"
+    found = await services.memory.readable.reader.read(session)
     head = TranscriptHead(session.id, place.guild_name, place.name, session.started_at, None, missing=found.cut)
     zone = services.zone
     return await asyncio.to_thread(write_transcript, found.turns, head, TranscriptFormat.MARKDOWN, zone=zone)

@@ -288,8 +288,8 @@ async def open_seat(
     )
 
     async def new_room(told: OpenRoom) -> Room:
-        sessions = await claiming(services.sessions, own.stores.database, told.guild_id, told.claims_after)
-        return Room(place, replace(services, sessions=sessions), told.listen)
+        sessions = await claiming(services.memory.sessions, own.stores.database, told.guild_id, told.claims_after)
+        return Room(place, replace(services, memory=replace(services.memory, sessions=sessions)), told.listen)
 
     host.prepare(participation, place, new_room, loaded.voices)
     # The log first: the tasks of the others write to it.

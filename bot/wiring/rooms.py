@@ -112,7 +112,7 @@ async def open_rooms_here(
     paced_sender = stack.enter_context(running_paced_sender())
     if paced_sender is not None:
         parts.metrics.health.add_check(partial(_paced_sender_problems, paced_sender))
-    return RoomsHere(supervisor, paced_sender, models.speech.device_sentence())
+    return RoomsHere(supervisor, paced_sender, models.device)
 
 
 def _paced_sender_problems(paced_sender: PacedSender) -> list[DegradedPart]:

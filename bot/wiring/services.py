@@ -13,7 +13,7 @@ from bot.brain.tools.toolbox import Toolbox
 from bot.errors import SetupError
 from bot.realtime.port import RealtimeServices, session_factory
 from bot.room.notice import ListeningNotice
-from bot.room.services import RoomServices
+from bot.room.services import MemoryServices, ReplyServices, RoomServices, SpeechModels
 from bot.texts.text import Text
 from bot.wiring.memory import memory_factory, quoting_factory, upkeep_factory
 from bot.wiring.monitoring import room_meter
@@ -40,18 +40,14 @@ if TYPE_CHECKING:
     from bot.models.loaded_voices import LoadedVoices
     from bot.monitoring.traces import Traces
     from bot.participation.all_guilds import GuildParticipations
-    from bot.room.services import OpenMemory, OpenUpkeep, ShowLive
+    from bot.room.services import ShowLive
     from bot.screen.screens import Screens
     from bot.wiring.process_parts import ProcessParts
-    from bot.wiring.recogniser import OpenedRecognizer
     from bot.wiring.recollection import LanguageModels, Recollection
     from bot.wiring.settings import BotSettings
     from voice.asr.port import Recognizer
     from voice.endpoint import Endpoint
-    from voice.listening.turn_detection import TurnEndDetector
-    from voice.listening.vad import SpeechProbability
     from voice.speaking.moderation import Moderator
-    from voice.speaking.port import Synthesizer
     from voice.speaking.settings import SpeakingSettings
 
 UNMODERATED = Text(
@@ -64,14 +60,12 @@ UNMODERATED = Text(
 class RoomModels:
     """What the rooms of a process share besides the language models: it is loaded or connected once.
 
-    `mcp_tools`: returns the tools of MCP servers.
+    `device`: where the speech model of this process runs, in a sentence; None: it has none. `mcp_tools`: returns the
+    tools of MCP servers.
     """
 
-    speech: OpenedRecognizer
-    detector: SpeechProbability
-    turn_end_detector: TurnEndDetector | None
-    synthesizer: Synthesizer
-    moderator: Moderator | None
+    speech: SpeechModels
+    device: Text | None
     mcp_tools: Callable[[], Sequence[RoomTool]]
 
 
@@ -84,7 +78,7 @@ async def open_room_models(
     Raises `BotError` or `VoiceError` when something needed is missing.
     """
     settings, health = parts.settings, parts.metrics.health
-    speech = await stack.enter_async_context(
+    opened = await stack.enter_async_context(
         open_recognizer(settings.asr, llm=settings.llm, metrics=parts.metrics, pool=pool)
     )
     judge = await open_turn_model(stack, settings.models, settings.listening, health=health)
@@ -97,14 +91,15 @@ async def open_room_models(
             Text("Speech-to-speech"), instead=Text("I answer with {mind}", mind=mind), problem=SetupError(UNMODERATED)
         )
     servers = await _open_servers(stack, settings.mcp, parts.clock)
-    return RoomModels(
-        speech=speech,
+    speech = SpeechModels(
+        recognizer=opened.recognizer,
         detector=open_vad(settings.models),
-        turn_end_detector=judge,
         synthesizer=synthesizer,
+        turn_end_detector=judge,
         moderator=await _open_moderator(stack, settings.speaking, settings.llm),
-        mcp_tools=tuple if servers is None else servers.tools,
+        gpu_failure=opened.gpu_failure,
     )
+    return RoomModels(speech, opened.device_sentence(), mcp_tools=tuple if servers is None else servers.tools)
 
 
 def room_services(
@@ -125,49 +120,82 @@ def room_services(
     dashboard. `in_cluster`, `elsewhere`: whether speech goes to the cluster's recognisers, and rooms to other machines,
     which the notice says.
     """
-    settings, stores, zone, clock = parts.settings, parts.stores, parts.zone, parts.clock
-    model, recall, policy = recollection.models.model, recollection.models.recall, recollection.policy
+    settings, servers = parts.settings, parts.stores.servers
     withheld = participation.opted_out_of
-    instructions = SystemPrompt(settings.brain.name, settings.brain.instructions)
-    responder_name = _responder_name(model)
+    replies = _reply_services(parts, models, recollection, screens=screens, withheld=withheld)
     return RoomServices(
-        sessions=stores.sessions,
-        open_memory=_memory_factory(parts, recollection),
-        recognizer=models.speech.recognizer,
-        detector=models.detector,
-        synthesizer=models.synthesizer,
-        open_voice=voice_factory(settings.speaking, stores.servers, voices),
-        using_voice=voices.using,
-        new_responder=_responders(settings, model, zone),
-        instructions=instructions,
-        max_input_tokens=settings.budget.max_input_tokens,
-        zone=zone,
-        clock=clock,
-        observe=observe,
+        speech=models.speech,
+        memory=_memory_services(parts, recollection, withheld=withheld),
+        replies=replies,
         room=settings.room,
         brain=settings.brain,
-        reply_timeout_s=settings.llm.reply_timeout_s,
-        participation=participation,
-        servers=stores.servers,
         listening=settings.listening,
         asr=settings.asr,
         speaking=settings.speaking,
-        moderator=models.moderator,
-        responder_name=responder_name,
-        turn_end_detector=models.turn_end_detector,
-        realtime=_realtime(parts, models.speech.recognizer, instructions, responder_name, observe),
-        open_upkeep=_upkeep_factory(parts),
-        open_quoting=quoting_factory(settings, recall, zone, withheld=withheld),
-        open_toolbox=_toolbox_factory(parts, recollection, models, screens=screens, withheld=withheld),
-        can_skip=model is not None,
-        screens=screens,
-        guild_policy=policy,
+        participation=participation,
+        zone=parts.zone,
+        clock=parts.clock,
+        observe=observe,
         notice=ListeningNotice(settings.room.notice, recipients(settings, in_cluster=in_cluster, elsewhere=elsewhere)),
+        servers=servers,
+        realtime=_realtime(parts, models.speech.recognizer, replies, observe),
+        screens=screens,
+        open_voice=voice_factory(settings.speaking, servers, voices),
+        using_voice=voices.using,
         health=parts.metrics.health.summary,
-        gpu_failure=models.speech.gpu_failure,
-        readable=recollection.readable,
         show_live=show_live,
         measure=room_meter(parts.metrics, traces),
+    )
+
+
+def _memory_services(
+    parts: ProcessParts, recollection: Recollection, *, withheld: Callable[[int | None], frozenset[str]]
+) -> MemoryServices:
+    """Return how rooms remember. `withheld`: returns the ids of people of a guild whose words may not be quoted."""
+    settings, stores = parts.settings, parts.stores
+    return MemoryServices(
+        sessions=stores.sessions,
+        open_memory=memory_factory(
+            stores.turns_of,
+            recollection.summariser_of,
+            settings,
+            recollection.policy,
+            parts.clock,
+            in_use=stores.in_use,
+        ),
+        open_upkeep=upkeep_factory(
+            settings,
+            stores.database,
+            stores.turns,
+            stores.people,
+            stores.accesses,
+            parts.clock,
+            upkeeps=stores.upkeeps,
+        ),
+        open_quoting=quoting_factory(settings, recollection.models.recall, parts.zone, withheld=withheld),
+        readable=recollection.readable,
+    )
+
+
+def _reply_services(
+    parts: ProcessParts,
+    models: RoomModels,
+    recollection: Recollection,
+    *,
+    screens: Screens | None,
+    withheld: Callable[[int | None], frozenset[str]],
+) -> ReplyServices:
+    """Return how replies are written. `withheld`: see `_memory_services`."""
+    settings, model = parts.settings, recollection.models.model
+    return ReplyServices(
+        new_responder=_responders(settings, model, parts.zone),
+        responder_name=_responder_name(model),
+        instructions=SystemPrompt(settings.brain.name, settings.brain.instructions),
+        max_input_tokens=settings.budget.max_input_tokens,
+        guild_policy=recollection.policy,
+        open_toolbox=_toolbox_factory(parts, recollection, models, screens=screens, withheld=withheld),
+        timeout_s=settings.llm.reply_timeout_s,
+        can_skip=model is not None,
     )
 
 
@@ -183,32 +211,6 @@ def _responder_name(model: FallbackModel | None) -> Text:
     if model is None:
         return Text("what I heard, without a language model")
     return Text("the language model {model}", model=model.model)
-
-
-def _memory_factory(parts: ProcessParts, recollection: Recollection) -> OpenMemory:
-    """Return the function that opens a room's session memory."""
-    return memory_factory(
-        parts.stores.turns_of,
-        recollection.summariser_of,
-        parts.settings,
-        recollection.policy,
-        parts.clock,
-        in_use=parts.stores.in_use,
-    )
-
-
-def _upkeep_factory(parts: ProcessParts) -> OpenUpkeep:
-    """Return the factory of a room's memory upkeep."""
-    stores = parts.stores
-    return upkeep_factory(
-        parts.settings,
-        stores.database,
-        stores.turns,
-        stores.people,
-        stores.accesses,
-        parts.clock,
-        upkeeps=stores.upkeeps,
-    )
 
 
 def _toolbox_factory(
@@ -237,11 +239,7 @@ def _toolbox_factory(
 
 
 def _realtime(
-    parts: ProcessParts,
-    recognizer: Recognizer,
-    instructions: SystemPrompt,
-    fallback_name: Text,
-    observe: events.Observer,
+    parts: ProcessParts, recognizer: Recognizer, replies: ReplyServices, observe: events.Observer
 ) -> RealtimeServices | None:
     """Return the services for the rooms' speech-to-speech, or None if it is switched off."""
     settings, clock = parts.settings, parts.clock
@@ -253,10 +251,10 @@ def _realtime(
     return RealtimeServices(
         settings=settings.realtime,
         new_session=new_session,
-        instructions=instructions,
+        instructions=replies.instructions,
         recognizer=recognizer,
-        fallback_name=fallback_name,
-        max_input_tokens=settings.budget.max_input_tokens,
+        fallback_name=replies.responder_name,
+        max_input_tokens=replies.max_input_tokens,
         zone=parts.zone,
         clock=clock,
         observe=observe,

@@ -220,7 +220,7 @@ class Conversation:
 
     @property
     def can_skip(self) -> bool:
-        return self._services.can_skip or self._uses_realtime()
+        return self._services.replies.can_skip or self._uses_realtime()
 
     def stop_speaking(self) -> None:
         self._speaking.silence()
@@ -265,7 +265,7 @@ class Conversation:
 
     def _may_prepare_replies(self) -> bool:
         """Return whether a reply may be prepared before it is certain that one is wanted."""
-        return not self._finishing and not self._uses_realtime() and self._services.can_skip
+        return not self._finishing and not self._uses_realtime() and self._services.replies.can_skip
 
     def is_answering(self) -> bool:
         """Return whether an answer is in progress or due."""

@@ -89,7 +89,8 @@ class ConversationParts:
         )
 
     def listener(self) -> RoomListener:
-        return RoomListener(self._services.detector, judged=self._services.turn_end_detector is not None)
+        speech = self._services.speech
+        return RoomListener(speech.detector, judged=speech.turn_end_detector is not None)
 
     def turn_recorder(self, *, observe: events.Observer) -> TurnRecorder:
         services = self._services
@@ -176,7 +177,7 @@ class ConversationParts:
         return room_transcriber(
             self._place,
             self._services,
-            bridge or self._services.recognizer,
+            bridge or self._services.speech.recognizer,
             participants=self.participants,
             participation=self.participation,
             own_words=speaking.playback.words_between,
@@ -243,7 +244,7 @@ class ConversationParts:
             clock=services.clock,
             observe=observe,
             on_group=turn_taking.on_group,
-            turn_end_detector=services.turn_end_detector,
+            turn_end_detector=services.speech.turn_end_detector,
             is_urgent=is_urgent,
             on_tentative=preparation.on_tentative,
             on_resumed=speaking.preemptive_reply.discard_for,
@@ -261,7 +262,9 @@ class ConversationParts:
             transcriber=transcriber,
             turn_recorder=turn_recorder,
             upkeep=self._upkeep,
-            offers_catch_up=lambda: services.readable is not None and services.servers.of(guild_id).offers_catch_up,
+            offers_catch_up=lambda: (
+                services.memory.readable is not None and services.servers.of(guild_id).offers_catch_up
+            ),
             clock=services.clock,
         )
 
@@ -274,5 +277,5 @@ class ConversationParts:
             participation=self.participation,
             voice=speaking.voice,
             bridge=bridge,
-            responder=self._services.responder_name,
+            responder=self._services.replies.responder_name,
         )

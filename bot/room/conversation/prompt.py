@@ -83,7 +83,7 @@ class PromptBuilder:
             question.turn,
             system=(self._instructions(policy), *self._names()),
             reply_prompts=self._answer_instructions(question),
-            max_input_tokens=services.max_input_tokens if policy is None else policy.max_input_tokens,
+            max_input_tokens=services.replies.max_input_tokens if policy is None else policy.max_input_tokens,
             now=services.clock.now(),
             zone=services.zone,
             quotes=quotes,
@@ -172,13 +172,13 @@ class PromptBuilder:
 
     def _instructions(self, policy: PromptPolicy | None) -> str:
         guild = "" if policy is None else policy.instructions
-        return self._services.instructions.text(tools=bool(self._toolbox.tools()), guild=guild)
+        return self._services.replies.instructions.text(tools=bool(self._toolbox.tools()), guild=guild)
 
     async def _prompt_policy(self) -> PromptPolicy | None:
         """Return the guild's prompt policy, after putting the session into its mode."""
-        if self._services.guild_policy is None:
+        if self._services.replies.guild_policy is None:
             return None
-        policy = await self._services.guild_policy.prompt_policy(self._place.guild_id)
+        policy = await self._services.replies.guild_policy.prompt_policy(self._place.guild_id)
         try:
             await self._memory.set_mode(policy.mode)
         except StoreError as error:

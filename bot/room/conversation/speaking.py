@@ -54,12 +54,12 @@ class Speaking:
         bridge: RealtimeBridge | None,
     ) -> None:
         self._place = place
-        self.voice = services.open_voice(place, services.synthesizer, tell)
+        self.voice = services.open_voice(place, services.speech.synthesizer, tell)
         self.playback = Playback(monotonic=services.clock.monotonic)
         speech_ahead = SpeechAhead(self.voice)
         self.preemptive_reply = PreemptiveReply(
             build_context=build_context,
-            responder=services.new_responder(),
+            responder=services.replies.new_responder(),
             speech=speech_ahead,
             new_reader=self._new_reader,
             clock=services.clock,
@@ -70,13 +70,13 @@ class Speaking:
             synthesizer=speech_ahead,
             playback=self.playback,
             clock=services.clock,
-            timeout_s=services.reply_timeout_s,
+            timeout_s=services.replies.timeout_s,
             on_reply=on_reply,
             rules=SpeechRules(
                 own_names=(services.brain.name, *wake_names),
                 pronunciations=services.speaking.pronounced_in(place.guild_id),
                 blocked_words=services.speaking.blocked_in(place.guild_id),
-                moderator=services.moderator,
+                moderator=services.speech.moderator,
                 language=lambda: place.language,
                 voice_language=lambda: self.voice.language,
             ),

@@ -17,7 +17,7 @@ from bot.cli.rehearsal.written.audio import LoudnessDetector
 from bot.participation.all_guilds import GuildParticipations
 from bot.participation.settings import ParticipationSettings
 from bot.room.room import Room
-from bot.room.services import RoomServices
+from bot.room.services import MemoryServices, ReplyServices, RoomServices, SpeechModels
 from bot.server_settings import no_server_settings
 from bot.settings import RoomSettings
 from bot.store.database import open_database
@@ -111,33 +111,34 @@ class House:
         """Return the services for a room."""
         brain = BrainSettings()
         return RoomServices(
-            sessions=self.sessions,
-            open_memory=self._open_memory,
-            recognizer=self.recognizer,
-            detector=LoudnessDetector(),
-            synthesizer=self.voice,
-            using_voice=lambda _: nullcontext(self.sample),
-            new_responder=self.new_responder,
-            instructions=SystemPrompt(brain.name),
-            max_input_tokens=10_000,
-            zone=UTC,
-            clock=self.clock,
-            observe=self.seen.append,
+            speech=SpeechModels(self.recognizer, LoudnessDetector(), self.voice, gpu_failure=lambda: self.gpu_failure),
+            memory=MemoryServices(
+                sessions=self.sessions,
+                open_memory=self._open_memory,
+                open_upkeep=self.open_upkeep,
+                readable=self.readable,
+            ),
+            replies=ReplyServices(
+                new_responder=self.new_responder,
+                responder_name=verbatim("what I heard"),
+                instructions=SystemPrompt(brain.name),
+                max_input_tokens=10_000,
+                guild_policy=self.policy,
+                open_toolbox=self.toolbox,
+                can_skip=self.can_skip,
+            ),
             room=RoomSettings(),
             brain=brain,
-            participation=self.participation,
             listening=ListeningSettings(),
             asr=AsrSettings(),
             speaking=SpeakingSettings(),
-            responder_name=verbatim("what I heard"),
-            guild_policy=self.policy,
-            can_skip=self.can_skip,
-            open_toolbox=self.toolbox,
-            open_upkeep=self.open_upkeep,
-            health=lambda: verbatim(self.ailing),
-            gpu_failure=lambda: self.gpu_failure,
+            participation=self.participation,
+            zone=UTC,
+            clock=self.clock,
+            observe=self.seen.append,
             servers=self.servers,
-            readable=self.readable,
+            using_voice=lambda _: nullcontext(self.sample),
+            health=lambda: verbatim(self.ailing),
         )
 
     def _open_memory(

@@ -47,9 +47,9 @@ async def a_judged_house(
         plain = house.services
 
         def services() -> RoomServices:
-            return replace(
-                plain(), turn_end_detector=Judge(probability), brain=BrainSettings(preemptive_reply=preemptive)
-            )
+            usual = plain()
+            speech = replace(usual.speech, turn_end_detector=Judge(probability))
+            return replace(usual, speech=speech, brain=BrainSettings(preemptive_reply=preemptive))
 
         house.services = services  # type: ignore[method-assign]
         yield house, responder

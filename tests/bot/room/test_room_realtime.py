@@ -65,17 +65,16 @@ class Studio:
         realtime = RealtimeServices(
             settings=self.settings,
             new_session=self._new_session,
-            instructions=services.instructions,
-            recognizer=services.recognizer,
-            fallback_name=services.responder_name,
-            max_input_tokens=services.max_input_tokens,
+            instructions=services.replies.instructions,
+            recognizer=services.speech.recognizer,
+            fallback_name=services.replies.responder_name,
+            max_input_tokens=services.replies.max_input_tokens,
             zone=services.zone,
             clock=services.clock,
             observe=services.observe,
         )
-        services = replace(
-            services, screens=self.cinema.screens, realtime=realtime, open_quoting=lambda *_: self.quoting
-        )
+        memory = replace(services.memory, open_quoting=lambda *_: self.quoting)
+        services = replace(services, memory=memory, screens=self.cinema.screens, realtime=realtime)
         room = Room(self.house.place, services)
         task = asyncio.create_task(room.run(), name="room-under-test")
         try:

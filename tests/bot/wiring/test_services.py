@@ -62,13 +62,14 @@ class EquippedHouse(House):
 
     def services(self) -> RoomServices:
         """Return the services, with the fake recogniser, detector and voice."""
-        return replace(
-            self.equipment,
+        speech = replace(
+            self.equipment.speech,
             recognizer=self.recognizer,
             detector=LoudnessDetector(),
             synthesizer=self.voice,
             turn_end_detector=None,
         )
+        return replace(self.equipment, speech=speech)
 
 
 @asynccontextmanager
@@ -147,7 +148,7 @@ async def test_what_a_guild_has_chosen_reaches_decisions_and_prompts(tmp_path: P
         assert [event.answer_to for event in built if isinstance(event, events.ContextBuilt)][-1] == 1
         system = str(server.calls[-1].messages[0]["content"])
         assert system.index("Call everybody captain.") < system.index("Speak like a pirate.")
-        policy = house.equipment.guild_policy
+        policy = house.equipment.replies.guild_policy
         assert policy is not None
         assert (await policy.prompt_policy(GUILD)).mode is Mode.ROLLING
         assert house.equipment.realtime is None, "speech-to-speech is off unless somebody wants it"
@@ -224,7 +225,7 @@ async def test_a_rooms_search_and_quotes_leave_out_who_opted_out(tmp_path: Path)
             await house.say(ADA.id, "The walrus sleeps in the green shed.")
             room.close("left")
             await settle(task.done)
-        tools = house.equipment.open_toolbox(
+        tools = house.equipment.replies.open_toolbox(
             RecallScope(SessionId("other"), GUILD, house.place.channel_id), house.place
         )
         for hidden in (False, True):
@@ -248,7 +249,7 @@ async def test_summaries_of_a_room_count_in_its_servers_hour(tmp_path: Path) -> 
     """The language model's calls for a room's summaries count in the hour of its server."""
     async with LocalChatServer() as server, equipped(tmp_path, server) as house:
         opened = await house.stores.sessions.open(guild_id=GUILD, channel_id=20, resume_within_s=0.0)
-        async with house.equipment.open_memory(opened.session.id, opened.claim, lambda _: None) as memory:
+        async with house.equipment.memory.open_memory(opened.session.id, opened.claim, lambda _: None) as memory:
             for number in range(70):
                 at = house.clock.now()
                 part = TurnPart("1", "Ada", f"I put parcel {number} into shed {5000 + number}.")

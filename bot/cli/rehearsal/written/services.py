@@ -18,7 +18,7 @@ from bot.brain.embedded.chat import EmbeddedResponder
 from bot.brain.system_prompt import SystemPrompt
 from bot.cli.rehearsal.written.audio import LoudnessDetector, ToneSynthesizer
 from bot.participation.all_guilds import GuildParticipations
-from bot.room.services import RoomServices
+from bot.room.services import MemoryServices, ReplyServices, RoomServices, SpeechModels
 from bot.texts.text import Text
 from bot.wiring.memory import memory_factory, open_recall, quoting_factory, upkeep_factory
 from bot.wiring.process_parts import open_stores
@@ -65,19 +65,26 @@ async def open_written_services(
         names = (parts.brain.name, *parts.brain.wake_names)
         policy = await policy_for(parts, None, stores.guilds)
         yield RoomServices(
-            sessions=stores.sessions,
-            open_memory=memory_factory(stores.turns_of, _rules, parts, policy, clock, in_use=set()),
-            recognizer=recognizer,
-            detector=LoudnessDetector(),
-            synthesizer=ToneSynthesizer(),
-            new_responder=lambda: EmbeddedResponder(names=names, zone=UTC),
-            instructions=SystemPrompt(parts.brain.name, parts.brain.instructions),
-            max_input_tokens=parts.budget.max_input_tokens,
-            zone=UTC,
-            clock=clock,
-            observe=observe,
+            speech=SpeechModels(recognizer, LoudnessDetector(), ToneSynthesizer()),
+            memory=MemoryServices(
+                sessions=stores.sessions,
+                open_memory=memory_factory(stores.turns_of, _rules, parts, policy, clock, in_use=set()),
+                open_upkeep=upkeep_factory(parts, database, store, stores.people, accesses, clock, upkeeps=WeakSet()),
+                open_quoting=quoting_factory(parts, recall, UTC),
+            ),
+            replies=ReplyServices(
+                new_responder=lambda: EmbeddedResponder(names=names, zone=UTC),
+                responder_name=Text("what I heard, without a language model"),
+                instructions=SystemPrompt(parts.brain.name, parts.brain.instructions),
+                max_input_tokens=parts.budget.max_input_tokens,
+                guild_policy=policy,
+                can_skip=False,
+            ),
             room=parts.room,
             brain=parts.brain,
+            listening=parts.listening,
+            asr=parts.asr,
+            speaking=parts.speaking,
             participation=GuildParticipations(
                 stores.guilds,
                 stores.opt_outs,
@@ -85,14 +92,9 @@ async def open_written_services(
                 wake_names=parts.brain.wake_names,
                 clock=clock,
             ),
-            listening=parts.listening,
-            asr=parts.asr,
-            speaking=parts.speaking,
-            responder_name=Text("what I heard, without a language model"),
-            open_upkeep=upkeep_factory(parts, database, store, stores.people, accesses, clock, upkeeps=WeakSet()),
-            open_quoting=quoting_factory(parts, recall, UTC),
-            can_skip=False,
-            guild_policy=policy,
+            zone=UTC,
+            clock=clock,
+            observe=observe,
         )
 
 
