@@ -182,34 +182,40 @@ class RealtimeBridge:
         if interim:
             # Sound that the model has heard cannot be taken back, so unfinished utterances are not sent.
             raise RecogniserOverloadedError(Text("Speech-to-speech takes finished utterances only."))
-        begun_at, conversation = self._clock.monotonic(), self._items.conversation
-        if (sent := self._inputs.find_same(speaker_id, pcm)) is not None:
+        begun_at = self._clock.monotonic()
+        if (before := self._inputs.find_same(speaker_id, pcm)) is not None:
             # Recognised again because the text was too short. The model has heard this; our own recogniser has not.
+            return with_items(await recognize_here(), before.item_ids, before.conversation)
+        sent, text = await self._send_sound(pcm, speaker_id)
+        if text is None or len(text) > MAX_TEXT_CHARS:
             return with_items(await recognize_here(), sent.item_ids, sent.conversation)
-        name = "Somebody" if speaker_id is None else self._prompt.name_of(speaker_id)
-        item_ids: tuple[str, ...] = ()
-        try:
-            transcript = await self._session.send_audio(pcm, speakers=f"{name} speaks:")
-            item_ids = transcript.item_ids
-            # After a lost connection the sound was sent again, into the next conversation.
-            conversation = max(conversation, self._items.conversation)
-            self._delete(self._inputs.add(speaker_id, RealtimeInput(pcm, item_ids, conversation)))
-        except RealtimeError as error:
-            log.warning("realtime_input_failed", problem=error)
-            transcript = None
-        if transcript is None or transcript.text is None or len(transcript.text) > MAX_TEXT_CHARS:
-            return with_items(await recognize_here(), item_ids, conversation)
         return RealtimeRecognition(
-            text=transcript.text.strip(),
+            text=text.strip(),
             language=language or "",
             mean_logprob=0.0,
             compression_ratio=1.0,
             no_speech_probability=0.0,
             duration_s=duration_s(pcm),
             compute_s=self._clock.monotonic() - begun_at,
-            item_ids=item_ids,
-            conversation=conversation,
+            item_ids=sent.item_ids,
+            conversation=sent.conversation,
         )
+
+    async def _send_sound(self, pcm: Pcm, speaker_id: int | None) -> tuple[RealtimeInput, str | None]:
+        """Send an utterance to the model. Returns it as the conversation holds it, without items if it could not be
+        sent, and its transcript if there is one.
+        """
+        name = "Somebody" if speaker_id is None else self._prompt.name_of(speaker_id)
+        sent = RealtimeInput(pcm, (), self._items.conversation)
+        try:
+            transcript = await self._session.send_audio(pcm, speakers=f"{name} speaks:")
+            # After a lost connection the sound was sent again, into the next conversation.
+            sent = RealtimeInput(pcm, transcript.item_ids, max(sent.conversation, self._items.conversation))
+            self._delete(self._inputs.add(speaker_id, sent))
+        except RealtimeError as error:
+            log.warning("realtime_input_failed", problem=error)
+            return sent, None
+        return sent, transcript.text
 
     def confirm(self, speaker_id: int) -> None:
         self._recognizer.confirm(speaker_id)
