@@ -79,7 +79,7 @@ Tables stand in one line of TOML, for example `ROOMTONE_LLM__FALLBACK_MODELS=[{ 
 Variables may stand in a file `.env` beside `roomtone.toml`. Four have common names too: `DISCORD_TOKEN`,
 `DISCORD_CLIENT_SECRET`, `OPENAI_API_KEY` and `PUBLIC_URL`. A name that is nearly right (`DISCORD_BOT_TOKEN`,
 `OPENAI_KEY`) is pointed out. `ROOMTONE_DATABASE_URL`, with which memory is kept in
-[PostgreSQL](operations.md#postgresql), holds a password and cannot be set in the file.
+[PostgreSQL](postgresql.md), holds a password and cannot be set in the file.
 
 Roomtone reads its settings once: a change takes effect when it starts again (the other commands, such as
 `roomtone memory prune`, read them each time). It reports all mistakes at once, and says which settings have no effect

@@ -33,7 +33,7 @@ MEMORY_GB_A_MACHINE = 64
 SPARE_MACHINES = 1
 # Loaded processes that each machine of rooms keeps for rooms to come (`roomtone cluster rooms --waiting`).
 WAITING_PROCESSES = 1
-# Of PostgreSQL, that each process keeps at most (docs/operations.md).
+# Of PostgreSQL, that each process keeps at most (docs/postgresql.md).
 CONNECTIONS_A_PROCESS = 9
 # Several gateway processes share their log, for which each keeps one more (bot/shared_log).
 CONNECTIONS_FOR_SHARED_LOG = 1

@@ -83,7 +83,7 @@ CLAIM_WITHIN_S: Final = 8.0
 
 NEEDS_SERVER = Text(
     "Rooms in processes of their own need PostgreSQL, because one file of SQLite has one writer. Set "
-    "ROOMTONE_DATABASE_URL (docs/operations.md), or run without --rooms."
+    "ROOMTONE_DATABASE_URL (docs/postgresql.md), or run without --rooms."
 )
 
 

@@ -1,6 +1,6 @@
 """The four events of compaction. Each one is written to the log and passed to listeners.
 
-Event names and fields are public (docs/operations.md, `roomtone tail`), so they must not change. No event contains what
+Event names and fields are public (docs/monitoring.md, `roomtone tail`), so they must not change. No event contains what
 people said, except `FoldLanded.summary`, which is not logged.
 """
 

@@ -31,7 +31,7 @@ QUOTED = [
     ("privacy", "*[LISTENING]*", PREFIX),
     ("budget", f'*"{TOO_MUCH}"*', TOO_MUCH),
     ("tools", f'"{ToolsSettings().filler}"', ToolsSettings().filler),
-    ("operations", f"`{FIRST_WORDS_OF_UNSPOKEN} …`", UNSPOKEN),
+    ("troubleshooting", f"`{FIRST_WORDS_OF_UNSPOKEN} …`", UNSPOKEN),
     ("screen", "*Choose what to share…*", SHARE_PAGE),
     ("screen", "*Share something else…*", SHARE_PAGE),
     ("reverse-proxy", "*This address is not secure*", SHARE_PAGE),
@@ -55,7 +55,7 @@ def test_the_token_that_discord_refuses_is_told_as_the_page_says() -> None:
     """The first line of the table is what somebody sees who reset the token."""
     import discord
 
-    assert "| `Discord refused the bot's token` |" in text_of("operations")
+    assert "| `Discord refused the bot's token` |" in text_of("troubleshooting")
     assert str(translated(discord.LoginFailure())).startswith("Discord refused the bot's token.")
 
 

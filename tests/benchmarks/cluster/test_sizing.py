@@ -110,7 +110,7 @@ def test_no_gateway_process_has_more_links_than_it_takes(rooms: int, each: int) 
 def test_the_connections_are_those_of_the_guides() -> None:
     """The operator reads the same numbers there."""
     docs = Path(__file__).parents[3] / "docs"
-    assert "A process keeps up to nine connections (ten where" in (docs / "operations.md").read_text("utf-8")
+    assert "A process keeps up to nine connections (ten where" in (docs / "postgresql.md").read_text("utf-8")
     assert "a process keeps up to ten\nconnections" in (docs / "sharding.md").read_text("utf-8")
     assert (CONNECTIONS_A_PROCESS, CONNECTIONS_A_PROCESS + CONNECTIONS_FOR_SHARED_LOG) == (9, 10)
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BOARD = REPOSITORY / "config" / "grafana" / "roomtone.json"
-OPERATIONS = REPOSITORY / "docs" / "operations.md"
+MONITORING = REPOSITORY / "docs" / "monitoring.md"
 SHARDING = REPOSITORY / "docs" / "sharding.md"
 # They have no data where rooms run in the bot's process.
 MACHINE_PANELS = ["Rooms on each machine", "Processes for rooms"]
@@ -62,7 +62,7 @@ def expressions() -> list[tuple[str, str]]:
 
 def alarm() -> str:
     """Return the condition of the alarm on the page about operations."""
-    found = re.search(r"^An alarm that means something: `(.+?)`", OPERATIONS.read_text("utf-8"), re.MULTILINE)
+    found = re.search(r"^An alarm that means something: `(.+?)`", MONITORING.read_text("utf-8"), re.MULTILINE)
     assert found is not None
     return found[1]
 
@@ -87,13 +87,13 @@ def test_every_panel_says_what_it_shows_and_asks_for_metrics_that_exist() -> Non
 
 
 def test_every_metric_is_on_the_board_and_explained() -> None:
-    """A metric that nobody sees is forgotten, and so is one that docs/operations.md does not explain."""
+    """A metric that nobody sees is forgotten, and so is one that docs/monitoring.md does not explain."""
     metrics = new_metrics()
     metrics.add_recogniser(RecognizerFigures)
     metrics.add_remote_recogniser(RecognitionService.CLUSTER, lambda: True)
     metrics.add_machine_loads(lambda: [MachineLoad("")])
     names = {re.sub(r"_(total|bucket|count|sum|created)$", "", name) for name, _ in samples(metrics)}
-    for page in (BOARD, OPERATIONS):
+    for page in (BOARD, MONITORING):
         text = page.read_text("utf-8")
         assert {name for name in names if name.startswith("roomtone_") and name not in text} == set(), page.name
 
@@ -108,7 +108,7 @@ def test_the_page_about_shards_asks_for_metrics_that_exist() -> None:
     families = {name.removesuffix("_total") for name in known}
     asked = re.findall(r"`([^`\n]*roomtone_[^`\n]*)`", SHARDING.read_text("utf-8"))
     assert len(asked) >= 8
-    rows = [row for row in OPERATIONS.read_text("utf-8").splitlines() if row.startswith("| `roomtone_")]
+    rows = [row for row in MONITORING.read_text("utf-8").splitlines() if row.startswith("| `roomtone_")]
     for expression in asked:
         found = {re.sub(r"_(total|bucket)$", "", name) for name in re.findall(r"\broomtone_[a-z_]+", expression)}
         assert found <= families, expression
