@@ -9,14 +9,12 @@ protocol (`openai.types.realtime`).
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from voice.realtime.active_reply import ActiveReply
 from voice.realtime.effects import (
     AudioDelta,
     Effect,
-    InputTranscribed,
     ResponseBilled,
     ResponseEnded,
     ResponseStatus,
@@ -28,13 +26,12 @@ from voice.realtime.effects import (
     ToolCallRequested,
 )
 from voice.realtime.port import ConversationItem, ItemRole, ReplyResumed
+from voice.realtime.untranscribed_inputs import UntranscribedInputs
 from voice.realtime.wire import (
     code_of,
     create_item,
     decode_audio,
     id_of,
-    input_events,
-    label_ids,
     session_update,
     text_of,
     tool_call,
@@ -65,16 +62,6 @@ HARMLESS = frozenset({NOTHING_TO_CANCEL, "item_not_found"})
 STILL_ANSWERING = "conversation_already_has_active_response"
 
 
-@dataclass(slots=True)
-class _PendingInput:
-    """An input. It is kept with its sound until it is transcribed, because a new connection needs it again."""
-
-    id: int
-    speakers: str
-    pcm: Pcm
-    item_id: str | None = None
-
-
 class RealtimeProtocol:
     """One room's conversation, over any number of successive connections."""
 
@@ -82,10 +69,7 @@ class RealtimeProtocol:
         self._configuration = configuration
         self._ids = itertools.count(1)
         self._connected = False
-        # Inputs in order. `_uncommitted`: without an item id on this connection. `_untranscribed`: without a
-        # transcription.
-        self._uncommitted: list[_PendingInput] = []
-        self._untranscribed: dict[int, _PendingInput] = {}
+        self._inputs = UntranscribedInputs()
         self._reply: ActiveReply | None = None
         # Responses that the server began after their reply was given up.
         self._orphans: dict[str, None] = {}
@@ -93,7 +77,7 @@ class RealtimeProtocol:
     @property
     def idle(self) -> bool:
         """Return whether nothing is pending, so that the session can be replaced now."""
-        return not self._untranscribed and (self._reply is None or self._reply.over)
+        return not self._inputs and (self._reply is None or self._reply.over)
 
     @property
     def resumed(self) -> ReplyResumed | None:
@@ -116,9 +100,11 @@ class RealtimeProtocol:
     def on_connected(self, briefing: Briefing) -> list[ClientEvent]:
         """Return the first events of a new connection: settings, recent turns, pending inputs and the pending reply."""
         self._connected = True
-        events = [session_update(self._configuration, briefing), *(create_item(item) for item in briefing.items)]
-        for waiting in self._untranscribed.values():
-            events += self._say(waiting)
+        events = [
+            session_update(self._configuration, briefing),
+            *(create_item(item) for item in briefing.items),
+            *self._inputs.send_all(),
+        ]
         reply = self._reply
         if reply is not None and not reply.over:
             reply.resumed = reply.has_sound
@@ -133,10 +119,8 @@ class RealtimeProtocol:
     def on_disconnected(self) -> list[Effect]:
         """Handle a lost connection. A reply that was already resumed once ends now."""
         self._connected = False
-        self._uncommitted.clear()
+        self._inputs.on_connection_lost()
         self._orphans.clear()
-        for waiting in self._untranscribed.values():
-            waiting.item_id = None
         reply = self._reply
         if reply is None:
             return []
@@ -150,22 +134,20 @@ class RealtimeProtocol:
 
     def send_audio(self, pcm: Pcm, *, speakers: str) -> tuple[int, list[ClientEvent]]:
         """Add an input (mono int16, 24 kHz); return its id and the events to send."""
-        heard = _PendingInput(next(self._ids), speakers, pcm)
-        self._untranscribed[heard.id] = heard
-        return heard.id, self._say(heard) if self._connected else []
+        input_id = next(self._ids)
+        self._inputs.add(input_id, speakers, pcm)
+        return input_id, self._inputs.send(input_id) if self._connected else []
 
     def drop_input(self, input_id: int) -> str | None:
         """Stop waiting for an input's transcription, and return the id of its item.
 
         None: the input has no item yet. The item is deleted when it appears, because the room does not know it.
         """
-        waiting = self._untranscribed.pop(input_id, None)
-        return None if waiting is None else waiting.item_id
+        return self._inputs.drop(input_id)
 
     def reset(self) -> None:
         """Forget pending inputs and the reply, because the room handles them in another way."""
-        self._uncommitted.clear()
-        self._untranscribed.clear()
+        self._inputs.clear()
         self._reply = None
 
     def request_reply(self) -> list[ClientEvent]:
@@ -241,7 +223,8 @@ class RealtimeProtocol:
             case "session.updated":
                 return [SessionReady()]
             case "input_audio_buffer.committed":
-                return self._committed(str(event.get("item_id")))
+                dropped = self._inputs.on_committed(str(event.get("item_id")))
+                return [SendEvent(event) for event in self.delete_items(dropped)]
             case "conversation.item.input_audio_transcription.completed":
                 written = event.get("transcript")
                 return self._transcribed(str(event.get("item_id")), written if isinstance(written, str) else None)
@@ -253,21 +236,9 @@ class RealtimeProtocol:
             return self._on_response_event(kind, event)
         return []
 
-    def _committed(self, item_id: str) -> list[Effect]:
-        if not self._uncommitted:
-            return []
-        committed = self._uncommitted.pop(0)
-        committed.item_id = item_id
-        if committed.id in self._untranscribed:
-            return []
-        return [SendEvent(event) for event in self.delete_items(label_ids(committed.id, item_id))]
-
     def _transcribed(self, item_id: str, text: str | None) -> list[Effect]:
-        for waiting in self._untranscribed.values():
-            if waiting.item_id == item_id:
-                del self._untranscribed[waiting.id]
-                return [InputTranscribed(waiting.id, item_id, text)]
-        return []
+        found = self._inputs.on_transcribed(item_id, text)
+        return [] if found is None else [found]
 
     def _error(self, error: Mapping[str, Any]) -> list[Effect]:
         code = code_of(error)
@@ -281,10 +252,8 @@ class RealtimeProtocol:
             return self._ask_again()
         if code in HARMLESS:
             return []
-        if code == "input_audio_buffer_commit_empty" and self._uncommitted:
-            refused = self._uncommitted.pop(0)
-            if self._untranscribed.pop(refused.id, None) is not None:
-                return [InputTranscribed(refused.id, "", None)]
+        if code == "input_audio_buffer_commit_empty" and (refused := self._inputs.on_refused()) is not None:
+            return [refused]
         return [ServerError(code, str(error.get("message", "")))]
 
     def _on_response_event(self, kind: str, event: Mapping[str, Any]) -> list[Effect]:
@@ -387,10 +356,6 @@ class RealtimeProtocol:
 
     def _own_id(self, what: str) -> str:
         return f"{what}_{next(self._ids)}"
-
-    def _say(self, waiting: _PendingInput) -> list[ClientEvent]:
-        self._uncommitted.append(waiting)
-        return input_events(waiting.id, waiting.speakers, waiting.pcm)
 
 
 def _items_of(response: Mapping[str, Any]) -> list[str]:

@@ -18,6 +18,7 @@ from voice.errors import RealtimeError
 from voice.queue_figures import QueueFigures
 from voice.realtime.active_reply import milliseconds
 from voice.realtime.availability import Availability
+from voice.realtime.awaited_transcripts import AwaitedTranscripts
 from voice.realtime.connector import RealtimeConnector
 from voice.realtime.effects import (
     AudioDelta,
@@ -35,7 +36,6 @@ from voice.realtime.effects import (
 from voice.realtime.error_messages import ErrorMessages
 from voice.realtime.failure_budget import FailureBudget
 from voice.realtime.limits import REALTIME_LIMITS
-from voice.realtime.pending_inputs import PendingInputs
 from voice.realtime.port import (
     REALTIME_RATE_HZ,
     InputTranscript,
@@ -103,7 +103,7 @@ class RealtimeSession:
         self._run_tool = run_tool
         self._errors = ErrorMessages(settings.model, address(settings.base_url))
         self._protocol = RealtimeProtocol(SessionConfiguration(settings.voice, settings.transcription_model, language))
-        self._inputs = PendingInputs()
+        self._transcripts = AwaitedTranscripts()
         self._pieces: ReplyQueue | None = None
         # How many replies were cut off because they were too long.
         self._cut_replies = 0
@@ -137,13 +137,13 @@ class RealtimeSession:
         """See `Realtime.send_audio`."""
         self._refuse_when_failed()
         input_id, events = self._protocol.send_audio(resample(pcm, LISTEN_RATE_HZ, REALTIME_RATE_HZ), speakers=speakers)
-        self._inputs.add(input_id)
+        self._transcripts.add(input_id)
         self._connector.send(events)
         return self._transcript(input_id)
 
     async def _transcript(self, input_id: int) -> InputTranscript:
         try:
-            found = await self._inputs.wait(input_id, within_s=self._limits.hear_timeout_s)
+            found = await self._transcripts.wait(input_id, within_s=self._limits.hear_timeout_s)
         except TimeoutError as exc:
             item_id = self._protocol.drop_input(input_id)
             # Without a connection, its loss is what counts.
@@ -231,7 +231,7 @@ class RealtimeSession:
     def on_given_up(self, error: RealtimeError) -> None:
         """End all that waits for the model, and tell the room. See `ConnectedSession.on_given_up`."""
         log.error("realtime_given_up", problem=error, failures=self._availability.failures, lasting=not error.retryable)
-        self._inputs.fail(RealtimeError("{why}", why=error, retryable=False))
+        self._transcripts.fail(RealtimeError("{why}", why=error, retryable=False))
         self._hand_on(ResponseEnded(ResponseStatus.FAILED, GIVEN_UP))
         self._protocol.reset()
         self._connector.end("lost", error)
@@ -246,7 +246,7 @@ class RealtimeSession:
                     self._connector.send([event])
                 case InputTranscribed():
                     self._availability.record_transcription()
-                    self._inputs.resolve(effect)
+                    self._transcripts.resolve(effect)
                 case AudioDelta(item_id, pcm):
                     self._hand_on(ReplyPiece(item_id, pcm=pcm))
                 case TextDelta(item_id, words):

@@ -1,4 +1,4 @@
-"""The inputs of a speech-to-speech session whose transcripts have not come yet."""
+"""The transcripts that somebody waits for in a speech-to-speech session."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from voice.realtime.effects import InputTranscribed
 
 
-class PendingInputs:
-    """The pending inputs of one session, by their number. Call everything on one event loop."""
+class AwaitedTranscripts:
+    """The awaited transcripts of one session, by the number of their input. Call everything on one event loop."""
 
     def __init__(self) -> None:
         self._waiting: dict[int, asyncio.Future[InputTranscribed]] = {}

@@ -7,14 +7,14 @@ import asyncio
 import pytest
 
 from voice.errors import RealtimeError
+from voice.realtime.awaited_transcripts import AwaitedTranscripts
 from voice.realtime.effects import InputTranscribed
-from voice.realtime.pending_inputs import PendingInputs
 
 
 @pytest.mark.asyncio
 async def test_each_input_gets_its_own_transcript() -> None:
     """Transcripts may come in another order than the inputs, and before anybody waits for them."""
-    inputs = PendingInputs()
+    inputs = AwaitedTranscripts()
     inputs.add(1)
     inputs.add(2)
     second, first = InputTranscribed(2, "b", "Two."), InputTranscribed(1, "a", "One.")
@@ -28,7 +28,7 @@ async def test_each_input_gets_its_own_transcript() -> None:
 @pytest.mark.asyncio
 async def test_a_session_that_is_given_up_ends_all_waiting() -> None:
     """Everybody who waits gets the error; what comes after that is ignored."""
-    inputs = PendingInputs()
+    inputs = AwaitedTranscripts()
     inputs.add(1)
     inputs.add(2)
     inputs.resolve(InputTranscribed(2, "b", "Two."))
@@ -42,7 +42,7 @@ async def test_a_session_that_is_given_up_ends_all_waiting() -> None:
 @pytest.mark.asyncio
 async def test_a_late_transcript_is_nobodys() -> None:
     """After the time is over the input is not expected any more."""
-    inputs = PendingInputs()
+    inputs = AwaitedTranscripts()
     inputs.add(1)
     with pytest.raises(TimeoutError):
         await inputs.wait(1, within_s=0.0)
