@@ -41,15 +41,15 @@ CLOSE_TIMEOUT_S = 35.0
 # How long a room that was cut off may take to close its connection.
 CUT_OFF_S = 5.0
 # Asking Discord to take the bot out of a channel is one message.
-LEFT_BEHIND_S = 5.0
+LEAVE_CHANNEL_S = 5.0
 # Ending a session is one statement.
 END_SESSION_S = 5.0
 
 RESTARTING = HealthFault(FaultKind.ROOM_DEAF, "A room has broken down and is being opened again; the log says why.")
 
 
-class LeftBehind(Protocol):
-    """Sees to the bot in a channel in which no further room is started, if the last one could not."""
+class LeaveChannel(Protocol):
+    """Takes the bot out of a channel in which no further room is started, if the last room could not."""
 
     async def __call__(self, guild_id: int, /, *, taken_over: bool) -> None:
         """Take the bot out of the server's channel. `taken_over`: let it stay, another process has a room there."""
@@ -61,7 +61,7 @@ class GuildRoom:
     returns that of the session that has begun, which an earlier room may have been asked for. `ran_on`: the first
     one ran already, so nobody has asked for it who could ask again. `on_room_end`: gets the place and the reason when
     somebody ends the room, and each time that one has ended in order or could tell nobody that it listens.
-    `left_behind`: see `LeftBehind`. `end_session`: ends the session that a room in this place has left open.
+    `leave_channel`: see `LeaveChannel`. `end_session`: ends the session that a room in this place has left open.
 
     *Ownership*: owns the task between `begin` and `end`, or `cancel`.
     """
@@ -77,7 +77,7 @@ class GuildRoom:
         ran_on: bool,
         clock: Clock,
         on_room_end: Callable[[Place, str], None],
-        left_behind: LeftBehind | None,
+        leave_channel: LeaveChannel | None,
         end_session: Callable[[Place], Awaitable[None]] | None,
     ) -> None:
         self.place = place
@@ -92,7 +92,7 @@ class GuildRoom:
         self._ran_on = ran_on
         self._clock = clock
         self._on_room_end = on_room_end
-        self._left_behind = left_behind
+        self._leave_channel = leave_channel
         self._end_session = end_session
         # Somebody has sent the bot away.
         self._is_sent_away = False
@@ -196,7 +196,7 @@ class GuildRoom:
             self.is_over = True
             try:
                 await self._notices.close()
-                await self._leave_behind()
+                await self._take_out_of_channel()
                 await self._end_open_session()
             finally:
                 on_over()
@@ -305,14 +305,14 @@ class GuildRoom:
         self._is_restarting = False
         return True
 
-    async def _leave_behind(self) -> None:
+    async def _take_out_of_channel(self) -> None:
         """Take the bot out of a channel that its room could not leave. Whatever fails, the room is over."""
-        if self._left_behind is None:
+        if self._leave_channel is None:
             return
         guild_id = self.place.guild_id
         try:
-            async with asyncio.timeout(LEFT_BEHIND_S):
-                await self._left_behind(guild_id, taken_over=self._is_taken_over)
+            async with asyncio.timeout(LEAVE_CHANNEL_S):
+                await self._leave_channel(guild_id, taken_over=self._is_taken_over)
         except Exception:
             log.exception("bot_left_in_channel", guild_id=guild_id, remedy="use /join and /leave on that server")
 

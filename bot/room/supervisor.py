@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bot.channel.port import ListenRequest, MembershipChange, Person, Place, UnfinishedWords
     from bot.clock import Clock
     from bot.models.voices import EmbeddedVoice
-    from bot.room.guild_room import LeftBehind, MakeRoom
+    from bot.room.guild_room import LeaveChannel, MakeRoom
     from bot.room.port import SupervisedRoom
     from bot.server_settings import ServerSettingsBook
 
@@ -41,7 +41,7 @@ DRAINING = HealthFault(FaultKind.DRAINING, "I am ending: what was said last is b
 
 class RoomSupervisor:
     """Runs rooms. `make_room` makes a room for a place; it is called for each start. `servers`: when to come unasked.
-    `left_behind`, `end_session`: see `bot.room.guild_room`.
+    `leave_channel`, `end_session`: see `bot.room.guild_room`.
 
     *Ownership*: an async context manager that owns every guild's room. On exit it asks all rooms to end in order, and
     cuts off those that take too long.
@@ -53,12 +53,12 @@ class RoomSupervisor:
         *,
         clock: Clock,
         servers: ServerSettingsBook | None = None,
-        left_behind: LeftBehind | None = None,
+        leave_channel: LeaveChannel | None = None,
         end_session: Callable[[Place], Awaitable[None]] | None = None,
     ) -> None:
         self._make_room = make_room
         self._clock = clock
-        self._left_behind = left_behind
+        self._leave_channel = leave_channel
         self._end_session = end_session
         self._rooms: dict[int, GuildRoom] = {}
         # Where the bot goes once the room of a guild has ended: the last wish of anybody there.
@@ -133,7 +133,7 @@ class RoomSupervisor:
             ran_on=room is not None,
             clock=self._clock,
             on_room_end=self._auto_joiner.on_room_end,
-            left_behind=self._left_behind,
+            leave_channel=self._leave_channel,
             end_session=self._end_session,
         )
         opening.begin(on_over=lambda: self._rooms.pop(guild_id, None))

@@ -153,7 +153,7 @@ async def open_rooms_apart(
         remote.make,
         clock=parts.clock,
         servers=parts.stores.servers,
-        left_behind=places.left_behind,
+        leave_channel=places.leave_channel,
         end_session=partial(end_open_session, parts.stores.sessions),
     )
     return RoomsApart(supervisor, remote, places)

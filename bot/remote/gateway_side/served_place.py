@@ -202,8 +202,8 @@ class ServedPlaces:
             served.close()
             del self._served[served]
 
-    async def left_behind(self, guild_id: int, /, *, taken_over: bool) -> None:
-        """See `bot.room.guild_room.LeftBehind`."""
+    async def leave_channel(self, guild_id: int, /, *, taken_over: bool) -> None:
+        """See `bot.room.guild_room.LeaveChannel`."""
         await self._gateways.of(guild_id).leave(taken_over=taken_over)
 
     def on_change(self, guild_id: int | None, *, at_once: bool, channels: frozenset[int] | None = None) -> None:

@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 @pytest.mark.asyncio
 async def test_a_room_is_over_though_discord_could_not_be_told(monkeypatch: pytest.MonkeyPatch, *, hangs: bool) -> None:
     """The bot may be left in the channel, which the log says; it can be called and sent away as before."""
-    monkeypatch.setattr(guild_room, "LEFT_BEHIND_S", 0.0)
+    monkeypatch.setattr(guild_room, "LEAVE_CHANNEL_S", 0.0)
     house, place = House(), FakePlace()
 
-    async def left_behind(_: int, *, taken_over: bool) -> None:
+    async def leave_channel(_: int, *, taken_over: bool) -> None:
         assert not taken_over
         if hangs:
             await asyncio.Event().wait()
         raise RuntimeError
 
-    async with RoomSupervisor(house.make, clock=house.clock, left_behind=left_behind) as rooms:
+    async with RoomSupervisor(house.make, clock=house.clock, leave_channel=leave_channel) as rooms:
         await rooms.join(place)
         with capture_logs() as logs:
             assert await rooms.leave(place.guild_id)
@@ -61,12 +61,14 @@ async def test_whoever_comes_while_a_room_that_failed_leaves_the_channel_is_not_
     await house.servers.change(place.guild_id, lambda _: rules, by=1)
     leaving, left = asyncio.Event(), asyncio.Event()
 
-    async def left_behind(_: int, *, taken_over: bool) -> None:
+    async def leave_channel(_: int, *, taken_over: bool) -> None:
         assert not taken_over
         leaving.set()
         await left.wait()
 
-    async with RoomSupervisor(house.make, clock=house.clock, servers=house.servers, left_behind=left_behind) as rooms:
+    async with RoomSupervisor(
+        house.make, clock=house.clock, servers=house.servers, leave_channel=leave_channel
+    ) as rooms:
         with pytest.raises(LinkError):
             await rooms.join(place)
         await leaving.wait()
@@ -230,10 +232,10 @@ async def test_a_room_that_another_process_has_taken_over_stays_ended() -> None:
     house, place, other = House(), FakePlace(), FakePlace(channel_id=30)
     stays: list[bool] = []
 
-    async def left_behind(_: int, *, taken_over: bool) -> None:
+    async def leave_channel(_: int, *, taken_over: bool) -> None:
         stays.append(taken_over)
 
-    async with RoomSupervisor(house.make, clock=house.clock, left_behind=left_behind) as rooms:
+    async with RoomSupervisor(house.make, clock=house.clock, leave_channel=leave_channel) as rooms:
         await rooms.join(place)
         with capture_logs() as logs:
             house.rooms[0].end.set_exception(ExceptionGroup("tasks", [StaleOwnerError(STALE)]))
@@ -468,11 +470,11 @@ async def test_a_room_that_is_over_leaves_no_task_behind(*, opens: bool) -> None
     house, place = House(), _SlowPlace()
     left: list[str] = []
 
-    async def left_behind(_: int, *, taken_over: bool) -> None:
+    async def leave_channel(_: int, *, taken_over: bool) -> None:
         assert not taken_over
         left.extend(task.get_name() for task in asyncio.all_tasks() if "room-" in task.get_name())
 
-    async with RoomSupervisor(house.make, clock=house.clock, left_behind=left_behind) as rooms:
+    async with RoomSupervisor(house.make, clock=house.clock, leave_channel=leave_channel) as rooms:
         await rooms.join(place)
         house.opens = opens
         house.rooms[0].end.set_exception(ProcessLostError("The process of this room was killed."))

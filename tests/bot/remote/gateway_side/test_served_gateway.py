@@ -157,7 +157,7 @@ async def test_a_room_that_another_gateway_process_has_keeps_the_bot() -> None:
     async with room(process, claim=1) as first:
         await joined(process, first)
         await first.ends.drop()
-    await process.places.left_behind(10, taken_over=True)
+    await process.places.leave_channel(10, taken_over=True)
     assert process.discord.asked == [20]
     assert not process.discord.attached
 
@@ -175,10 +175,10 @@ async def test_nothing_is_left_of_a_room_that_has_left() -> None:
         await second.gateway.attach(second.connection)
         assert await second.gateway.request(20)
         assert process.discord.asked == [20, None, 20]
-    await process.places.left_behind(10, taken_over=False)
+    await process.places.leave_channel(10, taken_over=False)
     assert process.discord.asked[3:] == [None]
     assert not process.discord.attached
-    await process.places.left_behind(10, taken_over=False)
+    await process.places.leave_channel(10, taken_over=False)
     assert len(process.discord.asked) == 4
 
 
