@@ -83,7 +83,9 @@ def make_part(
     refs: tuple[str, ...] = (),
     count: Callable[[str], int] | None = None,
 ) -> PayloadPart:
-    """Return one message with its token count. Tokens are counted by `count`, or estimated if that is None."""
+    """Return one message with its token count. Tokens are counted by `count`, or estimated if that is None. The other
+    arguments: see `PayloadPart`.
+    """
     tokens = MESSAGE_OVERHEAD_TOKENS + (estimate_text_tokens if count is None else count)(content)
     return PayloadPart(role, kind, seq_from, seq_to, tokens, content, timestamp, refs)
 

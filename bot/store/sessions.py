@@ -165,7 +165,9 @@ class Sessions:
     async def recent(
         self, *, limit: int = 20, before: float | None = None, channels: Collection[int] | None = None
     ) -> tuple[StoredSession, ...]:
-        """Return sessions, latest first. `before`: only those that began earlier. `channels`: only those in these."""
+        """Return sessions, latest first. `before` (UTC epoch seconds): only those that began earlier. `channels`: only
+        those in these.
+        """
         wanted = _select_sessions()
         if before is not None:
             wanted = wanted.where(sessions.c.started_at < before)

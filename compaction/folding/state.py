@@ -145,7 +145,9 @@ def fail_run(
     hold_until: float | None,
     model_rest_until: float | None,
 ) -> SessionState:
-    """Return the state after the run in flight failed. Cursor, summary and notes are unchanged."""
+    """Return the state after the run in flight failed. Cursor, summary and notes are unchanged. `hold_until`,
+    `model_rest_until`: see `SessionState`.
+    """
     run = state.current_run(run_id)
     if run is None:
         return state

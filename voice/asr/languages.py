@@ -76,6 +76,7 @@ class SpeakerLanguages:
         mean_logprob: float = 0.0,
     ) -> None:
         """Record the language of an utterance. `detected`: by the model; otherwise it was the expected one.
+        `probability`: of the language, 0-1. `mean_logprob`: of the text's tokens, 0 at most.
 
         An empty `language` (the recogniser does not report it) changes nothing.
         """

@@ -129,7 +129,9 @@ class SpeakerListener:
                 assert_never(event)
 
     def await_sound(self, until: float) -> None:
-        """Take nothing for silence before `until`, also after a talkspurt's end, because sound is under way."""
+        """Take nothing for silence before `until` (monotonic seconds), also after a talkspurt's end, because sound is
+        under way.
+        """
         self._awaited_until = until
 
     def pass_time(self, now: float) -> bool:
