@@ -22,6 +22,7 @@ from compaction.errors import CompactionError, ContextOverflowError
 from voice.errors import RealtimeError
 from voice.queue_figures import QueueFigures
 from voice.speaking.moderation import ForbiddenWordsError
+from voice.speaking.playback import joined_texts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -365,7 +366,7 @@ class Replier:
         starts = [piece.first_frame_at for piece in played if piece.first_frame_at is not None]
         return Reply(
             question=question,
-            text=" ".join(heard for piece in played if (heard := piece.heard_text)),
+            text=joined_texts((piece.heard_text, piece.glued) for piece in played),
             interrupted=any(not piece.complete for piece in played),
             first_audio_at=min(starts, default=None),
             begun_at=progress.started_at,

@@ -162,11 +162,13 @@ class SpeechOutput:
             self._rate.learn(sentence.aloud, spoken_s)
         return True
 
-    async def _open_piece(self, text: str, progress: ReplyProgress, *, expected_s: float = 0.0) -> QueuedSpeech | None:
+    async def _open_piece(
+        self, text: str, progress: ReplyProgress, *, expected_s: float = 0.0, glued: bool = False
+    ) -> QueuedSpeech | None:
         """Return a piece in the playback queue, or None if playback does not advance or the reply was stopped."""
         try:
             async with asyncio.timeout(QUEUE_TIMEOUT_S):
-                piece = await self._playback.open(text, expected_s=expected_s)
+                piece = await self._playback.open(text, expected_s=expected_s, glued=glued)
         except TimeoutError:
             progress.fail("playback", NOT_PLAYED)
             return None
@@ -178,7 +180,7 @@ class SpeechOutput:
 
     async def queue(self, speech: Speech, progress: ReplyProgress) -> bool:
         """Queue finished sound. Return whether playback accepts more."""
-        piece = await self._open_piece(speech.text, progress)
+        piece = await self._open_piece(speech.text, progress, glued=speech.glued)
         if piece is None:
             return False
         if progress.drop_if_late():

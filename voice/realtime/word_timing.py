@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from itertools import islice
 
-from voice.asr.unspaced import UNSPACED
+from voice.asr.unspaced import word_ends
 
 # The usual rate of English speech-to-speech voices at their default speed.
 WORDS_A_SECOND = 2.8
-# A word with the signs at its end. In scripts without spaces two signs count as one word.
-_WORD = re.compile(rf"[{UNSPACED}]{{1,2}}[^\w\s{UNSPACED}]*|[^\s{UNSPACED}]+")
 
 
 def words_within(sound_s: float) -> int:
@@ -21,7 +18,5 @@ def words_within(sound_s: float) -> int:
 def words_heard(text: str, sound_s: float) -> str:
     """Return about the beginning of `text` that is said in its first `sound_s` seconds, with single spaces."""
     words = " ".join(text.split())
-    end = 0
-    for word in islice(_WORD.finditer(words), words_within(sound_s)):
-        end = word.end()
-    return words[:end]
+    ends = [0, *islice(word_ends(words), words_within(sound_s))]
+    return words[: ends[-1]]

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from voice.asr.unspaced import word_ends
 from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ, FRAME_MS
 from voice.queue_figures import QueueFigures
 from voice.speaking.port import AudioChunk
 from voice.speaking.resample import StreamResampler
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from voice.audio import Pcm
     from voice.speaking.port import Speech
@@ -42,12 +43,15 @@ REMEMBERED_PIECES = 32
 
 @dataclass(frozen=True, slots=True)
 class PlaybackResult:
-    """How much of one piece of speech was played. `first_frame_at` is monotonic; None if no frame was sent."""
+    """How much of one piece of speech was played. `first_frame_at` is monotonic; None if no frame was sent. `glued`:
+    see `Speech`.
+    """
 
     text: str
     duration_s: float
     played_s: float
     first_frame_at: float | None
+    glued: bool = False
 
     @property
     def complete(self) -> bool:
@@ -59,9 +63,9 @@ class PlaybackResult:
         """Return the whole words that were sent, estimated from the share of the audio."""
         if self.complete:
             return self.text
-        words = self.text.split()
+        ends = [0, *word_ends(self.text)]
         share = self.played_s / self.duration_s if self.duration_s else 0.0
-        return " ".join(words[: int(len(words) * share)])
+        return " ".join(self.text[: ends[int((len(ends) - 1) * share)]].split())
 
 
 class QueuedSpeech:
@@ -70,8 +74,9 @@ class QueuedSpeech:
     Use it on the event loop. Fields that the voice connection's thread also uses are protected by the playback's lock.
     """
 
-    def __init__(self, text: str, *, expected_s: float, volume: float, playback: Playback) -> None:
+    def __init__(self, text: str, *, expected_s: float, glued: bool, volume: float, playback: Playback) -> None:
         self.text = text
+        self._glued = glued
         self.done: asyncio.Future[PlaybackResult] = playback.loop.create_future()
         self._expected_s = expected_s
         self._volume = volume
@@ -111,7 +116,7 @@ class QueuedSpeech:
         duration_s = self.total * frame_s
         if self.open:
             duration_s = max(duration_s + frame_s, self._expected_s)
-        return PlaybackResult(self.text, duration_s, sent * frame_s, self.first_frame_at)
+        return PlaybackResult(self.text, duration_s, sent * frame_s, self.first_frame_at, self._glued)
 
     def _flush_resampler(self) -> None:
         if self._resampler is not None:
@@ -126,6 +131,14 @@ class QueuedSpeech:
         self._rest = joined[whole:].copy()
         if whole:
             self._playback.add_frames(self, list(joined[:whole].reshape(-1, DISCORD_FRAME_SAMPLES)))
+
+
+def joined_texts(pieces: Iterable[tuple[str, bool]]) -> str:
+    """Return the texts as one, with spaces between them. `pieces`: each text, and whether it is `glued` (`Speech`)."""
+    joined = ""
+    for text, glued in pieces:
+        joined += text if glued or not joined or not text else f" {text}"
+    return joined
 
 
 def _apply_gain(pcm: Pcm, gain: float, gain_at_end: float) -> Pcm:
@@ -187,21 +200,21 @@ class Playback:
         with self._lock:
             return self._activity_count
 
-    async def open(self, text: str, *, expected_s: float = 0.0) -> QueuedSpeech:
+    async def open(self, text: str, *, expected_s: float = 0.0, glued: bool = False) -> QueuedSpeech:
         """Wait for room in the queue, and return a new piece for the sound of `text`.
 
         `expected_s`: the estimated duration, used to compute how much of the text was heard if the piece is stopped
-        while open. The caller must always `end` the piece.
+        while open. `glued`: see `Speech`. The caller must always `end` the piece.
         """
         await self._slots.acquire()
-        piece = QueuedSpeech(text, expected_s=expected_s, volume=self._volume, playback=self)
+        piece = QueuedSpeech(text, expected_s=expected_s, glued=glued, volume=self._volume, playback=self)
         with self._lock:
             self._pieces.append(piece)
         return piece
 
     async def queue(self, speech: Speech) -> asyncio.Future[PlaybackResult]:
         """Wait for room in the queue, add `speech`, and return the future of its result."""
-        piece = await self.open(speech.text)
+        piece = await self.open(speech.text, glued=speech.glued)
         piece.add(AudioChunk(speech.pcm, speech.rate_hz))
         piece.end()
         return piece.done
@@ -268,8 +281,8 @@ class Playback:
         """Return the sentences that could be heard directly or as an echo between two monotonic times."""
         with self._lock:
             results = [piece.played() for piece in self._begun]
-        return " ".join(
-            one.text
+        return joined_texts(
+            (one.text, one.glued)
             for one in results
             if one.first_frame_at is not None
             and one.first_frame_at <= until

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Speech:
-    """The sound of a text: mono int16 at `rate_hz`."""
+    """The sound of a text: mono int16 at `rate_hz`. `glued`: no space belongs before the text."""
 
     text: str
     pcm: Pcm
     rate_hz: int
+    glued: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,11 +26,12 @@ if TYPE_CHECKING:
 
 class Speaker:
     """A fake speech-to-speech model that speaks one second for each word and raises the exceptions among its words, and
-    in place of a forbidden word.
+    in place of a forbidden word. `glued`: there are no spaces between its words.
     """
 
-    def __init__(self, *words: str | Exception, gone_after: bool = False) -> None:
+    def __init__(self, *words: str | Exception, gone_after: bool = False, glued: bool = False) -> None:
         self.words = words
+        self.glued = glued
         self.usable = True
         self.gone_after = gone_after
         self.told: list[tuple[float, bool]] = []
@@ -42,7 +43,7 @@ class Speaker:
             if isinstance(word, Exception):
                 self.usable = not self.gone_after
                 raise word
-            yield Speech(word, np.full(DISCORD_RATE_HZ, 100, np.int16), DISCORD_RATE_HZ)
+            yield Speech(word, np.full(DISCORD_RATE_HZ, 100, np.int16), DISCORD_RATE_HZ, self.glued)
 
     def report_heard(self, heard_s: float, *, complete: bool) -> None:
         """Keep the report."""
@@ -82,6 +83,19 @@ async def test_who_talks_over_it_is_told_how_far_it_came() -> None:
         reply = await bench.next_reply()
     assert (reply.text, reply.interrupted) == ("One", True)
     assert speaker.told == [(1.5, False)]
+
+
+@pytest.mark.asyncio
+async def test_an_answer_without_spaces_is_recorded_without_them() -> None:
+    """What was heard until the interruption is one text, as it was said."""
+    bench = _bench(Speaker("今天", "天气", "很好。", glued=True))
+    async with bench.running():
+        bench.replier.ask(FIRST)
+        await until(lambda: bench.playback.pieces.waiting == QUEUE_PIECES)
+        bench.listener.pull(125)
+        bench.replier.interrupt_current()
+        reply = await bench.next_reply()
+    assert (reply.text, reply.interrupted) == ("今天天气", True)
 
 
 @pytest.mark.asyncio

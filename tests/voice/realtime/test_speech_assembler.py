@@ -13,6 +13,7 @@ from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ
 from voice.realtime.port import ReplyPiece
 from voice.realtime.speech_assembler import SpeechAssembler
 from voice.realtime.word_timing import WORDS_A_SECOND
+from voice.speaking.playback import joined_texts
 
 if TYPE_CHECKING:
     from voice.audio import Pcm
@@ -23,7 +24,7 @@ def _sound(seconds: float) -> Pcm:
 
 
 @settings(max_examples=50)
-@given(st.lists(st.tuples(st.floats(0, 1.5), st.text("ab c", max_size=30)), max_size=12))
+@given(st.lists(st.tuples(st.floats(0, 1.5), st.text("ab c今天，", max_size=30)), max_size=12))
 def test_no_word_and_no_sound_is_lost(pieces: list[tuple[float, str]]) -> None:
     """All words come out in order, and all sound comes out in whole frames, except for the last part."""
     stream = SpeechAssembler()
@@ -32,7 +33,7 @@ def test_no_word_and_no_sound_is_lost(pieces: list[tuple[float, str]]) -> None:
     assert all(len(each.pcm) % DISCORD_FRAME_SAMPLES == 0 for each in made)
     end = stream.end()
     made += [end] if end is not None else []
-    assert " ".join(each.text for each in made if each.text) == " ".join("".join(w for _, w in pieces).split())
+    assert joined_texts((each.text, each.glued) for each in made) == " ".join("".join(w for _, w in pieces).split())
     length = sum(len(each.pcm) for each in made) / DISCORD_RATE_HZ
     assert length == pytest.approx(sum(len(_sound(seconds)) for seconds, _ in pieces) / 24_000, abs=0.03)
 
@@ -43,6 +44,29 @@ def test_words_are_dealt_out_at_a_speakers_pace() -> None:
     speech = stream.feed(ReplyPiece("item", _sound(2.0), "one two three four five six seven eight nine ten"))
     assert speech is not None
     assert len(speech.text.split()) == pytest.approx(2.0 * WORDS_A_SECOND, abs=1)
+
+
+def test_scripts_without_spaces_are_dealt_out_at_a_speakers_pace() -> None:
+    """Two signs count as one word, a piece that goes on without a space is glued to the one before, and words that may
+    not be said are found in all of the text.
+    """
+    stream = SpeechAssembler()
+    made = [stream.feed(ReplyPiece("item", None, "今天天气很好，我们"))]
+    made += [stream.feed(ReplyPiece("item", _sound(0.75), words)) for words in ("一起去", "公园 散步吧。")]
+    assert stream.words == "今天天气很好，我们一起去公园 散步吧。"
+    made.append(stream.end())
+    told = [(each.text, each.glued) for each in made if each is not None]
+    assert told == [("今天天气", False), ("很好，我们", True), ("一起去公园 散步吧。", True)]
+
+
+def test_a_reply_without_spaces_goes_on_after_a_lost_connection() -> None:
+    """What its sound had is dealt out once."""
+    stream = SpeechAssembler()
+    made = [stream.feed(ReplyPiece("one", _sound(0.75), "今天天气很好，我们"))]
+    stream.resume("今天天气很好，")
+    made += [stream.feed(ReplyPiece("two", _sound(0.75), "我们去公园。")), stream.end()]
+    text = joined_texts((each.text, each.glued) for each in made if each is not None)
+    assert text == "今天天气很好， 我们去公园。"
 
 
 def test_a_word_may_come_in_halves_but_not_over_items() -> None:

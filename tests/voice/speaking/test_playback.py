@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -56,6 +57,20 @@ async def test_stop_tells_how_far_it_came() -> None:
     assert (await second).heard_text == ""
     assert (await second).first_frame_at is None
     assert playback.next_frame() is None
+
+
+@pytest.mark.asyncio
+async def test_scripts_without_spaces_are_told_as_far_as_they_were_heard() -> None:
+    """Two signs of them count as one word, and no space is put where a piece goes on in the middle of a sentence."""
+    playback = Playback(monotonic=lambda: 7.0)
+    await playback.queue(speech("今天", 1))
+    second = await playback.queue(replace(speech("天气很好，我们", 3), glued=True))
+    for _ in range(3):
+        playback.next_frame()
+    assert playback.words_between(7.0, 7.0) == "今天天气很好，我们"
+    playback.stop()
+    heard = await second
+    assert (heard.heard_text, heard.glued) == ("天气很好，", True)
 
 
 @pytest.mark.asyncio
