@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -26,12 +27,14 @@ from compaction.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
-    from contextlib import AbstractAsyncContextManager
+    from contextlib import AbstractAsyncContextManager, AbstractContextManager
 
     from bot.clock import Clock
     from bot.guild import GuildChoice, GuildChoices, Silence
     from bot.participation.settings import ParticipationSettings
     from bot.participation.waiting_opt_outs import OptOuts
+
+    KeepChoice = Callable[[int, int, bool], AbstractContextManager[None]]
 
 log = structlog.get_logger()
 
@@ -64,7 +67,8 @@ class GuildParticipations:
     """The participation of every server. Not thread-safe.
 
     `wake_names`: the names in the settings. `asks`: whether the bot hears only people of that server who agreed.
-    `serves`: whether this process serves a server; what another process serves changes there.
+    `serves`: whether this process serves a server; what another process serves changes there. `keeping`: keeps an
+    opt-out (server, person, whether they are out) from the beginning of the command (`WaitingOptOuts.keeping`).
     """
 
     def __init__(
@@ -77,20 +81,20 @@ class GuildParticipations:
         clock: Clock,
         asks: Callable[[int], bool] = lambda _: False,
         serves: Callable[[int], bool] = lambda _: True,
+        keeping: KeepChoice = lambda *_: nullcontext(),
     ) -> None:
         self._asks = asks
         self._serves = serves
         self._choices = choices
         self._waiting_choices = WaitingChoices(choices, clock)
         self._opt_outs = opt_outs
+        self._keeping = keeping
         self._clock = clock
         self.settings = settings
         self.wake_names = wake_names
         self._guilds: dict[int, GuildParticipation] = {}
         # Held while a server's participation is read, which other tasks then wait for.
         self._reading: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
-        # Held while an opt-out of a server is stored.
-        self._storing: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def running(self) -> AbstractAsyncContextManager[None]:
         """Store choices that could not be stored before, for the duration of the block."""
@@ -299,16 +303,17 @@ class GuildParticipations:
     async def set_opt_out(self, guild_id: int, person_id: int, *, out: bool) -> None:
         """Opt a person out of being heard on that guild (`out`), or in again. Takes effect at once. Raises
         `StoreError`; `OptOutWaitsError` if it is stored later.
-
-        Where the server's choice cannot be read, no room can begin, and the opt-out is stored all the same, or waits.
         """
-        # Held, so that nobody meanwhile reads the opt-outs of before.
-        async with self._reading[guild_id]:
-            try:
-                guild = await self._read(guild_id)
-            except ParticipationUnreadError as unread:
-                await self._store_unread(guild_id, person_id, out=out, unread=unread)
-                return
+        with self._keeping(guild_id, person_id, out):
+            # Held, so that nobody meanwhile reads the opt-outs of before.
+            async with self._reading[guild_id]:
+                if (guild := self._guilds.get(guild_id)) is None:
+                    await self._store_unread(guild_id, person_id, out=out)
+                    return
+            await self._change_opt_out(guild, person_id, out=out)
+
+    async def _change_opt_out(self, guild: GuildParticipation, person_id: int, *, out: bool) -> None:
+        """Have a choice take effect in the server's room, then store it."""
         # Again and again, it would only interrupt the bot.
         is_new = out and person_id not in guild.opted_out
         opted_out = guild.opted_out | {person_id} if out else guild.opted_out - {person_id}
@@ -320,14 +325,12 @@ class GuildParticipations:
         # Only now: the room may have told of words of theirs until it confirmed.
         if is_new:
             guild.unrecorded.drop(person_id)
-        log.info("opt_out_changed", guild_id=guild_id, user_id=person_id, out=out)
-        async with self._storing[guild_id]:
-            # What holds by now: whoever has changed their mind meanwhile may have been stored already.
-            await self._opt_outs.put(guild_id, person_id, out=person_id in guild.opted_out)
+        log.info("opt_out_changed", guild_id=guild.guild_id, user_id=person_id, out=out)
+        # What holds by now: whoever has changed their mind meanwhile may have been stored already.
+        await self._opt_outs.put(guild.guild_id, person_id, out=person_id in guild.opted_out)
 
-    async def _store_unread(
-        self, guild_id: int, person_id: int, *, out: bool, unread: ParticipationUnreadError
-    ) -> None:
+    async def _store_unread(self, guild_id: int, person_id: int, *, out: bool) -> None:
+        """Store a choice about a server of which nothing was read yet. No room is there, and the first one reads it."""
         try:
             await self._opt_outs.put(guild_id, person_id, out=out)
         except OptOutWaitsError:
@@ -335,7 +338,7 @@ class GuildParticipations:
             log.info("opt_out_changed", guild_id=guild_id, user_id=person_id, out=out)
             raise
         except StoreError as error:
-            raise unread from error
+            raise ParticipationUnreadError(sentence_of(error)) from error
         log.info("opt_out_changed", guild_id=guild_id, user_id=person_id, out=out)
 
 

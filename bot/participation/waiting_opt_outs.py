@@ -1,9 +1,10 @@
 """Keeps opt-outs and opt-ins that could not be stored, and stores them as soon as the database is back.
 
 It stands before the store of opt-outs. A choice is in effect at once, whether it is stored or not
-(`bot.participation.all_guilds`). One that cannot be stored waits here, and of each person only the newest does; a task
+(`bot.participation.all_guilds`). One that is not stored waits here, and of each person only the newest does; a task
 tries again until all are stored. Meanwhile opt-outs are also kept in a file (`opt_out_file`), so that nobody is heard
-again because the bot was restarted. Where the file cannot be written either, the person is told so.
+again because the bot was restarted, or killed before the database has answered. Where the file cannot be written
+either, the person is told so.
 
 *Ownership*: one for each process that answers commands. The task runs with the bot. The file is written in tasks of
 their own, which go on if who waits for them is cancelled.
@@ -19,7 +20,7 @@ import structlog
 
 from bot.background_task import background_task
 from bot.participation.opt_out_file import read_opt_outs, write_opt_outs
-from bot.texts.text import sentence_of
+from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
 from voice.retry_pause import retry_pause_s
 
@@ -28,19 +29,23 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.clock import Clock
-    from bot.texts.text import Text
 
 log = structlog.get_logger()
 
 # On one bot, while its database is away. Opting out has no other limit, and the file is written anew for each.
 MOST_WAITING = 1_000
+# On one server, so that one that many people join to opt out leaves room for the others.
+MOST_WAITING_ON_A_SERVER = 250
+# So many commands wait for the database at once. Who comes then is told at once that the choice waits.
+MOST_AT_ONCE = 100
+BUSY = Text("Many people chose at the same time.")
 FIRST_RETRY_S = 2.0
 # A person who asks again hears what holds within this time after the database is back.
 LONGEST_RETRY_S = 30.0
 # So long after a failure nobody waits for another one: a database that does not answer takes 25 s to fail.
 _KNOWN_S = 5.0
-# For the file when the bot stops: a disk that does not answer must not keep it from ending.
-LAST_SAVE_S = 5.0
+# For the file: a disk that does not answer must keep neither a command from its end nor the bot.
+SAVE_WITHIN_S = 5.0
 
 
 class OptOuts(Protocol):
@@ -83,8 +88,9 @@ class WaitingOptOuts:
         # Held while one is stored, or the file is written, so that no older choice is written last.
         self._storing = asyncio.Lock()
         self._saving = asyncio.Lock()
-        # The tasks that write the file, or wait to do so.
+        # The tasks that write the file, or wait to do so: one of each at most.
         self._writes: set[asyncio.Task[None]] = set()
+        self._next_write: asyncio.Task[None] | None = None
         # Those that somebody is storing, or waits to store; some more than once.
         self._in_hand: list[tuple[int, int]] = []
         # There may be something for the task.
@@ -109,16 +115,36 @@ class WaitingOptOuts:
     async def put(self, guild_id: int, person_id: int, *, out: bool) -> None:
         """Store whether a person has opted out there.
 
-        Raises `OptOutWaitsError` if that fails and is tried again, and `StoreError` if too many wait already. An
-        opt-out then takes the place of an opt-in. *Cancellation*: it is tried again.
+        Raises `OptOutWaitsError` if that fails and is tried again, and `StoreError` if it fails and too many wait
+        already. An opt-out then takes the place of an opt-in. *Cancellation*: it is tried again.
         """
         key = guild_id, person_id
-        if not self._has_room(key, out=out):
-            await self._store.put(guild_id, person_id, out=out)
-            return
-        self._waiting[key] = out
-        with self._held(key):
-            await self._store_or_keep(key, out=out)
+        with self.keeping(guild_id, person_id, out), self._held(key):
+            if key in self._waiting:
+                await self._store_or_keep(key, out=out)
+                return
+            self._refuse_if_busy()
+            async with self._storing:
+                self._refuse_if_away()
+                await self._ask_store(key, out=out)
+
+    @contextmanager
+    def keeping(self, guild_id: int, person_id: int, out: bool) -> Iterator[None]:
+        """Have a choice wait from now on, and begin to write it into the file if it is an opt-out.
+
+        A database that hangs takes 25 s to fail, and the bot may be killed meanwhile. What nobody has stored (`put`) at
+        the end of the block is stored by the task. A choice for which there is no room is not kept.
+        """
+        key = guild_id, person_id
+        if self._has_room(key, out=out):
+            self._waiting[key] = out
+            if self._has_to_save:
+                self._begin_to_save()
+        try:
+            yield
+        finally:
+            if key in self._waiting:
+                self._due.set()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -164,13 +190,7 @@ class WaitingOptOuts:
                 self._refuse_if_away()
             if (out := self._waiting.get(key)) is None:
                 return
-            guild_id, person_id = key
-            try:
-                await self._store.put(guild_id, person_id, out=out)
-            except StoreError as error:
-                self._problem, self._failed_at = sentence_of(error), self._clock.monotonic()
-                raise
-            self._problem = None
+            await self._ask_store(key, out=out)
             if self._waiting.get(key) == out:
                 del self._waiting[key]
         if key in self._saved or self._writes:
@@ -178,21 +198,32 @@ class WaitingOptOuts:
 
     async def _store_or_keep(self, key: tuple[int, int], *, out: bool) -> None:
         """Store a choice that waits, or see that it is in the file. Raises `OptOutWaitsError`."""
-        saves_first = self._problem is not None
         try:
-            if saves_first:
-                # The database may take long to fail again, and the bot may be stopped meanwhile.
-                await self._save()
             self._refuse_if_away()
+            self._refuse_if_busy()
             await self._store_newest(key, refuses=True)
         except StoreError as error:
-            if not saves_first:
-                await self._save()
+            await self._save()
+            if key not in self._waiting:
+                # Meanwhile the task has stored it.
+                return
             log.warning("opt_out_waits", guild_id=key[0], user_id=key[1], out=out, waiting=self.waiting)
             raise OptOutWaitsError(sentence_of(error), outlives_restart=out and key in self._saved) from error
-        finally:
-            if key in self._waiting:
-                self._due.set()
+
+    async def _ask_store(self, key: tuple[int, int], *, out: bool) -> None:
+        """Have the database store a choice, and remember why it could not. Raises `StoreError`."""
+        guild_id, person_id = key
+        try:
+            await self._store.put(guild_id, person_id, out=out)
+        except StoreError as error:
+            self._problem, self._failed_at = sentence_of(error), self._clock.monotonic()
+            raise
+        self._problem = None
+
+    def _refuse_if_busy(self) -> None:
+        """Raise `StoreError` if too many wait for the database, this one included."""
+        if len(self._in_hand) > MOST_AT_ONCE:
+            raise StoreError(BUSY)
 
     def _refuse_if_away(self) -> None:
         if self._problem is not None and self._clock.monotonic() - self._failed_at < _KNOWN_S:
@@ -200,11 +231,16 @@ class WaitingOptOuts:
 
     def _has_room(self, key: tuple[int, int], *, out: bool) -> bool:
         """Return whether a choice can wait. If need be, an opt-out makes room by dropping the oldest opt-in."""
-        if key in self._waiting or self.waiting < MOST_WAITING:
+        if key in self._waiting:
+            return True
+        here = [each for each in self._waiting if each[0] == key[0]]
+        is_full_here = len(here) >= MOST_WAITING_ON_A_SERVER
+        if not is_full_here and self.waiting < MOST_WAITING:
             return True
         if not out:
             return False
-        opt_ins = (each for each, is_out in self._waiting.items() if not is_out and each not in self._in_hand)
+        waiting = here if is_full_here else list(self._waiting)
+        opt_ins = (each for each in waiting if not self._waiting[each] and each not in self._in_hand)
         if (dropped := next(opt_ins, None)) is None:
             return False
         # Whoever it was is still heard, until the bot is started again. They cannot be told any more: nobody writes to
@@ -226,35 +262,49 @@ class WaitingOptOuts:
     def _opt_outs(self) -> frozenset[tuple[int, int]]:
         return frozenset(key for key, out in self._waiting.items() if out)
 
+    @property
+    def _has_to_save(self) -> bool:
+        """Return whether the file has others than the opt-outs that wait, or may have: it is being written."""
+        return bool(self._writes) or self._opt_outs != self._saved
+
     async def _save(self) -> None:
-        """Write the opt-outs that wait into the file, if it has others.
+        """Write the opt-outs that wait into the file, if it has others. Waits for `SAVE_WITHIN_S` at most.
 
         *Cancellation*: they are written all the same.
         """
-        if self._writes or self._opt_outs != self._saved:
-            await asyncio.shield(self._begin_to_save())
+        if not self._has_to_save:
+            return
+        writing = self._begin_to_save()
+        await asyncio.wait({writing}, timeout=SAVE_WITHIN_S)
+        self._report_if_late(writing)
 
     def _begin_to_save(self) -> asyncio.Task[None]:
-        writing = asyncio.create_task(self._write(), name="opt-outs-file")
-        self._writes.add(writing)
-        writing.add_done_callback(self._writes.discard)
-        return writing
+        """Return the task that writes the file next. What is written is what waits when it begins."""
+        if self._next_write is None:
+            self._next_write = asyncio.create_task(self._write(), name="opt-outs-file")
+            self._writes.add(self._next_write)
+            self._next_write.add_done_callback(self._writes.discard)
+        return self._next_write
 
     async def _save_at_the_end(self) -> None:
-        """Write the file for the last time. It takes `LAST_SAVE_S` at most, or twice that if it is cancelled."""
-        # It comes after all that are being written.
+        """Write the file for the last time. It takes `SAVE_WITHIN_S` at most, or twice that if it is cancelled."""
+        # It comes after what is being written.
         writing = self._begin_to_save()
         try:
-            await asyncio.wait({writing}, timeout=LAST_SAVE_S)
+            await asyncio.wait({writing}, timeout=SAVE_WITHIN_S)
         except asyncio.CancelledError:
-            await asyncio.wait({writing}, timeout=LAST_SAVE_S)
+            await asyncio.wait({writing}, timeout=SAVE_WITHIN_S)
             raise
         finally:
-            if not writing.done():
-                log.warning("waiting_opt_outs_not_kept", path=str(self._file), error_class="TimeoutError")
+            self._report_if_late(writing)
+
+    def _report_if_late(self, writing: asyncio.Task[None]) -> None:
+        if not writing.done():
+            log.warning("waiting_opt_outs_not_kept", path=str(self._file), error_class="TimeoutError")
 
     async def _write(self) -> None:
         async with self._saving:
+            self._next_write = None
             opt_outs = self._opt_outs
             if opt_outs == self._saved:
                 return

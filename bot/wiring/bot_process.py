@@ -150,4 +150,5 @@ def _participation(parts: ProcessParts, opt_outs: WaitingOptOuts, shards: Shards
         # A server may be stricter than the operator, never laxer.
         asks=lambda guild_id: settings.room.asks(guild_id) or stores.servers.of(guild_id).asks,
         serves=shards.serves,
+        keeping=opt_outs.keeping,
     )

@@ -14,14 +14,18 @@ from bot.participation.all_guilds import (
     NotHereError,
     ParticipationUnreadError,
 )
+from bot.participation.opt_out_file import FILE_NAME, read_opt_outs
 from bot.participation.settings import ParticipationSettings
+from bot.participation.waiting_opt_outs import WaitingOptOuts
 from compaction.errors import StoreError
 from compaction.model import Mode
+from tests.fakes.brain import until
 from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
+    from pathlib import Path
 
 GUILD, ADA, BO = 10, 1, 2
 NAMES = ("Roomtone", "Room tone")
@@ -253,12 +257,45 @@ class SlowOptOuts(FakeOptOuts):
         await super().put(guild_id, person_id, out=out)
 
 
+def _waiting(house: House, opt_outs: FakeOptOuts, folder: Path) -> tuple[WaitingOptOuts, GuildParticipations]:
+    """Return the opt-outs of a process that keeps those that wait, and the participation with them."""
+    waiting = WaitingOptOuts(opt_outs, file=folder / FILE_NAME, clock=house.clock)
+    return waiting, GuildParticipations(
+        house.choices,
+        waiting,
+        ParticipationSettings(),
+        wake_names=NAMES,
+        clock=house.clock,
+        keeping=waiting.keeping,
+    )
+
+
 @pytest.mark.asyncio
-async def test_who_changes_their_mind_has_opted_out_after_a_restart_too() -> None:
+@pytest.mark.parametrize("is_read", [True, False], ids=["while it runs", "just started"])
+async def test_every_opt_out_is_kept_before_the_database_answers(tmp_path: Path, is_read: bool) -> None:
+    """Nobody's waits for another one's, or for anything that has to be read first, before it is in the file."""
+    house, slow = House(), SlowOptOuts()
+    waiting, participation = _waiting(house, slow, tmp_path)
+    if is_read:
+        await participation.of_guild(GUILD)
+    house.choices.broken = True
+    leave = [asyncio.create_task(participation.set_opt_out(GUILD, each, out=True)) for each in (ADA, BO)]
+    await slow.is_asked.wait()
+    await until(lambda: read_opt_outs(tmp_path / FILE_NAME) == {(GUILD, ADA), (GUILD, BO)})
+    assert not any(task.done() for task in leave)
+    slow.goes_on.set()
+    await asyncio.gather(*leave)
+    assert slow.out == {GUILD: frozenset({ADA, BO})}
+    assert (waiting.waiting, read_opt_outs(tmp_path / FILE_NAME)) == (0, frozenset())
+
+
+@pytest.mark.asyncio
+async def test_who_changes_their_mind_has_opted_out_after_a_restart_too(tmp_path: Path) -> None:
     """Also if the earlier change is stored last."""
     house = House()
     house.opt_outs = slow = SlowOptOuts()
-    participation = house.again()
+    _, participation = _waiting(house, slow, tmp_path)
+    await participation.of_guild(GUILD)
     goes_in = asyncio.create_task(participation.set_opt_out(GUILD, ADA, out=False))
     await slow.is_asked.wait()
     leaves = asyncio.create_task(participation.set_opt_out(GUILD, ADA, out=True))

@@ -18,7 +18,9 @@ from bot.participation.opt_out_file import FILE_NAME, read_opt_outs, write_opt_o
 from bot.participation.waiting_opt_outs import (
     FIRST_RETRY_S,
     LONGEST_RETRY_S,
+    MOST_AT_ONCE,
     MOST_WAITING,
+    MOST_WAITING_ON_A_SERVER,
     OptOutWaitsError,
     WaitingOptOuts,
 )
@@ -68,10 +70,10 @@ class Waiting:
         """Return those of the next process."""
         return WaitingOptOuts(self.store, file=self.file, clock=self.clock)
 
-    async def fails(self, person_id: int, *, out: bool) -> OptOutWaitsError:
+    async def fails(self, person_id: int, *, out: bool, guild_id: int = GUILD) -> OptOutWaitsError:
         """Return what a person is told whose choice cannot be stored."""
         with pytest.raises(OptOutWaitsError) as told:
-            await self.opt_outs.put(GUILD, person_id, out=out)
+            await self.opt_outs.put(guild_id, person_id, out=out)
         return told.value
 
     @asynccontextmanager
@@ -292,7 +294,7 @@ async def test_an_opt_out_takes_the_place_of_an_opt_in(waiting: Waiting) -> None
     """Opt-ins may fill all the room. The oldest goes, and one that is being stored stays."""
     async with waiting.away():
         for person_id in range(1, MOST_WAITING + 1):
-            await waiting.fails(person_id, out=False)
+            await waiting.fails(person_id, out=False, guild_id=OTHER + person_id % 4)
         waiting.store.broken = False
         waiting.store.goes_on.clear()
         # The task stores the oldest.
@@ -307,7 +309,89 @@ async def test_an_opt_out_takes_the_place_of_an_opt_in(waiting: Waiting) -> None
         await ended(chooses)
         await chooses
         await until(waiting.is_empty, "everything is stored and the file is gone")
-    assert waiting.store.out == {GUILD: frozenset({MOST_WAITING + 1})}
+    assert {guild_id: out for guild_id, out in waiting.store.out.items() if out} == {GUILD: {MOST_WAITING + 1}}
+
+
+@pytest.mark.asyncio
+async def test_a_server_takes_no_other_one_s_room(waiting: Waiting) -> None:
+    """Whoever opts out where too many wait takes the place of an opt-in there, or gets the store's own error."""
+    waiting.store.broken = True
+    await waiting.fails(ADA, out=False, guild_id=OTHER)
+    await waiting.fails(ADA, out=False)
+    for person_id in range(BO, MOST_WAITING_ON_A_SERVER + 2):
+        await waiting.fails(person_id, out=True)
+    with pytest.raises(StoreError) as told:
+        await waiting.opt_outs.put(GUILD, ADA, out=True)
+    assert not isinstance(told.value, OptOutWaitsError)
+    await waiting.fails(BO, out=True, guild_id=OTHER)
+    # The opt-in of the full server is gone, and that of the other one waits.
+    assert waiting.opt_outs.waiting == MOST_WAITING_ON_A_SERVER + 2
+    assert len(read_opt_outs(waiting.file)) == MOST_WAITING_ON_A_SERVER + 1
+
+
+@pytest.mark.asyncio
+async def test_a_crowd_does_not_wait_for_a_database_that_hangs(waiting: Waiting) -> None:
+    """Beyond a number of people each is told at once that the choice waits. It is in the file, and stored later."""
+    waiting.store.goes_on.clear()
+    async with waiting.opt_outs.running():
+        chooses = [
+            asyncio.create_task(waiting.opt_outs.put(GUILD, person_id, out=True), name="command")
+            for person_id in range(1, MOST_AT_ONCE + 1)
+        ]
+        await until(lambda: waiting.store.tries == 1, "the database is asked")
+        error = await waiting.fails(MOST_AT_ONCE + 1, out=True)
+        assert (str(error), error.outlives_restart) == ("Many people chose at the same time.", True)
+        assert len(read_opt_outs(waiting.file)) == MOST_AT_ONCE + 1
+        waiting.store.goes_on.set()
+        await asyncio.gather(*chooses)
+        await until(waiting.is_empty, "everything is stored and the file is gone")
+    assert waiting.store.out == {GUILD: frozenset(range(1, MOST_AT_ONCE + 2))}
+
+
+@pytest.mark.asyncio
+async def test_a_disk_that_hangs_keeps_no_opt_out_from_the_database(
+    waiting: Waiting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor the command from its end. However often people choose meanwhile, one task waits for the disk."""
+    monkeypatch.setattr(waiting_opt_outs, "SAVE_WITHIN_S", 0.01)
+    with WritesHeld() as writes, structlog.testing.capture_logs() as logs:
+        with waiting.opt_outs.keeping(GUILD, ADA, True):
+            await until(lambda: writes.begun == 1, "the file is written")
+            for person_id in (ADA, BO):
+                await waiting.opt_outs.put(GUILD, person_id, out=True)
+        assert waiting.store.out == {GUILD: frozenset({ADA, BO})}
+        assert {each["event"] for each in logs} == {"waiting_opt_outs_not_kept"}
+        assert sum(task.get_name() == "opt-outs-file" for task in asyncio.all_tasks()) == 2
+        writes.go_on.set()
+        await until(waiting.is_empty, "nothing is kept")
+
+
+@pytest.mark.asyncio
+async def test_an_opt_out_is_kept_before_the_database_answers(waiting: Waiting) -> None:
+    """A database that hangs takes 25 s to fail the first time, too. Whoever is killed meanwhile knows it at the next
+    start.
+    """
+    waiting.store.goes_on.clear()
+    chooses = asyncio.create_task(waiting.opt_outs.put(GUILD, ADA, out=True), name="command")
+    await until(lambda: read_opt_outs(waiting.file) == {(GUILD, ADA)}, "it is in the file before the database answers")
+    assert not chooses.done()
+    assert await waiting.again().of(GUILD) == {ADA}
+    waiting.store.goes_on.set()
+    await ended(chooses)
+    assert waiting.is_empty()
+
+
+@pytest.mark.asyncio
+async def test_what_is_kept_and_never_stored_is_stored_by_the_task(waiting: Waiting) -> None:
+    """The command ended before it came to that."""
+    async with waiting.opt_outs.running():
+        for _ in range(5):
+            await asyncio.sleep(0)
+        with waiting.opt_outs.keeping(GUILD, ADA, True):
+            await until(waiting.file.exists, "it is in the file")
+            assert await waiting.opt_outs.of(GUILD) == {ADA}
+        await until(waiting.is_empty, "everything is stored and the file is gone")
+    assert waiting.store.out == {GUILD: frozenset({ADA})}
 
 
 @pytest.mark.asyncio
@@ -355,7 +439,7 @@ async def test_a_disk_that_hangs_does_not_keep_the_bot_from_ending(
     waiting: Waiting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is logged that opt-outs may be lost."""
-    monkeypatch.setattr(waiting_opt_outs, "LAST_SAVE_S", 0.01)
+    monkeypatch.setattr(waiting_opt_outs, "SAVE_WITHIN_S", 0.01)
     waiting.store.goes_on.clear()
     with WritesHeld(), structlog.testing.capture_logs() as logs:
         async with waiting.opt_outs.running():
@@ -405,9 +489,30 @@ async def test_what_is_stored_while_the_file_is_written_is_not_left_in_it(waitin
             await until(lambda: waiting.store.out.get(GUILD) is not None, "the other one is stored")
             writes.go_on.set()
             await ended(chooses)
-            await chooses
+            with pytest.raises(OptOutWaitsError):
+                await chooses
         await until(waiting.is_empty, "everything is stored and the file is gone")
     assert waiting.store.out == {GUILD: frozenset({ADA, BO})}
+
+
+@pytest.mark.asyncio
+async def test_who_waits_for_the_file_while_the_task_stores_the_choice_is_told_that_it_is_stored(
+    waiting: Waiting,
+) -> None:
+    """There is no problem any more to tell them of."""
+    async with waiting.away():
+        await waiting.fails(ADA, out=False)
+        with WritesHeld() as writes:
+            chooses = asyncio.create_task(waiting.opt_outs.put(GUILD, ADA, out=True), name="command")
+            await until(lambda: writes.begun == 1, "the file is written")
+            waiting.store.broken = False
+            await waiting.try_again()
+            await until(lambda: not waiting.opt_outs.waiting, "the choice is stored")
+            writes.go_on.set()
+            await ended(chooses)
+            await chooses
+        await until(waiting.is_empty, "the file is gone")
+    assert waiting.store.out == {GUILD: frozenset({ADA})}
 
 
 @pytest.mark.parametrize("text", ["", "[", "{}1", "7", "null", '{"10": 1}', "[" * 100_000])
