@@ -3,7 +3,8 @@ archived segments.
 
 One task for the process. It works at the start and then once a day, whether tiers are on or off, and never while
 another process does. It deletes the ended sessions of all servers, and those that a crash left open on its own servers:
-the others know whether theirs go on. Afterwards the bytes of what was deleted are wiped.
+the others know whether theirs go on. A session that was left open with nothing in it, because its room never joined, is
+deleted after a week. Afterwards the bytes of what was deleted are wiped.
 """
 
 from __future__ import annotations
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 DAY_S = 24 * 3600.0
+# How long an open session may have nothing in it. Comings and goings are turns too, so no room runs for so long without
+# any.
+UNUSED_S = 7 * DAY_S
 # When to try again after a failure: the disk may be full, or another program may hold the database.
 RETRY_S = 3600.0
 # When to try again while another process of the bot does it: that takes some seconds.
@@ -139,7 +143,9 @@ class Retention:
         now, days = self._clock.now(), self._settings.retention_days
         lines, failure = await self._drop_log_lines(now - days * DAY_S) if days else (0, None)
         await self._servers.take_over()
-        deleted: tuple[SessionId, ...] = ()
+        unused = await self._tiers.delete_unused_sessions(before=now - UNUSED_S, keep=self._in_use, shards=self._shards)
+        failure = failure or unused.failure
+        deleted = unused.results
         shortened: tuple[SessionId, ...] = ()
         chosen = shorter_times(days, self._servers.all())
         for guild_id, kept_days in [*([(None, days)] if days else []), *chosen.items()]:

@@ -190,7 +190,8 @@ class Room:
         """Delete the session that this room began, if the bot never joined.
 
         One that it resumed is kept, also if an earlier room that never joined could not delete it: nothing stored says
-        so, and it ends as any session does that has been silent for too long (`Sessions.open`).
+        so. It ends as any session does that has been silent for too long (`Sessions.open`), or is deleted after a week
+        (`bot.memory.retention`).
         """
         if opened.resumed or self._opened.is_set():
             return

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, bindparam, case, delete, func, or_, select, update
+from sqlalchemy import and_, bindparam, case, delete, exists, func, or_, select, update
 
 from bot.shards import ONLY_SHARD
 from bot.store.each_session import SessionResults, write_each
@@ -18,7 +18,7 @@ from bot.store.inserts import add_all_once, add_once, put_row
 from bot.store.salvage import salvage_segment
 from bot.store.search.indexing import index_source
 from bot.store.search.tags import ARCHIVED_TAG
-from bot.store.tables import passages, segment_tiers, segments, sessions, tier_checks, tier_opt_outs, turns
+from bot.store.tables import notes, passages, segment_tiers, segments, sessions, tier_checks, tier_opt_outs, turns
 from bot.store.tier_rows import record_values, tier_from_row
 from compaction.memory.passage import PassageKind
 from compaction.memory.segment_record import more_relevant, relevance_of
@@ -28,6 +28,7 @@ from compaction.model import SegmentId, SessionId, TurnKind
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from sqlalchemy import ColumnElement
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.shards import Shards
@@ -192,13 +193,34 @@ class TierStore:
         expired = (ended_at < before) & sessions.c.id.not_in(sorted(keep))
         if guild_id is not None:
             expired &= sessions.c.guild_id == guild_id
+        return await self._delete_sessions(expired, shards)
+
+    async def delete_unused_sessions(
+        self, *, before: float, keep: Collection[SessionId] = (), shards: Shards = ONLY_SHARD
+    ) -> SessionResults[SessionId]:
+        """Delete the open sessions of channels that began before that time and in which nothing was kept; return them.
+
+        They are of rooms that never joined, and that could not delete them because the database failed
+        (`bot.room.room`). `keep`, `shards`, errors: see `delete_expired_sessions`.
+        """
+        of_session = (exists().where(each.c.session_id == sessions.c.id) for each in (turns, segments, notes))
+        unused = and_(
+            sessions.c.ended_at.is_(None),
+            sessions.c.channel_id.is_not(None),
+            sessions.c.started_at < before,
+            sessions.c.id.not_in(sorted(keep)),
+            *(~each for each in of_session),
+        )
+        return await self._delete_sessions(unused, shards)
+
+    async def _delete_sessions(self, chosen: ColumnElement[bool], shards: Shards) -> SessionResults[SessionId]:
         async with self._database.reading() as connection:
             if not shards.is_whole:
-                expired &= sessions.c.id.not_in(await _open_elsewhere(connection, shards))
-            names = (await connection.execute(select(sessions.c.id).where(expired))).scalars().all()
+                chosen &= sessions.c.id.not_in(await _open_elsewhere(connection, shards))
+            names = (await connection.execute(select(sessions.c.id).where(chosen))).scalars().all()
 
         async def drop(connection: AsyncConnection, session_id: SessionId) -> SessionId:
-            await connection.execute(delete(sessions).where(sessions.c.id == session_id, expired))
+            await connection.execute(delete(sessions).where(sessions.c.id == session_id, chosen))
             return session_id
 
         return await write_each(self._database, map(SessionId, names), drop)

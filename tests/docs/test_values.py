@@ -14,7 +14,7 @@ from bot.cli import run, signals
 from bot.cluster import room_offer, scaling
 from bot.llm import fallback
 from bot.mcp import connection, tools
-from bot.memory import people, transcript_files
+from bot.memory import people, retention, transcript_files
 from bot.models import installing
 from bot.monitoring import machine_figures, service_checks
 from bot.remote.link import encrypted_port
@@ -96,6 +96,7 @@ QUOTED = [
     ("threat-model", "for # s at most, and the newest", 2 * encrypted_port.OPEN_WITHIN_S),
     ("privacy", "within # minutes after `roomtone memory forget`", recap_renewal.LOOK_EVERY_S / 60),
     ("tending", "Within # seconds it reads its memory again", forgetting_watch.CHECK_FORGETTINGS_S),
+    ("tending", "open sessions that began # days ago", retention.UNUSED_S / retention.DAY_S),
     ("tending", "checks the session's Segments every # turns", tiers.CHECK_EVERY_TURNS),
     ("tending", "it was not mentioned for # turns or more", tiers.COLD_AFTER_TURNS),
     ("tending", "left for # turns", tiers.DROPPED_AFTER_TURNS),

@@ -16,11 +16,12 @@ from sqlalchemy import select
 from bot.logs.log_file import log_path
 from bot.logs.removal import FORGOTTEN_VALUE, drop_lines_before, forget_in_logs
 from bot.memory.people import PeopleBook
-from bot.memory.retention import DAY_S, LOCKED_S, RETRY_S, Retention
+from bot.memory.retention import DAY_S, LOCKED_S, RETRY_S, UNUSED_S, Retention
 from bot.server_settings import ServerSettings, no_server_settings
 from bot.shards import Shards, whole
 from bot.store.database import Database, DatabaseWorkLock, open_database
 from bot.store.people import PeopleStore
+from bot.store.sessions import Sessions
 from bot.store.tables import sessions
 from bot.store.tiers import TierStore
 from compaction.errors import StoreError
@@ -147,6 +148,31 @@ async def test_sessions_of_open_rooms_and_without_limit_stay(place: Place) -> No
         assert (await kept.enforce()).sessions == ()
         assert (await Retention(database, TierSettings(retention_days=0), clock=clock).enforce()).sessions == ()
         assert (await Retention(database, TierSettings(), clock=clock).enforce()).sessions == (SessionId("open"),)
+
+
+@pytest.mark.asyncio
+async def test_a_session_that_nobody_used_is_deleted_after_a_week(place: Place) -> None:
+    """Its room never joined, and could not delete it because the database failed. Ended ones, those of open rooms and
+    those with words stay as long as the operator wants.
+    """
+    clock = FakeClock()
+    await an_evening(place, "words", clock, turns=1, end=False)
+    async with open_database(place) as database:
+        stored = Sessions(database, clock)
+        never, runs, ended = [
+            (await stored.open(guild_id=GUILD, channel_id=each, resume_within_s=0.0)).session.id
+            for each in (71, 72, 73)
+        ]
+        await stored.end(ended)
+        theirs = whole(2).of(GUILD)
+        tiers = TierSettings(retention_days=0)
+        retention = Retention(database, tiers, clock=clock, in_use={runs}, shards=Shards((theirs,), 2))
+        assert (await retention.enforce()).sessions == ()
+        clock.advance(UNUSED_S + 1)
+        other = Retention(database, tiers, clock=clock, in_use={runs}, shards=Shards((1 - theirs,), 2))
+        assert (await other.enforce()).sessions == ()
+        assert (await retention.enforce()).sessions == (never,)
+        assert {each.id for each in await stored.recent()} == {SessionId("words"), runs, ended}
 
 
 @pytest.mark.asyncio
