@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from ray.serve import Application
 
+    from bot.cluster.state import PoolState
+
 # Seconds in which all first recognisers must have loaded their models.
 DEPLOY_TIMEOUT_S = 300.0
 # Speech must wait this long before a recogniser is added. Loading a model takes seconds, so a short peak gains nothing.
@@ -77,8 +79,7 @@ async def _start_recognisers(pool: PoolSettings, asr: AsrSettings) -> None:
                 await asyncio.to_thread(
                     serve.start, proxy_location="EveryNode", http_options={"host": POOL_IP, "port": POOL_PORT}
                 )
-            await _replace_before_growing(pool, asr)
-            await _run(pool, asr, await _version_to_keep(pool, asr))
+            await _change(pool, asr)
     except TimeoutError as error:
         # Machines' processes for HTTP that do not answer may have taken all of it.
         if await _hears() and await deployed_pool() == pool:
@@ -97,18 +98,20 @@ async def _start_recognisers(pool: PoolSettings, asr: AsrSettings) -> None:
         ) from error
 
 
-async def _replace_before_growing(pool: PoolSettings, asr: AsrSettings) -> None:
-    """Where there will be more recognisers, and others: replace those that hear, one after the other, at their number.
+async def _change(pool: PoolSettings, asr: AsrSettings) -> None:
+    """Make the pool that is there, if there is one, into this one.
 
-    While one is missing Ray Serve ends no other, so two with half a GPU each would never become three with a third of
-    it: the third would wait for one of the two to end, and they for the third.
+    Where there will be more recognisers, and others, first those that hear are replaced, one after the other, at their
+    number. While one is missing Ray Serve ends no other, so two with half a GPU each would never become three with a
+    third of it: the third would wait for one of the two to end, and they for the third.
     """
     state = await pool_state()
-    if state is None or not state.running or await _version_to_keep(pool, asr) is not None:
-        return
-    if pool.least > state.running or state.starting:
+    version = await _version_to_keep(state, pool, asr)
+    if version is None and state is not None and state.running and (pool.least > state.running or state.starting):
         number = min(state.running, pool.most)
         await _run(replace(pool, least=number, most=number), asr, None)
+        version = await _version_to_keep(await pool_state(), pool, asr)
+    await _run(pool, asr, version)
 
 
 async def _run(pool: PoolSettings, asr: AsrSettings, version: str | None) -> None:
@@ -179,14 +182,13 @@ def _run_entry_points(*, have_failed: bool) -> None:
         serve.run_many([target], wait_for_ingress_deployment_creation=False, wait_for_applications_running=False)
 
 
-async def _version_to_keep(pool: PoolSettings, asr: AsrSettings) -> str | None:
+async def _version_to_keep(state: PoolState | None, pool: PoolSettings, asr: AsrSettings) -> str | None:
     """Return the version of the pool that is there if its recognisers are made as these would be, and nothing is wrong
-    with them; else None, also if nobody can read what they are made with. Raises `ClusterError`.
+    with them; else None, also if nobody can read what they are made with. `state`: the pool's.
 
     Ray Serve then leaves those alone that hear, and only starts or ends some. To a new version it changes one after the
     other, in the midst of speech; and one that has failed it tries again only as a new version.
     """
-    state = await pool_state()
     if state is None or state.status not in _AS_ASKED_FOR:
         return None
     with suppress(ClusterError):

@@ -211,6 +211,29 @@ async def test_where_nobody_hears_others_start_at_once(monkeypatch: pytest.Monke
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("pool", [POOL, MORE, replace(POOL, gpus=1.0)], ids=["same", "more", "others"])
+async def test_the_pool_that_is_there_is_looked_at_once(monkeypatch: pytest.MonkeyPatch, pool: PoolSettings) -> None:
+    """Its state and its version: each question may take a cluster that is busy a while."""
+    in_cluster(monkeypatch)
+    asked: list[str] = []
+    tell = FakeServe.get_deployment_info
+
+    async def pool_state() -> PoolState:
+        asked.append("state")
+        return PoolState("RUNNING", running=2, starting=0, problem="")
+
+    def get_deployment_info(serve: FakeServe, name: str, app: str) -> tuple[Any, str]:
+        asked.append("version")
+        return tell(serve, name, app)
+
+    monkeypatch.setattr("bot.cluster.deployment.pool_state", pool_state)
+    monkeypatch.setattr(FakeServe, "get_deployment_info", get_deployment_info)
+    let_run(monkeypatch, lambda *_: asked.append("run"))
+    await deploy(pool, AsrSettings(model_dir=MODEL))
+    assert asked[:3] == ["state", "version", "run"]
+
+
+@pytest.mark.asyncio
 async def test_entry_points_that_failed_are_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of other entry points some may fail with their machines, and Ray Serve tries again by itself."""
     for status, deleted in (("RUNNING", []), ("UNHEALTHY", []), ("DEPLOY_FAILED", [entry_points.APP])):
