@@ -15,11 +15,13 @@ from rich.text import Text
 
 from bot.cli.doctor.finding import Finding, Status
 from bot.cli.doctor.installation import check_opus, check_packages, check_python, check_rehearsal
-from bot.cli.doctor.machine import check_ports, check_receive_buffer, check_user
+from bot.cli.doctor.machine import check_ports, check_receive_buffer, check_user, check_web_port
+from bot.cli.doctor.memory_search import check_embedder
 from bot.cli.doctor.services import check_discord, check_language_model, check_mcp_server, check_screens
 from bot.cli.doctor.speech_models import check_device, check_engine, check_recogniser, check_turns, check_voice
 from bot.cli.doctor.storage import check_data_dir, check_database
 from bot.cli.output import open_console
+from bot.folder_lock import is_locked
 from bot.private_files import runs_as_root
 from config.errors import ConfigError
 from config.load import load
@@ -99,6 +101,7 @@ def run_checks() -> list[Finding]:
         *findings,
         *_check_hearing(settings),
         check_voice(settings.models.directory, installed=find_spec("piper") is not None),
+        check_embedder(settings.models.directory, settings.recall),
         check_discord(settings.discord),
         *asyncio.run(_check_language_models(settings)),
         *asyncio.run(_check_mcp(settings)),
@@ -107,6 +110,7 @@ def run_checks() -> list[Finding]:
         check_user(root=runs_as_root()),
         check_database(settings.storage.database),
         check_ports(),
+        check_web_port(settings.web, bot_runs=is_locked(settings.storage.data_dir)),
         check_receive_buffer(),
         check_rehearsal(),
     ]

@@ -1,15 +1,20 @@
-"""Whether the machine lets the bot run: its user, its sockets, and its memory for received voice."""
+"""Whether the machine lets the bot run: its user, its sockets, its web port, and its memory for received voice."""
 
 from __future__ import annotations
 
+import errno
 import socket
 from typing import TYPE_CHECKING
 
 from bot.cli.doctor.finding import Finding, Status
+from bot.errors import why_not_listening
+from bot.network_address import NetworkAddress
 from voice.transport.receive_buffer import DATAGRAM_BYTES, SMALL_BYTES, WANTED_BYTES, enlarge
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from bot.settings import WebSettings
 
 
 def check_user(*, root: bool) -> Finding:
@@ -39,6 +44,37 @@ def check_ports(bind: Callable[[socket.SocketKind], None] | None = None) -> Find
     return Finding("network", Status.OK, "UDP and TCP ports can be opened")
 
 
+def check_web_port(web: WebSettings, *, bot_runs: bool) -> Finding:
+    """Check whether the web pages can listen where the settings say. Without them the bot talks all the same.
+
+    `bot_runs`: whether a bot runs with these settings; then it is the one that listens there.
+    """
+    name, where = "web port", str(NetworkAddress(web.host, web.port))
+    try:
+        _listen(web)
+    except UnicodeError:
+        reason = f"{web.host} is no host"
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            if bot_runs:
+                return Finding(name, Status.OK, f"{where} is in use, by the bot that runs")
+            return Finding(
+                name,
+                Status.WARNING,
+                f"{where} is in use by another program: there are no dashboard, no pages for screens and no metrics",
+                "End that program (`ss -ltnp` names it), or choose another web.port.",
+            )
+        reason = why_not_listening(error)
+    else:
+        return Finding(name, Status.OK, f"{where} is free" if web.port else f"any free one on {web.host}")
+    return Finding(
+        name,
+        Status.WARNING,
+        f"nothing can listen on {where} ({reason}): there are no dashboard, no pages for screens and no metrics",
+        "Set web.host to an address of this machine, and web.port to one from 1024 on.",
+    )
+
+
 def check_receive_buffer(granted_bytes: Callable[[], int] | None = None) -> Finding:
     """Check how much received voice the system keeps while the bot is busy."""
     try:
@@ -62,6 +98,13 @@ def check_receive_buffer(granted_bytes: Callable[[], int] | None = None) -> Find
 def _bind(kind: socket.SocketKind) -> None:
     with socket.socket(socket.AF_INET, kind) as probe:
         probe.bind(("127.0.0.1", 0))
+
+
+def _listen(web: WebSettings) -> None:
+    """Listen for a moment on every address of the host, as the web server does."""
+    found = socket.getaddrinfo(web.host, web.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    for family, address in dict.fromkeys((family, address) for family, _, _, _, address in found):
+        socket.create_server(address, family=family).close()
 
 
 def _receive_buffer() -> int:

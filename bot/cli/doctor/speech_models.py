@@ -46,7 +46,7 @@ def _check_local_recogniser(settings: AsrSettings) -> Finding:
         "." if entry else ", or set asr.model to the folder of a CTranslate2 Whisper model."
     )
     if entry is not None:
-        return _check_model("recogniser", entry, folder, pull)
+        return check_model("recogniser", entry, folder, pull)
     wanted = folder / WHISPER_BASE.main_file.name
     if (trouble := why_unreadable(folder)) is not None:
         return Finding("recogniser", Status.MISSING, trouble, GIVE_RIGHTS)
@@ -60,7 +60,7 @@ def check_voice(models_dir: Path, *, installed: bool) -> Finding:
     if not installed:
         detail = "Piper, the engine of the embedded voice, is absent: the bot answers in writing"
         return Finding("voice", Status.WARNING, detail, INSTALL_PARTS)
-    finding = _check_model("voice", VOICE_JOE, models_dir / VOICE_JOE.name, PULL_ALL)
+    finding = check_model("voice", VOICE_JOE, models_dir / VOICE_JOE.name, PULL_ALL)
     if finding.status is Status.OK:
         return finding
     return replace(finding, status=Status.WARNING, detail=f"{finding.detail.rstrip('.')}: the bot answers in writing")
@@ -69,7 +69,7 @@ def check_voice(models_dir: Path, *, installed: bool) -> Finding:
 def check_turns(models_dir: Path, listening: ListeningSettings) -> Finding:
     """Check the two small models for listening. Without them the bot works, but detects the end of turns less well."""
     wanted = (TURN_SMART, VAD_SILERO) if listening.turn_model == "auto" else (VAD_SILERO,)
-    found = [_check_model("listening", entry, models_dir / entry.name, "") for entry in wanted]
+    found = [check_model("listening", entry, models_dir / entry.name, "") for entry in wanted]
     wrong = [finding.detail.rstrip(".") for finding in found if finding.status is not Status.OK]
     if not wrong:
         return Finding("listening", Status.OK, "; ".join(entry.title for entry in wanted))
@@ -77,7 +77,8 @@ def check_turns(models_dir: Path, listening: ListeningSettings) -> Finding:
     return Finding("listening", Status.WARNING, detail, PULL_ALL)
 
 
-def _check_model(name: str, entry: ModelEntry, folder: Path, pull: str) -> Finding:
+def check_model(name: str, entry: ModelEntry, folder: Path, pull: str) -> Finding:
+    """Check that a model of the catalogue is in `folder`, readable and whole. `pull`: the remedy if it is not."""
     model_directory = ModelDirectory(folder.parent)
     if (trouble := why_unreadable(folder)) is not None:
         return Finding(name, Status.MISSING, trouble, GIVE_RIGHTS)

@@ -70,6 +70,7 @@ def test_json_holds_every_finding() -> None:
         "listening",
         "cuda",
         "voice",
+        "memory search",
         "discord",
         "language model",
         "screens",
@@ -77,6 +78,7 @@ def test_json_holds_every_finding() -> None:
         "user",
         "database",
         "network",
+        "web port",
         "receive buffer",
         "rehearsal",
     }
