@@ -16,7 +16,7 @@ from voice.errors import LinkError, RemovedFromChannelError
 from voice.transport.private.client import ReceivingClient
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from voice.transport.gateway import MainGateway
     from voice.transport.paced_sender import PacedSender
@@ -43,14 +43,15 @@ class Connector:
         *,
         receiver: PacketReceiver,
         on_state: Callable[[bool], None],
-        on_message: Callable[[Mapping[str, Any]], None] | None = None,
+        on_message: Callable[[Any], None] | None = None,
         paced_sender: PacedSender | None,
         timeout_s: float,
         require_e2ee: bool,
     ) -> None:
         """`timeout_s`: at most this long for one attempt. `require_e2ee`: refuse a call without encryption.
 
-        `on_message` gets every JSON message of the voice gateway.
+        `on_message` gets every message of the voice gateway before it is handled: parsed JSON, or bytes. It must raise
+        nothing.
         """
         self.client: ReceivingClient | None = None
         self._leaving: ReceivingClient | None = None

@@ -2,12 +2,16 @@
 
 Kept of a packet: when it came, its numbers relative to the one before, its padding, the layout of its header extension,
 and of which kind its frame is. Of the two encryptions only the one between us and the voice server is opened: nobody
-knows here who has opted out of being heard, so no frame is decrypted, decoded or kept.
-Not kept: sizes (they follow the voice), ids, addresses, keys, and the values of extensions. People are numbered.
+knows here who has opted out of being heard, so no frame is decrypted, decoded or kept. Of the voice gateway's messages
+the opcodes are counted, and the kinds of MLS messages in the binary ones (`mls_kinds`); sizes are kept of the binary
+ones and of those with an unknown opcode.
+Not kept: sizes of packets (they follow the voice), ids, addresses, keys, what is in a message, and the values of
+extensions. People are numbered.
 """
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections import Counter
@@ -17,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from voice.transport.aead import PacketOpener
 from voice.transport.counters import PacketCounters
 from voice.transport.decrypt import looks_encrypted, open_transport
+from voice.transport.mls_kinds import mls_kinds
 from voice.transport.opus import SILENCE_FRAME
 from voice.transport.rtp import Rejection, frame_of, parse
 
@@ -37,6 +42,32 @@ _IDLE_S = 1.0
 _PAUSE_S = 0.2
 # Names and layouts that a hostile server could make without end.
 _MAX_NAMES = 200
+# The JSON messages of the voice gateway that this version knows, although it does not need all of them.
+_KNOWN_OPS = frozenset((2, 4, 5, 6, 8, 9, 11, 12, 13, 14, 15, 16, 18, 20, 21, 22, 24))
+# A binary message is a sequence number of two bytes, the opcode and its body (DAVE's protocol.md).
+_BINARY_HEADER_BYTES = 3
+# Another number, or none, is no opcode.
+_LARGEST_OP = 2**31
+_NO_OP = "none"
+
+
+@dataclass(slots=True)
+class MessageSizes:
+    """How many messages of one kind came, and how large they were."""
+
+    count: int = 0
+    total_bytes: int = 0
+    largest_bytes: int = 0
+
+    def add(self, size_bytes: int) -> None:
+        """Count one message."""
+        self.count += 1
+        self.total_bytes += size_bytes
+        self.largest_bytes = max(self.largest_bytes, size_bytes)
+
+    def as_dict(self) -> dict[str, int]:
+        """Return the figures of this kind for the file."""
+        return {"count": self.count, "total_bytes": self.total_bytes, "largest_bytes": self.largest_bytes}
 
 
 @dataclass(slots=True)
@@ -86,27 +117,21 @@ class HeaderRecorder:
         self._streams: dict[int, RecordedStream] = {}
         self._listed: list[list[Any]] = []
         self._ops: Counter[str] = Counter()
+        self._unknown: dict[str, MessageSizes] = {}
+        self._binary: dict[str, MessageSizes] = {}
+        self._mls: dict[str, MessageSizes] = {}
         self._modes: list[str] = []
         self._chosen: dict[str, Any] = {}
         self._transitions: list[dict[str, Any]] = []
         self._other: Counter[str] = Counter()
 
-    def message(self, message: Mapping[str, Any]) -> None:
-        """Note a message of the voice gateway: its opcode, and what it says about modes and encryption."""
-        op, data = message.get("op"), message.get("d")
-        body = data if isinstance(data, dict) else {}
+    def message(self, message: Any) -> None:
+        """Note a message of the voice gateway, parsed JSON or bytes. Whatever comes, nothing is raised."""
         with self._lock:
-            _count(self._ops, str(op))
-            match op:
-                case 2:
-                    self._modes = [str(mode)[:64] for mode in body.get("modes", ())][:20]
-                case 4:
-                    known = ("mode", "dave_protocol_version", "audio_codec", "video_codec")
-                    self._chosen = {name: str(body[name])[:64] for name in known if name in body}
-                case 21 | 22 | 24 if len(self._transitions) < _MAX_NAMES:
-                    named = ("transition_id", "protocol_version", "epoch")
-                    numbers = {name: body[name] for name in named if isinstance(body.get(name), int)}
-                    self._transitions.append({"at_ms": self._ms(self._clock()), "op": op, **numbers})
+            if isinstance(message, bytes):
+                self._note_binary(message)
+            else:
+                self._note_json(message)
 
     def record(self) -> dict[str, Any]:
         """Return everything that was noted, as JSON."""
@@ -116,6 +141,9 @@ class HeaderRecorder:
                 "modes_offered": self._modes,
                 "session": self._chosen,
                 "gateway_messages": dict(self._ops),
+                "unknown_messages": _as_dicts(self._unknown),
+                "binary_messages": _as_dicts(self._binary),
+                "mls_messages": _as_dicts(self._mls),
                 "transitions": self._transitions,
                 "people": len(self._members),
                 "streams": [stream.as_dict() for stream in self._streams.values()],
@@ -193,6 +221,38 @@ class HeaderRecorder:
             return self._counters.copy()
 
     # Called with the lock held.
+
+    def _note_json(self, message: Any) -> None:
+        """Note its opcode, and what it says about modes and encryption; if it is unknown, its size."""
+        op, data = (message.get("op"), message.get("d")) if isinstance(message, dict) else (None, None)
+        if type(op) is not int or abs(op) > _LARGEST_OP:
+            op = None
+        body = data if isinstance(data, dict) else {}
+        name = _NO_OP if op is None else str(op)
+        _count(self._ops, name)
+        match op:
+            case 2:
+                modes = body.get("modes")
+                self._modes = [str(mode)[:64] for mode in modes[:20]] if isinstance(modes, list) else []
+            case 4:
+                known = ("mode", "dave_protocol_version", "audio_codec", "video_codec")
+                self._chosen = {name: str(body[name])[:64] for name in known if name in body}
+            case 21 | 22 | 24 if len(self._transitions) < _MAX_NAMES:
+                named = ("transition_id", "protocol_version", "epoch")
+                numbers = {name: body[name] for name in named if isinstance(body.get(name), int)}
+                self._transitions.append({"at_ms": self._ms(self._clock()), "op": op, **numbers})
+        if op not in _KNOWN_OPS:
+            _sizes(self._unknown, name).add(_json_bytes(message))
+
+    def _note_binary(self, message: bytes) -> None:
+        """Note its opcode and size, and the kinds of the MLS messages in it."""
+        if len(message) < _BINARY_HEADER_BYTES:
+            _sizes(self._binary, _NO_OP).add(len(message))
+            return
+        op = message[_BINARY_HEADER_BYTES - 1]
+        _sizes(self._binary, str(op)).add(len(message))
+        for kind in mls_kinds(op, message[_BINARY_HEADER_BYTES:]):
+            _sizes(self._mls, kind.name).add(kind.size_bytes)
 
     def _stream(self, ssrc: int) -> RecordedStream:
         stream = self._streams.get(ssrc)
@@ -273,5 +333,25 @@ def _layout(datagram: bytes, packet: AudioPacket, payload: bytes) -> str:
     return "bede:" + ",".join(elements)
 
 
+def _json_bytes(message: Any) -> int:
+    """Return the size of a message in JSON; 0 if it is nested too deeply to write it."""
+    try:
+        return len(json.dumps(message, separators=(",", ":")))
+    except RecursionError:
+        return 0
+
+
 def _count(counter: Counter[str], name: str) -> None:
-    counter[name if name in counter or len(counter) < _MAX_NAMES else "more"] += 1
+    counter[_bounded(counter, name)] += 1
+
+
+def _sizes(found: dict[str, MessageSizes], name: str) -> MessageSizes:
+    return found.setdefault(_bounded(found, name), MessageSizes())
+
+
+def _bounded(known: Mapping[str, object], name: str) -> str:
+    return name if name in known or len(known) < _MAX_NAMES else "more"
+
+
+def _as_dicts(found: Mapping[str, MessageSizes]) -> dict[str, dict[str, int]]:
+    return {name: sizes.as_dict() for name, sizes in found.items()}

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from bot.cli.doctor.finding import Finding, Status
 from bot.cli.output import count
+from voice.transport.mls_kinds import BINARY_OPS, KNOWN_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 # What this version of Roomtone knows. Everything else is worth a bug report.
 KNOWN_MODES = frozenset({"aead_xchacha20_poly1305_rtpsize", "aead_aes256_gcm_rtpsize"})
-_KNOWN_OPS = frozenset(map(str, (2, 4, 5, 6, 8, 9, 11, 12, 13, 14, 15, 16, 18, 20, 21, 22, 24)))
 _NEEDED_MODE = "aead_xchacha20_poly1305_rtpsize"
 
 
@@ -138,11 +138,22 @@ def _loss(record: Mapping[str, Any], streams: list[dict[str, Any]]) -> Finding:
 
 
 def _unknown(record: Mapping[str, Any]) -> Finding:
+    """Name what this version does not know of the voice gateway's messages, and packets that are not sound."""
+    binary = {name: sizes for name, sizes in record["binary_messages"].items() if name not in map(str, BINARY_OPS)}
+    mls = {name: sizes for name, sizes in record["mls_messages"].items() if name not in KNOWN_KINDS}
+    unknown = [
+        *(f"op {name} {_sizes(sizes)}" for name, sizes in record["unknown_messages"].items()),
+        *(f"binary op {name} {_sizes(sizes)}" for name, sizes in binary.items()),
+        *(f"MLS: {name} {_sizes(sizes)}" for name, sizes in mls.items()),
+    ]
     other = [f"{name} ({number})" for name, number in record["other_packets"].items()]
-    ops = [f"op {op} ({number})" for op, number in record["gateway_messages"].items() if op not in _KNOWN_OPS]
-    if ops:
-        return Finding("unknown", Status.WARNING, ", ".join([*ops, *other]), _REPORT)
+    if unknown:
+        return Finding("unknown", Status.WARNING, ", ".join([*unknown, *other]), _REPORT)
     return Finding("unknown", Status.OK, f"other packets: {', '.join(other) or 'none'}; no unknown message")
+
+
+def _sizes(sizes: Mapping[str, int]) -> str:
+    return f"({sizes['count']}, at most {count(sizes['largest_bytes'], 'byte')})"
 
 
 def _sum(counts: Iterable[Mapping[str, int]]) -> Counter[str]:

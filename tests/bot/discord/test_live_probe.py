@@ -25,12 +25,14 @@ from tests.rehearsal.discord.stock import repointed, until
 from tests.rehearsal.people.sounds import clip_of
 from voice.transport import keepalive
 from voice.transport.keepalive import Keepalive
+from voice.transport.mls_kinds import BINARY_OPS, KNOWN_KINDS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 BOT, ADA = 1001, 2001
 CHANNEL = 600
+SECRET = "a word of somebody's"
 
 
 def settings_of(local: LocalDiscord, *, token: str = f"{BOT}.test") -> DiscordSettings:
@@ -85,6 +87,8 @@ async def test_what_comes_is_noted_and_can_be_replayed(tmp_path: Path, monkeypat
     findings = {finding.name: finding for finding in live_findings(record)}
     assert findings["packets"].status is findings["modes"].status is findings["unknown"].status is Status.OK
     assert "DAVE version 1" in findings["encryption"].detail
+    assert record["binary_messages"].keys() <= {str(op) for op in BINARY_OPS}
+    assert record["mls_messages"].keys() <= KNOWN_KINDS
     text = json.dumps(record)
     assert str(ADA) not in text
     assert "Ada" not in text
@@ -94,6 +98,37 @@ async def test_what_comes_is_noted_and_can_be_replayed(tmp_path: Path, monkeypat
     assert replay.rtcp == (200, 200, 200)
     (replayed,) = replay.streams
     assert sum(packet.kind == "p" for packet in replayed) == stream["kinds"]["p"]
+
+
+@pytest.mark.asyncio
+async def test_what_nobody_knows_of_the_voice_gateway_is_named() -> None:
+    """Opcodes and kinds of MLS messages, also in messages that the connection refuses, but nothing of what is in them.
+
+    The connection ends behind them, and the test with it.
+    """
+    async with LocalDiscord() as local:
+        with repointed(local):
+
+            async def send() -> None:
+                # It says that it is silent once it has its keys.
+                await until(lambda: _session(local) is not None and _session(local).leg.announced, "the bot")
+                session = _session(local)
+                session.send_json(98, {"said": SECRET})
+                session.send_unsequenced({"op": 99})
+                session.send_binary(77, SECRET.encode())
+                await local.fault("malformed_proposals")
+                await local.fault("kill_voice_websocket", close_code=4006)
+
+            sending = asyncio.create_task(send(), name="send")
+            async with asyncio.timeout(PATIENCE_S):
+                record = await probe_channel(settings_of(local), CHANNEL, seconds=60.0, say=lambda _: None)
+            await sending
+    unknown = next(finding for finding in live_findings(record) if finding.name == "unknown")
+    assert unknown.status is Status.WARNING
+    for named in ("op 98 (1, at most ", "op 99 (1, at most 9 bytes)", "binary op 77 (1, at most 23 bytes)"):
+        assert named in unknown.detail
+    assert "MLS: version 258 (1, at most 63 bytes)" in unknown.detail
+    assert SECRET not in json.dumps(record)
 
 
 @pytest.mark.parametrize(
@@ -145,6 +180,10 @@ async def test_what_became_of_the_connection_is_named(
     assert findings["keepalives"].detail.startswith("answered within ")
 
 
+def _session(local: LocalDiscord) -> Any:
+    return local._voice.session_of(BOT)
+
+
 def _connected(local: LocalDiscord) -> bool:
     return any(member["id"] == str(BOT) and member["voice_connected"] for member in local.status()["members"])
 
@@ -189,6 +228,15 @@ def test_findings_name_what_is_odd() -> None:
         "modes_offered": ["aead_new_mode"],
         "session": {"mode": "aead_new_mode", "dave_protocol_version": "1"},
         "gateway_messages": {"2": 1, "77": 4},
+        "unknown_messages": {"77": {"count": 4, "total_bytes": 90, "largest_bytes": 30}},
+        "binary_messages": {
+            "27": {"count": 2, "total_bytes": 900, "largest_bytes": 500},
+            "32": {"count": 1, "total_bytes": 70, "largest_bytes": 70},
+        },
+        "mls_messages": {
+            "add by external sender": {"count": 2, "total_bytes": 800, "largest_bytes": 400},
+            "wire format 9": {"count": 1, "total_bytes": 90, "largest_bytes": 90},
+        },
         "transitions": [],
         "streams": [stream],
         "other_packets": {"rtcp 201": 5},
@@ -201,7 +249,10 @@ def test_findings_name_what_is_odd() -> None:
     assert {name for name, finding in found.items() if finding.status is Status.WARNING} == {
         "encryption", "speaking", "loss", "unknown",
     }  # fmt: skip
-    assert "op 77 (4)" in found["unknown"].detail
+    assert found["unknown"].detail == (
+        "op 77 (4, at most 30 bytes), binary op 32 (1, at most 70 bytes), MLS: wire format 9 (1, at most 90 bytes), "
+        "rtcp 201 (5)"
+    )
     assert "10 in the clear" in found["encryption"].detail
     assert found["packets"].detail == "100 packets of 1 stream in 30 s"
     quiet = {**record, "streams": [], "modes_offered": ["aead_xchacha20_poly1305_rtpsize"]}

@@ -6,7 +6,10 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from rehearsal.discord.dave.mls import append_proposals
 from tests.fakes.dave_room import DaveRoom, Keys, Sender
 from voice.transport.header_recorder import MAX_LISTED, HeaderRecorder
 from voice.transport.opus import SILENCE_FRAME
@@ -14,6 +17,10 @@ from voice.transport.opus import SILENCE_FRAME
 ANA, BEN = 2001, 2002
 SSRC = 31_337
 OPUS = b"\x78" + bytes(range(60))
+PROPOSALS = 27
+# MLS 1.0 in a wire format that RFC 9420 does not have.
+UNKNOWN_MLS = bytes.fromhex("0001 0009 abcdef")
+JSON = st.none() | st.booleans() | st.floats() | st.text(max_size=5) | st.lists(st.integers(), max_size=3)
 # One-byte headers: element 9 with one byte, element 5 with three.
 EXTENSION = bytes.fromhex("9042" + "52abcdef" + "0000")
 
@@ -81,6 +88,7 @@ def test_other_packets_and_messages_are_counted_by_kind() -> None:
     recording.recorder.message({"op": 4, "d": {"mode": "a", "secret_key": [1, 2], "dave_protocol_version": 1}})
     recording.recorder.message({"op": 22, "d": {"transition_id": 7}})
     recording.recorder.message({"op": 99, "d": {"who": "Ana"}})
+    recording.recorder.message({"op": 99})
     record = recording.recorder.record()
     assert record["other_packets"] == {
         "rtcp 200": 1, "payload type 101": 1, "foreign, 74 bytes": 1, "foreign, 8 bytes": 1,
@@ -88,7 +96,24 @@ def test_other_packets_and_messages_are_counted_by_kind() -> None:
     assert record["modes_offered"] == ["a", "b"]
     assert record["session"] == {"mode": "a", "dave_protocol_version": "1"}
     assert record["transitions"] == [{"at_ms": 0.0, "op": 22, "transition_id": 7}]
-    assert record["gateway_messages"] == {"2": 1, "4": 1, "22": 1, "99": 1}
+    assert record["gateway_messages"] == {"2": 1, "4": 1, "22": 1, "99": 2}
+    assert record["unknown_messages"] == {"99": {"count": 2, "total_bytes": 36, "largest_bytes": 27}}
+
+
+def test_binary_messages_are_counted_by_opcode_and_kind() -> None:
+    """The kinds of MLS messages say what this version does not know, also behind an opcode that it knows."""
+    recording = Recording()
+    for op, body in ((PROPOSALS, append_proposals([UNKNOWN_MLS])), (29, b"\0\7" + UNKNOWN_MLS), (77, b"Ana" * 10)):
+        recording.recorder.message(b"\0\1" + bytes([op]) + body)
+    recording.recorder.message(b"\0\1")
+    record = recording.recorder.record()
+    assert record["binary_messages"] == {
+        "27": {"count": 1, "total_bytes": 12, "largest_bytes": 12},
+        "29": {"count": 1, "total_bytes": 12, "largest_bytes": 12},
+        "77": {"count": 1, "total_bytes": 33, "largest_bytes": 33},
+        "none": {"count": 1, "total_bytes": 2, "largest_bytes": 2},
+    }
+    assert record["mls_messages"] == {"wire format 9": {"count": 2, "total_bytes": 16, "largest_bytes": 9}}
 
 
 def test_nothing_of_the_content_is_in_the_record() -> None:
@@ -96,12 +121,24 @@ def test_nothing_of_the_content_is_in_the_record() -> None:
     recording = Recording()
     recording.recorder.message({"op": 2, "d": {"modes": [], "ip": "192.0.2.1", "port": 4242, "ssrc": 5}})
     recording.recorder.message({"op": 5, "d": {"user_id": str(ANA), "ssrc": SSRC}})
+    recording.recorder.message({"op": "Ana said", "d": {"said": "abcdef"}})
+    recording.recorder.message(b"\0\1\x4d" + bytes.fromhex("abcdef"))
     recording.recorder.joined({ANA, BEN})
     recording.recorder.speaks(SSRC, ANA)
     for size in (10, 60):
         recording.hear(OPUS[:size], extension=EXTENSION)
     text = json.dumps(recording.recorder.record())
-    for secret in (str(ANA), str(BEN), str(SSRC), "192.0.2.1", "4242", "abcdef", OPUS[:10].hex(), "[0, 1, 2"):
+    for secret in (
+        str(ANA),
+        str(BEN),
+        str(SSRC),
+        "192.0.2.1",
+        "4242",
+        "abcdef",
+        "Ana said",
+        OPUS[:10].hex(),
+        "[0, 1, 2",
+    ):
         assert secret not in text
     first, second = recording.recorder.record()["packets"]
     assert first[3:] == [0, *second[4:]]
@@ -126,12 +163,29 @@ def test_a_hostile_server_fills_no_memory() -> None:
     for number in range(1000):
         recording.recorder.message({"op": number, "d": None})
         recording.recorder.message({"op": 21, "d": {"transition_id": number}})
+        recording.recorder.message(b"\0\1\x1d\0\0" + number.to_bytes(2, "big"))
         recording.ana.ssrc = number
         recording.hear(extension=bytes([0x10 | number % 16, *range(15), 0, 0, 0, 0]), after_s=0.0)
     record = recording.recorder.record()
     assert len(record["gateway_messages"]) <= 201
+    assert len(record["unknown_messages"]) <= 201
+    assert len(record["mls_messages"]) <= 201
     assert len(record["transitions"]) == len(record["streams"]) == 200
     assert len(record["packets"]) <= MAX_LISTED
+
+
+@given(
+    message=st.binary(max_size=80)
+    | st.dictionaries(st.sampled_from(["op", "d", "seq"]), st.integers() | st.text() | st.lists(st.none()), max_size=3)
+    | st.fixed_dictionaries(
+        {"op": st.sampled_from([2, 4, 21]), "d": st.dictionaries(st.sampled_from(["modes", "mode", "epoch"]), JSON)}
+    )
+    | JSON
+)
+def test_no_message_raises_anything(message: Any) -> None:
+    recorder = HeaderRecorder(lambda: 0.0)
+    recorder.message(message)
+    json.dumps(recorder.record())
 
 
 @pytest.mark.parametrize("datagram", [b"", b"\x80", b"\xbf\x78" + bytes(40), b"\x90\x78" + bytes(40)])

@@ -56,7 +56,9 @@ async def test_who_began_to_speak_before_a_resumption_is_not_waited_for(tmp_path
         assert client is not None
         assert hers is not None
         ops: list[int] = []
-        client.connection.on_message = lambda message: ops.append(message["op"])
+        client.connection.on_message = lambda message: ops.append(
+            message["op"] if isinstance(message, dict) else message[2]
+        )
         await room.local.fault("kill_voice_websocket", user_id=BOT)
         room.local._voice.room_of(hers).speaking(hers, 1)
         await until(lambda: room.listener.kinds() == [Connected, Lost, Connected] and 5 in ops, "what was missed")

@@ -22,7 +22,7 @@ from voice.transport.private.socket_reader import PollingReader, end_thread
 from voice.transport.private.websocket import TolerantWebSocket
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from discord.gateway import DiscordVoiceWebSocket
 
@@ -70,8 +70,8 @@ class ReceivingState(VoiceConnectionState):
         self.over = False
         self.close_code: int | None = None
         self._on_state = on_state
-        # Gets every JSON message of the voice gateway.
-        self.on_message: Callable[[Mapping[str, Any]], None] | None = None
+        # Gets every message of the voice gateway before it is handled: parsed JSON, or bytes. Must raise nothing.
+        self.on_message: Callable[[Any], None] | None = None
         self._waiters: set[asyncio.Future[None]] = set()
         self._rejoining_until = float("-inf")
         super().__init__(voice_client, hook=self._heard_of)
@@ -108,9 +108,7 @@ class ReceivingState(VoiceConnectionState):
         self.receiver.datagram(datagram, self)
 
     async def _heard_of(self, ws: DiscordVoiceWebSocket, msg: dict[str, Any]) -> None:
-        """Pass the voice gateway's messages about people to the receiver, and all of them to `on_message`."""
-        if self.on_message is not None:
-            self.on_message(msg)
+        """Pass the voice gateway's messages about people to the receiver."""
         replayed = isinstance(ws, TolerantWebSocket) and time.monotonic() < ws.replays_until
         tell_of_people(msg, self.receiver, own_id=self.user.id, replayed=replayed)
 
