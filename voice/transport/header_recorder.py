@@ -37,6 +37,7 @@ ENCRYPTED, SILENCE, CLEAR, TINY, PADDING, UNOPENED = "e", "s", "c", "t", "p", "?
 MAX_LISTED = 30_000
 # RFC 8285, section 4.2: the profile of one-byte headers.
 _ONE_BYTE_HEADERS = 0xBEDE
+_LAST_ELEMENT = 15
 _IDLE_S = 1.0
 # A packet after so long begins a talkspurt.
 _PAUSE_S = 0.2
@@ -286,7 +287,11 @@ class HeaderRecorder:
         if padding:
             _count(stream.padded, str(padding))
         _count(stream.extensions, layout)
-        stream.missing += max(0, step - 1) if step < 3000 else 0
+        if 0 < step < 3000:
+            stream.missing += step - 1
+        elif step < 0 and stream.missing:
+            # It was counted as missing when the one behind it came.
+            stream.missing -= 1
         stream.behind += step <= 0
         if step > 0:
             stream.highest, stream.timestamp = packet.sequence, packet.timestamp
@@ -328,6 +333,9 @@ def _layout(datagram: bytes, packet: AudioPacket, payload: bytes) -> str:
             at += 1
             continue
         size = (body[at] & 0x0F) + 1
+        # RFC 8285, section 4.2: nothing is read from element 15 on. Nor is an element read that ends behind the body.
+        if body[at] >> 4 == _LAST_ELEMENT or at + 1 + size > len(body):
+            break
         elements.append(f"{body[at] >> 4}.{size}")
         at += 1 + size
     return "bede:" + ",".join(elements)

@@ -64,6 +64,14 @@ def test_kinds_padding_and_extensions_are_noted() -> None:
     assert packets[1] == [20.0, 0, 1, 960, "e", 7, "bede:9.1,5.3"]
 
 
+def test_an_extension_ends_where_nobody_reads_on() -> None:
+    """At element 15 (RFC 8285, section 4.2), and at an element that is longer than what is left."""
+    recording = Recording()
+    recording.hear(extension=bytes.fromhex("51000090 10ff0000"))
+    recording.hear(extension=bytes.fromhex("9010a3ff"))
+    assert recording.stream()["extensions"] == {"bede:5.2,9.1": 1, "bede:9.1": 1}
+
+
 def test_gaps_order_and_announcements_are_measured() -> None:
     recording = Recording()
     recording.hear()
@@ -76,7 +84,8 @@ def test_gaps_order_and_announcements_are_measured() -> None:
     recording.now += 0.04
     recording.hear()
     stream = recording.stream()
-    assert (stream["missing"], stream["behind"], stream["packets"]) == (3, 1, 4)
+    # Of the three that were missing one came behind the others.
+    assert (stream["missing"], stream["behind"], stream["packets"]) == (2, 1, 4)
     assert stream["speaking_after_first_packet_ms"] == [30.0, -40.0]
 
 
