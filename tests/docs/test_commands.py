@@ -221,6 +221,12 @@ def test_every_command_has_its_proof() -> None:
     ] == []
 
 
+def test_free_talk_is_recognised_by_all_who_are_compared() -> None:
+    """The table of read recordings and free talk has a row for each recogniser, so the command leaves none out."""
+    (command,) = [each for each in BENCHES if each.startswith("roomtone bench asr --manifest data/free-talk/")]
+    assert not {"--peer", "--no-peers"} & set(shlex.split(command))
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the examples, as a checkout has them."""
