@@ -230,7 +230,7 @@ class Forwarder(asyncio.DatagramProtocol):
         self.counters.forwarded += 1
         pair = (receiver.ssrc, packet.ssrc)
         held = self._held.pop(pair, None)
-        if held is None and self._random.random() < self.network.reorder:
+        if held is None and (self._random.random() < self.network.reorder or treated.behind_next):
             timer = asyncio.get_running_loop().call_later(_REORDER_HOLD_S, self._release, pair, receiver.address)
             self._held[pair] = (encrypted, timer)
             return

@@ -1,7 +1,7 @@
 """Treats the packets of the local people as Discord treated those in a recording of `roomtone doctor --live`.
 
 Each speaker follows one recorded stream, again and again: the same padding and extensions, bursts of padding and of
-silence between the others, frames in the clear, tiny ones, the same gaps, and the same delays. RTCP comes as often, and
+silence between the others, frames in the clear, tiny ones, the same gaps, order and delays. RTCP comes as often, and
 op 5 as late. What people say, and when they are silent, is their own; a stream of nothing but silence stays that.
 """
 
@@ -46,7 +46,8 @@ class RecordedPacket:
     """How one packet was treated.
 
     `kind`: as in the file. `between`: it is none of the speaker's 20 ms, but nothing but padding, or silence of a
-    burst. `lost_before`: packets that never came. `delay_s`: later than the fastest one.
+    burst. `lost_before`: packets that never came. `delay_s`: later than the fastest one. `behind_next`: it came right
+    after the packet that was sent after it, whenever that was.
     """
 
     kind: str
@@ -56,6 +57,7 @@ class RecordedPacket:
     extension: bytes | None
     lost_before: int
     delay_s: float
+    behind_next: bool = False
 
 
 class _Following:
@@ -166,40 +168,91 @@ def _streams(rows: list[Any]) -> tuple[tuple[RecordedPacket, ...], ...]:
     return spoken
 
 
+@dataclass(frozen=True, slots=True)
+class _PlacedRow:
+    """One row of the file. `arrival`: its place among the packets as they came. `sequence`, `ticks`: counted on from
+    the beginning of the stream. `restarts`: how often the client had begun its numbers anew before.
+    """
+
+    row: list[Any]
+    arrival: int
+    restarts: int
+    sequence: int
+    ticks: int
+
+    @property
+    def at_ms(self) -> float:
+        return float(self.row[0])
+
+    @property
+    def kind(self) -> str:
+        return str(self.row[4])
+
+
 def _stream(rows: list[list[Any]]) -> tuple[RecordedPacket, ...]:
-    packets, expected_ms, previous_ms, previous_kind = [], 0.0, 0.0, ""
-    # Of each packet: its talkspurt, and how late it came. A talkspurt's first packet is taken as being in time.
-    lateness: list[tuple[int, float]] = []
-    fastest_ms: list[float] = []
-    for at_ms, _, _, ticks, kind, *_ in rows:
-        expected_ms += 1000 * int(ticks) / _TICKS_A_SECOND
-        late = float(at_ms) - expected_ms
-        begins = previous_kind in (_SILENCE, _PADDING) and float(at_ms) - previous_ms >= _PAUSE_MS
-        if not lateness or begins or abs(late - lateness[-1][1]) > 1000 * _LONGEST_DELAY_S:
-            expected_ms, late = float(at_ms), 0.0
-            fastest_ms.append(0.0)
-        lateness.append((len(fastest_ms) - 1, late))
-        fastest_ms[-1] = min(fastest_ms[-1], late)
-        previous_ms, previous_kind = float(at_ms), kind
-    for row, (talkspurt, late) in zip(rows, lateness, strict=True):
-        _, _, step, ticks, kind, padding, layout = row
+    placed = _in_order_of_sending(rows)
+    packets, sequence, ticks = [], 0, 0
+    for at, (one, delay_s) in enumerate(zip(placed, _delays_s(placed), strict=True)):
+        _, _, step, _, kind, padding, layout = one.row
         if kind not in _KINDS:
             raise ValueError(f"{kind!r} is no kind of a packet")
         if not 0 <= int(padding) <= _MAX_PADDING or not _LAYOUT.fullmatch(str(layout)):
             raise ValueError(f"{padding!r} and {layout!r} are no padding and extension")
         profile, extension = _extension(str(layout))
+        gap = one.sequence - sequence - 1
+        behind_next = sum(later.arrival < one.arrival for later in placed[at + 1 : at + 1 + _LONGEST_GAP]) == 1
         packets.append(
             RecordedPacket(
                 kind=kind,
-                between=kind == _PADDING or (kind == _SILENCE and int(ticks) == 0),
+                between=kind == _PADDING or (kind == _SILENCE and one.ticks == ticks),
                 padding_bytes=int(padding),
                 profile=profile,
                 extension=extension,
-                lost_before=min(max(0, int(step) - 1), _LONGEST_GAP),
-                delay_s=_delay_s(late - fastest_ms[talkspurt]),
+                # After a packet that came far too late, the numbers go on where they were.
+                lost_before=min(max(0, gap if int(step) <= 0 else min(gap, int(step) - 1)), _LONGEST_GAP),
+                delay_s=0.0 if behind_next else delay_s,
+                behind_next=behind_next,
             )
         )
+        sequence, ticks = one.sequence, one.ticks
     return tuple(packets)
+
+
+def _in_order_of_sending(rows: list[list[Any]]) -> list[_PlacedRow]:
+    """Return the rows, which are in the order of arrival, in the order of their sequence numbers."""
+    placed: list[_PlacedRow] = []
+    # As in the recorder, a row's steps count from the highest number before it.
+    highest = highest_ticks = restarts = 0
+    for arrival, row in enumerate(rows):
+        sequence, ticks = highest + int(row[2]), highest_ticks + int(row[3])
+        if placed and sequence < placed[-1].sequence - _LONGEST_GAP:
+            restarts += 1
+        placed.append(_PlacedRow(row, arrival, restarts, sequence, ticks))
+        if sequence > highest:
+            highest, highest_ticks = sequence, ticks
+    return sorted(placed, key=lambda one: (one.restarts, one.sequence))
+
+
+def _delays_s(placed: list[_PlacedRow]) -> list[float]:
+    """Return how much later each packet came than the fastest of its talkspurt, by their time stamps.
+
+    A talkspurt's first packet is taken as being in time.
+    """
+    # Of each packet: its talkspurt, and how late it came.
+    lateness: list[tuple[int, float]] = []
+    fastest_ms: list[float] = []
+    begun_ms, previous_ms, previous_kind = 0.0, 0.0, ""
+    for one in placed:
+        sent_ms = 1000 * one.ticks / _TICKS_A_SECOND
+        late_ms = one.at_ms - sent_ms - begun_ms
+        begins = previous_kind in (_SILENCE, _PADDING) and one.at_ms - previous_ms >= _PAUSE_MS
+        if not lateness or begins or abs(late_ms - lateness[-1][1]) > 1000 * _LONGEST_DELAY_S:
+            begun_ms, late_ms = one.at_ms - sent_ms, 0.0
+            fastest_ms.append(0.0)
+        lateness.append((len(fastest_ms) - 1, late_ms))
+        fastest_ms[-1] = min(fastest_ms[-1], late_ms)
+        previous_ms, previous_kind = one.at_ms, one.kind
+    return [_delay_s(late_ms - fastest_ms[talkspurt]) for talkspurt, late_ms in lateness]
 
 
 def _rtcp(other_packets: dict[str, Any]) -> tuple[int, ...]:

@@ -57,12 +57,15 @@ class ReplayedHeader:
 
 @dataclass(frozen=True, slots=True)
 class TreatedPacket:
-    """A packet to send. `padding_bytes`: 0 leaves it to the network; `header`: None means the usual extension."""
+    """A packet to send. `padding_bytes`: 0 leaves it to the network; `header`: None means the usual extension;
+    `behind_next`: after the speaker's next packet.
+    """
 
     packet: RtpPacket
     padding_bytes: int = 0
     header: ReplayedHeader | None = None
     delay_s: float = 0.0
+    behind_next: bool = False
 
 
 @dataclass(slots=True)
@@ -127,6 +130,7 @@ class StreamFaults:
                 padding_bytes=max(treatment.padding_bytes, not payload),
                 header=ReplayedHeader(treatment.profile, treatment.extension or b""),
                 delay_s=treatment.delay_s,
+                behind_next=treatment.behind_next,
             )
             stream.shift += treatment.between
 

@@ -106,6 +106,53 @@ def test_a_recorded_pause_cuts_into_nothing(tmp_path: Path) -> None:
     assert payloads(tmp_path, "eesPSPse", said) == said
 
 
+def out_of_order() -> list[list[Any]]:
+    """Return five packets of which the third came right behind the fourth; the steps count from the highest number."""
+    return [
+        [0.0, 0, 1, 0, "e", 0, ""],
+        [20.0, 0, 1, 960, "e", 0, ""],
+        [60.0, 0, 2, 1920, "e", 7, ""],
+        [60.1, 0, -1, -960, "e", 3, ""],
+        [80.0, 0, 1, 960, "e", 0, ""],
+    ]
+
+
+@pytest.mark.asyncio
+async def test_a_packet_that_was_overtaken_is_overtaken_again(tmp_path: Path) -> None:
+    """None of the speaker's packets is lost for it, and none of those after it comes later."""
+    (stream,) = HeaderReplay.load(recording(tmp_path, out_of_order())).streams
+    assert [packet.padding_bytes for packet in stream] == [0, 0, 3, 7, 0]
+    assert [packet.behind_next for packet in stream] == [False, False, True, False, False]
+    assert {packet.lost_before for packet in stream} == {packet.delay_s for packet in stream} == {0}
+    room = _Room(NetworkConditions())
+    ada, ben = room.add(_ADA), room.add(_BEN)
+    room.forwarder.faults.replay = HeaderReplay.load(recording(tmp_path, out_of_order()))
+    for number in range(1, 6):
+        room.say(ada, b"%d" % number)
+    assert [packet.payload for packet in room.heard(ben)] == [b"1", b"2", b"4", b"3", b"5"]
+
+
+def test_a_loss_before_a_packet_that_was_overtaken_is_a_loss(tmp_path: Path) -> None:
+    rows = [[0.0, 0, 1, 0, "e", 0, ""], [60.0, 0, 3, 2880, "e", 0, ""], [60.1, 0, -1, -960, "e", 0, ""]]
+    (stream,) = HeaderReplay.load(recording(tmp_path, rows)).streams
+    assert [(packet.lost_before, packet.behind_next) for packet in stream] == [(0, False), (1, True), (0, False)]
+
+
+def test_what_was_overtaken_twice_is_late(tmp_path: Path) -> None:
+    steps = [(0, 1, 0), (40, 2, 1920), (60, 1, 960), (61, -2, -1920), (80, 1, 960)]
+    rows = [[at, 0, step, ticks, "e", 0, ""] for at, step, ticks in steps]
+    (stream,) = HeaderReplay.load(recording(tmp_path, rows)).streams
+    assert [(round(packet.delay_s, 3), packet.lost_before) for packet in stream] == [(0, 0), (0.041, 0)] + [(0, 0)] * 3
+
+
+def test_a_client_that_begins_its_numbers_anew_loses_nothing(tmp_path: Path) -> None:
+    """The recorder's steps are far behind its highest number then, one after the other."""
+    steps = [(0, 1, 0), (20, 1, 960), (40, -4000, -9600), (60, -3999, -8640)]
+    rows = [[at, 0, step, ticks, kind, 0, ""] for (at, step, ticks), kind in zip(steps, "eeec", strict=True)]
+    (stream,) = HeaderReplay.load(recording(tmp_path, rows)).streams
+    assert [(packet.kind, packet.lost_before) for packet in stream] == [("e", 0)] * 3 + [("c", 0)]
+
+
 def test_rtcp_comes_as_often_as_recorded(tmp_path: Path) -> None:
     """Everybody who hears gets it, in relation to the packets that they get."""
     room = _Room(NetworkConditions())
