@@ -1,8 +1,8 @@
 """Facts that change as people say it in passing, and facts that are only mentioned again.
 
 Written on 25 November 2026 before the ranking that they were meant to judge, by who had seen the tuned templates of
-`roomtone bench memory`. Each entry is (old, asked, new, question): what was said first, what somebody else said just before
-`new` ("" for nothing), what was said last, and what is searched. The `_APART` ones are only measured.
+`roomtone bench memory`. Each entry is (old, asked, new, question): what was said first, what somebody else said just
+before `new` ("" for nothing), what was said last, and what is searched. The `_APART` ones are only measured.
 """
 
 from __future__ import annotations
@@ -21,7 +21,12 @@ CHANGED = (
         "Someone blocked me in, so I put the van in front of the pharmacy.",
         "Where is the van parked?",
     ),
-    ("Magda is going to be our dungeon master.", "", "Piotr took over as dungeon master.", "Who is our dungeon master?"),
+    (
+        "Magda is going to be our dungeon master.",
+        "",
+        "Piotr took over as dungeon master.",
+        "Who is our dungeon master?",
+    ),
     (
         "The spare key to my flat is with Mrs Lindqvist downstairs.",
         "Does Mrs Lindqvist have your spare key?",
@@ -168,7 +173,12 @@ CHANGED_APART = (
         "Gave the oven another look and made it fifty-five minutes.",
         "How many minutes did you set for the oven?",
     ),
-    ("Yusuf plays goalkeeper on Sunday.", "", "Yusuf hurt his wrist, so Elin plays goalkeeper.", "Who plays goalkeeper?"),
+    (
+        "Yusuf plays goalkeeper on Sunday.",
+        "",
+        "Yusuf hurt his wrist, so Elin plays goalkeeper.",
+        "Who plays goalkeeper?",
+    ),
     (
         "We said we'd pay the babysitter eleven an hour.",
         "",
@@ -300,7 +310,12 @@ STILL_SO = (
         "My cousin Vera is going to be late, don't wait for her.",
         "What does Vera play?",
     ),
-    ("The boiler man charges eighty an hour.", "", "The boiler man was so rude to me.", "What does the boiler man charge?"),
+    (
+        "The boiler man charges eighty an hour.",
+        "",
+        "The boiler man was so rude to me.",
+        "What does the boiler man charge?",
+    ),
     (
         "The printer password is on a sticker under the lid.",
         "What's with the printer?",
@@ -313,22 +328,42 @@ STILL_SO = (
         "Don't forget that we need the passports.",
         "Where are the passports?",
     ),
-    ("Our hotel in Ghent is called the Verhaegen.", "", "I'm so looking forward to the hotel in Ghent.", "hotel in Ghent"),
+    (
+        "Our hotel in Ghent is called the Verhaegen.",
+        "",
+        "I'm so looking forward to the hotel in Ghent.",
+        "hotel in Ghent",
+    ),
     (
         "The kids' swimming lesson is on Thursdays.",
         "",
         "The kids loved the swimming lesson.",
         "When is the kids' swimming lesson?",
     ),
-    ("Bao is allergic to cashews.", "", "Bao was allergic to getting up this morning, haha.", "What is Bao allergic to?"),
+    (
+        "Bao is allergic to cashews.",
+        "",
+        "Bao was allergic to getting up this morning, haha.",
+        "What is Bao allergic to?",
+    ),
     (
         "The green boss only takes damage from fire.",
         "",
         "We nearly had the green boss, one more try.",
         "What does the green boss take damage from?",
     ),
-    ("I owe Lars eighteen euros for the petrol.", "", "Lars was asking about the petrol, by the way.", "owe Lars petrol"),
-    ("The best seats in the cinema are in row eight.", "", "The cinema was packed.", "Which row is best in the cinema?"),
+    (
+        "I owe Lars eighteen euros for the petrol.",
+        "",
+        "Lars was asking about the petrol, by the way.",
+        "owe Lars petrol",
+    ),
+    (
+        "The best seats in the cinema are in row eight.",
+        "",
+        "The cinema was packed.",
+        "Which row is best in the cinema?",
+    ),
     (
         "Der Tierarzt hat am Mittwoch zu.",
         "",
@@ -356,7 +391,12 @@ STILL_SO_APART = (
         "Somebody knocked over the bins again.",
         "When do the bins go out?",
     ),
-    ("My piano teacher is from Georgia.", "", "My piano teacher told me off today.", "Where is your piano teacher from?"),
+    (
+        "My piano teacher is from Georgia.",
+        "",
+        "My piano teacher told me off today.",
+        "Where is your piano teacher from?",
+    ),
     (
         "The cabin sleeps seven.",
         "How was the cabin?",
@@ -376,7 +416,12 @@ STILL_SO_APART = (
         "There's so much gold in the vault, you'd love it.",
         "What does the vault need?",
     ),
-    ("My therapist is on holiday until June.", "", "My therapist would laugh about that.", "How long is your therapist away?"),
+    (
+        "My therapist is on holiday until June.",
+        "",
+        "My therapist would laugh about that.",
+        "How long is your therapist away?",
+    ),
     ("I got the sofa for ninety euros.", "", "The cat has ruined the sofa already.", "How much was the sofa?"),
     (
         "The wifi at the cottage is called Heron.",
@@ -395,5 +440,10 @@ STILL_SO_APART = (
         "Das Zelt war morgens ganz nass.",
         "Für wie viele Personen ist das Zelt?",
     ),
-    ("Annes Praktikum geht bis August.", "", "Anne erzählt nur noch von ihrem Praktikum.", "Wie lange geht Annes Praktikum?"),
+    (
+        "Annes Praktikum geht bis August.",
+        "",
+        "Anne erzählt nur noch von ihrem Praktikum.",
+        "Wie lange geht Annes Praktikum?",
+    ),
 )

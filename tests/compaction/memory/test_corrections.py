@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from itertools import permutations
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.language.terms import terms
-from compaction.memory.passage import Passage, PassageId
+from compaction.memory.passage import Passage, PassageId, source_terms
 from compaction.memory.query import SearchTerms, choose_terms, fuse_rankings, parse_query
 from compaction.memory.ranked_passage import TurnRef
 from compaction.memory.recall import RecallHit, rank_hits
 from compaction.model import Seq
+from tests.compaction.memory.changed_facts import CHANGED, CHANGED_APART, STILL_SO, STILL_SO_APART
 from tests.compaction.memory.corrected_statements import (
     CONTRADICTED,
     CONTRADICTED_APART,
@@ -31,6 +33,9 @@ from tests.compaction.memory.corrected_statements import (
 )
 from tests.compaction.memory.recall_index_contract import EVENING, turn
 from tests.compaction.memory.test_recall import told
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 @pytest.mark.parametrize(("old", "new", "question"), [*REPLACED, *REPLACED_APART])
@@ -263,6 +268,47 @@ def test_of_two_values_the_later_comes_first(old: str, new: str, question: str) 
     """If a person says the same with another value, the later statement comes first, and neither is marked."""
     found = told(turn(3, old), turn(90, new), query=question)
     assert [(each.seq, each.superseded_by) for each in found] == [(90, None), (3, None)]
+
+
+@pytest.mark.parametrize(
+    ("changed", "right"), [(CHANGED, 7), (CHANGED_APART, 8)], ids=["written to look at", "written apart"]
+)
+def test_what_changed_in_passing_comes_first(changed: Sequence[tuple[str, str, str, str]], right: int) -> None:
+    """In so many of 24 facts each, if the old value was found first: as many as on 25 November 2026, see 0009."""
+    firsts = [_said_in_passing(*each)[0] for each in changed]
+    assert sum(90 in [each.seq for each in first.turns] for first in firsts) >= right
+
+
+@pytest.mark.parametrize(
+    ("still_so", "right"), [(STILL_SO, 13), (STILL_SO_APART, 14)], ids=["written to look at", "written apart"]
+)
+def test_what_is_only_mentioned_again_stays_behind(still_so: Sequence[tuple[str, str, str, str]], right: int) -> None:
+    """In so many of 16 facts each, if what still holds was found first. Otherwise it comes second."""
+    found = [[each.seq for each in _said_in_passing(*each)] for each in still_so]
+    assert sum(seqs[0] == 3 for seqs in found) >= right
+    assert all(3 in seqs[:2] for seqs in found)
+
+
+def _said_in_passing(old: str, asked: str, new: str, searched: str) -> tuple[RecallHit, ...]:
+    """Search what one person said at seq 3 and at seq 90, and another may have asked in between."""
+    told_first, last = turn(3, old), turn(90, new)
+    talk = (turn(89, asked, "Bob"), last) if asked else (last,)
+    said = [told_first, *talk]
+    own = [frozenset(source_terms(each)) for each in said]
+    passages = [
+        Passage(
+            PassageId(at + 1),
+            EVENING,
+            each,
+            own[at],
+            own[2 if at == 1 else 1] if asked and at else frozenset(),
+            talk if at else (told_first,),
+        )
+        for at, each in enumerate(said)
+    ]
+    query = parse_query(searched)
+    choice = choose_terms(query, dict.fromkeys(query.terms, 1), 90)
+    return rank_hits(query, choice, passages, fuse_rankings([(1.0, [each.id for each in passages])]), limit=5)
 
 
 @pytest.mark.parametrize(("old", "new"), [*KEPT, *OTHER_THING])
