@@ -94,10 +94,10 @@ def test_nothing_else_is_lost(steps: list[tuple[int, int] | None], size: int, so
 
 
 def test_it_tells_since_when_the_first_one_waits() -> None:
+    """Also when the first one was given up for another one; nothing while none waits."""
     backlog = UtteranceBacklog(2, sound_s=60.0)
-    assert backlog.waits_since is None
-    for number in (0, 1):
+    since = [backlog.waits_since]
+    for number in (0, 1, 2):
         backlog.add(said(ADA, number))
-    assert backlog.waits_since == 1.5
-    backlog.add(said(ADA, 2))  # for which the first one is given up
-    assert backlog.waits_since == 2.5
+        since.append(backlog.waits_since)
+    assert since == [None, 1.5, 1.5, 2.5]
