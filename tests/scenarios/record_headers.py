@@ -56,7 +56,7 @@ async def record() -> dict[str, object]:
                 await until(lambda: _is_there(local), "the bot")
                 await asyncio.gather(ada.meet(BOT), ben.meet(BOT))
                 for name, options in FAULTS.items():
-                    await local.fault(name, **options)
+                    await local.fault(name, user_id=None, **options)
                 for _ in range(2):
                     await ada.say(_beginning(hello / "2-ada.ogg"))
                     await local.fault("rtcp", count=RTCP_PACKETS // 2)
