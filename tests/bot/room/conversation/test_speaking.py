@@ -65,13 +65,13 @@ async def test_a_reply_that_is_begun_early_is_spoken_in_its_language() -> None:
     voice = Polyglot()
     services = SimpleNamespace(
         open_voice=lambda *_: voice,
-        synthesizer=voice,
+        speech=SimpleNamespace(synthesizer=voice, moderator=None),
         clock=FakeClock(),
-        new_responder=lambda: ScriptedResponder("Die kostet 5 €. Mehr weiß ich nicht."),
-        reply_timeout_s=5.0,
+        replies=SimpleNamespace(
+            new_responder=lambda: ScriptedResponder("Die kostet 5 €. Mehr weiß ich nicht."), timeout_s=5.0
+        ),
         brain=SimpleNamespace(name="Roomtone"),
         speaking=SimpleNamespace(pronounced_in=lambda _: {}, blocked_in=lambda _: ()),
-        moderator=None,
     )
     speaking = Speaking(
         FakePlace(),
