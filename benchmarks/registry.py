@@ -30,7 +30,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     ),
     Benchmark(
         name="leaks",
-        title="Whether memory, threads, files and tasks stay flat over 1,000 joins and 100,000 packets",
+        title="Whether memory, threads, files and tasks stay flat over 1,000 joins and 140,000 packets",
         duration="4 minutes",
         module="benchmarks.leaks.bench",
     ),

@@ -1,7 +1,8 @@
 """`roomtone bench leaks`: whether memory, threads, files and tasks stay flat over many joins and packets.
 
 The link joins the local Discord and leaves it, again and again, with two people in the channel. Then a receiver gets
-packets of 200 SSRCs, half of which nobody announces, while people come and go.
+packets of 200 SSRCs, half of which nobody announces, while people come and go. At last another gets the packets of a
+room with end-to-end encryption; fewer, because each coming and going changes the keys of everybody in it.
 """
 
 from __future__ import annotations
@@ -30,16 +31,19 @@ _MEMORY_MB = 3.0
 
 @dataclass(frozen=True, slots=True)
 class LeaksBenchOptions:
-    """`joins`: how often the link joins and leaves. `packets`: how many packets arrive."""
+    """`joins`: how often the link joins and leaves. `packets`, `encrypted`: how many packets arrive without end-to-end
+    encryption, and with it.
+    """
 
     joins: int = 1000
     packets: int = 100_000
+    encrypted: int = 40_000
 
 
 async def run(
     options: LeaksBenchOptions, progress: Progress, *, on_part: Callable[[BenchmarkReport], None] | None = None
 ) -> BenchmarkReport:
-    """Measure both parts. `on_part` gets the unfinished report after each part. Raises `BenchmarkError`."""
+    """Measure the three parts. `on_part` gets the unfinished report after each part. Raises `BenchmarkError`."""
     measuring = _Measuring(progress=progress, on_part=on_part)
     measuring.remark_if_busy()
     async with AsyncExitStack() as stack:
@@ -49,7 +53,8 @@ async def run(
         where = await crowd.ask("open", people=2)
         process = await stack.enter_async_context(child_process("the link", python_module("benchmarks.leaks.process")))
         await process.ask("enter", discord=where)
-        for op, total in (("joins", options.joins), ("packets", options.packets)):
+        parts = (("joins", options.joins), ("packets", options.packets), ("encrypted packets", options.encrypted))
+        for op, total in parts:
             measuring.ours[f"{total:,} {op}"] = await _sampled(process, op, total, progress)
             measuring.part_done()
     return measuring.report()

@@ -3,6 +3,7 @@
 {"op": "enter", "discord": {...}}     -> {}    a client is logged in
 {"op": "joins", "count": 50}          -> what the process holds after so many joins and leaves
 {"op": "packets", "count": 5000}      -> the same after so many packets of 200 SSRCs
+{"op": "encrypted packets", "count": 2500}    -> the same after so many of an encrypted room
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from benchmarks.child_process import keep_stdout_for_answers, serve
+from benchmarks.leaks.encrypted_room import EncryptedRoom
 from benchmarks.leaks.growth import as_figures, holding
 from benchmarks.receive.client import main_gateway
 from benchmarks.receive.talk import bundled_recordings, joined
@@ -46,6 +48,7 @@ class LeaksProcess:
         self._stack = stack
         self._gateway: MainGateway | None = None
         self._strangers: Strangers | None = None
+        self._encrypted: EncryptedRoom | None = None
 
     async def answer(self, request: Mapping[str, Any]) -> Mapping[str, object]:
         """Carry out one request."""
@@ -61,6 +64,10 @@ class LeaksProcess:
                 if self._strangers is None:
                     self._strangers = Strangers()
                 self._strangers.send(request["count"])
+            case "encrypted packets":
+                if self._encrypted is None:
+                    self._encrypted = EncryptedRoom()
+                self._encrypted.send(request["count"])
             case other:
                 raise ValueError(f"unknown request {other}")
         return as_figures(holding())
@@ -74,7 +81,10 @@ class LeaksProcess:
 
 
 class Strangers:
-    """A receiver with packets of 200 SSRCs, half of them announced. The clock is moved, so nothing waits."""
+    """A receiver with packets of 200 SSRCs, half of them announced. The clock is moved, so nothing waits.
+
+    They have no end-to-end encryption: a hundred people would change their keys for minutes.
+    """
 
     def __init__(self) -> None:
         self._key = random.Random(1).randbytes(32)  # noqa: S311 - no secret

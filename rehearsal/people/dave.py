@@ -77,6 +77,11 @@ class DaveMember:
         self.recoveries = 0
 
     @property
+    def session(self) -> Any:
+        """The MLS session, a `davey.DaveSession`; None before `begin` with a version other than 0."""
+        return self._session
+
+    @property
     def can_send(self) -> bool:
         """Return whether a frame can be made now, either plain (version 0) or encrypted with a group's keys."""
         return self.version == 0 or self._ready

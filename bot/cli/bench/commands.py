@@ -223,11 +223,14 @@ def leaks(
     json_file: JsonFile = None,
     joins: Annotated[int, typer.Option(min=8, max=100_000, help="How often the bot joins and leaves.")] = 1000,
     packets: Annotated[int, typer.Option(min=800, max=10_000_000, help="How many packets arrive.")] = 100_000,
+    encrypted: Annotated[
+        int, typer.Option(min=800, max=10_000_000, help="How many packets arrive with end-to-end encryption.")
+    ] = 40_000,
 ) -> None:
     """Measure whether memory, threads, files and tasks stay flat."""
     from benchmarks.leaks.bench import LeaksBenchOptions, run
 
-    options = LeaksBenchOptions(joins=joins, packets=packets)
+    options = LeaksBenchOptions(joins=joins, packets=packets, encrypted=encrypted)
     measure(run, options, json_file)
 
 

@@ -1,4 +1,4 @@
-"""What counts as growth, and that the strangers' packets are really received."""
+"""What counts as growth, and that the packets are really received, with end-to-end encryption too."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from benchmarks.leaks.bench import leaks_targets
+from benchmarks.leaks.encrypted_room import BOT, PACKETS_A_TURN, PEOPLE, EncryptedRoom
 from benchmarks.leaks.growth import as_figures, growth, holding
 from benchmarks.leaks.process import SSRCS, Strangers
 
@@ -41,3 +42,18 @@ def test_strangers_are_heard_if_they_were_announced() -> None:
     assert counts.received == 10 * SSRCS
     assert counts.decoded >= 9 * SSRCS // 2
     assert counts.transport_failures == counts.undecodable == 0
+
+
+def test_everybody_in_the_encrypted_room_is_heard_and_forgotten() -> None:
+    """With keys that change whenever somebody leaves or comes, announced or not; the session has only who is there."""
+    room, turns = EncryptedRoom(), 2 * PEOPLE
+    room.send(turns * PACKETS_A_TURN)
+    counts = room.receiver.counters()
+    assert counts.received == turns * PACKETS_A_TURN
+    assert counts.decoded >= 0.9 * counts.received
+    assert counts.dave_failures == counts.not_ready == counts.clear == counts.transport_failures == 0
+    last = BOT + PEOPLE + turns - 1
+    there = {str(user_id) for user_id in (BOT, *range(last - PEOPLE + 1, last + 1))}
+    assert set(room.bot.session.get_user_ids()) == there
+    assert room.bot.epochs_landed >= 2 * turns
+    assert room.bot.recoveries == 0
