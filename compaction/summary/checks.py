@@ -1,23 +1,23 @@
-"""Checks what can be checked of a model's facts: names, numbers, the sign, length. Pure.
+"""Checks what can be checked of a model's facts: names and numbers (`sources`), the sign, length. Pure.
 
-A check finds only what is certain; what it can't tell is left to the model. Each name and number must stand in a
-source: the batch, the turns before, the summary so far, the known facts, the notes or the roster. A fact that denies
-what its turns affirm, or the other way round, is replaced by the speaker's own words. Speaker and time come from the
-first cited turn; in a turn of several people, the speaker is who has the fact's words (docs/memory.md, 'Checks').
+A check finds only what is certain; what it can't tell is left to the model. A fact that denies what its turns affirm,
+or the other way round, is replaced by the speaker's own words. Speaker and time come from the first cited turn; in a
+turn of several people, the speaker is who has the fact's words (docs/memory.md, 'Checks').
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from compaction.language.languages import LANGUAGES
 from compaction.language.meaning import meaning
-from compaction.language.terms import UNSPACED, terms
+from compaction.language.terms import terms
 from compaction.language.text import as_sentence, plain, sentences, whole_sentences, words
 from compaction.model import Fact, FactKind, Seq
 from compaction.summary.port import MAX_FACT_CHARS, MAX_FACTS
+from compaction.summary.sources import unfounded, without_ending
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -25,33 +25,9 @@ if TYPE_CHECKING:
     from compaction.language.meaning import Meaning
     from compaction.model import Turn, TurnPart
     from compaction.summary.answer import ModelFact
+    from compaction.summary.sources import Sources
 
 _MAX_SUBJECT_CHARS = 60
-_PIECE = re.compile(r"[^\W_]+")
-# Two letters or figures with something between them, as in a code that is spelled out.
-_SPELLED = re.compile(r"(?<![^\W_])[^\W_][\W_][^\W_](?![^\W_])")
-_LONGEST_SPELLED = 24
-_FIGURE = re.compile(r"(?<![\d.,:/])\d+(?![\d.,:/])")
-_CLOCK = re.compile(r"(\d{1,2})[:.](\d\d)")
-# Thousands as German writes them: 2.500.
-_GROUPED = re.compile(r"[1-9]\d{0,2}(?:\.\d{3})+")
-_TENS = frozenset(map(str, range(20, 100, 10)))
-_ONE = frozenset(("one", "ein", "eins", "eine"))
-_FRACTION_MARK = re.compile(r"[.,/]")
-# Times of an hour that people say in words: 'half past seven', 'quarter to ten', 'seven'.
-_SPOKEN_MINUTES = frozenset({0, 15, 30, 45})
-# A number up to this may be an hour of the day.
-_LAST_HOUR = 24
-# 'Two of them' counts, and is no value that somebody gave.
-_COUNTING = frozenset({"0", "1", "2", "3"})
-# A longer number is an identifier, and counts as a whole.
-_LONGEST_NUMBER = 10
-# One name is a form of another if it begins with so many letters of it: German of Germany.
-_LEAST_STEM = 4
-# An abbreviation as short as this (TV, GM, NPC) is no name.
-_ABBREVIATION_CHARS = 3
-# A sentence in a script without spaces shares at least this of its pairs of characters with its sources.
-_LEAST_PAIRS = 0.25
 # Denying a thought does not deny the thing: 'I don't think Bob comes'.
 _THOUGHTS = frozenset(each.stem(word) for each in LANGUAGES for word in each.thoughts)
 # An order to a model, and words that make a report of it ('Bob told the companion to ignore its rules').
@@ -72,60 +48,6 @@ _JOINTS = "|".join(sorted(joint for each in LANGUAGES for joint in each.joints))
 _CLAUSE_ENDS = re.compile(rf"[,;:–—]\s|\s*[()]\s*|\s(?:{_JOINTS})\s", re.IGNORECASE)
 # A clause with so few words beside the one that another denies is about nothing else.
 _LITTLE_ELSE = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Sources:
-    """What a model's text may be made of: words in lower case without endings, names, numbers and other values.
-
-    `pairs`: neighbouring characters of scripts without spaces.
-    """
-
-    words: frozenset[str]
-    names: frozenset[str]
-    values: frozenset[str]
-    pairs: frozenset[str]
-
-
-def sources_of(texts: Iterable[str], people: Iterable[str]) -> Sources:
-    """Return the sources in these texts and names of people."""
-    people = tuple(people)
-    roster = name_words(people)
-    every_word, names, values, pairs = set(roster), set(roster), set[str](), set[str]()
-    for text in (*texts, *people):
-        every_word.update(map(_base, words(text)))
-        pairs.update(_pairs(text))
-        for sentence in sentences(text):
-            told = meaning(sentence)
-            names |= told.names
-            values.update(told.values, _FIGURE.findall(sentence))
-            values.update(_without_groups(each) for each in told.values)
-            if told.values or _SPELLED.search(sentence):
-                spelled = _spelled_out(sentence)
-                values |= spelled
-                every_word |= spelled
-    return Sources(frozenset(every_word), frozenset(names), frozenset(values), frozenset(pairs))
-
-
-def unfounded(text: str, sources: Sources, also_names: frozenset[str] = frozenset()) -> frozenset[str]:
-    """Return the names and values of a text that have no source; none for a good text.
-
-    `also_names`: words that are names elsewhere in the same answer.
-    """
-    found: set[str] = set()
-    for sentence in sentences(text):
-        told = meaning(sentence, sources.names | also_names)
-        found.update(name for name in told.names if not _is_name_known(name, sentence, sources))
-        found.update(value for value in _values(sentence, told) if not _is_value_known(value, sentence, sources))
-        pairs = _pairs(sentence)
-        if pairs and sources.pairs and len(pairs & sources.pairs) < _LEAST_PAIRS * len(pairs):
-            found.add(sentence)
-    return frozenset(found)
-
-
-def name_words(names: Iterable[str]) -> frozenset[str]:
-    """Return the words of these names in lower case without endings."""
-    return frozenset(_base(word) for name in names for word in words(name))
 
 
 def gives_orders(text: str) -> bool:
@@ -242,10 +164,10 @@ def _is_of_one_thing(denying: Meaning, affirming: Meaning, shared: frozenset[str
 
 def best_matching_part(text: str, turns: Sequence[Turn]) -> tuple[Turn, TurnPart]:
     """Return the part of these turns that shares most words with a text (the first of equal ones), and its turn."""
-    about = set(map(_base, words(text)))
+    about = set(map(without_ending, words(text)))
 
     def shared(place: tuple[Turn, TurnPart]) -> int:
-        return len(about.intersection(map(_base, words(place[1].text))))
+        return len(about.intersection(map(without_ending, words(place[1].text))))
 
     return max(((turn, part) for turn in turns for part in turn.parts), key=shared)
 
@@ -293,99 +215,10 @@ def _quoted(fact: Fact, cited: Sequence[Turn]) -> Fact | None:
 
 
 def _best_first(text: str, wanted: str) -> list[str]:
-    about = set(map(_base, words(wanted)))
-    return sorted(sentences(text), key=lambda each: -len(about.intersection(map(_base, words(each)))))
+    about = set(map(without_ending, words(wanted)))
+    return sorted(sentences(text), key=lambda each: -len(about.intersection(map(without_ending, words(each)))))
 
 
 def _closed(text: str) -> str:
     """Return a fact as whole sentences of at most 240 characters; empty if not even one is so short."""
     return whole_sentences(as_sentence(text, len(text) + 1), MAX_FACT_CHARS)
-
-
-def _is_name_known(name: str, sentence: str, sources: Sources) -> bool:
-    if len(name) <= _ABBREVIATION_CHARS and name.upper() in sentence:
-        return True
-    return all(part in sources.words or _is_form(part, sources.names) for part in map(_base, words(name)))
-
-
-def _is_form(name: str, names: Iterable[str]) -> bool:
-    return any(
-        min(len(name), len(each)) >= _LEAST_STEM and (name.startswith(each) or each.startswith(name)) for each in names
-    )
-
-
-def _is_value_known(value: str, sentence: str, sources: Sources) -> bool:
-    if sources.values & {value, _without_groups(value)} or value in sources.words:
-        return True
-    if value in _COUNTING and value not in sentence:
-        return True
-    # 'One' is mostly no number, so it is no value of what was said.
-    if value == "1" and sources.words & _ONE:
-        return True
-    numbers = {int(each) for each in sources.values if each.isdecimal() and len(each) < _LONGEST_NUMBER}
-    clocks = {int(clock[1]) % 12 for each in sources.values if (clock := _CLOCK.fullmatch(each)) is not None}
-    hours = clocks | {each % 12 for each in numbers if each <= _LAST_HOUR}
-    if (clock := _CLOCK.fullmatch(value)) is not None:
-        hour, minute = int(clock[1]) % 12, int(clock[2])
-        # 'Five past half' and 'five to half' are said in German.
-        is_said = minute in _SPOKEN_MINUTES or not numbers.isdisjoint((minute, 60 - minute, abs(30 - minute)))
-        return is_said and (hour in hours or (hour + 1) % 12 in hours)
-    # 'Seven and a half' is 7.5, and 'four out of ten' is 4/10.
-    pieces = [each for each in _FRACTION_MARK.split(value) if each]
-    if len(pieces) == 2 and all(map(str.isdecimal, pieces)):
-        whole, part = pieces
-        return whole in sources.values and (part in sources.values or (part == "5" and "/" not in value))
-    if not value.isdecimal() or len(value) >= _LONGEST_NUMBER:
-        return False
-    number = int(value)
-    # A full hour has lost its minutes (`meaning`), and is a time all the same.
-    if number <= _LAST_HOUR and number % 12 in (hours if f"{value}:00" in sentence else clocks):
-        return True
-    # 'Thirty-one' is 30 and a word that is mostly no number.
-    if number % 10 == 1 and number - 1 in numbers and sources.words & _ONE:
-        return True
-    # 'Six hundred, maybe seven' is also 'six or seven hundred'.
-    if 100 * number in numbers or 1_000 * number in numbers:
-        return True
-    # 'Three hundred and fifty' is 300 and 50.
-    return any(each % 100 == 0 and 0 < each < number and number - each in numbers for each in numbers)
-
-
-def _values(sentence: str, said: Meaning) -> frozenset[str]:
-    """Return the values of a sentence; in a script without spaces its figures stand inside of words."""
-    return said.values | frozenset(_FIGURE.findall(sentence)) if UNSPACED.search(sentence) else said.values
-
-
-def _without_groups(value: str) -> str:
-    return value.replace(".", "") if _GROUPED.fullmatch(value) else value
-
-
-def _spelled_out(sentence: str) -> frozenset[str]:
-    """Return what is said in pieces: '14 7 23' is 14723, 'D-R-F-nine-nine' is drf99, and 'nineteen eighty-four' is
-    both 19804 and 1984.
-    """
-    found: set[str] = set()
-    run, counted, last = "", "", ""
-    for word in _PIECE.findall(sentence):
-        piece = word.casefold()
-        if len(word) > 1 and not word.isdecimal():
-            piece = next((each for each in meaning(word).values if each.isdecimal()), "1" if piece in _ONE else "")
-        is_unit = last in _TENS and len(piece) == 1 and piece.isdecimal()
-        run = (run + piece)[-_LONGEST_SPELLED:] if piece else ""
-        counted = ((counted[:-1] if is_unit else counted) + piece)[-_LONGEST_SPELLED:] if piece else ""
-        found.update(each[at:] for each in (run, counted) for at in range(len(each) - 1))
-        last = piece
-    return frozenset(found)
-
-
-def _base(word: str) -> str:
-    """Return a word without its possessive and plural ending."""
-    word = word.removesuffix("'s").removesuffix("'")
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
-
-
-def _pairs(text: str) -> frozenset[str]:
-    """Return the neighbouring characters of the parts of a text that are written without spaces."""
-    return frozenset(
-        run[at : at + 2] for found in UNSPACED.finditer(text) for run in [found.group()] for at in range(len(run) - 1)
-    )

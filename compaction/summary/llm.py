@@ -17,7 +17,7 @@ from compaction.language.meaning import meaning
 from compaction.language.text import as_sentence, plain, sentences, whole_sentences
 from compaction.model import Strategy, TurnKind
 from compaction.summary.answer import parse_answer
-from compaction.summary.checks import checked_facts, clauses, gives_orders, may_deny, sources_of, unfounded
+from compaction.summary.checks import checked_facts, clauses, gives_orders, may_deny
 from compaction.summary.copied_facts import CopiedFacts
 from compaction.summary.day import sayings_of_day
 from compaction.summary.extractive import ExtractiveSummariser, extract_chapter, extract_facts, make_gist
@@ -40,6 +40,7 @@ from compaction.summary.port import (
 )
 from compaction.summary.prompt_texts import PromptTexts
 from compaction.summary.required_facts import required_after_fold, required_facts
+from compaction.summary.sources import sources_of, unfounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -49,8 +50,8 @@ if TYPE_CHECKING:
     from compaction.model import Fact, Turn
     from compaction.ports import Completion
     from compaction.summary.answer import ModelAnswer
-    from compaction.summary.checks import Sources
     from compaction.summary.port import ChapterRequest, KnownFact
+    from compaction.summary.sources import Sources
 
 _ONLY_COPIED = "The model repeats turns instead of writing facts."
 

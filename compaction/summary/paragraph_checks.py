@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from compaction.language.meaning import contradicts, meaning
 from compaction.language.text import plain, sentences, words
-from compaction.summary.checks import Sources, clauses, gives_orders, may_deny, name_words, sources_of, unfounded
+from compaction.summary.checks import clauses, gives_orders, may_deny
 from compaction.summary.day import without_day_said
 from compaction.summary.port import MAX_SUMMARY_CHARS
+from compaction.summary.sources import Sources, name_words, sources_of, unfounded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,7 +11,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from compaction.model import FactKind
-from compaction.summary.checks import name_words
+from compaction.summary.sources import name_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

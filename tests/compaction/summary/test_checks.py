@@ -10,15 +10,9 @@ from hypothesis import strategies as st
 
 from compaction.model import Fact, FactKind, Importance, Turn, TurnPart
 from compaction.summary.answer import ModelFact
-from compaction.summary.checks import (
-    best_matching_part,
-    checked_facts,
-    gives_orders,
-    sources_of,
-    turns_the_sign,
-    unfounded,
-)
+from compaction.summary.checks import best_matching_part, checked_facts, gives_orders, turns_the_sign
 from compaction.summary.port import MAX_FACT_CHARS, MAX_FACTS
+from compaction.summary.sources import sources_of, unfounded
 from tests.compaction.turn_store_contract import T0, turn
 
 BOTH = replace(
@@ -293,19 +287,6 @@ def test_orders_are_told_from_reports(text: str, *, orders: bool) -> None:
     assert gives_orders(text) is orders
 
 
-def test_forms_of_names_count() -> None:
-    """Plural and possessive, a form of the same name, and a name in another letter case have a source."""
-    sources = sources_of(["We fly to Germany with the smiths."], ["MATT"])
-    assert not unfounded("Matt and the Smiths like German trains, says Smith's friend.", sources)
-    assert unfounded("The Duke of Zebulon pays.", sources) == {"duke", "zebulon"}
-
-
-@pytest.mark.parametrize("spelled", ["N_T_S_C", "N-T-S-C", "N T S C"])
-def test_a_word_that_was_spelled_out_has_a_source(spelled: str) -> None:
-    """Transcripts write the letters of an abbreviation with spaces, hyphens or underscores between them."""
-    assert not unfounded("It plays PAL and NTSC.", sources_of([f"It is PAL and {spelled} compatible."], ()))
-
-
 @given(
     st.lists(
         st.builds(
@@ -365,64 +346,3 @@ def test_forgotten_turns_can_not_be_cited() -> None:
 def test_a_sign_is_turned_only_where_both_speak_of_one_thing(text: str, said: str, *, turned: bool) -> None:
     """A negation of one word does not deny a sentence about something else that has this word too."""
     assert turns_the_sign(text, [said]) is turned
-
-
-@pytest.mark.parametrize(
-    ("text", "known"),
-    [
-        ("It is for levels 1 to 7.", True),
-        ("May gave it 7.5.", True),
-        ("May gave it 7,5.", True),
-        ("May gave it 4/10.", True),
-        ("May gave it 8.5.", False),
-        ("May gave it 4/12.", False),
-    ],
-)
-def test_fractions_are_known_by_their_parts(text: str, *, known: bool) -> None:
-    """'Seven and a half' may be written 7.5, and 'four out of ten' 4/10."""
-    said = sources_of(["Seven. Seven and a half for the music.", "Four out of ten!", "from one to five"], ["May"])
-    assert (not unfounded(text, said)) is known
-
-
-@pytest.mark.parametrize(
-    ("said", "text"),
-    [
-        # Letters beyond ASCII change nothing about the figures of a code.
-        ("The lobby code is DRF99.", "Zoë says that DRF99 is the lobby code."),
-        ("The lobby code is DRF99.", "It is DRF99, Ada’s lobby code."),
-        # A full hour, as any other time, of the morning or the evening.
-        ("Let's meet at seven in the evening.", "They meet at 19:00."),
-        ("Treffen wir uns um sieben?", "Sie treffen sich um 19:00 Uhr."),
-        # Minutes before or after the half.
-        ("Wir treffen uns um fünf nach halb acht.", "Sie treffen sich um 7:35 Uhr."),
-        ("Wir treffen uns um fünf vor halb acht.", "Sie treffen sich um 19:25 Uhr."),
-        # Thousands with a full stop.
-        ("Das kostet 2500 Euro.", "Es kostet 2.500 Euro."),
-        ("Das kostet 2.500 Euro.", "Es kostet 2500 Euro."),
-        ("It has 1,200,000 views.", "Es hat 1.200.000 Aufrufe."),
-        # Read out figure by figure, or as a year.
-        ("The code is seven, seven, four, one.", "The code is 7741."),
-        ("Four four four four is the code.", "The code is 4444."),
-        ("It was in nineteen eighty-four.", "It was in 1984."),
-    ],
-)
-def test_a_number_written_in_another_way_has_a_source(said: str, text: str) -> None:
-    """A number may be written in any way that people write it in."""
-    assert unfounded(text, sources_of([said], ("Ada", "Zoë"))) == frozenset()
-
-
-@pytest.mark.parametrize(
-    ("said", "text", "value"),
-    [
-        ("The lobby code is DRF99.", "Zoë says that the lobby code is DRF98.", "drf98"),
-        ("Let's meet at seven.", "They meet at 20:00.", "20"),
-        ("We have 7 apples.", "They have 19 apples.", "19"),
-        ("Wir treffen uns um halb acht.", "Sie treffen sich um 7:35 Uhr.", "7:35"),
-        ("Das kostet 2500 Euro.", "Es kostet 2.600 Euro.", "2.600"),
-        ("The code is seven, seven, four, one.", "The code is 7742.", "7742"),
-        ("It was in nineteen eighty-four.", "It was in 1985.", "1985"),
-    ],
-)
-def test_another_number_has_no_source(said: str, text: str, value: str) -> None:
-    """Other ways to write a number let no other number through."""
-    assert unfounded(text, sources_of([said], ("Ada", "Zoë"))) == {value}

@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from compaction.language.languages import LANGUAGES
-from compaction.summary.checks import sources_of, unfounded
 from compaction.summary.day import format_day, sayings_of_day
+from compaction.summary.sources import sources_of, unfounded
 from tests.compaction.turn_store_contract import T0, turn
 
 _DAY_S = 86_400.0

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from compaction.errors import CompletionError, SummaryRefusedError
 from compaction.language.text import ends_a_sentence
 from compaction.model import Chapter, ChapterId, Fact, FactKind, Importance, Seq, Strategy
-from compaction.summary.checks import sources_of, unfounded
 from compaction.summary.day import sayings_of_day
 from compaction.summary.llm import LlmSummariser
 from compaction.summary.port import (
@@ -30,6 +29,7 @@ from compaction.summary.port import (
     FoldRequest,
     KnownFact,
 )
+from compaction.summary.sources import sources_of, unfounded
 from tests.compaction.summary.test_paragraph_writer import Says
 from tests.compaction.turn_store_contract import EVENING, T0, note, turn
 from tests.fakes.completion import INVENTED_NAME, INVENTED_NUMBER, Mood, MoodyModel

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.model import Fact, FactKind, Importance, Seq
-from compaction.summary.checks import sources_of
 from compaction.summary.paragraph_checks import CheckedText, ParagraphCheck, is_transcript
 from compaction.summary.required_facts import required_facts
+from compaction.summary.sources import sources_of
 from tests.compaction.turn_store_contract import T0, turn
 
 

@@ -1,0 +1,105 @@
+"""What a model's text may be made of, and what of it has no source. Pure.
+
+Each name and number must stand in a source: the batch, the turns before, the summary so far, the known facts, the notes
+or the roster. Only what is certain counts as unfounded: other forms of a name and other ways to say a number are known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from compaction.language.meaning import meaning
+from compaction.language.terms import UNSPACED
+from compaction.language.text import sentences, words
+from compaction.summary.said_values import forms_of_values, is_value_said, spelled_out, values_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# One name is a form of another if it begins with so many letters of it: German of Germany.
+_LEAST_STEM = 4
+# An abbreviation as short as this (TV, GM, NPC) is no name.
+_ABBREVIATION_CHARS = 3
+# A sentence in a script without spaces shares at least this of its pairs of characters with its sources.
+_LEAST_PAIRS = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What a model's text may be made of: words in lower case without endings, names, numbers and other values.
+
+    `pairs`: neighbouring characters of scripts without spaces.
+    """
+
+    words: frozenset[str]
+    names: frozenset[str]
+    values: frozenset[str]
+    pairs: frozenset[str]
+
+
+def sources_of(texts: Iterable[str], people: Iterable[str]) -> Sources:
+    """Return the sources in these texts and names of people."""
+    people = tuple(people)
+    roster = name_words(people)
+    every_word, names, values, pairs = set(roster), set(roster), set[str](), set[str]()
+    for text in (*texts, *people):
+        every_word.update(map(without_ending, words(text)))
+        pairs.update(_pairs(text))
+        for sentence in sentences(text):
+            told = meaning(sentence)
+            names |= told.names
+            spelled = spelled_out(sentence, told)
+            values |= forms_of_values(sentence, told) | spelled
+            every_word |= spelled
+    return Sources(frozenset(every_word), frozenset(names), frozenset(values), frozenset(pairs))
+
+
+def unfounded(text: str, sources: Sources, also_names: frozenset[str] = frozenset()) -> frozenset[str]:
+    """Return the names and values of a text that have no source; none for a good text.
+
+    `also_names`: words that are names elsewhere in the same answer.
+    """
+    found: set[str] = set()
+    for sentence in sentences(text):
+        told = meaning(sentence, sources.names | also_names)
+        found.update(name for name in told.names if not _is_name_known(name, sentence, sources))
+        found.update(
+            value
+            for value in values_of(sentence, told)
+            if not is_value_said(value, sentence, sources.values, sources.words)
+        )
+        pairs = _pairs(sentence)
+        if pairs and sources.pairs and len(pairs & sources.pairs) < _LEAST_PAIRS * len(pairs):
+            found.add(sentence)
+    return frozenset(found)
+
+
+def name_words(names: Iterable[str]) -> frozenset[str]:
+    """Return the words of these names in lower case without endings."""
+    return frozenset(without_ending(word) for name in names for word in words(name))
+
+
+def without_ending(word: str) -> str:
+    """Return a word without its possessive and plural ending."""
+    word = word.removesuffix("'s").removesuffix("'")
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+def _is_name_known(name: str, sentence: str, sources: Sources) -> bool:
+    if len(name) <= _ABBREVIATION_CHARS and name.upper() in sentence:
+        return True
+    return all(part in sources.words or _is_form(part, sources.names) for part in map(without_ending, words(name)))
+
+
+def _is_form(name: str, names: Iterable[str]) -> bool:
+    return any(
+        min(len(name), len(each)) >= _LEAST_STEM and (name.startswith(each) or each.startswith(name)) for each in names
+    )
+
+
+def _pairs(text: str) -> frozenset[str]:
+    """Return the neighbouring characters of the parts of a text that are written without spaces."""
+    return frozenset(
+        run[at : at + 2] for found in UNSPACED.finditer(text) for run in [found.group()] for at in range(len(run) - 1)
+    )
