@@ -5,6 +5,8 @@ Voices do not report word timings, so the place where a sentence breaks off is e
 
 from __future__ import annotations
 
+from voice.asr.unspaced import word_ends
+
 # The speed of English voices by default, including spaces; measured with the embedded voice.
 CHARS_A_SECOND = 15.0
 # Weight of a new sentence relative to earlier ones.
@@ -40,16 +42,20 @@ class SpeechRate:
 
 
 def words_until(text: str, share: float) -> str:
-    """Return the words that were said when `share` (0-1) of `text` was spoken, without a word that was only begun."""
-    words = text.split()
-    return " ".join(words[: _words_said(words, share)])
+    """Return the words that were said when `share` (0-1) of `text` was spoken, without a word that was only begun.
+
+    In scripts without spaces two signs count as one word, as wherever words and sound are compared (`asr.unspaced`).
+    """
+    return " ".join(text[: _end_of_said(text, share)].split())
 
 
 def words_after(text: str, share: float) -> str:
     """Return the remaining words. `words_until` and these words together are the whole text."""
-    words = text.split()
-    return " ".join(words[_words_said(words, share) :])
+    return " ".join(text[_end_of_said(text, share) :].split())
 
 
-def _words_said(words: list[str], share: float) -> int:
-    return min(len(words), int(len(words) * share + _NEARLY))
+def _end_of_said(text: str, share: float) -> int:
+    """Return where the last word ends that was said."""
+    ends = [0, *word_ends(text)]
+    words = len(ends) - 1
+    return ends[min(words, int(words * share + _NEARLY))]
