@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
 
+from bot.participation.opt_out_file import FILE_NAME
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
@@ -117,6 +118,57 @@ async def test_rooms_go_on_while_the_gateway_process_is_killed_and_started_again
     assert len(logged(tmp_path, "room_opened")) == 1
     assert numbers(postgres_place) == list(range(len(numbers(postgres_place))))
     assert len(spoken) == len({words for _, words in spoken})
+
+
+@pytest.mark.rehearsal
+@pytest.mark.postgres
+@pytest.mark.asyncio
+async def test_an_opt_out_right_before_the_kill_holds_though_the_database_hangs(
+    tmp_path: Path, whisper_model_dir: Path, postgres_place: SecretStr
+) -> None:
+    """Ada opts out while the database answers nothing about opt-outs, and her room's process stands still. The bot is
+    killed before the room has confirmed, so before it would ask the database. Her room goes on and hears her no more.
+    """
+    url = {"ROOMTONE_DATABASE_URL": postgres_place.get_secret_value()}
+    clips = [Clip.load(CLIPS / name) for name in ("2-ada.ogg", "3-ada.ogg")]
+    file = tmp_path / FILE_NAME
+    async with LocalDiscord(main_session_s=FOR_EVER_S) as local, ada_in(local) as ada, ended(tmp_path):
+        async with roomtone_run(local, tmp_path, whisper_model_dir, *ROOMS, **url) as bot:
+            await bot.says("is on Discord")
+            await until(lambda: bool(logged(tmp_path, "room_link_opened")), "a process that waits")
+            await local.invoke(ADA, "join")
+            await until(lambda: len(logged(tmp_path, "room_opened")) == 1, "the room")
+            await met(ada)
+            await local.invoke(ADA, "quiet")
+            await ada.say(clips[0])
+            await until(lambda: len(said(postgres_place)) == 1, "the turn before")
+            room = running(tmp_path)[0]
+            with psycopg.connect(postgres_place.get_secret_value()) as database:
+                database.execute("LOCK TABLE hearing_opt_outs IN ACCESS EXCLUSIVE MODE")
+                os.kill(room, signal.SIGSTOP)
+                opting_out = asyncio.create_task(local.invoke(ADA, "opt-out"))
+                try:
+                    await until(file.exists, "the file")
+                    await bot.killed()
+                finally:
+                    with suppress(ProcessLookupError):
+                        os.kill(room, signal.SIGCONT)
+                    opting_out.cancel()
+                    await asyncio.gather(opting_out, return_exceptions=True)
+            assert room in running(tmp_path), "the bot was killed before it gave the room up"
+        async with roomtone_run(local, tmp_path, whisper_model_dir, *ROOMS, **url) as bot:
+            await bot.says("is on Discord")
+            await until(lambda: len(logged(tmp_path, "room_taken_back")) == 1, "the room")
+            await ada.say(clips[1])
+            await until(lambda: not file.exists(), "the opt-out in the database")
+            await local.invoke(ADA, "leave")
+            await until(lambda: len(logged(tmp_path, "session_ended")) == 1, "the session's end")
+            status, err = await bot.ends(signal.SIGTERM)
+            assert (status, err.count("Traceback")) == (0, 0)
+    assert len(said(postgres_place)) == 1
+    with psycopg.connect(postgres_place.get_secret_value()) as database:
+        out = database.execute("SELECT guild_id, person_id FROM hearing_opt_outs").fetchall()
+    assert out == [(local.guild.id, ADA)]
 
 
 @pytest.mark.rehearsal
