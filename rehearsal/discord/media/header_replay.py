@@ -46,8 +46,9 @@ class RecordedPacket:
     """How one packet was treated.
 
     `kind`: as in the file. `between`: it is none of the speaker's 20 ms, but nothing but padding, or silence of a
-    burst. `lost_before`: packets that never came. `delay_s`: later than the fastest one. `behind_next`: it came right
-    after the packet that was sent after it, whenever that was.
+    burst. `lost_before`: packets that never came. `delay_s`: later than the fastest one. `behind`: how many of the
+    packets that were sent after it came before it; with one it has no delay, but came right after that one, whenever
+    that was.
     """
 
     kind: str
@@ -57,7 +58,7 @@ class RecordedPacket:
     extension: bytes | None
     lost_before: int
     delay_s: float
-    behind_next: bool = False
+    behind: int = 0
 
 
 class _Following:
@@ -200,7 +201,7 @@ def _stream(rows: list[list[Any]]) -> tuple[RecordedPacket, ...]:
             raise ValueError(f"{padding!r} and {layout!r} are no padding and extension")
         profile, extension = _extension(str(layout))
         gap = one.sequence - sequence - 1
-        behind_next = sum(later.arrival < one.arrival for later in placed[at + 1 : at + 1 + _LONGEST_GAP]) == 1
+        behind = sum(later.arrival < one.arrival for later in placed[at + 1 : at + 1 + _LONGEST_GAP])
         packets.append(
             RecordedPacket(
                 kind=kind,
@@ -210,8 +211,8 @@ def _stream(rows: list[list[Any]]) -> tuple[RecordedPacket, ...]:
                 extension=extension,
                 # After a packet that came far too late, the numbers go on where they were.
                 lost_before=min(max(0, gap if int(step) <= 0 else min(gap, int(step) - 1)), _LONGEST_GAP),
-                delay_s=0.0 if behind_next else delay_s,
-                behind_next=behind_next,
+                delay_s=0.0 if behind == 1 else delay_s,
+                behind=behind,
             )
         )
         sequence, ticks = one.sequence, one.ticks

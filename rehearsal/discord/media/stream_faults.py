@@ -58,14 +58,14 @@ class ReplayedHeader:
 @dataclass(frozen=True, slots=True)
 class TreatedPacket:
     """A packet to send. `padding_bytes`: 0 leaves it to the network; `header`: None means the usual extension;
-    `behind_next`: after the speaker's next packet.
+    `behind`: how many of the speaker's next packets go before it. One is waited for; more have the time of `delay_s`.
     """
 
     packet: RtpPacket
     padding_bytes: int = 0
     header: ReplayedHeader | None = None
     delay_s: float = 0.0
-    behind_next: bool = False
+    behind: int = 0
 
 
 @dataclass(slots=True)
@@ -130,7 +130,7 @@ class StreamFaults:
                 padding_bytes=max(treatment.padding_bytes, not payload),
                 header=ReplayedHeader(treatment.profile, treatment.extension or b""),
                 delay_s=treatment.delay_s,
-                behind_next=treatment.behind_next,
+                behind=treatment.behind,
             )
             stream.shift += treatment.between
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from rehearsal.discord.media.header_replay import HeaderReplay
 from rehearsal.discord.media.network import NetworkConditions
 from rehearsal.discord.media.stream_faults import beep
 from rehearsal.errors import LocalDiscordError
+from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.media.test_forwarder import _ADA, _BEN, _CHLOE, _Room
 from voice.transport.opus import SILENCE_FRAME
 
@@ -122,7 +124,7 @@ async def test_a_packet_that_was_overtaken_is_overtaken_again(tmp_path: Path) ->
     """None of the speaker's packets is lost for it, and none of those after it comes later."""
     (stream,) = HeaderReplay.load(recording(tmp_path, out_of_order())).streams
     assert [packet.padding_bytes for packet in stream] == [0, 0, 3, 7, 0]
-    assert [packet.behind_next for packet in stream] == [False, False, True, False, False]
+    assert [packet.behind for packet in stream] == [0, 0, 1, 0, 0]
     assert {packet.lost_before for packet in stream} == {packet.delay_s for packet in stream} == {0}
     room = _Room(NetworkConditions())
     ada, ben = room.add(_ADA), room.add(_BEN)
@@ -135,14 +137,67 @@ async def test_a_packet_that_was_overtaken_is_overtaken_again(tmp_path: Path) ->
 def test_a_loss_before_a_packet_that_was_overtaken_is_a_loss(tmp_path: Path) -> None:
     rows = [[0.0, 0, 1, 0, "e", 0, ""], [60.0, 0, 3, 2880, "e", 0, ""], [60.1, 0, -1, -960, "e", 0, ""]]
     (stream,) = HeaderReplay.load(recording(tmp_path, rows)).streams
-    assert [(packet.lost_before, packet.behind_next) for packet in stream] == [(0, False), (1, True), (0, False)]
+    assert [(packet.lost_before, packet.behind) for packet in stream] == [(0, 0), (1, 1), (0, 0)]
+
+
+def overtaken_twice() -> list[list[Any]]:
+    """Return five packets of which the second came right behind the fourth."""
+    steps = [(0, 1, 0), (40, 2, 1920), (60, 1, 960), (61, -2, -1920), (80, 1, 960)]
+    return [[at, 0, step, ticks, "e", 0, ""] for at, step, ticks in steps]
 
 
 def test_what_was_overtaken_twice_is_late(tmp_path: Path) -> None:
-    steps = [(0, 1, 0), (40, 2, 1920), (60, 1, 960), (61, -2, -1920), (80, 1, 960)]
-    rows = [[at, 0, step, ticks, "e", 0, ""] for at, step, ticks in steps]
-    (stream,) = HeaderReplay.load(recording(tmp_path, rows)).streams
+    (stream,) = HeaderReplay.load(recording(tmp_path, overtaken_twice())).streams
     assert [(round(packet.delay_s, 3), packet.lost_before) for packet in stream] == [(0, 0), (0.041, 0)] + [(0, 0)] * 3
+
+
+def delayed(*at_ms: float) -> list[list[Any]]:
+    """Return packets that were sent 20 ms apart, and came at these times in the order of sending."""
+    return [[at, 0, 1, 960 if number else 0, "e", 0, ""] for number, at in enumerate(at_ms)]
+
+
+async def heard_after_a_stall(folder: Path, rows: list[list[Any]]) -> list[bytes]:
+    """Return what Ben gets of Ada's packets if the event loop stood still while she spoke, and has them all at once."""
+    room = _Room(NetworkConditions())
+    ada, ben = room.add(_ADA), room.add(_BEN)
+    room.forwarder.faults.replay = HeaderReplay.load(recording(folder, rows))
+    for number in range(len(rows)):
+        room.say(ada, b"%d" % number)
+    async with asyncio.timeout(PATIENCE_S):
+        while len(heard := room.heard(ben)) < len(rows):
+            room.wire.told.clear()
+            await room.wire.told.wait()
+    return [packet.payload for packet in heard]
+
+
+@pytest.mark.asyncio
+async def test_a_loop_that_stood_still_swaps_no_delayed_packets(tmp_path: Path) -> None:
+    """They came in order, the first of them 50 ms late, the next ones less and less."""
+    rows = delayed(0, 70, 75, 78, 81)
+    (stream,) = HeaderReplay.load(recording(tmp_path, rows)).streams
+    assert [round(1000 * packet.delay_s) for packet in stream] == [0, 50, 35, 18, 1]
+    assert await heard_after_a_stall(tmp_path, rows) == [b"0", b"1", b"2", b"3", b"4"]
+
+
+@pytest.mark.asyncio
+async def test_a_packet_that_was_overtaken_twice_is_so_again_after_a_stall(tmp_path: Path) -> None:
+    """Nobody else overtakes it, and it holds up nobody who had overtaken it."""
+    assert await heard_after_a_stall(tmp_path, overtaken_twice()) == [b"0", b"2", b"3", b"1", b"4"]
+
+
+@pytest.mark.asyncio
+async def test_delayed_packets_go_to_nobody_who_has_left(tmp_path: Path) -> None:
+    room = _Room(NetworkConditions())
+    ada, ben, chloe = room.add(_ADA), room.add(_BEN), room.add(_CHLOE)
+    room.forwarder.faults.replay = HeaderReplay.load(recording(tmp_path, delayed(0, 70)))
+    for payload in (b"0", b"1"):
+        room.say(ada, payload)
+    room.forwarder.remove(ben)
+    async with asyncio.timeout(PATIENCE_S):
+        while len(room.heard(chloe)) < 2:
+            room.wire.told.clear()
+            await room.wire.told.wait()
+    assert [packet.payload for packet in room.heard(ben)] == [b"0"]
 
 
 def test_a_client_that_begins_its_numbers_anew_loses_nothing(tmp_path: Path) -> None:
