@@ -6,7 +6,7 @@ Implements `bot.web.probes.Probes`. The answers hold kinds and our own sentences
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from bot.health import Health
     from bot.web.dashboard_port import Json
 
+# The `status` of liveness, by which `roomtone doctor` recognises a bot.
+ALIVE: Final = "alive"
+DEAD: Final = "dead"
 DEGRADED = "{count} of my parts fail and others stand in for them; /status in Discord says which."
 
 
@@ -27,7 +30,7 @@ class HealthProbes:
     def liveness(self) -> tuple[bool, Json]:
         """See `Probes.liveness`. That it answers shows that the event loop runs."""
         if not self._health.needs_restart:
-            return True, {"status": "alive", "causes": []}
+            return True, {"status": ALIVE, "causes": []}
         causes = [
             {"cause": "task", "sentence": f"My task {name} has ended, which is a defect: restart me. The log says why."}
             for name in self._health.dead_tasks()
@@ -37,7 +40,7 @@ class HealthProbes:
             for fault in self._health.faults()
             if fault.needs_restart
         ]
-        return False, {"status": "dead", "causes": causes}
+        return False, {"status": DEAD, "causes": causes}
 
     def readiness(self) -> tuple[bool, Json]:
         """See `Probes.readiness`. The same sentence about several rooms is given once, with their number."""

@@ -110,7 +110,7 @@ def run_checks() -> list[Finding]:
         check_user(root=runs_as_root()),
         check_database(settings.storage.database),
         check_ports(),
-        check_web_port(settings.web, bot_runs=is_locked(settings.storage.data_dir)),
+        asyncio.run(check_web_port(settings.web, bot_runs=is_locked(settings.storage.data_dir))),
         check_receive_buffer(),
         check_rehearsal(),
     ]

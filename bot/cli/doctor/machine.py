@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import errno
+import json
 import socket
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bot.cli.doctor.finding import Finding, Status
 from bot.errors import why_not_listening
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bot.settings import WebSettings
+
+# A bot on this machine answers within milliseconds; one that is busy has some time.
+ANSWER_WITHIN_S: Final = 3.0
+# Its answer is a few sentences at most.
+_MOST_BYTES: Final = 65_536
 
 
 def check_user(*, root: bool) -> Finding:
@@ -44,10 +50,10 @@ def check_ports(bind: Callable[[socket.SocketKind], None] | None = None) -> Find
     return Finding("network", Status.OK, "UDP and TCP ports can be opened")
 
 
-def check_web_port(web: WebSettings, *, bot_runs: bool) -> Finding:
+async def check_web_port(web: WebSettings, *, bot_runs: bool) -> Finding:
     """Check whether the web pages can listen where the settings say. Without them the bot talks all the same.
 
-    `bot_runs`: whether a bot runs with these settings; then it is the one that listens there.
+    `bot_runs`: whether a bot runs with these settings. A port in use is its own then if a bot answers there.
     """
     name, where = "web port", str(NetworkAddress(web.host, web.port))
     try:
@@ -56,12 +62,14 @@ def check_web_port(web: WebSettings, *, bot_runs: bool) -> Finding:
         reason = f"{web.host} is no host"
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            if bot_runs:
+            if bot_runs and await _bot_answers(web):
                 return Finding(name, Status.OK, f"{where} is in use, by the bot that runs")
+            # One that is frozen does not answer either.
+            who = "and no bot answers there" if bot_runs else "by another program"
             return Finding(
                 name,
                 Status.WARNING,
-                f"{where} is in use by another program: there are no dashboard, no pages for screens and no metrics",
+                f"{where} is in use, {who}: there are no dashboard, no pages for screens and no metrics",
                 "End that program (`ss -ltnp` names it), or choose another web.port.",
             )
         reason = why_not_listening(error)
@@ -105,6 +113,29 @@ def _listen(web: WebSettings) -> None:
     found = socket.getaddrinfo(web.host, web.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     for family, address in dict.fromkeys((family, address) for family, _, _, _, address in found):
         socket.create_server(address, family=family).close()
+
+
+async def _bot_answers(web: WebSettings) -> bool:
+    """Return whether what listens there answers monitoring as a bot does, healthy or not."""
+    import aiohttp
+
+    from bot.monitoring.probes import ALIVE, DEAD
+    from bot.web.probes import HEALTH_PATH
+
+    # What listens on all addresses is asked at the machine's own.
+    host = {"": "localhost", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(web.host, web.host)  # noqa: S104 - none is bound
+    timeout = aiohttp.ClientTimeout(total=ANSWER_WITHIN_S)
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=timeout, auto_decompress=False) as session,
+            session.get(f"http://{NetworkAddress(host, web.port)}{HEALTH_PATH}", allow_redirects=False) as answer,
+        ):
+            if not 0 < (answer.content_length or 0) <= _MOST_BYTES:
+                return False
+            body = json.loads(await answer.read())
+    except (aiohttp.ClientError, OSError, TimeoutError, ValueError, RecursionError):
+        return False
+    return isinstance(body, dict) and body.get("status") in (ALIVE, DEAD)
 
 
 def _receive_buffer() -> int:
