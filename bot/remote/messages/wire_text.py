@@ -19,6 +19,9 @@ from bot.texts.text import Text, joined, sentence_of, text_again, verbatim
 _DEEPEST = 8
 # More values or parts than any text of ours has: a card's line of people is the longest.
 _MOST = 200
+# A text may have twice the characters that came for it, and so many more, because numbers are written out. One that
+# repeats a long value again and again makes gigabytes of a message of 100 kB.
+_LONGER_CHARS = 2_000
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,40}")
 # A width, a number of decimals, a type: as in `{seconds:.0f}` and `{number:,d}`.
 _FORMAT = re.compile(r"[<>^]?0?\d{0,2},?(\.\d{1,2})?[dfgs%]?")
@@ -62,31 +65,64 @@ def _text(found: Any, depth: int) -> str:
         case str():
             return found
         case {"parts": list(parts), "separator": str(separator)} if len(parts) <= _MOST:
-            return joined([_text(part, depth + 1) for part in parts], separator)
+            texts = [_text(part, depth + 1) for part in parts]
+            _check_length(sum(map(len, texts)) + len(separator) * len(texts), _most_chars(found))
+            return joined(texts, separator)
         case {"template": str(template), "values": Mapping() as values} if len(values) <= _MOST:
-            _check(template, values)
-            return _filled(template, {name: _value(value, depth + 1) for name, value in values.items()})
+            known = {name: _value(value, depth + 1) for name, value in values.items()}
+            return _filled(template, known, _most_chars(found))
         case _:
             raise ValueError("no text")
 
 
-def _filled(template: str, values: dict[str, object]) -> Text:
+def _filled(template: str, values: dict[str, object], most_chars: int) -> Text:
     try:
+        _check(template, values, most_chars)
         return text_again(template, values)
     except (LookupError, ArithmeticError) as error:
         raise ValueError("a value is missing, or no number that can be written") from error
 
 
-def _check(template: str, values: Mapping[Any, Any]) -> None:
-    """Raise `ValueError` unless the placeholders of a template are names of values, plainly formatted."""
+def _check(template: str, values: Mapping[str, object], most_chars: int) -> None:
+    """Raise `ValueError` unless the placeholders of a template are names of values, plainly formatted, and make a text
+    of at most `most_chars`.
+    """
     if not values:
         # Then nothing is filled in.
         return
-    for _, name, spec, conversion in string.Formatter().parse(template):
+    length = 0
+    for literal, name, spec, conversion in string.Formatter().parse(template):
+        length += len(literal)
         if name is None:
             continue
         if conversion or name not in values or not _NAME.fullmatch(name) or not _FORMAT.fullmatch(spec or ""):
             raise ValueError("a placeholder that no text of ours has")
+        value = values[name]
+        length += len(value if isinstance(value, str) else format(value, spec or ""))
+        _check_length(length, most_chars)
+
+
+def _check_length(chars: int, most_chars: int) -> None:
+    if chars > most_chars:
+        raise ValueError("a text that is far longer than what it is made of")
+
+
+def _most_chars(found: Any) -> int:
+    """Return how long the text in JSON may be."""
+    return _LONGER_CHARS + 2 * _chars(found)
+
+
+def _chars(found: Any) -> int:
+    """Return how many characters the texts of a text have."""
+    match found:
+        case str():
+            return len(found)
+        case Mapping():
+            return sum(map(_chars, found.values()))
+        case list():
+            return sum(map(_chars, found))
+        case _:
+            return 0
 
 
 # A sentence in a message. In the message it is a `Text`, whatever was given.

@@ -77,6 +77,21 @@ def test_a_hostile_text_is_refused(found: Any) -> None:
         text_from_json(found)
 
 
+@pytest.mark.parametrize(
+    "found",
+    [
+        {"template": "{a}" * 1_000, "values": {"a": "x" * 1_000}},
+        {"template": "{a:>99d}" * 1_000, "values": {"a": 1}},
+        {"parts": ["x"] * 100, "separator": "y" * 10_000},
+        {"template": "{a}" * 30, "values": {"a": {"template": "{a}" * 30, "values": {"a": "x" * 30}}}},
+    ],
+)
+def test_a_short_message_makes_no_long_text(found: Any) -> None:
+    """A value that is written again and again would let a message of 100 kB take gigabytes of memory."""
+    with pytest.raises(ValueError, match="far longer"):
+        text_from_json(found)
+
+
 def test_texts_in_texts_have_an_end() -> None:
     """A text that holds a text that holds a text, and so on, is refused."""
     found: Any = "x"
