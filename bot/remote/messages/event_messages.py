@@ -11,7 +11,7 @@ from pydantic import PlainSerializer, PlainValidator, TypeAdapter, ValidationErr
 from pydantic_core import PydanticSerializationError
 
 from bot import events
-from bot.remote.messages.frames import MalformedError
+from bot.remote.messages.frames import MalformedError, check_parts
 from bot.remote.messages.room_messages import EventTold
 from bot.remote.messages.wire_text import WireText
 from compaction import model
@@ -52,6 +52,8 @@ def event_in(message: EventTold) -> events.Event:
     """Return the event in a message. Raises `MalformedError`."""
     if message.kind not in _CLASSES:
         raise MalformedError("an event that this process does not know")
+    # Here too: in the message it is a text, in which a comma can be written in another way.
+    check_parts(message.event)
     try:
         event: events.Event = _adapter(message.kind).validate_json(message.event, strict=True)
     except ValidationError as error:

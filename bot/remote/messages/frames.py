@@ -20,6 +20,12 @@ AnswerT = TypeVar("AnswerT")
 
 # A frame. The longest are files: what somebody posted (up to 512 KiB), and a transcript of many hours (a few MiB).
 MOST_BYTES = 16 * 1024 * 1024
+# Values of one message, counted by the commas in its JSON, also those in texts. The checker keeps 500 bytes for each
+# that is wrong, so 16 MiB of them would take 7 GB, and end the gateway process with all rooms. What is long in a
+# message is words, with a comma in each sentence, or a file, which has none.
+MOST_PARTS = 500_000
+# Wrong values that are described; that takes longer than to find them.
+_MOST_DESCRIBED = 20
 TOO_LARGE = Text("What I wanted to send to another process of this bot is too large ({size} of {most} MiB).")
 # The longest line that says what a frame is.
 _HEAD_CHARS = 200
@@ -60,7 +66,7 @@ def answer_type(request: type[Request[Any]]) -> Any:
 
 def frame_of(head: Head, content: object, kind: Any) -> str:
     """Return a frame. `kind`: the type of `content`. Raises `OtherProcessError` if it is too large, and
-    `MalformedError` for content of another type.
+    `MalformedError` for content of another type or of too many parts.
     """
     try:
         body = adapter_of(kind).dump_json(content, warnings="error")
@@ -69,7 +75,9 @@ def frame_of(head: Head, content: object, kind: Any) -> str:
         raise MalformedError(f"{head.name} cannot be written as its type") from None
     if len(body) > MOST_BYTES - _HEAD_CHARS:
         raise OtherProcessError(TOO_LARGE.fill(size=len(body) >> 20, most=MOST_BYTES >> 20))
-    return f"{adapter_of(Head).dump_json(head).decode()}\n{body.decode()}"
+    text = body.decode()
+    check_parts(text)
+    return f"{adapter_of(Head).dump_json(head).decode()}\n{text}"
 
 
 def head_of(frame: str) -> tuple[Head, str]:
@@ -83,12 +91,24 @@ def head_of(frame: str) -> tuple[Head, str]:
 
 def content_of(body: str, kind: Any) -> Any:
     """Return checked content. Raises `MalformedError`."""
+    check_parts(body)
     try:
         return adapter_of(kind).validate_json(body, strict=True)
     except ValidationError as error:
-        # The library's message quotes the content.
-        places = ", ".join(".".join(map(str, each["loc"])) or "all of it" for each in error.errors()[:3])
-        raise MalformedError(f"{getattr(kind, '__name__', kind)} is wrong in: {places[:200]}") from None
+        raise MalformedError(f"{getattr(kind, '__name__', kind)} is wrong in{_places(error)}") from None
+
+
+def check_parts(json: str) -> None:
+    """Raise `MalformedError` for JSON of more parts than any message has, before any of them is looked at."""
+    if json.count(",") > MOST_PARTS:
+        raise MalformedError("a message of too many parts")
+
+
+def _places(error: ValidationError) -> str:
+    """Return where content is wrong. The library's message quotes the content."""
+    if error.error_count() > _MOST_DESCRIBED:
+        return f" {error.error_count()} places"
+    return ": " + ", ".join(".".join(map(str, each["loc"])) or "all of it" for each in error.errors()[:3])[:200]
 
 
 @cache
