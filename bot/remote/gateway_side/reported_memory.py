@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, overload
 
 from bot import events
 from bot.dashboard.visible import SpeechFilter
@@ -15,12 +16,34 @@ if TYPE_CHECKING:
 
     from compaction.model import Turn
 
+# More than any session has.
+MOST_TURNS: Final = 1_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class ReportedTurn:
     """A turn of which only the number is known."""
 
     seq: int
+
+
+class ReportedWindow(Sequence[ReportedTurn]):
+    """`count` turns from number `first` on. They are made when somebody looks: a room may tell any number."""
+
+    def __init__(self, first: int, count: int) -> None:
+        self._numbers = range(first, first + max(0, min(count, MOST_TURNS)))
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, index: int) -> ReportedTurn: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[ReportedTurn]: ...
+    def __getitem__(self, index: int | slice) -> ReportedTurn | list[ReportedTurn]:
+        if isinstance(index, slice):
+            return [ReportedTurn(seq) for seq in self._numbers[index]]
+        return ReportedTurn(self._numbers[index])
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +100,8 @@ class ReportedMemory:
         return self._told.cursor
 
     @property
-    def window(self) -> list[ReportedTurn]:
-        first = self._told.window_from
-        return [ReportedTurn(seq) for seq in range(first, first + self._told.unfolded)]
+    def window(self) -> ReportedWindow:
+        return ReportedWindow(self._told.window_from, self._told.unfolded)
 
     @property
     def summary(self) -> ReportedSummary | None:
