@@ -23,7 +23,7 @@ from bot.cluster.joining import HEAD_WITHIN_S, check_token_taken, reach_head
 from bot.cluster.left_behind import workers_in_use
 from bot.cluster.ray_process import STOP_TIMEOUT_S, ray_folder
 from bot.cluster.running_process import PROCESS_FILE, for_a_child
-from bot.private_files import make_private_folder, open_private, write_private_text
+from bot.private_files import make_private_folder, open_private, replace_private_text, write_private_text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -88,7 +88,8 @@ def make_token(folder: Path) -> None:
     try:
         make_private_folder(folder)
         if not file.exists():
-            write_private_text(file, secrets.token_hex(TOKEN_BYTES))
+            # In one step: a disk that is full shall leave no part of a token, which the next start would go on with.
+            replace_private_text(file, secrets.token_hex(TOKEN_BYTES))
     except OSError as error:
         raise ClusterError(f"{file} cannot be written: {error.strerror}. Check storage.data_dir.") from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,20 @@ def test_the_token_is_made_once_and_for_one_user(tmp_path: Path) -> None:
     assert read_token(tmp_path / "cluster") == token
     assert len(token) == 64
     assert stat.S_IMODE((tmp_path / "cluster" / "token").stat().st_mode) == 0o600
+
+
+def test_a_full_disk_leaves_no_half_token(tmp_path: Path) -> None:
+    """Else the next start would take what is there for the token, and say that it has to be copied from elsewhere."""
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # Python ignores SIGXFSZ, so writing on is an error, as on a disk that has room for 32 bytes.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (32, limit[1]))
+    try:
+        with pytest.raises(ClusterError, match="token cannot be written: File too large"):
+            make_token(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    make_token(tmp_path)
+    assert len(read_token(tmp_path)) == 64
 
 
 @pytest.mark.parametrize("content", [None, "", "\n", "\u00e9"])
