@@ -28,6 +28,7 @@ from bot.monitoring.machine_figures import MachineFigures
 from bot.monitoring.measured_store import OPERATIONS
 from bot.monitoring.metric_registry import MetricRegistry
 from bot.monitoring.process_figures import series_of
+from bot.monitoring.queues import QUEUES
 from bot.monitoring.remote_recogniser_collector import REMOTE_RECOGNISER_DEFINITIONS, RemoteRecogniserCollector
 from compaction.model import TurnKind
 from voice.asr.second_pass import Doubt
@@ -76,6 +77,11 @@ PROBLEMS = ("memory_mode", "notice", "realtime", "recogniser", "reply", "session
 # A label that is no single word would be a mistake of ours; it must not become a new series for each event.
 OTHER = "other"
 _LABEL_CHARS = 32
+# The rooms of other processes tell reasons as words, and each new one is a series for good. Ours has some 60.
+MOST_WORDS = 200
+# Seconds and counts beyond these are no measurement of a room: one of them would spoil a sum for good.
+_MOST_S = 86_400.0
+_MOST_COUNT = 2**53
 
 
 class Metrics:
@@ -92,6 +98,8 @@ class Metrics:
             new.collectors.register(collector)
         self._remote_recognisers = RemoteRecogniserCollector()
         new.add_own(self._remote_recognisers, REMOTE_RECOGNISER_DEFINITIONS)
+        # The words that are labels by now.
+        self._words = {*REASONS, *PROBLEMS}
         # Of rooms' processes, on all machines; None: there are none.
         self._machines: MachineFigures | None = None
 
@@ -237,28 +245,28 @@ class Metrics:
                 self._stage("group", event.released_at - event.spoken.text_at)
                 self._stage("store", event.stored_at - event.released_at)
                 self._stage("decide", event.at - event.stored_at)
-                self._decisions.labels("yes" if event.answers else "no", _word(event.reason)).inc()
+                self._decisions.labels("yes" if event.answers else "no", self.word(event.reason)).inc()
             case events.SpeechDropped():
-                self._dropped.labels(_word(event.reason)).inc()
+                self._dropped.labels(self.word(event.reason)).inc()
             case events.SpeechHeardAgain():
                 self._heard_again.labels(event.doubt.value, event.outcome.value).inc()
             case events.ReplyFinished():
                 self._add_reply(event)
             case events.CompactionLanded():
                 outcome = "degraded" if event.degraded else "landed"
-                self._folds.labels(outcome, event.paragraph_by).inc()
-                self._fold_time.labels(outcome).observe(event.latency_ms / 1000)
+                self._folds.labels(outcome, self.word(event.paragraph_by)).inc()
+                self._fold_time.labels(outcome).observe(_seconds(event.latency_ms / 1000))
             case events.CompactionFailed():
                 self._folds.labels("failed", "nobody").inc()
-                self._fold_time.labels("failed").observe(event.latency_ms / 1000)
+                self._fold_time.labels("failed").observe(_seconds(event.latency_ms / 1000))
             case events.Problem():
-                self._problems.labels(_word(event.where)).inc()
+                self._problems.labels(self.word(event.where)).inc()
             case _:
                 pass
 
     def add_round_trip(self, seconds: float) -> None:
         """Add how long a voice server took to answer."""
-        self._round_trip.observe(seconds)
+        self._round_trip.observe(_seconds(seconds))
 
     def add_packets(self, counts: Mapping[str, int]) -> None:
         """Add packets by outcome."""
@@ -282,16 +290,28 @@ class Metrics:
         if reply.synthesis_s is not None:
             self._stage("synthesis", reply.synthesis_s)
         if reply.first_audio_at is not None:
-            self._spoken.inc(max(0.0, reply.ended_at - reply.first_audio_at))
+            self._spoken.inc(_seconds(reply.ended_at - reply.first_audio_at))
             if reply.asked_at is not None:
                 self._stage("end_to_sound", reply.first_audio_at - reply.asked_at)
 
     def _stage(self, stage: str, seconds: float) -> None:
-        self._stages.labels(stage).observe(max(0.0, seconds))
+        self._stages.labels(stage).observe(_seconds(seconds))
 
     def add_dropped(self, queue: str, counts: Mapping[str, int]) -> None:
         """Add what a queue has dropped, by reason."""
-        self._queues.add_dropped(queue, counts)
+        of_words: Tally[str] = Tally()
+        for reason, count in counts.items():
+            of_words[self.word(reason)] += count
+        self._queues.add_dropped(queue, of_words)
+
+    def word(self, label: str) -> str:
+        """Return a label for what the code calls by a word."""
+        if label not in self._words:
+            is_word = len(label) <= _LABEL_CHARS and label.replace("_", "").isalnum() and label.isascii()
+            if not is_word or len(self._words) >= MOST_WORDS:
+                return OTHER
+            self._words.add(label)
+        return label
 
 
 class _Merged(Collector):
@@ -317,16 +337,18 @@ class _RoomMeter:
     def observe(self, event: events.Event) -> None:
         match event:
             case events.LinkChanged():
-                self._metrics.add_packets(_risen(self._packets, event.counters))
+                counters = _counts(event.counters)
+                self._metrics.add_packets(_risen(self._packets, counters))
                 if event.round_trip_s is not None:
                     self._metrics.add_round_trip(event.round_trip_s)
-                self._packets = Tally(event.counters)
+                self._packets = Tally(counters)
             case events.QueuesMeasured():
-                self.queues = event.queues
-                for queue in event.queues:
+                self.queues = tuple(queue for queue in event.queues if _is_known(queue))
+                for queue in self.queues:
                     before = self._dropped.get(queue.name, Tally())
-                    self._metrics.add_dropped(queue.name, _risen(before, queue.dropped))
-                    self._dropped[queue.name] = Tally(queue.dropped)
+                    dropped = _counts(queue.dropped)
+                    self._metrics.add_dropped(queue.name, _risen(before, dropped))
+                    self._dropped[queue.name] = Tally(dropped)
             case _:
                 self._metrics.on_event(event)
 
@@ -336,5 +358,15 @@ def _risen(before: Mapping[str, int], now: Mapping[str, int]) -> dict[str, int]:
     return {name: count - before[name] if count >= before[name] else count for name, count in now.items()}
 
 
-def _word(label: str) -> str:
-    return label if len(label) <= _LABEL_CHARS and label.replace("_", "").isalnum() and label.isascii() else OTHER
+def _counts(told: Mapping[str, int]) -> dict[str, int]:
+    return {name: count for name, count in told.items() if 0 <= count < _MOST_COUNT}
+
+
+def _is_known(queue: QueueFigures) -> bool:
+    """Return whether a queue is one of ours, with numbers that it may have."""
+    return queue.name in QUEUES and all(0 <= each < _MOST_COUNT for each in (queue.waiting, queue.capacity or 0))
+
+
+def _seconds(measured: float) -> float:
+    """Return how long something took; 0 for what is no time."""
+    return measured if 0.0 < measured < _MOST_S else 0.0

@@ -17,7 +17,7 @@ from bot.health import FaultKind, Health, HealthFault
 from bot.llm.budgeted import ModelCall
 from bot.machine_load import MachineLoad
 from bot.monitoring.machine_figures import LABEL, MOST_MACHINES, OTHER_MACHINES
-from bot.monitoring.metrics import OTHER, STAGES, Metrics
+from bot.monitoring.metrics import MOST_WORDS, OTHER, STAGES, Metrics
 from bot.monitoring.queues import QUEUES
 from bot.texts.text import Text
 from compaction.model import Seq, Turn, TurnKind
@@ -299,3 +299,46 @@ def test_a_label_is_one_word(reason: str) -> None:
     (label,) = labels
     word = reason.replace("_", "").isalnum() and reason.isascii() and len(reason) <= 32
     assert label == {"reason": reason if word else OTHER}
+
+
+def test_a_room_that_makes_words_up_adds_few_series() -> None:
+    """Each series stays for good, and a room of another process may tell whatever its machine makes it tell."""
+    metrics = new_metrics()
+    before = len(samples(metrics))
+    with metrics.room() as observe:
+        for number in range(5 * MOST_WORDS):
+            word = f"word{number}"
+            observe(events.SpeechDropped("u", ADA, word, "", 1.0, 2.0, 3.0))
+            observe(events.CompactionLanded(0, 10, 9, "", 1500.0, False, 20.0, WORDS))
+            observe(events.QueuesMeasured((QueueFigures(word, 1, 1, {"x": 1}),), 23.0))
+            observe(events.QueuesMeasured((QueueFigures("store", 1, 1, {word: 1}),), 23.0))
+        assert len(samples(metrics)) - before < 3 * MOST_WORDS
+        assert WORDS not in metrics.scrape()[0].decode()
+
+
+@pytest.mark.parametrize("number", [10**400, -1, 2**60])
+def test_a_number_that_no_room_has_spoils_no_figure(number: int) -> None:
+    """Prometheus' numbers are floats: a longer one would make every scrape fail, also when the room is over."""
+    metrics = new_metrics()
+    with metrics.room() as observe:
+        observe(events.QueuesMeasured((QueueFigures("store", number, number, {"full": number}),), 23.0))
+        observe(events.LinkChanged("connected", {"decoded": number, "lost": 2}, 24.0))
+        assert value(metrics, "queue_depth", queue="store") == 0
+    assert value(metrics, "queue_dropped_total", queue="store", reason="full") == 0
+    assert value(metrics, "packets_total", outcome="decoded") == 0
+    assert value(metrics, "frames_total", outcome="lost") == 2
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), 1e308])
+def test_a_time_that_nothing_takes_spoils_no_sum(seconds: float) -> None:
+    """A sum that was infinite once stays so."""
+    metrics = new_metrics()
+    with metrics.room() as observe:
+        observe(events.SoundReceived(seconds, 10.0))
+        observe(events.CompactionLanded(0, 10, 9, "", seconds, False, 20.0))
+        observe(events.LinkChanged("connected", {}, 24.0, seconds))
+        observe(events.ReplyFinished(0, ReplyOutcome.SPOKEN, 12.0, 13.0, 13.6, 0.2, 14.0, seconds))
+    found = samples(metrics)
+    for name in ("roomtone_stage_seconds_sum", "roomtone_fold_seconds_sum", "roomtone_voice_round_trip_seconds_sum"):
+        assert all(total < 60 for (each, _), total in found.items() if each == name)
+    assert value(metrics, "spoken_seconds_total") == 0
