@@ -10,6 +10,7 @@ import structlog
 
 from bot.channel.participants import name_in
 from bot.health import HealthFault
+from bot.machine_load import HERE
 from bot.remote.gateway_side.reported_memory import ReportedMemory
 from bot.remote.messages.event_messages import event_in
 from bot.remote.messages.frames import MalformedError
@@ -131,7 +132,13 @@ class ReportedRoom:
 
     def _on_begun(self, told: SessionBegun) -> None:
         guild, parts = self.guild, self._parts
-        session_id = self.session_id = SessionId(told.session_id)
+        session_id = SessionId(told.session_id)
+        if self.session_id is not None or session_id in parts.in_use:
+            # Another room has it, or this one has begun: it does not do what a Roomtone does.
+            log.error("room_session_refused", guild_id=guild.guild_id, machine=self._seat.machine or HERE)
+            self._seat.link.close()
+            return
+        self.session_id = session_id
         guild.begin_session(session_id, listens_only=told.listens_only)
         self.make_known_to_commands(session_id)
         # The answer to the request to open it may not be handled yet, and the room may be open by the next message.

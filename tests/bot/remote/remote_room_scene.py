@@ -320,6 +320,7 @@ class House:
             await self.loads.wait()
             if self.load_fails is not None:
                 raise self.load_fails
+            link.on_closed(seat.died.set)
             yield seat
 
         async def speakers_of(_: SessionId, __: frozenset[str]) -> frozenset[str]:
@@ -405,12 +406,16 @@ class Life:
 
 
 @asynccontextmanager
-async def living(listen: ListenRequest | None = None, machine: str = THIS_MACHINE) -> AsyncIterator[Life]:
-    """Run a room over a real link until the test ends it."""
+async def living(
+    listen: ListenRequest | None = None, machine: str = THIS_MACHINE, *, in_use: SessionId | None = None
+) -> AsyncIterator[Life]:
+    """Run a room over a real link until the test ends it. `in_use`: the session of another room."""
     houses: list[House] = []
     async with AsyncExitStack() as stack:
         ends = await stack.enter_async_context(linked(room=lambda end: houses.append(House(end))))
         houses[0].machine = machine
+        if in_use is not None:
+            houses[0].in_use.add(in_use)
         life = Life(houses[0], ends, houses[0].room(ends.gateway, listen))
         await until(lambda: life.room.opened.is_set() or life.task.done())
         yield life

@@ -19,7 +19,7 @@ from bot.models.voices import DEFAULT_VOICE
 from bot.participation.costs import Cost
 from bot.remote.link.gateway_link import GatewayLink
 from bot.remote.link.message_link import MessageLink
-from bot.remote.messages.room_messages import OpenRoom
+from bot.remote.messages.room_messages import OpenRoom, SessionBegun
 from bot.remote.messages.wire_error import OtherProcessError
 from bot.remote.processes.placement import THIS_MACHINE
 from bot.remote.room_side.room_host import LOOK_EVERY_S
@@ -422,4 +422,24 @@ async def test_a_process_that_is_gone_is_a_loss() -> None:
         await life.house.seat.give_up()
         with pytest.raises(ProcessLostError, match="has ended"):
             await life.task
+        assert life.house.in_use == set()
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_tells_the_session_of_another_is_given_up() -> None:
+    """It would take that one's place on the dashboard, and end the protection of its words when it ends itself."""
+    async with living(in_use=SESSION) as life:
+        with pytest.raises(ProcessLostError):
+            await life.task
+        assert (life.house.shown, life.house.in_use) == ([], {SESSION})
+
+
+@pytest.mark.asyncio
+async def test_a_room_begins_one_session() -> None:
+    """A second one is not shown; the room is given up."""
+    async with living() as life:
+        life.ends.room.tell(SessionBegun("night", listens_only=False))
+        with pytest.raises(ProcessLostError):
+            await life.task
+        assert [session_id for session_id, _ in life.house.shown] == [SESSION]
         assert life.house.in_use == set()
