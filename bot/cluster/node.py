@@ -88,8 +88,8 @@ def make_token(folder: Path) -> None:
     try:
         make_private_folder(folder)
         if not file.exists():
-            # In one step: a disk that is full shall leave no part of a token, which the next start would go on with.
-            replace_private_text(file, secrets.token_hex(TOKEN_BYTES))
+            # What a full disk or a power failure leaves of a token would be taken for one at the next start.
+            replace_private_text(file, secrets.token_hex(TOKEN_BYTES), durable=True)
     except OSError as error:
         raise ClusterError(f"{file} cannot be written: {error.strerror}. Check storage.data_dir.") from error
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bot import private_files
 from bot.cluster import node
 from bot.cluster.address import ClusterError, pool_endpoint, quiet, read_token, token_environment
 from bot.cluster.node import NodeSettings, make_token, running_node, start_command
@@ -44,6 +45,18 @@ def test_a_full_disk_leaves_no_half_token(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
     make_token(tmp_path)
     assert len(read_token(tmp_path)) == 64
+
+
+def test_a_token_has_its_name_once_it_outlives_a_power_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else 64 zero bytes may be left of it, which every start would take for the token, and anybody could guess."""
+    synced: list[tuple[str, bool]] = []
+
+    def sync(path: Path) -> None:
+        synced.append((path.name, (tmp_path / "token").exists()))
+
+    monkeypatch.setattr(private_files, "sync_to_disk", sync)
+    make_token(tmp_path)
+    assert synced[0] == ("token.new", False)
 
 
 @pytest.mark.parametrize("content", [None, "", "\n", "\u00e9"])
