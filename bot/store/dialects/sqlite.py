@@ -8,19 +8,20 @@ starts only at the first write, so another writer could change the data between 
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing, nullcontext, suppress
+from contextlib import closing, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NoReturn, Self, TypeVar
 
 import structlog
 from sqlalchemy import URL, event, text
-from sqlalchemy.exc import MissingGreenlet, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from bot.private_files import make_private_files, make_private_folder
 from bot.store.dialects.reader import ThreadedReader
 from bot.store.dialects.sqlite_failures import sqlite_failure
 from bot.store.dialects.sqlite_sql import SQLITE_SQL
+from bot.store.dialects.stalled_connections import WAIT_S, StalledConnections
 from bot.store.migrations.own_schema import foreign_part
 from bot.store.migrations.upgrade import HEAD, too_new
 from bot.texts.text import Text
@@ -114,6 +115,7 @@ class SqliteDialect:
             hide_parameters=True,
         )
         _prepare_connections(self.readers, synchronous=synchronous, busy_timeout_s=busy_timeout_s)
+        self.stalled = StalledConnections(self.readers, wait_s=busy_timeout_s + WAIT_S)
         self.writers = self.readers.execution_options(roomtone_begin="BEGIN IMMEDIATE")
         self._reader = ThreadedReader(partial(open_plain, path, busy_timeout_s=busy_timeout_s))
 
@@ -247,19 +249,11 @@ def _prepare_connections(engine: AsyncEngine, *, synchronous: Synchronous, busy_
         finally:
             cursor.close()
 
-    def on_invalidate(connection: DBAPIConnection, _entry: ConnectionPoolEntry, _error: BaseException | None) -> None:
-        # After a cancelled SELECT, closing alone does not end the transaction: the half-read cursor keeps it and its
-        # lock for as long as somebody holds the cancelled task. Outside a greenlet nothing is open and nothing can
-        # wait.
-        with suppress(MissingGreenlet):
-            connection.run_async(lambda driver: driver.rollback())
-
     def on_begin(connection: object) -> None:
         options = connection.get_execution_options()  # type: ignore[attr-defined]
         connection.exec_driver_sql(options.get("roomtone_begin", "BEGIN"))  # type: ignore[attr-defined]
 
     event.listen(engine.sync_engine, "connect", on_connect)
-    event.listen(engine.sync_engine, "invalidate", on_invalidate)
     event.listen(engine.sync_engine, "begin", on_begin)
 
 
