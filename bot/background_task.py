@@ -1,4 +1,4 @@
-"""Runs a task beside a block of code."""
+"""Runs a task beside a block of code, and logs why one failed."""
 
 from __future__ import annotations
 
@@ -6,19 +6,33 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+import structlog
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine
+
+log = structlog.get_logger()
 
 
 @asynccontextmanager
 async def background_task(work: Coroutine[object, object, object], *, name: str) -> AsyncIterator[None]:
     """Run `work` as a task of this name for the duration of the block, then cancel it and wait for its end.
 
-    What it raises is asyncio's to report, so work that shall go on handles its own failures.
+    What it raises is only logged, so work that shall go on handles its own failures.
     """
     task = asyncio.create_task(work, name=name)
+    task.add_done_callback(log_failure)
     try:
         yield
     finally:
         task.cancel()
         await asyncio.wait({task})
+
+
+def log_failure(task: asyncio.Task[object]) -> None:
+    """Log what `task` raised as soon as it is done, for one that nobody awaits.
+
+    Asyncio reports that only once nobody keeps the task, which for one that belongs to the process is never.
+    """
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.error("task_failed", task=task.get_name(), exc_info=error)

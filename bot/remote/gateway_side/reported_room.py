@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.background_task import log_failure
 from bot.channel.participants import name_in
 from bot.health import HealthFault
 from bot.machine_load import HERE
@@ -154,6 +155,7 @@ class ReportedRoom:
         # Somebody may have opted out since the room was opened. It hears nobody before this process has answered it
         # (`Place.is_current`, or that the notice is written), so this is in effect by then.
         beginning = asyncio.create_task(self._confirm(session_id), name=f"room-begun-{guild.guild_id}")
+        beginning.add_done_callback(log_failure)
         self._shown.callback(beginning.cancel)
 
     async def _confirm(self, session_id: SessionId) -> None:

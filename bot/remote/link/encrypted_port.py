@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import structlog
 
+from bot.background_task import log_failure
+
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable, Coroutine
@@ -96,6 +98,7 @@ class EncryptedPort:
         task = asyncio.create_task(work, name=f"rooms-port-{name}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(log_failure)
         return task
 
     async def _accept(self, listening: socket.socket) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 import structlog
 
+from bot.background_task import log_failure
 from bot.errors import SetupError
 from bot.remote.link.hello import is_machine_name
 from bot.remote.processes.adoption import NOT_OURS
@@ -85,6 +86,7 @@ class RoomProcesses:
 
     async def __aenter__(self) -> Self:
         self._keeping = asyncio.create_task(self._pool.keep(), name="room-spare")
+        self._keeping.add_done_callback(log_failure)
         return self
 
     async def __aexit__(
