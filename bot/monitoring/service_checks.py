@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 CHECK_EVERY_S = 5.0
+# A disk of another machine may be away, and then its driver keeps whoever asks without end.
+DISK_ANSWERS_S = 5.0
 # Another program may hold the database for a moment, as a backup does.
 REFUSALS = 2
 # A day of talk, its log and a backup of a small database need less. Below this, one bad day fills the disk.
@@ -37,6 +39,11 @@ DISCORD_AWAY_S = 60.0
 DATABASE_FAULT = HealthFault(
     FaultKind.DATABASE,
     "The database cannot be written, so turns are kept in memory only. The log says why (`roomtone tail`).",
+)
+DISK_SILENT = HealthFault(
+    FaultKind.DISK,
+    "The disk with the data folder does not answer. Look at the machine's disks, and at the network if the folder is "
+    "on another machine.",
 )
 DISCORD_AWAY = (
     "Discord's gateway has been away for more than a minute{shards}. Check the network and status.discord.com."
@@ -57,7 +64,7 @@ class GatewayState(Protocol):
 class ServiceChecks:
     """The checks of one process. `write`: tries to write into the database, and raises `StoreError`.
 
-    *Ownership*: `running` owns the task `health-checks`.
+    *Ownership*: `running` owns the task `health-checks`, and that the task `disk-look`, one at a time.
     """
 
     def __init__(self, write: Callable[[], Awaitable[object]], data_dir: Path, *, clock: Clock) -> None:
@@ -66,6 +73,9 @@ class ServiceChecks:
         self._clock = clock
         self._refusals = 0
         self._free_bytes: int | None = None
+        # Until the disk answers: its thread cannot be cancelled.
+        self._looking: asyncio.Task[int | None] | None = None
+        self._disk_is_silent = False
         # The client is made after the stores.
         self.gateway: GatewayState | None = None
 
@@ -77,9 +87,13 @@ class ServiceChecks:
 
     async def run(self) -> None:
         """Check now and every few seconds, until cancelled."""
-        while True:
-            await self.check()
-            await self._clock.sleep(CHECK_EVERY_S)
+        try:
+            while True:
+                await self.check()
+                await self._clock.sleep(CHECK_EVERY_S)
+        finally:
+            if self._looking is not None:
+                self._looking.cancel()
 
     async def check(self) -> None:
         """Check once. Never raises."""
@@ -93,12 +107,23 @@ class ServiceChecks:
             if self._refusals >= REFUSALS:
                 log.info("database_writable_again")
             self._refusals = 0
-        self._free_bytes = await asyncio.to_thread(_free_bytes, self._data_dir)
+        await self._look_at_disk()
+
+    async def _look_at_disk(self) -> None:
+        if self._looking is None:
+            self._looking = asyncio.create_task(asyncio.to_thread(_free_bytes, self._data_dir), name="disk-look")
+        done, _ = await asyncio.wait({self._looking}, timeout=DISK_ANSWERS_S)
+        self._disk_is_silent = not done
+        if done:
+            self._free_bytes = self._looking.result()
+            self._looking = None
 
     def faults(self) -> list[HealthFault]:
         """Return what was wrong at the last check."""
         found = [DATABASE_FAULT] if self._refusals >= REFUSALS else []
-        if self._free_bytes is not None and self._free_bytes < LEAST_FREE_BYTES:
+        if self._disk_is_silent:
+            found.append(DISK_SILENT)
+        elif self._free_bytes is not None and self._free_bytes < LEAST_FREE_BYTES:
             megabytes = self._free_bytes // 1_000_000
             sentence = f"The disk is nearly full: {megabytes} MB are free in the data folder. Make room."
             found.append(HealthFault(FaultKind.DISK, sentence))

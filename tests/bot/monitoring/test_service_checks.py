@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
 from bot.health import FaultKind
+from bot.monitoring import service_checks
 from bot.monitoring.service_checks import CHECK_EVERY_S, DISCORD_AWAY_S, LEAST_FREE_BYTES, ServiceChecks
 from bot.shards import ONLY_SHARD, Shards
 from compaction.errors import StoreError
@@ -123,3 +126,37 @@ async def test_it_checks_every_few_seconds(tmp_path: Path) -> None:
         clock.advance(CHECK_EVERY_S)
         await until(lambda: kinds(checks) == [FaultKind.DATABASE])
     assert clock.sleeping == 0
+
+
+@pytest.mark.asyncio
+async def test_a_disk_that_does_not_answer_is_a_fault_until_it_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other checks go on meanwhile, and no second thread waits for it."""
+    answers, begun = threading.Event(), threading.Event()
+    asked = 0
+
+    def disk_usage(_: object) -> object:
+        nonlocal asked
+        asked += 1
+        begun.set()
+        answers.wait()
+        return shutil._ntuple_diskusage(10**12, 0, 10**12)
+
+    monkeypatch.setattr(shutil, "disk_usage", disk_usage)
+    monkeypatch.setattr(service_checks, "DISK_ANSWERS_S", 0.0)
+    store = FakeStore()
+    checks = ServiceChecks(store.write, tmp_path, clock=FakeClock())
+    try:
+        async with asyncio.timeout(10):
+            await checks.check()
+            await checks.check()
+            await asyncio.to_thread(begun.wait, 10)
+        assert kinds(checks) == [FaultKind.DISK]
+        assert "does not answer" in checks.faults()[0].sentence
+        assert (store.writes, asked) == (2, 1)
+    finally:
+        answers.set()
+    monkeypatch.setattr(service_checks, "DISK_ANSWERS_S", 10.0)
+    await checks.check()
+    assert checks.faults() == []
