@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _log = structlog.get_logger()
 
 _LOGIN_TIMEOUT_S = 30.0
+_TELL_TIMEOUT_S = 10.0
 # Seconds between two looks at the connection. Keepalives leave when they are due.
 _CHECK_S = 0.5
 # Changes of a connection that a hostile server could make without end.
@@ -183,7 +184,8 @@ async def _listened(client: discord.Client, channel: VoiceChannel, *, seconds: f
 async def _tell(channel: VoiceChannel, text: Text) -> bool:
     """Post a sentence in the channel's chat, in the server's language. Returns whether Discord took it."""
     try:
-        await channel.send(in_message(text, channel.guild.preferred_locale.value))
+        async with asyncio.timeout(_TELL_TIMEOUT_S):
+            await channel.send(in_message(text, channel.guild.preferred_locale.value))
     except REQUEST_ERRORS as error:
         _log.warning("live_probe_not_announced", error_class=type(error).__name__)
         return False

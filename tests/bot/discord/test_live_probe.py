@@ -259,3 +259,15 @@ def test_findings_name_what_is_odd() -> None:
     assert live_findings(quiet)[0].status is Status.WARNING
     assert found["connection"].status is found["keepalives"].status is Status.OK
     assert "answered none of them" in found["keepalives"].detail
+
+
+@pytest.mark.asyncio
+async def test_a_chat_that_does_not_answer_tells_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So the test is not made, rather than waiting with no word on the terminal."""
+    monkeypatch.setattr(live_probe, "_TELL_TIMEOUT_S", 0.0, raising=False)
+    channel: Any = SimpleNamespace(
+        send=lambda _: asyncio.Event().wait(),
+        guild=SimpleNamespace(preferred_locale=SimpleNamespace(value="en-US")),
+    )
+    async with asyncio.timeout(5):
+        assert not await live_probe._tell(channel, live_probe.NOTICE.fill(seconds=60))
