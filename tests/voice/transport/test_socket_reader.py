@@ -30,6 +30,8 @@ class Machine:
     # One entry for each poll: called after it, in which the process may stand still.
     after_polls: list[Callable[[], None]] = field(default_factory=list)
     calls: list[tuple[str, float]] = field(default_factory=list)
+    # How many datagrams waited in the socket when each one was handled.
+    left_unread: list[int] = field(default_factory=list)
     at: float | None = None
 
     def monotonic(self) -> float:
@@ -73,6 +75,7 @@ class Machine:
         return 0.02
 
     def datagram(self, datagram: bytes) -> None:
+        self.left_unread.append(len(self.waiting))
         self.calls.append((datagram.decode(), self.now if self.at is None else self.at))
 
     def overflowed(self, datagrams: int) -> None:
@@ -159,3 +162,16 @@ def test_an_arrival_that_cannot_be_is_not_believed(machine: Machine, came: float
 
     machine.tells_arrivals = came is not None
     assert run(machine, stand_still, nothing)[0] == ("a", heard)
+
+
+@pytest.mark.parametrize("stood_still_s", [0, 3])
+def test_all_that_waits_is_read_before_any_is_handled(machine: Machine, stood_still_s: int) -> None:
+    """It is the most that one turn reads, and the order stays."""
+
+    def speak() -> None:
+        machine.now += stood_still_s
+        machine.waiting = [(machine.now, b"%d" % n) for n in range(130)]
+
+    told = run(machine, speak, nothing)
+    assert machine.left_unread == [2] * 128 + [0, 0]
+    assert [what for what, _ in told if what != "flush"] == [str(n) for n in range(130)]
