@@ -178,7 +178,8 @@ class JitterBuffer:
             return None
         self._remember(sequence << 32 | timestamp)
         self._next = place + 1
-        self._highest = max(self._highest, place)
+        # While nothing waits, all others have lower numbers than the next.
+        self._highest = place
         self._newest = place, timestamp, ticks
         self._last_arrival = self._last_push = arrived_at
         spurt.advance(timestamp, ticks, is_silence=False)

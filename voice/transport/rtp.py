@@ -67,24 +67,27 @@ def is_discovery_answer(datagram: bytes) -> bool:
 
 def parse(datagram: bytes) -> AudioPacket | Rejection:
     """Return the header of an audio packet, or the reason why `datagram` is not one."""
-    if len(datagram) < 2 or datagram[0] >> 6 != _VERSION:
+    size = len(datagram)
+    if size < 2 or datagram[0] >> 6 != _VERSION:
         return Rejection.FOREIGN
     # RTCP's types are whole bytes, none of which is Opus with or without the marker bit. RTCP may be short.
     kind = datagram[1]
     if kind & 0x7F != OPUS_PAYLOAD_TYPE:
         return Rejection.RTCP if kind in _RTCP_TYPES else Rejection.VIDEO
-    if len(datagram) < _FIXED_HEADER_BYTES:
+    if size < _FIXED_HEADER_BYTES:
         return Rejection.MALFORMED
     first, sequence, timestamp, ssrc = _FIXED_HEADER.unpack_from(datagram)
     header = _FIXED_HEADER_BYTES + 4 * (first & _CSRC_COUNT_MASK)
     extension = 0
     if first & _EXTENSION_BIT:
         header += _EXTENSION_PREAMBLE_BYTES
+        if size < header:
+            return Rejection.MALFORMED
         # The preamble's last two bytes: the body's length in 32-bit words.
-        extension = 4 * int.from_bytes(datagram[header - 2 : header], "big")
-    if len(datagram) <= header + extension + _OVERHEAD_BYTES:
+        extension = 4 * (datagram[header - 2] << 8 | datagram[header - 1])
+    if size <= header + extension + _OVERHEAD_BYTES:
         return Rejection.MALFORMED
-    return AudioPacket(sequence, timestamp, ssrc, header, extension, bool(first & _PADDING_BIT))
+    return AudioPacket(sequence, timestamp, ssrc, header, extension, first & _PADDING_BIT != 0)
 
 
 def frame_of(packet: AudioPacket, payload: bytes) -> bytes | None:

@@ -365,11 +365,24 @@ def test_each_frame_at_most_once_and_in_order(
     assert not frames or starts >= 1
 
 
-@given(arrivals(), st.integers(0, 65_535), st.integers(0, 2**32 - 1), st.integers(0, 3))
+@given(
+    arrivals(),
+    st.integers(0, 65_535),
+    st.integers(0, 2**32 - 1),
+    st.integers(0, 3),
+    st.tuples(st.integers(0, 80), st.integers(0, 65_535)),
+)
 def test_the_short_way_gives_the_same(
-    packets: list[tuple[int, float]], first_sequence: int, first_timestamp: int, odd: int
+    packets: list[tuple[int, float]],
+    first_sequence: int,
+    first_timestamp: int,
+    odd: int,
+    renumbered: tuple[int, int],
 ) -> None:
-    """`pass_on`, where it takes a packet, does what `push` and `release` do, now and for all packets after it."""
+    """`pass_on`, where it takes a packet, does what `push` and `release` do, now and for all packets after it, also if
+    the sender numbers its packets anew from one of them on.
+    """
+    begins, jump = renumbered
 
     def frame(n: int) -> bytes:
         return (SILENCE_FRAME, b"", b"a", b"b")[odd] if n % 19 == 18 else struct.pack(">I", n)
@@ -377,7 +390,8 @@ def test_the_short_way_gives_the_same(
     def play(*, short: bool) -> tuple[list[Released], list[bool], int, int, float | None]:
         jitter, out, known = JitterBuffer(), list[Released](), list[bool]()
         for n, at in packets:
-            sequence, timestamp = (first_sequence + n) & 0xFFFF, (first_timestamp + n * TICKS) & 0xFFFF_FFFF
+            sequence = (first_sequence + n + (jump if n >= begins else 0)) & 0xFFFF
+            timestamp = (first_timestamp + n * TICKS) & 0xFFFF_FFFF
             out += jitter.release(at)
             known.append(jitter.has(sequence, timestamp, arrived_at=at))
             if known[-1]:

@@ -31,6 +31,12 @@ def test_extension_preamble_is_in_the_clear() -> None:
     assert (packet.header_bytes, packet.extension_bytes) == (16, 8)
 
 
+def test_an_extension_may_have_more_than_255_words() -> None:
+    packet = parse(header(0x90) + b"\xbe\xde\x01\x02" + bytes(4 * 0x102) + SEALED)
+    assert isinstance(packet, AudioPacket)
+    assert packet.extension_bytes == 4 * 0x102
+
+
 def test_contributing_sources_lengthen_the_header() -> None:
     packet = parse(header(0xB2) + bytes(8) + b"\xbe\xde\x00\x01" + SEALED)
     assert isinstance(packet, AudioPacket)
@@ -57,6 +63,8 @@ def test_marker_bit_is_audio() -> None:
         (header(kind=0x69 | 0x80) + SEALED, Rejection.VIDEO),
         (header()[:11], Rejection.MALFORMED),
         (header() + bytes(20), Rejection.MALFORMED),
+        (header(0x90), Rejection.MALFORMED),
+        (header(0x90) + b"\xbe\xde\x00", Rejection.MALFORMED),
         (header(0x90) + b"\xbe\xde", Rejection.MALFORMED),
         (header(0x90) + b"\xbe\xde\xff\xff" + SEALED, Rejection.MALFORMED),
         (header(0x8F) + SEALED, Rejection.MALFORMED),
