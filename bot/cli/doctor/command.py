@@ -86,11 +86,12 @@ def _run_live(channel_id: int, seconds: float, file: Path, *, quiet: bool) -> li
 def run_checks() -> list[Finding]:
     """Run all checks with the configured settings, or with the defaults if those have mistakes."""
     notices: list[str] = []
+    readable = True
     try:
         settings = load(notify=notices.append)
         findings = [_noticed(notice) for notice in notices] or [Finding("settings", Status.OK, "no mistakes in them")]
     except ConfigError as error:
-        settings = Settings()
+        settings, readable = Settings(), False
         findings = [
             Finding("settings", Status.MISSING, problem, "Correct it; the checks below use the defaults.")
             for problem in error.problems
@@ -102,8 +103,7 @@ def run_checks() -> list[Finding]:
         *_check_hearing(settings),
         check_voice(settings.models.directory, installed=find_spec("piper") is not None),
         check_embedder(settings.models.directory, settings.recall),
-        check_discord(settings.discord),
-        *asyncio.run(_check_language_models(settings)),
+        *(_check_accounts(settings) if readable else map(_unchecked, ("discord", "language model"))),
         *asyncio.run(_check_mcp(settings)),
         check_screens(settings.screen, settings.web, installed=find_spec("rapidocr") is not None),
         check_data_dir(settings.storage),
@@ -114,6 +114,20 @@ def run_checks() -> list[Finding]:
         check_receive_buffer(),
         check_rehearsal(),
     ]
+
+
+def _check_accounts(settings: Settings) -> list[Finding]:
+    return [check_discord(settings.discord), *asyncio.run(_check_language_models(settings))]
+
+
+def _unchecked(name: str) -> Finding:
+    """Return what stands for a check that the defaults would answer wrongly: they have no token and no key."""
+    return Finding(
+        name,
+        Status.WARNING,
+        "not checked, because the settings have mistakes",
+        "Correct the settings, and run `roomtone doctor` again.",
+    )
 
 
 def _noticed(notice: str) -> Finding:

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 # Without names it brings all that a bot needs by default, so that several findings have the same remedy.
 PULL_ALL = "Run `roomtone models pull`."
+_NAME_A_MODEL = (
+    "Set asr.model to a Whisper model that `roomtone models list` shows and that you have pulled, to the folder of a "
+    "CTranslate2 Whisper model, or leave it out."
+)
 
 
 def check_recogniser(settings: AsrSettings) -> Finding:
@@ -42,16 +46,14 @@ def check_recogniser(settings: AsrSettings) -> Finding:
 def _check_local_recogniser(settings: AsrSettings) -> Finding:
     folder = settings.model_dir
     entry = next((each for each in CATALOGUE if each.name == folder.name), None)
-    pull = f"Run `roomtone models pull{f' {entry.name}' if entry and entry.name != WHISPER_BASE.name else ''}`" + (
-        "." if entry else ", or set asr.model to the folder of a CTranslate2 Whisper model."
-    )
     if entry is not None:
+        pull = f"Run `roomtone models pull{f' {entry.name}' if entry.name != WHISPER_BASE.name else ''}`."
         return check_model("recogniser", entry, folder, pull)
     wanted = folder / WHISPER_BASE.main_file.name
     if (trouble := why_unreadable(folder)) is not None:
         return Finding("recogniser", Status.MISSING, trouble, GIVE_RIGHTS)
     if not wanted.is_file():
-        return Finding("recogniser", Status.MISSING, f"There is no Whisper model in {folder}.", pull)
+        return Finding("recogniser", Status.MISSING, f"There is no Whisper model in {folder}.", _NAME_A_MODEL)
     return Finding("recogniser", Status.OK, f"a model of your own in {folder}")
 
 

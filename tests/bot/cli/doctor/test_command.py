@@ -96,6 +96,17 @@ def test_mistaken_settings_are_findings_too(tmp_path: Path) -> None:
     assert "python" in result.stdout
 
 
+def test_mistaken_settings_send_nobody_for_a_token_that_is_set(tmp_path: Path) -> None:
+    """While the settings cannot be read, the doctor does not claim that there is no token and no language model."""
+    (tmp_path / ".env").write_text("DISCORD_TOKEN=MTIz.local.rehearsal\nOPENAI_API_KEY=sk-1\n")
+    (tmp_path / "roomtone.toml").write_text("[asr]\nlangage = 'de'\n")
+    findings = {each["name"]: each for each in json.loads(CliRunner().invoke(app, ["--json"]).stdout)["findings"]}
+    for name in ("discord", "language model"):
+        assert findings[name]["status"] == "warning"
+        assert findings[name]["detail"].startswith("not checked")
+        assert findings[name]["remedy"] == "Correct the settings, and run `roomtone doctor` again."
+
+
 def test_an_unreachable_language_model_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """A language model that does not answer is reported as missing, with its address and a remedy."""
     monkeypatch.setenv("ROOMTONE_LLM__BASE_URL", "http://127.0.0.1:9/v1")

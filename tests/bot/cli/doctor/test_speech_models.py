@@ -56,7 +56,8 @@ def test_absent_recogniser_names_the_command(tmp_path: Path) -> None:
     assert is_missing(finding, detail="whisper-base is not here.", remedy="`roomtone models pull`")
     assert "`" not in finding.detail
     settings = AsrSettings.model_validate({"model_dir": tmp_path / "mine"})
-    assert is_missing(check_recogniser(settings), detail="no Whisper model in", remedy="set asr.model to")
+    assert is_missing(check_recogniser(settings), detail="no Whisper model in", remedy="Set asr.model to")
+    assert "`roomtone models list`" in check_recogniser(settings).remedy
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "model.bin").touch()
     assert check_recogniser(settings).status is Status.OK
