@@ -54,7 +54,13 @@ def list_models() -> None:
     model_directory = ModelDirectory(load().models.directory)
     table = Table(box=None, pad_edge=False)
     for heading in ("model", "here", "MB to get", "licence", "what it is"):
-        table.add_column(heading, justify="right" if heading.startswith("MB") else "left")
+        # Nothing is cut off: `pull` takes the name as it stands here.
+        table.add_column(
+            heading,
+            justify="right" if heading.startswith("MB") else "left",
+            no_wrap=heading == "model",
+            overflow="fold",
+        )
     for entry in CATALOGUE:
         here = "yes" if model_directory.holds(entry) else "-"
         table.add_row(entry.name, here, str(entry.size_mb), entry.licence, entry.title)

@@ -7,11 +7,22 @@ from typing import TYPE_CHECKING
 from typer.testing import CliRunner
 
 from bot.cli.models import UNKNOWN_HASH, app
+from bot.models.catalogue import CATALOGUE
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
+
+
+def test_the_list_shows_every_name_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`models pull` takes the names as the list shows them, so none is cut off on a terminal of 80 columns."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    told = CliRunner().invoke(app, ["list"]).output
+    assert [entry.name for entry in CATALOGUE if f"{entry.name} " not in told] == []
+    assert "…" not in told
+    assert max(map(len, told.splitlines())) <= 80
 
 
 def test_a_model_copied_by_hand_is_not_called_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
