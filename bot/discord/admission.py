@@ -112,7 +112,12 @@ class GuildAdmission:
         """
         if guild.unavailable or await self.check(guild) is not Verdict.UNINVITED:
             return
-        log.warning("guild_left", guild_id=guild.id, reason="uninvited")
+        # The terminal shows this too, where the bot of a mistyped id would only ask to be invited once more.
+        remedy = (
+            f"Add {guild.id} to discord.guilds, beside the ids of your other servers, if I shall serve this one; "
+            "without that I leave after each invitation."
+        )
+        log.warning("guild_left", guild_id=guild.id, reason="uninvited", remedy=remedy)
         try:
             async with asyncio.timeout(LEAVE_TIMEOUT_S):
                 await _tell(guild)

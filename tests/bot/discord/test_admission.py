@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import discord
 import pytest
+from structlog.testing import capture_logs
 
 from bot.discord.admission import GuildAdmission, Verdict, owners_of
 from bot.discord.connection import connected
@@ -44,12 +45,16 @@ async def online(**settings: tuple[int, ...]) -> AsyncIterator[tuple[LocalDiscor
 )
 async def test_an_uninvited_guild_is_told_and_left(settings: dict[str, tuple[int, ...]]) -> None:
     """A server that is not in the settings, or has none of the owners, gets one sentence, and the bot leaves it."""
-    async with online(**settings) as (local, client):
-        await settle(lambda: not client.guilds)
-        (told,) = local.messages
-        assert told.channel_id == local.guild.text_channel.id
-        assert "I am leaving" in told.content
-        assert f"adding {GUILD} to discord.guilds" in told.content
+    with capture_logs() as logs:
+        async with online(**settings) as (local, client):
+            await settle(lambda: not client.guilds)
+            (told,) = local.messages
+            assert told.channel_id == local.guild.text_channel.id
+            assert "I am leaving" in told.content
+            assert f"adding {GUILD} to discord.guilds" in told.content
+    # The terminal shows this to whoever wonders why the bot leaves their server each time.
+    (left,) = [each for each in logs if each["event"] == "guild_left"]
+    assert f"Add {GUILD} to discord.guilds" in left["remedy"]
 
 
 @pytest.mark.asyncio
