@@ -81,7 +81,7 @@ class MemoryAdmin:
         if session is None:
             found = await self._sessions.recent(limit=1)
             if not found:
-                raise MemoryAdminError("No session is stored yet. `roomtone run` and `roomtone rehearse` make one.")
+                raise MemoryAdminError("No session is stored yet. One begins when the bot joins a voice channel.")
             return found[0].id
         if await self._sessions.find(SessionId(session)) is not None:
             return SessionId(session)

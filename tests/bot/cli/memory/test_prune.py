@@ -47,7 +47,7 @@ def test_it_says_what_it_goes_by_and_asks_first(
     out = told(capsys, "memory", "prune")
     assert "are kept for 1 day (tiers.retention_days)." in out
     assert "Deleted 1 session." in out
-    assert "No session is stored yet" in told(capsys, "memory", "list", status=1)
+    assert "No session is stored yet. One begins when the bot joins" in told(capsys, "memory", "list", status=1)
 
 
 @pytest.mark.usefixtures("data_dir")
