@@ -20,6 +20,11 @@ UV := $(shell command -v uv 2>/dev/null || echo $(UV_HOME)/bin/uv)
 # What a bot needs, and what its developers need too: the second has 750 MB more.
 INSTALLED := $(VENV)/.installed
 SYNCED := $(VENV)/.synced
+# uv names the range but no way out, and a much older Python cannot even install uv. A Python that is not there is the
+# next line's business.
+CHECK_PYTHON = @$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info[:2] < (3, 14) else 3)' 2>/dev/null; \
+    [ $$? -ne 3 ] || { echo "Roomtone needs Python 3.11 to 3.13, and $(PYTHON) is $$($(PYTHON) --version 2>&1)." \
+    "Install one of these and name it, for example: make run PYTHON=python3.13" >&2; exit 1; }
 SOURCES := benchmarks bot compaction config docs rehearsal tests voice
 
 # A test run starts Python hundreds of times, and compiling anew each time would take half of it. Containers often
@@ -131,15 +136,18 @@ types: $(SYNCED)
 
 # `--inexact`: a bot that is started after `make test` keeps the developers' tools.
 $(INSTALLED): pyproject.toml uv.lock | $(UV)
+	$(CHECK_PYTHON)
 	$(UV) sync --frozen --all-extras --no-extra cluster --no-dev --inexact --python $(PYTHON)
 	touch $@
 
 $(SYNCED): pyproject.toml uv.lock | $(UV)
+	$(CHECK_PYTHON)
 	$(UV) sync --frozen --all-extras --python $(PYTHON)
 	touch $(INSTALLED) $@
 
 # Debian keeps a part of Python's venv in a package of its own.
 $(UV_HOME)/bin/uv:
+	$(CHECK_PYTHON)
 	@$(PYTHON) -c "import ensurepip" 2>/dev/null || { \
 	    command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && \
 	    apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-venv; \

