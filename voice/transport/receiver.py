@@ -45,8 +45,12 @@ _log = structlog.get_logger()
 # The reader thread checks this often, even if nothing is due.
 _IDLE_S = 1.0
 _SHORTEST_WAIT_S = 0.001
-# Seconds of sound delivered at once. More saves CPU in rooms with many speakers, but adds latency.
+# Seconds of sound delivered at once. More saves CPU, but adds latency.
 _BATCH_S = 0.02
+# While so many people speak at once, what they say waits for the recogniser for seconds anyway. Receiving 100 of them
+# takes 5 to 9 % less CPU time with this than with the usual batches (three pairs of 15 s).
+_CROWD = 40
+_CROWD_BATCH_S = 0.04
 
 
 class Receiver:
@@ -80,6 +84,7 @@ class Receiver:
         self._keys: LiveKeys | None = None
         self._batch: list[AudioEvent] = []
         self._delivered_at = clock()
+        self._batch_s = _BATCH_S
         # Whether sound waits for the next batch.
         self._sounded = False
         # A lower bound: no stream is due before.
@@ -136,7 +141,7 @@ class Receiver:
                 self._release_due(now)
             due = self._due
             if self._batch or self._sounded:
-                batch_due = self._delivered_at + _BATCH_S
+                batch_due = self._delivered_at + self._batch_s
                 if now >= batch_due:
                     self._hand_on(now)
                 else:
@@ -391,6 +396,8 @@ class Receiver:
                 self._batch.append(frames)
         self._sounded = False
         self._delivered_at = now
+        # Nearly all of it is sound, a run of each speaker.
+        self._batch_s = _CROWD_BATCH_S if len(self._batch) >= _CROWD else _BATCH_S
         if self._batch:
             batch, self._batch = self._batch, []
             self._deliver(batch)
