@@ -11,7 +11,7 @@ import pytest
 
 from tests.patience import PATIENCE_S
 from voice.transport.audio_events import AudioEvent, SpeakerLeft, SpeechFrames, TalkspurtEnded
-from voice.transport.handover import EVENTS_A_PIECE, Handover
+from voice.transport.handover import FRAMES_A_PIECE, Handover
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,18 +57,29 @@ async def test_a_slow_loop_passes_on_in_short_pieces() -> None:
     loop.call_soon(happened.append, "what else is due")
     for _ in range(3):
         await asyncio.sleep(0)
-    assert happened == [EVENTS_A_PIECE, "what else is due", 50 - EVENTS_A_PIECE]
+    assert happened == [FRAMES_A_PIECE, "what else is due", 50 - FRAMES_A_PIECE]
     assert handover.queue.waiting == 0
+
+
+@pytest.mark.asyncio
+async def test_longer_sound_makes_pieces_of_fewer_events() -> None:
+    """What the listener has to do is the same for each piece."""
+    pieces: list[int] = []
+    handover = Handover(asyncio.get_running_loop(), lambda batch: pieces.append(len(batch)))
+    handover.put([speech(0.04, user_id=n) for n in range(FRAMES_A_PIECE)])
+    handover.put([speech(2.0), TalkspurtEnded(1, 7, 0.0)])
+    handover.drain()
+    assert pieces == [FRAMES_A_PIECE // 2, FRAMES_A_PIECE // 2, 1, 1]
 
 
 @pytest.mark.asyncio
 async def test_what_waits_is_counted_until_it_is_passed_on() -> None:
     handover = Handover(asyncio.get_running_loop(), lambda _: None)
-    for n in range(2 * EVENTS_A_PIECE):
+    for n in range(2 * FRAMES_A_PIECE):
         handover.put([speech(user_id=n)])
-    assert handover.queue.waiting == 2 * EVENTS_A_PIECE
+    assert handover.queue.waiting == 2 * FRAMES_A_PIECE
     await asyncio.sleep(0)
-    assert handover.queue.waiting == EVENTS_A_PIECE
+    assert handover.queue.waiting == FRAMES_A_PIECE
     handover.drain()
     assert handover.queue.waiting == 0
 
