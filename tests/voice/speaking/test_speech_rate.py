@@ -42,7 +42,7 @@ def test_a_word_that_was_begun_is_said_again() -> None:
     [
         ("今日は天気がとてもいいですね。", "今日は天気が", "とてもいいですね。"),
         ("我们明天早上九点见面吧。", "我们明天早上", "九点见面吧。"),
-        ("วันนี้อากาศดีมาก", "วันนี้อา", "กาศดีมาก"),
+        ("วันนี้อากาศดีมาก", "วันนี้อาก", "าศดีมาก"),
     ],
 )
 def test_an_answer_without_spaces_is_remembered_up_to_where_it_broke_off(text: str, said: str, not_said: str) -> None:
