@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import structlog
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine
+
+ResultT = TypeVar("ResultT")
 
 log = structlog.get_logger()
 
@@ -20,8 +22,7 @@ async def background_task(work: Coroutine[object, object, object], *, name: str)
 
     What it raises is only logged, so work that shall go on handles its own failures.
     """
-    task = asyncio.create_task(work, name=name)
-    task.add_done_callback(log_failure)
+    task = logged_task(work, name=name)
     try:
         yield
     finally:
@@ -29,10 +30,16 @@ async def background_task(work: Coroutine[object, object, object], *, name: str)
         await asyncio.wait({task})
 
 
-def log_failure(task: asyncio.Task[object]) -> None:
-    """Log what `task` raised as soon as it is done, for one that nobody awaits.
+def logged_task(work: Coroutine[object, object, ResultT], *, name: str) -> asyncio.Task[ResultT]:
+    """Run `work` as a task of the caller, and log what it raises as soon as it is done, because nobody awaits it.
 
     Asyncio reports that only once nobody keeps the task, which for one that belongs to the process is never.
     """
+    task = asyncio.create_task(work, name=name)
+    task.add_done_callback(_log_failure)
+    return task
+
+
+def _log_failure(task: asyncio.Task[object]) -> None:
     if not task.cancelled() and (error := task.exception()) is not None:
         log.error("task_failed", task=task.get_name(), exc_info=error)

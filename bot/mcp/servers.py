@@ -7,7 +7,7 @@ import sys
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from bot.background_task import log_failure
+from bot.background_task import logged_task
 from bot.clock import SystemClock
 from bot.errors import BotError
 from bot.mcp.connection import McpConnection, describe_error
@@ -45,9 +45,7 @@ class McpServers:
 async def running_servers(settings: McpSettings, clock: Clock) -> AsyncIterator[McpServers]:
     """Connect to the servers in the background for the duration of the block. *Ownership*: owns their tasks."""
     connections = tuple(McpConnection(each, clock) for each in settings.servers)
-    tasks = [asyncio.create_task(each.run(), name=f"mcp-{each.settings.name}") for each in connections]
-    for task in tasks:
-        task.add_done_callback(log_failure)
+    tasks = [logged_task(each.run(), name=f"mcp-{each.settings.name}") for each in connections]
     try:
         yield McpServers(connections)
     finally:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.background_task import log_failure
+from bot.background_task import logged_task
 from bot.channel.participants import name_in
 from bot.health import HealthFault
 from bot.machine_load import HERE
@@ -30,6 +29,7 @@ from compaction.errors import StoreError
 from compaction.model import SessionId
 
 if TYPE_CHECKING:
+    import asyncio
     from contextlib import ExitStack
 
     from bot import events
@@ -154,8 +154,7 @@ class ReportedRoom:
         self._observers.append(self._shown.enter_context(show))
         # Somebody may have opted out since the room was opened. It hears nobody before this process has answered it
         # (`Place.is_current`, or that the notice is written), so this is in effect by then.
-        beginning = asyncio.create_task(self._confirm(session_id), name=f"room-begun-{guild.guild_id}")
-        beginning.add_done_callback(log_failure)
+        beginning = logged_task(self._confirm(session_id), name=f"room-begun-{guild.guild_id}")
         self._shown.callback(beginning.cancel)
 
     async def _confirm(self, session_id: SessionId) -> None:

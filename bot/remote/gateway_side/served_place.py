@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.background_task import log_failure
+from bot.background_task import logged_task
 from bot.channel.port import Card
 from bot.remote.gateway_side.served_gateway import ServedGateways
 from bot.remote.messages.place_messages import (
@@ -194,8 +194,7 @@ class ServedPlaces:
         gateway = self._gateway_of(place)
         served = ServedPlace(place, link, self._gateways.of(place.guild_id), gateway)
         self._served[served] = place
-        looking = asyncio.create_task(self._look(served), name=f"place-{place.guild_id}")
-        looking.add_done_callback(log_failure)
+        looking = logged_task(self._look(served), name=f"place-{place.guild_id}")
         served.tell()
         try:
             yield

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import structlog
 
-from bot.background_task import log_failure
+from bot.background_task import logged_task
 
 if TYPE_CHECKING:
     import ssl
@@ -95,10 +95,9 @@ class EncryptedPort:
             listening.close()
 
     def _start(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
-        task = asyncio.create_task(work, name=f"rooms-port-{name}")
+        task = logged_task(work, name=f"rooms-port-{name}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(log_failure)
         return task
 
     async def _accept(self, listening: socket.socket) -> None:

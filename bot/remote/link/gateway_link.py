@@ -11,7 +11,7 @@ import aiohttp
 import structlog
 from yarl import URL
 
-from bot.background_task import log_failure
+from bot.background_task import logged_task
 from bot.errors import SetupError
 from bot.remote.link.address import LOOPBACK
 from bot.remote.link.handlers import Handlers
@@ -131,8 +131,7 @@ class GatewayLink:
             self._link.tell(notice)
 
     async def __aenter__(self) -> Self:
-        self._keeping = asyncio.create_task(self._keep(), name="gateway-link")
-        self._keeping.add_done_callback(log_failure)
+        self._keeping = logged_task(self._keep(), name="gateway-link")
         opened = asyncio.create_task(self._opened.wait(), name="gateway-link-opened")
         try:
             await asyncio.wait({opened, self._keeping}, timeout=OPEN_WITHIN_S, return_when=asyncio.FIRST_COMPLETED)

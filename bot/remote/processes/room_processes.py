@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 import structlog
 
-from bot.background_task import log_failure
+from bot.background_task import logged_task
 from bot.errors import SetupError
 from bot.remote.link.hello import is_machine_name
 from bot.remote.processes.adoption import NOT_OURS
@@ -85,8 +85,7 @@ class RoomProcesses:
         return self._machines.loads(process.load for process in self._all())
 
     async def __aenter__(self) -> Self:
-        self._keeping = asyncio.create_task(self._pool.keep(), name="room-spare")
-        self._keeping.add_done_callback(log_failure)
+        self._keeping = logged_task(self._pool.keep(), name="room-spare")
         return self
 
     async def __aexit__(
