@@ -245,22 +245,22 @@ class Metrics:
                 self._stage("group", event.released_at - event.spoken.text_at)
                 self._stage("store", event.stored_at - event.released_at)
                 self._stage("decide", event.at - event.stored_at)
-                self._decisions.labels("yes" if event.answers else "no", self.word(event.reason)).inc()
+                self._decisions.labels("yes" if event.answers else "no", self._word(event.reason)).inc()
             case events.SpeechDropped():
-                self._dropped.labels(self.word(event.reason)).inc()
+                self._dropped.labels(self._word(event.reason)).inc()
             case events.SpeechHeardAgain():
                 self._heard_again.labels(event.doubt.value, event.outcome.value).inc()
             case events.ReplyFinished():
                 self._add_reply(event)
             case events.CompactionLanded():
                 outcome = "degraded" if event.degraded else "landed"
-                self._folds.labels(outcome, self.word(event.paragraph_by)).inc()
+                self._folds.labels(outcome, self._word(event.paragraph_by)).inc()
                 self._fold_time.labels(outcome).observe(_seconds(event.latency_ms / 1000))
             case events.CompactionFailed():
                 self._folds.labels("failed", "nobody").inc()
                 self._fold_time.labels("failed").observe(_seconds(event.latency_ms / 1000))
             case events.Problem():
-                self._problems.labels(self.word(event.where)).inc()
+                self._problems.labels(self._word(event.where)).inc()
             case _:
                 pass
 
@@ -301,10 +301,10 @@ class Metrics:
         """Add what a queue has dropped, by reason."""
         of_words: Tally[str] = Tally()
         for reason, count in counts.items():
-            of_words[self.word(reason)] += count
+            of_words[self._word(reason)] += count
         self._queues.add_dropped(queue, of_words)
 
-    def word(self, label: str) -> str:
+    def _word(self, label: str) -> str:
         """Return a label for what the code calls by a word."""
         if label not in self._words:
             is_word = len(label) <= _LABEL_CHARS and label.replace("_", "").isalnum() and label.isascii()
