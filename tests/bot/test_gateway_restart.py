@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
     from pydantic import SecretStr
 
+    from rehearsal.people.person import ScriptedPerson
+    from tests.bot.bot_process import Process
+
 ROOMS = ("--rooms", "processes")
 # Longer than any test takes.
 FOR_EVER_S = 3600.0
@@ -48,6 +51,16 @@ async def ended(*folders: Path) -> AsyncIterator[None]:
         for folder in folders:
             for pid in running(folder):
                 os.kill(pid, signal.SIGKILL)
+
+
+async def in_room(bot: Process, local: LocalDiscord, ada: ScriptedPerson, folder: Path) -> None:
+    """Wait for a bot that has just been started, and call it into a room, in which it only listens."""
+    await bot.says("is on Discord")
+    await until(lambda: bool(logged(folder, "room_link_opened")), "a process that waits")
+    await local.invoke(ADA, "join")
+    await until(lambda: len(logged(folder, "room_opened")) == 1, "the room")
+    await met(ada)
+    await local.invoke(ADA, "quiet")
 
 
 def claims(place: SecretStr) -> list[int]:
@@ -76,12 +89,7 @@ async def test_rooms_go_on_while_the_gateway_process_is_killed_and_started_again
     clips = [Clip.load(CLIPS / name) for name in ("2-ada.ogg", "3-ada.ogg", "1-ada.ogg")]
     async with LocalDiscord(main_session_s=FOR_EVER_S) as local, ada_in(local) as ada, ended(tmp_path):
         async with roomtone_run(local, tmp_path, whisper_model_dir, *ROOMS, **url) as bot:
-            await bot.says("is on Discord")
-            await until(lambda: bool(logged(tmp_path, "room_link_opened")), "a process that waits")
-            await local.invoke(ADA, "join")
-            await until(lambda: len(logged(tmp_path, "room_opened")) == 1, "the room")
-            await met(ada)
-            await local.invoke(ADA, "quiet")
+            await in_room(bot, local, ada, tmp_path)
             speaking = asyncio.create_task(ada.say(clips[0]))
             await asyncio.sleep(0)
             await bot.killed()
@@ -134,12 +142,7 @@ async def test_an_opt_out_right_before_the_kill_holds_though_the_database_hangs(
     file = tmp_path / FILE_NAME
     async with LocalDiscord(main_session_s=FOR_EVER_S) as local, ada_in(local) as ada, ended(tmp_path):
         async with roomtone_run(local, tmp_path, whisper_model_dir, *ROOMS, **url) as bot:
-            await bot.says("is on Discord")
-            await until(lambda: bool(logged(tmp_path, "room_link_opened")), "a process that waits")
-            await local.invoke(ADA, "join")
-            await until(lambda: len(logged(tmp_path, "room_opened")) == 1, "the room")
-            await met(ada)
-            await local.invoke(ADA, "quiet")
+            await in_room(bot, local, ada, tmp_path)
             await ada.say(clips[0])
             await until(lambda: len(said(postgres_place)) == 1, "the turn before")
             room = running(tmp_path)[0]
