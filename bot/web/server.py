@@ -213,6 +213,8 @@ class WebServer:
             access_log=None,
             keepalive_timeout=HEAD_TIMEOUT_S,
             lingering_time=1.0,
+            # Our pages compress nothing. The library logs a traceback for each body that it cannot unpack.
+            auto_decompress=False,
             max_line_size=_HEAD_BYTES,
             max_field_size=_HEAD_BYTES,
         )

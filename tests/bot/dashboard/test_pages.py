@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -142,6 +143,10 @@ async def test_requests_of_other_pages_change_nothing(browser: Browser, path: st
     for charset in ("secret", "rot13", "utf-16"):
         typed = {**headers, "Content-Type": f"application/json; charset={charset}"}
         async with browser.http.post(browser.house.base + path, data=b"{}x", headers=typed) as answer:
+            assert answer.status == 400
+    for coding, body in (("gzip", b"x"), ("deflate", b"x"), ("gzip", gzip.compress(b"{}"))):
+        packed = {**headers, "Content-Encoding": coding}
+        async with browser.http.post(browser.house.base + path, data=body, headers=packed) as answer:
             assert answer.status == 400
     async with browser.http.post(browser.house.base + path, data=b"x" * 10_000, headers=headers) as answer:
         assert answer.status == 413

@@ -458,6 +458,22 @@ async def test_pages_that_hang_up_at_once_are_not_logged(page: Page, caplog: pyt
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+async def test_a_body_that_is_not_what_it_says_is_not_logged(
+    page: Page, coding: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody unpacks what strangers send, so a body in a broken coding makes no line, and no traceback, in the log."""
+    with capture_logs() as logs:
+        for body in (b"not compressed", bytes(20)):
+            for method, path, status in (("GET", "/share", 200), ("POST", "/share", 405)):
+                async with page.http.request(
+                    method, page.base + path, data=body, headers={"Content-Encoding": coding}
+                ) as answer:
+                    assert answer.status == status
+    assert (logs, caplog.text) == ([], "")
+
+
+@pytest.mark.asyncio
 async def test_silent_sockets_lock_nobody_out(page: Page) -> None:
     """40 silent sockets and 300 silent connections, with the right origin and no link, keep no page from being served.
     The sockets of admitted pages stay open."""
