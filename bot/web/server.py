@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 import structlog
 from aiohttp import WSCloseCode, web
+from aiohttp.hdrs import SEC_WEBSOCKET_PROTOCOL
 
 from bot.errors import SetupError, why_not_listening
 from bot.texts.text import Text
@@ -256,7 +257,8 @@ class WebServer:
             self._count(WebRefusal.CROWDED)
             raise web.HTTPTooManyRequests(text="Too many pages are open.")
         socket = new_socket()
-        if not socket.can_prepare(request):
+        # The library logs each subprotocol that it does not know. Our page names none.
+        if SEC_WEBSOCKET_PROTOCOL in request.headers or not socket.can_prepare(request):
             raise web.HTTPUpgradeRequired(text="This is a web socket.")
         connection = request.protocol
         assert isinstance(connection, WebConnection), "made by _new_connection"

@@ -474,6 +474,21 @@ async def test_a_body_that_is_not_what_it_says_is_not_logged(
 
 
 @pytest.mark.asyncio
+async def test_a_socket_of_another_protocol_is_refused_and_not_logged(
+    page: Page, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Our page names no subprotocol. A request that does, with a forged origin as often as it likes, makes no line."""
+    with capture_logs() as logs:
+        for _ in range(3):
+            with pytest.raises(aiohttp.WSServerHandshakeError, match="426"):
+                await page.http.ws_connect(
+                    f"{page.base}/share/socket", origin=page.server.site.origin, protocols=["chat"]
+                )
+        await (await page.admitted()).close()
+    assert (logs, caplog.text) == ([], "")
+
+
+@pytest.mark.asyncio
 async def test_silent_sockets_lock_nobody_out(page: Page) -> None:
     """40 silent sockets and 300 silent connections, with the right origin and no link, keep no page from being served.
     The sockets of admitted pages stay open."""
