@@ -2,12 +2,15 @@
 
 They are open to everybody who reaches the server, so they hold nothing about people.
 `/metrics` answers only who asks the server itself: how much a bot is used is nobody's business beyond a reverse proxy.
+Nor is it that of a page on the internet, opened on this machine, whose own name leads to this server (DNS rebinding).
 """
 
 from __future__ import annotations
 
+import ipaddress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, Protocol
+from urllib.parse import urlsplit
 
 from aiohttp import web
 
@@ -19,6 +22,8 @@ READY_PATH: Final = "/readyz"
 METRICS_PATH: Final = "/metrics"
 # What reverse proxies add to a request.
 FORWARDED: Final = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Via")
+# Ends of names that public DNS has not: RFC 6761, RFC 6762, RFC 8375, and ICANN's for private use.
+_PRIVATE_NAMES: Final = (".localhost", ".local", ".home.arpa", ".internal")
 
 
 class Probes(Protocol):
@@ -57,8 +62,25 @@ class ProbeRoutes:
     async def _metrics(self, request: web.Request) -> web.Response:
         if any(name in request.headers for name in FORWARDED):
             raise web.HTTPForbidden(text="Metrics are not given through a proxy. Ask me directly.\n")
+        if not _is_private_host(request.headers.get("Host", "")):
+            raise web.HTTPForbidden(text="Metrics are not given under a public host name. Ask me by my address.\n")
         body, kind = self._probes.metrics()
         return web.Response(body=body, headers={"Content-Type": kind})
+
+
+def _is_private_host(host: str) -> bool:
+    """Return whether a Host header is an address, or a name that nobody can point here by public DNS."""
+    try:
+        name = (urlsplit(f"//{host}").hostname or "").removesuffix(".")
+    except ValueError:
+        return False
+    if "." not in name or name.endswith(_PRIVATE_NAMES):
+        return True
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
 
 
 def _answer(well: bool, body: Json) -> web.Response:

@@ -75,6 +75,34 @@ async def test_metrics_are_for_who_asks_directly() -> None:
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1:8095", 200),
+        ("[::1]:8095", 200),
+        ("10.1.2.3", 200),
+        ("localhost:8095", 200),
+        ("bot:8095", 200),
+        ("bot.monitoring.svc.cluster.local:8095", 200),
+        ("BOT.INTERNAL.", 200),
+        ("evil.example:8095", 403),
+        ("watch.example.org", 403),
+        ("127.0.0.1.evil.example", 403),
+        ("local", 200),
+        ("notlocal.example", 403),
+        ("[::", 403),
+    ],
+)
+async def test_metrics_are_not_for_a_page_that_points_its_name_here(host: str, status: int) -> None:
+    """A page on the internet whose own name leads to this machine (DNS rebinding) reads no metrics, nor does anybody
+    through a proxy that only passes the name on. Addresses, and names that public DNS has not, are answered.
+    """
+    async with served(FakeProbes()) as http, http.get("/metrics", headers={"Host": host}) as answer:
+        assert answer.status == status
+        assert ("roomtone_ready" in await answer.text()) is (status == 200)
+
+
+@pytest.mark.asyncio
 async def test_without_probes_there_are_no_such_pages() -> None:
     """A server that nobody monitors has none of the addresses, and they take no other method."""
     async with served(None) as http:
