@@ -211,11 +211,8 @@ class WebServer:
             pages=self._pages,
             headers=lambda: security_headers(self._site),
             on_malformed=lambda: self._count(WebRefusal.MALFORMED),
-            access_log=None,
             keepalive_timeout=HEAD_TIMEOUT_S,
             lingering_time=1.0,
-            # Our pages compress nothing. The library logs a traceback for each body that it cannot unpack.
-            auto_decompress=False,
             max_line_size=_HEAD_BYTES,
             max_field_size=_HEAD_BYTES,
         )

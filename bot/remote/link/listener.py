@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Self
 
 import structlog
 from aiohttp import web
+from aiohttp.hdrs import SEC_WEBSOCKET_PROTOCOL
 
 from bot.errors import BotError, SetupError, why_not_listening
 from bot.remote.link.address import LOOPBACK, RoomsAddress
@@ -26,7 +27,8 @@ from bot.remote.link.streams import MOST_WORD_BYTES, STREAM_PATH, TICKET, Stream
 from bot.remote.messages.frames import MOST_BYTES
 from bot.remote.messages.wire_error import NotYetError
 from bot.texts.text import Text
-from bot.web.refusals import RefusalCounter
+from bot.web.quiet_connection import QuietConnection
+from bot.web.refusals import RefusalCounter, WebRefusal
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -106,7 +108,7 @@ class RemoteRoomListener:
         app = web.Application()
         app.router.add_get(ROOM_PATH, self._serve)
         app.router.add_get(STREAM_PATH, self._serve_stream)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0, keepalive_timeout=REQUEST_WITHIN_S)
+        runner = web.AppRunner(app, shutdown_timeout=1.0)
         await runner.setup()
         self._stack.push_async_callback(runner.cleanup)
         try:
@@ -128,10 +130,19 @@ class RemoteRoomListener:
 
     async def _listen(self, runner: web.AppRunner) -> int:
         """Listen, and return the port. Raises `OSError`."""
-        serve = runner.server
-        assert serve is not None, "set up"
+        server = runner.server
+        assert server is not None, "set up"
+        loop = asyncio.get_running_loop()
+
+        def serve() -> QuietConnection:
+            return QuietConnection(
+                server,
+                loop=loop,
+                on_malformed=lambda: self._count(WebRefusal.MALFORMED),
+                keepalive_timeout=REQUEST_WITHIN_S,
+            )
+
         if self._tls is None:
-            loop = asyncio.get_running_loop()
             listening = await loop.create_server(lambda: self._accepted(serve()), self._at.host, self._at.port)
             self._stack.callback(listening.close)
             port: int = listening.sockets[0].getsockname()[1]
@@ -162,7 +173,12 @@ class RemoteRoomListener:
         await self._stack.aclose()
 
     def _check(self, request: web.Request) -> None:
-        """Refuse a request without the token. Between machines TLS has refused it before."""
+        """Refuse a request without the token. Between machines TLS has refused it before.
+
+        One for a subprotocol is none of ours, and the library logs each.
+        """
+        if SEC_WEBSOCKET_PROTOCOL in request.headers:
+            raise web.HTTPBadRequest
         if self._tls is None and not has_token(request.headers.get(AUTHORIZATION, ""), self._token):
             self._count("token")
             raise web.HTTPUnauthorized

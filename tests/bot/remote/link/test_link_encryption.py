@@ -292,6 +292,46 @@ async def test_who_proves_nothing_takes_nobodys_place(monkeypatch: pytest.Monkey
         assert not readers[1].at_eof()
 
 
+_SOCKET = (
+    b"GET /room HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+    b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: secret\r\n\r\n"
+)
+
+
+@pytest.mark.parametrize("at", [None, RoomsAddress(LOOPBACK, 0)])
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        (b"GET /secret HTTP/9.9\r\n\r\n", b"400"),
+        (b"GET /" + b"secret" * 2_000 + b" HTTP/1.1\r\n\r\n", b"400"),
+        (b"GET /secret HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Length: 6\r\n\r\nsecret", b"404"),
+        (_SOCKET, b"40"),
+    ],
+)
+@pytest.mark.asyncio
+async def test_strange_requests_are_at_most_one_line_in_the_log(
+    at: RoomsAddress | None, said: bytes, answer: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Somebody without the token sends what no process of ours does, over and over. It makes no traceback, and the
+    answer quotes nothing of it.
+    """
+    with capture_logs() as logs:
+        async with RemoteRoomListener(lambda *_: None, CLUSTER_TOKEN, at=at) as listener:
+            logs.clear()
+            for _ in range(3):
+                reader, writer = await asyncio.open_connection(LOOPBACK, URL(listener.url).port)
+                writer.write(said)
+                async with asyncio.timeout(PATIENCE_S):
+                    head = await reader.readuntil(b"\r\n\r\n")
+                    length = next(int(line.split()[1]) for line in head.split(b"\r\n") if b"Content-Length:" in line)
+                    body = await reader.readexactly(length)
+                writer.close()
+                assert head.split()[1].startswith(answer)
+                assert b"secret" not in body
+    assert len(logs) <= 1, logs
+    assert caplog.text == ""
+
+
 @pytest.mark.asyncio
 async def test_connections_that_waited_together_do_not_close_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """All machines come at once when the bot is started again. Each connection gets as far as it can before the next is

@@ -1,0 +1,58 @@
+"""A connection of a web server that strangers reach: whatever they send makes no traceback in the log."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Mapping
+
+
+class QuietConnection(web.RequestHandler):
+    """aiohttp's request handler, except that it tells nobody what was wrong with a request, and logs no request.
+
+    `on_malformed`: called for each request that is not valid HTTP. `headers`: returns the headers of the answer to it.
+    """
+
+    __slots__ = ("_headers", "_on_malformed")
+
+    def __init__(
+        self,
+        manager: web.Server,
+        *,
+        loop: asyncio.AbstractEventLoop,
+        on_malformed: Callable[[], None],
+        headers: Callable[[], Mapping[str, str]] = dict,
+        **options: Any,
+    ) -> None:
+        # Nobody who talks to us compresses anything, and the library logs a traceback for a body that it cannot unpack.
+        options |= {"access_log": None, "auto_decompress": False}
+        super().__init__(manager, loop=loop, **options)
+        self._headers = headers
+        self._on_malformed = on_malformed
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = HTTPStatus.INTERNAL_SERVER_ERROR,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Answer a request that failed. The library's own answer to an invalid request quotes it, in the log too."""
+        if isinstance(exc, ConnectionError):
+            # They have hung up, so nobody reads the answer. The library would log a traceback for each.
+            response: web.StreamResponse = web.Response(status=status)
+            response.force_close()
+        elif status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            response = super().handle_error(request, status, exc, message)
+        else:
+            self._on_malformed()
+            response = web.Response(status=status, text="This is not a valid request.\n")
+            response.force_close()
+        # An empty value keeps the library from naming itself and its version.
+        response.headers.update({**self._headers(), "Server": "", "Connection": "close"})
+        return response
