@@ -35,6 +35,8 @@ _MAX_ANSWER_BYTES: Final = 64_000
 _API_BASE: Final = "https://discord.com/api/v10"
 _AUTHORIZE_URL: Final = "https://discord.com/oauth2/authorize"
 _SCOPE: Final = "identify"
+# How Discord refuses a code (RFC 6749, 5.2). Anybody can come back with a wrong one and fill the log.
+_WRONG_CODE: Final = ("invalid_grant", "invalid_request")
 _AGAIN: Final = Text("This login is not valid any more. Begin again, in this browser.")
 
 
@@ -99,7 +101,8 @@ class DiscordLogin:
             answer = await _object(response)
             if response.status != 200:
                 reason = answer.get("error")
-                log.warning("discord_login_refused", status=response.status)
+                if reason not in _WRONG_CODE:
+                    log.warning("discord_login_refused", status=response.status)
                 if reason == "invalid_client":
                     raise LoginRefusedError(
                         Text(

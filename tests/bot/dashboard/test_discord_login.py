@@ -106,6 +106,23 @@ async def test_a_stolen_code_fails_at_discord(logging_in: Logging) -> None:
 
 
 @pytest.mark.asyncio
+async def test_made_up_codes_make_no_line_in_the_log(logging_in: Logging) -> None:
+    """Anybody can begin a login and come back with a code of their own, hundreds of times a minute. The web server
+    counts these. A secret that Discord refuses is for the operator to know.
+    """
+    with capture_logs() as logs:
+        for code in ("made up", "x" * 1_000):
+            proof, sent = logging_in.visit()
+            with pytest.raises(LoginRefusedError, match="Begin again"):
+                await logging_in.finish(proof, {**sent, "code": code})
+        assert logs == []
+        wrong = Logging(logging_in.discord, secret="old")
+        with pytest.raises(LoginRefusedError, match="developer portal"):
+            await wrong.finish(*wrong.visit())
+    assert [(each["event"], each["status"]) for each in logs] == [("discord_login_refused", 401)]
+
+
+@pytest.mark.asyncio
 async def test_logins_lapse(logging_in: Logging) -> None:
     """A login that takes too long is refused."""
     proof, sent = logging_in.visit()
