@@ -22,8 +22,8 @@ READY_PATH: Final = "/readyz"
 METRICS_PATH: Final = "/metrics"
 # What reverse proxies add to a request.
 FORWARDED: Final = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Via")
-# Ends of names that public DNS has not: RFC 6761, RFC 6762, RFC 8375, and ICANN's for private use.
-_PRIVATE_NAMES: Final = (".localhost", ".local", ".home.arpa", ".internal")
+# Ends of names that public DNS has not: RFC 6761, RFC 6762, RFC 8375, ICANN's for private use, and Kubernetes'.
+_PRIVATE_NAMES: Final = (".localhost", ".local", ".home.arpa", ".internal", ".svc")
 
 
 class Probes(Protocol):

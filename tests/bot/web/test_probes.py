@@ -84,6 +84,7 @@ async def test_metrics_are_for_who_asks_directly() -> None:
         ("localhost:8095", 200),
         ("bot:8095", 200),
         ("bot.monitoring.svc.cluster.local:8095", 200),
+        ("bot.monitoring.svc:8095", 200),
         ("BOT.INTERNAL.", 200),
         ("evil.example:8095", 403),
         ("watch.example.org", 403),
