@@ -11,7 +11,7 @@ from pydantic import PlainSerializer, PlainValidator, TypeAdapter, ValidationErr
 from pydantic_core import PydanticSerializationError
 
 from bot import events
-from bot.remote.messages.frames import MalformedError, check_parts
+from bot.remote.messages.frames import MalformedError, check_parts, new_adapter
 from bot.remote.messages.room_messages import EventTold
 from bot.remote.messages.wire_text import WireText
 from compaction import model
@@ -64,6 +64,6 @@ def event_in(message: EventTold) -> events.Event:
 
 @cache
 def _adapter(kind: str) -> TypeAdapter[Any]:
-    adapter: TypeAdapter[Any] = TypeAdapter(_CLASSES[kind])
+    adapter = new_adapter(_CLASSES[kind])
     adapter.rebuild(force=True, _types_namespace=_NAMES)
     return adapter

@@ -1,16 +1,17 @@
 """Messages between two processes as text: a frame is a line that says what it is, and a line of JSON with the content.
 
 A message is a frozen dataclass. A `Request` is answered, a `Notice` is not. Whatever comes in is checked against the
-annotations, strictly: a word is no number.
+annotations, strictly: a word is no number, and neither is NaN or infinity. Counters and clocks of this process would
+keep those for good.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
+from typing import Any, Final, Generic, Literal, NewType, TypeVar, get_args, get_origin
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from bot.remote.messages.wire_error import OtherProcessError
@@ -29,6 +30,9 @@ _MOST_DESCRIBED = 20
 TOO_LARGE = Text("What I wanted to send to another process of this bot is too large ({size} of {most} MiB).")
 # The longest line that says what a frame is.
 _HEAD_CHARS = 200
+_CONFIG: Final = ConfigDict(allow_inf_nan=False)
+# pydantic takes no configuration for a dataclass, and takes one for another name of it.
+_new_type: Final[Any] = NewType
 
 
 class Notice:
@@ -114,4 +118,9 @@ def _places(error: ValidationError) -> str:
 @cache
 def adapter_of(kind: Any) -> TypeAdapter[Any]:
     """Return what checks and writes a type. Making one takes milliseconds."""
-    return TypeAdapter(kind)
+    return new_adapter(kind)
+
+
+def new_adapter(kind: Any) -> TypeAdapter[Any]:
+    """Make what checks and writes a type. It refuses numbers that are not finite, wherever they are in it."""
+    return TypeAdapter(_new_type("Checked", kind), config=_CONFIG)

@@ -6,6 +6,9 @@ What the room needs of its voice channel is in `place_messages`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import AfterValidator, NonNegativeFloat
 
 from bot.channel.port import ListenRequest, MembershipChange, Person
 from bot.guild import GuildChoice, Silence
@@ -17,6 +20,21 @@ from bot.remote.messages.participation_state import ParticipationState
 from bot.remote.messages.wire_error import WireError
 from bot.remote.messages.wire_text import WireText
 from compaction.model import Mode
+
+# More of anything than a reply uses, so that sums stay numbers too.
+_MOST_COST = 1e9
+
+
+def _plausible(cost: Cost) -> Cost:
+    if not all(0 <= amount <= _MOST_COST for amount in (cost.calls, cost.tokens, cost.spoken_s)):
+        raise ValueError("a cost that no reply has")
+    return cost
+
+
+# A cost as another process tells it: one below zero would give a server back what it has used of its hour.
+ReportedCost = Annotated[Cost, AfterValidator(_plausible)]
+# Each with its age in seconds. One of the future would count for longer than an hour.
+ReportedCosts = tuple[tuple[NonNegativeFloat, ReportedCost], ...]
 
 # -- what a room is told before it runs -------------------------------------------------------------------------------
 
@@ -38,7 +56,7 @@ class OpenRoom(Request[None]):
     participation: ParticipationState
     choice: GuildChoice
     servers: str
-    costs: tuple[tuple[float, Cost], ...]
+    costs: ReportedCosts
     claims_after: int | None
     ran_s_ago: float | None = None
     opened_by: str = ""
@@ -65,7 +83,7 @@ class RoomReport:
     listens_only: bool
     participation: ParticipationState
     unsaved_silence_by: int
-    costs: tuple[tuple[float, Cost], ...]
+    costs: ReportedCosts
     members: tuple[Person, ...]
     shows_listening: bool
 
@@ -196,7 +214,7 @@ class EventTold(Notice):
 class CostTold(Notice):
     """The room has used this."""
 
-    cost: Cost
+    cost: ReportedCost
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,6 +96,8 @@ def test_a_sentence_in_an_event_is_still_translated() -> None:
         EventTold("RoomClosed", "{"),
         EventTold("RoomClosed", '{"session_id": "s", "reason": 1, "at": 2.0}'),
         EventTold("SoundReceived", '{"delay_s": "0.1", "at": 1.0}'),
+        EventTold("SoundReceived", '{"delay_s": NaN, "at": 1.0}'),
+        EventTold("SoundReceived", '{"delay_s": 0.1, "at": 1e999}'),
     ],
 )
 def test_a_wrong_event_is_refused(told: EventTold) -> None:
