@@ -13,17 +13,20 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+import structlog
 from sqlalchemy import select
 
 from bot.store.dialects.upsert import insert_into
 from bot.store.tables import room_claims
 from bot.texts.text import Text
-from compaction.errors import StaleOwnerError
+from compaction.errors import StaleOwnerError, StoreError
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
+
+log = structlog.get_logger()
 
 STALE = Text(
     "Another process of this bot has taken over my room on this server, so I have ended mine; what was said before is "
@@ -67,6 +70,15 @@ async def newest_claim(database: Database, guild_id: int) -> int:
     """Return the newest number of a server; 0: nobody has claimed its room yet. Raises `StoreError`."""
     found = await database.rows(_NUMBER, {"guild": guild_id})
     return max((int(number) for (number,) in found), default=0)
+
+
+async def known_claim(database: Database, guild_id: int) -> int | None:
+    """Return the newest number of a server; None if the database does not say."""
+    try:
+        return await newest_claim(database, guild_id)
+    except StoreError as error:
+        log.warning("claim_unread", guild_id=guild_id, problem=error)
+        return None
 
 
 async def check_claim(database: Database, claim: RoomClaim) -> None:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import structlog
-
 from bot.errors import SetupError
 from bot.remote.processes.adoption import NOT_OURS, ServerNow
-from bot.store.claims import newest_claim
-from compaction.errors import StoreError
+from bot.store.claims import known_claim
 
 if TYPE_CHECKING:
     from bot.discord.client import RoomtoneClient
@@ -20,8 +17,6 @@ if TYPE_CHECKING:
     from bot.store.database import Database
     from bot.store.sessions import Sessions
     from bot.wiring.room_processes import RemoteRooms
-
-log = structlog.get_logger()
 
 
 async def take_rooms_back(
@@ -39,11 +34,7 @@ async def take_rooms_back(
 
     async def look(room: RoomIdentity) -> ServerNow:
         guild_id = room.guild_id
-        try:
-            claim = await newest_claim(database, guild_id)
-        except StoreError as error:
-            log.warning("claim_unread", guild_id=guild_id, problem=error)
-            claim = None
+        claim = await known_claim(database, guild_id)
         return ServerNow(
             is_served=shards.serves(guild_id) and await client.admission.serves(guild_id),
             has_room=supervisor.place_of(guild_id) is not None,

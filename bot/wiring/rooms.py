@@ -10,6 +10,7 @@ from bot.health import DegradedPart
 from bot.remote.gateway_side.served_place import ServedPlaces
 from bot.room.room import Room
 from bot.room.supervisor import RoomSupervisor
+from bot.store.claims import known_claim
 from bot.texts.text import Text
 from bot.wiring.recollection import watch_model
 from bot.wiring.room_adoption import take_rooms_back
@@ -135,7 +136,7 @@ async def open_rooms_apart(
     """
     parts = process.parts
     watch_model(recollection.models, parts.metrics.health)
-    places = ServedPlaces(gateway_of, clock=parts.clock)
+    places = ServedPlaces(gateway_of, partial(known_claim, parts.stores.database), clock=parts.clock)
     remote = await open_room_processes(
         stack,
         parts,

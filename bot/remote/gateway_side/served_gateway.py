@@ -4,13 +4,16 @@ Discord's last two answers stay in memory: the bot's voice state, and the voice 
 in the channel they let a process in that takes over from one that was killed, so nobody sees the bot leave. They are
 not stored: a backup would hold the key to a voice connection.
 
-A request that carries an older claim than one seen before asks Discord nothing: its process was frozen or cut off.
+A request that carries an older claim than one seen before asks Discord nothing: its process was frozen or cut off. The
+database is asked about a claim that is not the last one, because a process may make up a number that no room reaches.
 """
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import structlog
@@ -30,21 +33,30 @@ from voice.errors import LinkError
 from voice.transport.gateway import taken_over_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from bot.remote.link.message_link import MessageLink
     from voice.transport.gateway import MainGateway
 
 log = structlog.get_logger()
 
+# Less than a room waits for an answer (`remote_gateway.ASK_S`).
+CLAIM_WITHIN_S = 2.0
+
 
 class ServedGateway:
-    """The bot's voice connection in one server. `run`: tells this process from its predecessor."""
+    """The bot's voice connection in one server. `newest_claim`: returns the server's; None if the database does not
+    say. `run`: tells this process from its predecessor.
+    """
 
-    def __init__(self, guild_id: int, *, run: str) -> None:
+    def __init__(self, guild_id: int, newest_claim: Callable[[], Awaitable[int | None]], *, run: str) -> None:
         self._guild_id = guild_id
+        self._newest_claim = newest_claim
         self._run = run
+        # The newest claim, as far as it is known here. Checked by one request at a time: a slow answer of the database
+        # must not count after a later one.
         self._claim = 0
+        self._checking = asyncio.Lock()
         # What Discord's answers come from, and the link of the room to which they go.
         self._attached: MainGateway | None = None
         self._link: MessageLink | None = None
@@ -156,15 +168,28 @@ class ServedGateway:
         if self._link is not None:
             self._link.tell(update)
 
-    def _is_stale(self, claim: int) -> bool:
-        if claim < self._claim:
-            log.warning("claim_refused", guild_id=self._guild_id, claim=claim, newest=self._claim)
-            return True
-        self._claim = claim
+    async def _may_ask(self, claim: int) -> bool:
+        """Return whether a request carries the newest claim: that of the database, or the highest one that was told
+        while the database is away. A room has its claim from the database, so an honest one is never above it.
+        """
+        async with self._checking:
+            if claim != self._claim:
+                known = await self._known_claim()
+                self._claim = max(claim, self._claim) if known is None else known
+            if claim == self._claim:
+                return True
+        log.warning("claim_refused", guild_id=self._guild_id, claim=claim, newest=self._claim)
         return False
 
+    async def _known_claim(self) -> int | None:
+        try:
+            async with asyncio.timeout(CLAIM_WITHIN_S):
+                return await self._newest_claim()
+        except TimeoutError:
+            return None
+
     async def _attach(self, link: MessageLink, gateway: MainGateway, asked: AttachVoice) -> VoiceAttached:
-        if self._is_stale(asked.claim):
+        if not await self._may_ask(asked.claim):
             raise taken_over_error()
         former = self._attached
         if former is not None and (former.channel_id != gateway.channel_id or not former.attached):
@@ -203,7 +228,7 @@ class ServedGateway:
         )
 
     async def _request(self, link: MessageLink, gateway: MainGateway, asked: RequestVoiceState) -> bool:
-        if self._is_stale(asked.claim):
+        if not await self._may_ask(asked.claim):
             return False
         # The voice session that comes of it belongs to the main session of this process. The former one may end first.
         self._is_renewing = True
@@ -226,14 +251,15 @@ class ServedGateway:
 
 
 class ServedGateways:
-    """Those of all servers, as long as the process runs."""
+    """Those of all servers, as long as the process runs. `newest_claim`: see `ServedPlaces`."""
 
-    def __init__(self) -> None:
+    def __init__(self, newest_claim: Callable[[int], Awaitable[int | None]]) -> None:
+        self._newest_claim = newest_claim
         self._run = secrets.token_hex(8)
         self._of: dict[int, ServedGateway] = {}
 
     def of(self, guild_id: int) -> ServedGateway:
         """Return that of a server."""
         if guild_id not in self._of:
-            self._of[guild_id] = ServedGateway(guild_id, run=self._run)
+            self._of[guild_id] = ServedGateway(guild_id, partial(self._newest_claim, guild_id), run=self._run)
         return self._of[guild_id]

@@ -35,7 +35,7 @@ from bot.remote.messages.place_messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Awaitable, Callable, Iterator
 
     from bot.channel.port import Chat, DroppedFile, Place, Thread
     from bot.clock import Clock
@@ -176,13 +176,20 @@ class ServedPlaces:
     """The places that rooms in other processes have now. Whoever makes it calls `on_change` with the client's changes
     (`RoomtoneClient.on_change`).
 
-    `gateway_of`: returns a place's channel at the main gateway, or raises `LinkError`.
+    `gateway_of`: returns a place's channel at the main gateway, or raises `LinkError`. `newest_claim`: returns that of
+    a server; None if the database does not say.
     """
 
-    def __init__(self, gateway_of: Callable[[Place], MainGateway], *, clock: Clock) -> None:
+    def __init__(
+        self,
+        gateway_of: Callable[[Place], MainGateway],
+        newest_claim: Callable[[int], Awaitable[int | None]],
+        *,
+        clock: Clock,
+    ) -> None:
         self._gateway_of = gateway_of
         self._clock = clock
-        self._gateways = ServedGateways()
+        self._gateways = ServedGateways(newest_claim)
         self._served: dict[ServedPlace, Place] = {}
 
     @contextmanager

@@ -48,11 +48,19 @@ class Told:
 
 
 class Process:
-    """The gateway process, with one channel of Discord."""
+    """The gateway process, with one channel of Discord. `claim`: the newest one in the database; None: it is away."""
 
     def __init__(self) -> None:
         self.discord = FakeMainGateway()
-        self.places = ServedPlaces(lambda _: self.discord, clock=FakeClock())
+        self.claim: int | None = None
+        self.database_answers = asyncio.Event()
+        self.database_answers.set()
+        self.places = ServedPlaces(lambda _: self.discord, self.newest_claim, clock=FakeClock())
+
+    async def newest_claim(self, _: int) -> int | None:
+        """Return what the database says."""
+        await self.database_answers.wait()
+        return self.claim
 
     async def answers(self, kind: str, data: Any) -> None:
         """Let Discord answer."""
@@ -226,6 +234,7 @@ async def test_a_room_that_cannot_attach_again_makes_its_connection_anew() -> No
     process = Process()
     async with room(process, claim=1) as here:
         await joined(process, here)
+        process.claim = 9
         process.places._gateways.of(10)._claim = 9
         await here.ends.drop()
         await until(lambda: here.gateway.forgotten)
@@ -271,6 +280,46 @@ async def test_an_older_claim_asks_nothing() -> None:
         await process.answers("state", STATE)
         await until(lambda: len(newer.connection.told) == 3)
         assert process.discord.asked == [20]
+
+
+@pytest.mark.asyncio
+async def test_a_claim_that_nobody_was_given_asks_nothing_and_shuts_nobody_out() -> None:
+    """A machine that somebody has taken over makes one up. The server's next room comes in all the same."""
+    process = Process()
+    process.claim = 1
+    async with room(process, claim=2**62) as made_up:
+        with pytest.raises(LinkError, match="Another process of this bot"):
+            await made_up.gateway.attach(made_up.connection)
+        assert await made_up.gateway.request(20) is False
+        assert process.discord.asked == []
+    process.claim = 2
+    async with room(process, claim=2) as honest:
+        await joined(process, honest)
+
+
+@pytest.mark.asyncio
+async def test_a_claim_that_the_database_could_not_check_is_checked_before_it_shuts_somebody_out() -> None:
+    """While the database is away the highest claim has the server, whoever has told it."""
+    process = Process()
+    async with room(process, claim=2**62) as made_up:
+        await made_up.gateway.attach(made_up.connection)
+        async with room(process, claim=2) as honest:
+            with pytest.raises(LinkError, match="Another process of this bot"):
+                await honest.gateway.attach(honest.connection)
+            process.claim = 2
+            await joined(process, honest)
+        assert await made_up.gateway.request(None) is False
+    assert process.discord.asked == [20]
+
+
+@pytest.mark.asyncio
+async def test_a_database_that_hangs_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The room waits for the bot's voice for so long only."""
+    monkeypatch.setattr("bot.remote.gateway_side.served_gateway.CLAIM_WITHIN_S", 0.0)
+    process = Process()
+    process.database_answers.clear()
+    async with room(process, claim=1) as here:
+        await joined(process, here)
 
 
 @pytest.mark.asyncio

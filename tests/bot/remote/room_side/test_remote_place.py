@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import ExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
+from unittest.mock import AsyncMock
 
 import pytest
 from structlog.testing import capture_logs
@@ -107,7 +108,7 @@ class Served:
 async def served(fake: FakePlace) -> AsyncIterator[Served]:
     """Serve a fake place over a real websocket."""
     clock = FakeClock()
-    places = ServedPlaces(lambda _: FakeMainGateway(), clock=clock)
+    places = ServedPlaces(lambda _: FakeMainGateway(), AsyncMock(return_value=None), clock=clock)
     made: list[RemotePlace] = []
     with ExitStack() as stack:
 

@@ -7,6 +7,7 @@ import ssl
 import sys
 from contextlib import ExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
+from unittest.mock import AsyncMock
 
 import aiohttp
 import numpy as np
@@ -70,7 +71,7 @@ class Gateway:
         # What Discord was asked: the channel each time.
         self.asked: list[int | None] = []
         self.links: list[MessageLink] = []
-        self.places = ServedPlaces(lambda _: CountedGateway(self), clock=FakeClock())
+        self.places = ServedPlaces(lambda _: CountedGateway(self), AsyncMock(return_value=None), clock=FakeClock())
         self.listener = RemoteRoomListener(self._on_link, TOKEN)
 
     def _on_link(self, _: RoomIdentity, link: MessageLink) -> None:
