@@ -158,9 +158,25 @@ class ServedGateway:
         if self._is_renewing:
             # The room was quicker. Discord's answer is on its way.
             return
-        self._is_renewing = True
         muted, deaf = bool(former.data.get("self_mute")), bool(former.data.get("self_deaf"))
-        await self._attached.request(self._attached.channel_id, self_mute=muted, self_deaf=deaf)
+        try:
+            await self._ask_discord(self._attached, self._attached.channel_id, self_mute=muted, self_deaf=deaf)
+        except OSError as error:
+            # The room's voice server will end the connection, and the room asks for another one.
+            log.warning("voice_session_not_renewed", guild_id=self._guild_id, error_class=type(error).__name__)
+
+    async def _ask_discord(
+        self, gateway: MainGateway, channel_id: int | None, *, self_mute: bool, self_deaf: bool
+    ) -> bool:
+        """Ask for another voice state (`MainGateway.request`). An answer is expected only if Discord was asked."""
+        self._is_renewing = True
+        asked = False
+        try:
+            asked = await gateway.request(channel_id, self_mute=self_mute, self_deaf=self_deaf)
+        finally:
+            if not asked:
+                self._is_renewing = False
+        return asked
 
     def _take(self, kind: Literal["state", "server"], data: Any) -> None:
         self._number += 1
@@ -230,18 +246,17 @@ class ServedGateway:
     async def _request(self, link: MessageLink, gateway: MainGateway, asked: RequestVoiceState) -> bool:
         if not await self._may_ask(asked.claim):
             return False
-        # The voice session that comes of it belongs to the main session of this process. The former one may end first.
-        self._is_renewing = True
         if asked.channel_id is None:
             # Whatever Discord says of it is the last word about these credentials.
             self._inherited = None
             self._last.clear()
         try:
-            return await (self._attached or gateway).request(
-                asked.channel_id, self_mute=asked.self_mute, self_deaf=asked.self_deaf
+            # The voice session that comes of it belongs to the main session of this process. The former one may end
+            # before.
+            return await self._ask_discord(
+                self._attached or gateway, asked.channel_id, self_mute=asked.self_mute, self_deaf=asked.self_deaf
             )
         except OSError as error:
-            self._is_renewing = False
             raise LinkError(Text("Discord cannot be reached ({error}).", error=type(error).__name__)) from error
 
     def _lost(self, link: MessageLink) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import math
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
+from unittest.mock import AsyncMock
 
 import pytest
 
 from bot.remote.gateway_side.served_place import ServedPlaces
+from bot.remote.messages.voice_messages import RequestVoiceState
 from bot.remote.room_side.remote_gateway import QUIET_S, renewal_within_s
 from bot.remote.room_side.remote_place import RemotePlace
 from bot.texts.text import in_language, sentence_of
@@ -424,6 +426,35 @@ async def test_a_voice_session_that_ends_with_the_main_session_before_is_renewed
         await again.answers("state", {**renewed, "channel_id": None})
         await until(lambda: len(here.connection.told) > 3)
         assert here.connection.told[2:] == [("state", renewed), ("state", {**renewed, "channel_id": None})]
+        assert again.discord.asked == [20]
+
+
+@pytest.mark.parametrize("outcome", [False, ConnectionResetError(), RuntimeError(), asyncio.CancelledError()])
+@pytest.mark.parametrize("by_room", [False, True])
+@pytest.mark.asyncio
+async def test_a_voice_session_is_renewed_after_a_request_that_came_to_nothing(outcome: Any, *, by_room: bool) -> None:
+    """Whoever asked, and however it failed. Otherwise Discord's answer would be waited for that never comes, and the
+    next end of the voice session would not be noticed.
+    """
+    process, again = Process(), Process()
+    gone = {**STATE, "channel_id": None}
+    async with room(process, again, claim=1) as here:
+        await joined(process, here)
+        await here.ends.drop()
+        await until(lambda: here.gateway.attached and again.discord.attached)
+        request = again.discord.request
+        failing = AsyncMock(side_effect=[outcome])
+        again.discord.request = failing  # type: ignore[method-assign]
+        with suppress(RuntimeError, asyncio.CancelledError):
+            if by_room:
+                asked = RequestVoiceState(1, 20, self_mute=False, self_deaf=False)
+                with suppress(LinkError):
+                    await again.places._gateways.of(10)._request(here.ends.gateway, again.discord, asked)
+            else:
+                await again.answers("state", gone)
+        assert failing.await_count == 1
+        again.discord.request = request  # type: ignore[method-assign]
+        await again.answers("state", gone)
         assert again.discord.asked == [20]
 
 
