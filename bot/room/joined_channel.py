@@ -32,10 +32,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from bot import events
-    from bot.channel.port import Link, MembershipChange, Place
+    from bot.channel.port import Link, Place
     from bot.errors import BotError
     from bot.health import HealthFault
     from bot.room.endings import RoomEnding
+    from bot.room.membership_queue import MembershipQueue
     from bot.room.room_session import RoomSession
     from bot.room.services import RoomServices
     from bot.room.transcript_writer import TranscriptWriter
@@ -60,7 +61,7 @@ class JoinedChannel:
         services: RoomServices,
         session: RoomSession,
         *,
-        membership_changes: asyncio.Queue[MembershipChange],
+        membership_changes: MembershipQueue,
         ending: RoomEnding,
         report: Callable[[str, Exception], None],
     ) -> None:
@@ -223,7 +224,7 @@ class JoinedChannel:
         if self._session.screens is not None:
             await self._session.screens.finish(ShareEnd.HANDED_OVER if reason == HANDED_OVER else ShareEnd.CLOSED)
         membership = self._conversation.membership
-        while not self._membership_changes.empty():
+        while self._membership_changes:
             await membership.handle(self._membership_changes.get_nowait(), room_ends=True)
         await membership.record_gathered(room_ends=True)
 

@@ -22,6 +22,7 @@ from bot.room.earlier_speech import record_earlier_speech
 from bot.room.endings import CRASHED, HANDED_OVER, RoomEnding
 from bot.room.joined_channel import JoinedChannel
 from bot.room.listen_only import remembered_request
+from bot.room.membership_queue import MembershipQueue
 from bot.room.recap import post_recap
 from bot.room.room_session import RoomSession
 from bot.room.room_status import room_status, status_before_opening
@@ -69,8 +70,7 @@ class Room:
         self._opened = asyncio.Event()
         self._opened_at = self._clock.monotonic()
         self._ending = RoomEnding()
-        # Discord limits how fast people come and go.
-        self._membership_changes: asyncio.Queue[MembershipChange] = asyncio.Queue()
+        self._membership_changes = MembershipQueue()
         self._unfinished = UnfinishedSpeech(place)
         self._memory: SessionMemory | None = None
         self._upkeep: MemoryUpkeep | None = None
@@ -118,7 +118,7 @@ class Room:
         return self._conversation is not None and self._conversation.is_busy()
 
     def on_membership(self, change: MembershipChange) -> None:
-        self._membership_changes.put_nowait(change)
+        self._membership_changes.add(change)
         if change.joined and self._channel is not None:
             self._channel.on_joined()
 

@@ -18,12 +18,12 @@ from compaction.errors import StoreError
 from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable
 
-    from bot.channel.port import Link, MembershipChange, Place
+    from bot.channel.port import Link, Place
     from bot.health import HealthFault
     from bot.room.endings import RoomEnding
+    from bot.room.membership_queue import MembershipQueue
     from bot.room.room_session import RoomSession
     from bot.room.services import RoomServices
     from bot.room.transcript_writer import TranscriptWriter
@@ -47,7 +47,7 @@ class RoomCheck:
         services: RoomServices,
         session: RoomSession,
         *,
-        membership_changes: asyncio.Queue[MembershipChange],
+        membership_changes: MembershipQueue,
         writer: TranscriptWriter | None,
         ending: RoomEnding,
         report: Callable[[str, Exception], None],
@@ -147,7 +147,7 @@ class RoomCheck:
     def measure(self, link: Link) -> None:
         """Tell the state of the connection, and how much waits in the room's queues."""
         self.measure_link(link)
-        waiting = QueueFigures("membership", self._membership_changes.qsize(), None)
+        waiting = QueueFigures("membership", len(self._membership_changes), None)
         queues = [link.queue, *self._session.conversation.status.queues, waiting]
         if self._writer is not None:
             queues.append(self._writer.queue)

@@ -274,3 +274,18 @@ async def test_a_visit_that_fails_is_explained_once() -> None:
         "I could not come by myself. No room.",
         "I could not come by myself. Discord hung up.",
     ]
+
+
+@pytest.mark.asyncio
+async def test_few_reasons_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bot of many servers runs for months, and a reason may name what changes. The oldest one is written again."""
+    monkeypatch.setattr("bot.room.auto_joiner.MOST_TOLD", 2)
+    house, place = House(), FakePlace(people=[ADA])
+    await house.servers.change(place.guild_id, lambda _: ServerSettings(auto_join_with=(ADA.id,)), by=1)
+    async with house.supervisor as rooms:
+        for number in (1, 2, 1, 3, 1, 2):
+            place.refused = Text("No room {number}.", number=number)
+            rooms.on_arrival(place, ADA, came_from=None)
+            await until(lambda: not house.is_visiting)
+        assert len(rooms._auto_joiner._told) == 2
+    assert [line.rsplit(maxsplit=1)[-1] for line in place.written] == ["1.", "2.", "3.", "2."]
