@@ -140,6 +140,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "audio",
             "cancellable_http",
             "circuit_breaker",
+            "daemon_thread",
             "endpoint_settings",
             "errors",
             "queue_figures",

@@ -18,6 +18,7 @@ import structlog
 
 from voice.asr.worker import ModelThread
 from voice.circuit_breaker import CircuitBreaker, Outage
+from voice.daemon_thread import LOAD_TIMEOUT_S, STOP_TIMEOUT_S
 from voice.errors import RecogniserError, RecogniserHungError
 
 if TYPE_CHECKING:
@@ -37,10 +38,6 @@ MOST_LEFT_BEHIND: Final = 3
 # Seconds in the model after which a recognition fails and the model is loaded again. Half a minute of sound takes a few
 # seconds.
 COMPUTE_TIMEOUT_S: Final = 30.0
-# Seconds that loading the model may take; loading a large one from a slow disk takes a minute.
-LOAD_TIMEOUT_S: Final = 120.0
-# A recognition takes under a second; a thread that computes for longer than this is not waited for at the end.
-STOP_TIMEOUT_S: Final = 5.0
 
 _log: Any = structlog.get_logger()
 

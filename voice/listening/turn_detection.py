@@ -6,7 +6,6 @@ alone ends a turn.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,8 +16,8 @@ import onnxruntime
 import structlog
 
 from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ
+from voice.daemon_thread import LOAD_TIMEOUT_S, DaemonThread
 from voice.errors import VoiceError
-from voice.listening.daemon_thread import DaemonThread
 from voice.listening.mel import log_mel
 
 if TYPE_CHECKING:
@@ -129,7 +128,13 @@ class SmartTurnDetector:
         """Load the model. Raises `TurnModelError`."""
         self._thread.start()
         try:
-            self._model = await asyncio.wrap_future(self._thread.submit(self._load))
+            self._model = await self._thread.run(self._load, within_s=LOAD_TIMEOUT_S)
+        except TimeoutError as exc:
+            self._thread.close()
+            raise TurnModelError(
+                f"The end-of-turn model was not loaded within {LOAD_TIMEOUT_S:g} s: its disk hangs, or the machine is "
+                "overloaded."
+            ) from exc
         except BaseException:
             self._thread.close()
             raise
@@ -138,9 +143,7 @@ class SmartTurnDetector:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._thread.close()
-        # If the interpreter ended while the model computes, the library's destructors could abort the process.
-        await asyncio.to_thread(self._thread.join, STOP_TIMEOUT_S)
+        await self._thread.stop(within_s=STOP_TIMEOUT_S)
 
     @property
     def failing_since(self) -> float | None:
@@ -156,8 +159,7 @@ class SmartTurnDetector:
             return None
         self._waiting += 1
         try:
-            async with asyncio.timeout(ANSWER_TIMEOUT_S):
-                answer = await asyncio.wrap_future(self._thread.submit(partial(self._probability, pcm)))
+            answer = await self._thread.run(partial(self._probability, pcm), within_s=ANSWER_TIMEOUT_S)
         except TimeoutError:
             self.figures = replace(self.figures, unanswered=self.figures.unanswered + 1)
             return None

@@ -6,17 +6,17 @@ from espeak through piper-tts, so it needs the same optional part (the extra `pi
 
 from __future__ import annotations
 
-import asyncio
 import re
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from voice.daemon_thread import LOAD_TIMEOUT_S, STOP_TIMEOUT_S, DaemonThread
 from voice.errors import SynthesisError
-from voice.speaking.piper import phonemizer, trim_leading_silence
+from voice.speaking.piper import loaded, phonemizer, trim_leading_silence
 from voice.speaking.port import AudioChunk, Speech
 from voice.speaking.scripts import require_readable
 
@@ -83,7 +83,7 @@ class KokoroModel:
     *Ownership*: holds one thread and one ONNX session.
     """
 
-    def __init__(self, directory: Path, session: Any, worker: ThreadPoolExecutor) -> None:
+    def __init__(self, directory: Path, session: Any, worker: DaemonThread) -> None:
         self._directory = directory
         self._session = session
         self._worker = worker
@@ -92,20 +92,21 @@ class KokoroModel:
     @asynccontextmanager
     async def open(cls, directory: Path, *, threads: int = 2) -> AsyncIterator[KokoroModel]:
         """Load the model in `directory` (`model.onnx`, and a file for each voice). Raises `SynthesisError`."""
-        worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="kokoro")
-        loop = asyncio.get_running_loop()
+        worker = DaemonThread("kokoro")
+        worker.start()
         try:
-            session = await loop.run_in_executor(worker, _load, directory, threads)
+            session = await loaded(partial(_load, directory, threads), worker, directory, within_s=LOAD_TIMEOUT_S)
             yield cls(directory, session, worker)
         finally:
-            # The thread may be within a sentence that nobody wants any more; the loop does not wait for it.
-            await asyncio.to_thread(worker.shutdown, cancel_futures=True)
+            # The thread may be within a sentence that nobody wants any more.
+            await worker.stop(within_s=STOP_TIMEOUT_S)
 
     async def voice(self, style: KokoroStyle, *, speed: float = 1.0) -> KokoroSynthesizer:
         """Return one of the voices, ready to speak. `speed`: 1.0 is its own. Raises `SynthesisError`."""
-        loop = asyncio.get_running_loop()
-        vectors = await loop.run_in_executor(self._worker, _read_style, self._directory, style.file)
-        phonemes = await loop.run_in_executor(self._worker, phonemizer, style.language)
+        read = partial(_read_style, self._directory, style.file)
+        vectors = await loaded(read, self._worker, self._directory, within_s=LOAD_TIMEOUT_S)
+        find_phonemes = partial(phonemizer, style.language)
+        phonemes = await loaded(find_phonemes, self._worker, self._directory, within_s=LOAD_TIMEOUT_S)
         speaker = _Speaker(self._session, style.language, phonemes, vectors, speed)
         synthesizer = KokoroSynthesizer(speaker, self._worker)
         # The first run allocates memory and is slow, so do it before anybody is listening.
@@ -119,7 +120,7 @@ class KokoroSynthesizer:
     *Cancellation*: a cancelled call returns at once; the thread finishes the sentence, and the result is dropped.
     """
 
-    def __init__(self, speaker: _Speaker, worker: ThreadPoolExecutor) -> None:
+    def __init__(self, speaker: _Speaker, worker: DaemonThread) -> None:
         self._speaker = speaker
         self._worker = worker
 
@@ -131,10 +132,8 @@ class KokoroSynthesizer:
 
     async def synthesize(self, text: str) -> Speech:
         """Return `text` as speech. Raises `SynthesisError`."""
-        loop = asyncio.get_running_loop()
         try:
-            async with asyncio.timeout(SENTENCE_TIMEOUT_S):
-                pcm = await loop.run_in_executor(self._worker, self._speaker.speak, text)
+            pcm = await self._worker.run(partial(self._speaker.speak, text), within_s=SENTENCE_TIMEOUT_S)
         except TimeoutError as exc:
             raise SynthesisError("The voice took too long over one sentence; the machine is overloaded.") from exc
         return Speech(text, pcm, RATE_HZ)

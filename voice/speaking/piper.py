@@ -6,15 +6,15 @@ here; other engines get its phonemes from here.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import unicodedata
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
+from voice.daemon_thread import LOAD_TIMEOUT_S, STOP_TIMEOUT_S, DaemonThread
 from voice.errors import SynthesisError
 from voice.speaking.port import AudioChunk, Speech
 from voice.speaking.scripts import require_readable
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from voice.audio import Pcm
+
+T = TypeVar("T")
 
 # Piper is thirty times faster than real time. If a sentence takes this long, the machine is stuck.
 SENTENCE_TIMEOUT_S = 15.0
@@ -46,7 +48,7 @@ class PiperSynthesizer:
     finishes the sentence, and the result is dropped.
     """
 
-    def __init__(self, voice: Any, worker: ThreadPoolExecutor, *, speed: float = 1.0, variety: float = 1.0) -> None:
+    def __init__(self, voice: Any, worker: DaemonThread, *, speed: float = 1.0, variety: float = 1.0) -> None:
         self._voice = voice
         self._worker = worker
         self._speed = speed
@@ -63,17 +65,17 @@ class PiperSynthesizer:
         own speed; with 2.0 it is twice as fast. `variety`: how differently the same words sound each time. 1.0 is the
         voice's default, and 0.0 means always the same.
         """
-        worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="piper")
-        loop = asyncio.get_running_loop()
+        worker = DaemonThread("piper")
+        worker.start()
         try:
-            voice = await loop.run_in_executor(worker, _load, directory, threads)
+            voice = await loaded(partial(_load, directory, threads), worker, directory, within_s=LOAD_TIMEOUT_S)
             synthesizer = cls(voice, worker, speed=speed, variety=variety)
             # The first run allocates memory and is slow, so do it before anybody is listening.
             await synthesizer.synthesize("Yes.")
             yield synthesizer
         finally:
-            # The thread may be within a sentence that nobody wants any more; the loop does not wait for it.
-            await asyncio.to_thread(worker.shutdown, cancel_futures=True)
+            # The thread may be within a sentence that nobody wants any more.
+            await worker.stop(within_s=STOP_TIMEOUT_S)
 
     async def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
         """Yield `text` as one chunk: synthesis is thirty times faster than real time. Raises `SynthesisError`."""
@@ -83,10 +85,9 @@ class PiperSynthesizer:
 
     async def synthesize(self, text: str) -> Speech:
         """Return `text` as speech. Raises `SynthesisError`."""
-        loop = asyncio.get_running_loop()
+        speak = partial(_speak, self._voice, text, self._speed, self._variety)
         try:
-            async with asyncio.timeout(SENTENCE_TIMEOUT_S):
-                return await loop.run_in_executor(self._worker, _speak, self._voice, text, self._speed, self._variety)
+            return await self._worker.run(speak, within_s=SENTENCE_TIMEOUT_S)
         except TimeoutError as exc:
             raise SynthesisError(
                 "The embedded voice took too long over one sentence; the machine is overloaded."
@@ -138,6 +139,19 @@ def _keep_espeak_voice() -> None:
 
     if not isinstance(espeakbridge.set_voice, EspeakVoice):
         espeakbridge.set_voice = EspeakVoice(espeakbridge.set_voice)  # type: ignore[assignment]
+
+
+async def loaded(load: Callable[[], T], worker: DaemonThread, directory: Path, *, within_s: float) -> T:
+    """Return what `load` reads from the voice in `directory`, in the voice's thread. Raises `SynthesisError`."""
+    try:
+        return await worker.run(load, within_s=within_s)
+    except TimeoutError as exc:
+        raise SynthesisError(
+            "The voice in {directory} was not loaded within {within_s:g} s: its disk hangs, or the machine is "
+            "overloaded.",
+            directory=directory,
+            within_s=within_s,
+        ) from exc
 
 
 def _load(directory: Path, threads: int) -> Any:

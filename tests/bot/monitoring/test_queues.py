@@ -56,7 +56,8 @@ NO_METRIC = {
     "bot.remote.link.message_link.MessageLink._outgoing": "a full one ends the link; a heartbeat does before",
     "bot.room.conversation.preemptive_reply._Attempt.pieces": "one answer, as long as llm.max_output_tokens",
     "bot.screen.room.RoomScreens._started_sharers": "each person in the channel once, taken at once",
-    "voice.listening.daemon_thread.DaemonThread._calls": "at most four pauses, which nobody waits for after 0.4 s",
+    "voice.daemon_thread.DaemonThread._calls": "at most four pauses, which nobody waits for after 0.4 s, or the "
+    "sentence of each room that it says now",
     "voice.asr.worker.ModelThread._jobs": "one recognition, handed to the thread; the queue before it has the metric",
     "bot.cli.log_view.tail.LogTail._existing": "the last lines of a file",
     "bot.cli.log_view.other_logs.OtherLogs._lines": "of a command, which says how many were dropped",

@@ -73,6 +73,22 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_model_that_is_never_loaded_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its disk hangs. The bot starts without it, and turns end by silence."""
+    gate = threading.Event()
+
+    def load() -> SmartTurn:
+        gate.wait(PATIENCE_S)
+        return _Model()
+
+    monkeypatch.setattr(turn_detection, "LOAD_TIMEOUT_S", 0.0)
+    with pytest.raises(TurnModelError, match="was not loaded within 0 s"):
+        async with SmartTurnDetector(load):
+            pass
+    gate.set()
+
+
+@pytest.mark.asyncio
 @pytest.mark.usefixtures("patient")
 async def test_a_question_is_answered() -> None:
     """A question gets the model's probability and is counted."""

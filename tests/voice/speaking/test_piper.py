@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
+from structlog.testing import capture_logs
 
+from bot.texts.text import in_language, sentence_of
+from tests.patience import PATIENCE_S
 from voice.errors import SynthesisError, UnreadableTextError
+from voice.speaking import piper
 from voice.speaking.piper import EspeakVoice, PiperSynthesizer, trim_leading_silence
+from voice.speaking.port import Speech
 
 VOICE = Path(__file__).parents[3] / "data" / "models" / "voice-joe"
 
@@ -77,6 +84,43 @@ async def test_a_damaged_voice_says_what_to_run(tmp_path: Path) -> None:
     with pytest.raises(SynthesisError, match="--again"):
         async with PiperSynthesizer.open(tmp_path):
             pass
+
+
+@pytest.mark.asyncio
+async def test_a_voice_that_is_never_loaded_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its disk hangs. The bot goes on without it, and says so."""
+    gate = threading.Event()
+    monkeypatch.setattr(piper, "_load", lambda *_: gate.wait(PATIENCE_S))
+    monkeypatch.setattr(piper, "LOAD_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(piper, "STOP_TIMEOUT_S", 0.0)
+    with pytest.raises(SynthesisError, match="was not loaded within 0 s") as failed:
+        async with PiperSynthesizer.open(tmp_path):
+            pass
+    assert in_language(sentence_of(failed.value), "de").startswith("Die Stimme in")
+    gate.set()
+
+
+@pytest.mark.asyncio
+async def test_a_voice_that_hangs_holds_up_no_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Closing it waits for so long only, and the process can end."""
+    begun, gate = threading.Event(), threading.Event()
+
+    def speak(_: object, text: str, *__: float) -> Speech:
+        if text != "Yes.":
+            begun.set()
+            gate.wait(PATIENCE_S)
+        return Speech(text, np.zeros(0, np.int16), 22_050)
+
+    monkeypatch.setattr(piper, "_load", lambda *_: None)
+    monkeypatch.setattr(piper, "_speak", speak)
+    monkeypatch.setattr(piper, "STOP_TIMEOUT_S", 0.0)
+    with capture_logs() as logs:
+        async with PiperSynthesizer.open(tmp_path) as voice:
+            speaking = asyncio.create_task(voice.synthesize("Good morning."))
+            await asyncio.to_thread(begun.wait)
+            speaking.cancel()
+    assert [line["event"] for line in logs] == ["model_thread_left_behind"]
+    gate.set()
 
 
 def test_espeaks_voice_is_set_when_another_one_is_wanted() -> None:

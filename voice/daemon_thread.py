@@ -1,21 +1,31 @@
 """A thread that runs one call after the other and does not keep the process from ending.
 
 The standard library's executors wait for their threads when the process ends, so a call that hangs in native code would
-keep a process alive that has long closed everything.
+keep a process alive that has long closed everything. Embedded models are loaded and used in such threads.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import queue
 import threading
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import structlog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 T = TypeVar("T")
+
+# Seconds that loading a model may take; a large one from a slow disk takes a minute. A disk that hangs takes for ever.
+LOAD_TIMEOUT_S: Final = 120.0
+# A model answers within a second; a thread that computes for longer than this is not waited for at the end.
+STOP_TIMEOUT_S: Final = 5.0
+
+_log: Any = structlog.get_logger()
 
 
 class DaemonThread:
@@ -36,6 +46,24 @@ class DaemonThread:
         future: Future[T] = Future()
         self._calls.put((future, call))
         return future
+
+    async def run(self, call: Callable[[], T], *, within_s: float) -> T:
+        """Return what `call` returns, after those before it. Raises `TimeoutError`, and whatever `call` raises.
+
+        *Cancellation*: a call that has begun goes on, and its result is dropped; so it is after a `TimeoutError`.
+        """
+        async with asyncio.timeout(within_s):
+            return await asyncio.wrap_future(self.submit(call))
+
+    async def stop(self, *, within_s: float) -> None:
+        """Close, and wait for the end of the thread. One that hangs is left behind.
+
+        If the interpreter ended while a model computes, the library's destructors could abort the process.
+        """
+        self.close()
+        await asyncio.to_thread(self.join, within_s)
+        if self._thread.is_alive():
+            _log.warning("model_thread_left_behind", thread=self._thread.name, waited_s=within_s)
 
     def close(self) -> None:
         """Let the thread end without waiting for it. Calls that have not begun are cancelled."""

@@ -6,9 +6,10 @@ import threading
 from concurrent.futures import CancelledError
 
 import pytest
+from structlog.testing import capture_logs
 
 from tests.patience import PATIENCE_S
-from voice.listening.daemon_thread import DaemonThread
+from voice.daemon_thread import DaemonThread
 
 
 def test_calls_run_in_order_and_their_errors_reach_the_caller() -> None:
@@ -48,3 +49,27 @@ def test_a_call_that_hangs_keeps_nothing_alive() -> None:
     assert hanging.result(10)
     thread.join(PATIENCE_S)
     assert not found.is_alive()
+
+
+@pytest.mark.asyncio
+async def test_who_waits_for_a_call_that_hangs_is_told_in_time() -> None:
+    """For its result, and for the end of the thread, which the log tells of."""
+    begun, gate = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        begun.set()
+        gate.wait(PATIENCE_S)
+
+    thread = DaemonThread("hangs")
+    thread.start()
+    thread.submit(hang)
+    begun.wait()
+    with pytest.raises(TimeoutError):
+        await thread.run(lambda: True, within_s=0.0)
+    with capture_logs() as logs:
+        await thread.stop(within_s=0.0)
+    assert logs == [{"event": "model_thread_left_behind", "log_level": "warning", "thread": "hangs", "waited_s": 0.0}]
+    gate.set()
+    with capture_logs() as logs:
+        await thread.stop(within_s=PATIENCE_S)
+    assert logs == []
