@@ -17,12 +17,12 @@ class EventFilter:
     """
 
     def __init__(self, *, session: str | None, patterns: Sequence[str]) -> None:
-        self._session = session
+        self.session = session
         self._patterns = tuple(patterns)
 
     def matches_session(self, event: Event) -> bool:
         """Return whether the event belongs to the selected session; True if none is selected."""
-        return self._session is None or str(event.get("session_id", "")).startswith(self._session)
+        return self.session is None or str(event.get("session_id", "")).startswith(self.session)
 
     def __contains__(self, event: Event) -> bool:
         if not self.matches_session(event):

@@ -42,6 +42,8 @@ _ALIASES = {
 _CONTINUES_AT = 20
 # Short enough to feel live, long enough to cost nothing.
 POLL_S = 0.25
+# As many sessions are named where the one that was asked for does not exist.
+_MOST_NAMED = 3
 
 
 def command(
@@ -196,6 +198,8 @@ class LogTail:
         self._order = TimeOrder()
         self._skipped = 0
         self._seen: Counter[str] = Counter()
+        # In the order of their last events.
+        self._sessions: dict[str, None] = {}
 
     def run(self, *, follow: bool, last: int | None) -> None:
         """Show the existing events, and with `follow` new ones until `sleep` raises."""
@@ -257,6 +261,9 @@ class LogTail:
         for parsed in lines:
             _, event = parsed
             self._seen[event["event"]] += 1
+            if isinstance(session := event.get("session_id"), str):
+                self._sessions.pop(session, None)
+                self._sessions[session] = None
             if self._story is not None and self._filter.matches_session(event):
                 self._story.add(event)
             if event in self._filter:
@@ -294,9 +301,21 @@ class LogTail:
         if not self._seen and self._path.exists():
             self._say(f"{self._path} has no event yet.")
         if not shown and self._seen:
+            self._require_session()
             names = ", ".join(name for name, _ in self._seen.most_common(12))
             has = count(self._seen.total(), "event")
             self._say(f"Nothing in {self._path} matches. The log has {has}, such as {names}.")
+
+    def _require_session(self) -> None:
+        """Raise `SetupError` if the log has nothing of the session that was named."""
+        wanted = self._filter.session
+        if wanted is None or any(session.startswith(wanted) for session in self._sessions):
+            return
+        last = list(reversed(self._sessions))[:_MOST_NAMED]
+        others = (
+            f". The last {'ones are' if len(last) > 1 else 'one is'} {', '.join(last)}." if last else ", or any other."
+        )
+        raise SetupError(f"There is no session {wanted} in {self._path}{others}")
 
     def _say(self, sentence: str) -> None:
         columns = terminal_columns(self._notices) if self._notices.isatty() else None

@@ -131,9 +131,26 @@ def test_nothing_to_show_is_told(path: Path) -> None:
     assert shown == ""
     assert said == f"There is no log yet at {path}. `roomtone run` and `roomtone rehearse` write it.\n"
     write(path, {"event": "turn_recorded"}, {"event": "turn_recorded"}, {"event": "process_started"})
-    shown, said = tail(path, session="absent")
+    shown, said = tail(path, events=["absent"])
     assert shown == ""
     assert said == f"Nothing in {path} matches. The log has 3 events, such as turn_recorded, process_started.\n"
+
+
+def test_a_session_that_does_not_exist_is_told_with_those_that_do(path: Path) -> None:
+    """The newest ones, by their last event. A session that exists and has no such event is another thing."""
+    write(path, {"event": "process_started"})
+    with pytest.raises(SetupError, match=rf"^There is no session XYZ in {re.escape(str(path))}, or any other\.$"):
+        tail(path, session="XYZ")
+    write(path, *({"event": "turn_recorded", "session_id": f"202611{day}-1"} for day in (11, 12, 13, 14, 11)))
+    with pytest.raises(
+        SetupError, match=r"^There is no session XYZ in .*\. The last ones are 20261111-1, 20261114-1, 20261113-1\.$"
+    ):
+        tail(path, session="XYZ", events=["compaction"])
+    nothing = tail(path, session="20261112", events=["process_started"])
+    assert nothing == (
+        "",
+        f"Nothing in {path} matches. The log has 6 events, such as turn_recorded, process_started.\n",
+    )
 
 
 def test_json_is_the_log_as_it_is(path: Path) -> None:
