@@ -202,6 +202,12 @@ class ProblemLogHandler(logging.Handler):
         if isinstance(record.msg, dict):
             event = str(record.msg.get("event", ""))
             detail = str(next((record.msg[key] for key in ("problem", "error", "reason") if key in record.msg), ""))
+            if event == "web_requests_refused":
+                refused = {key: value for key, value in record.msg.items() if key.endswith("_count")}
+                if refused.keys() == {"login_link_count"}:
+                    # Whoever watches the dashboard has opened its link twice. Nobody in a scenario opens it.
+                    return
+                detail = ", ".join(f"{key}={value}" for key, value in refused.items())
         else:
             event, detail = record.name, record.getMessage()
         level = "error" if record.levelno >= logging.ERROR else "warning"
