@@ -22,10 +22,11 @@ from bot.cluster.address import POOL_IP
 from bot.cluster.front import PoolFront
 from voice.asr.remote import RemoteRecognizer
 from voice.asr.settings import AsrSettings
+from voice.asr.worker import nobody_waits
 from voice.endpoint import Endpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from voice.asr.port import Recognition
     from voice.asr.worker import RecognitionRequest
@@ -51,7 +52,9 @@ class ScriptedEngine:
         del careful
         return self._loop.run_until_complete(self._script.recognize(pcm, language=language, glossary=glossary))
 
-    def recognize_together(self, requests: Sequence[RecognitionRequest]) -> list[Recognition]:
+    def recognize_together(
+        self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
+    ) -> list[Recognition]:
         """See `voice.asr.worker.Engine`."""
         return [self.recognize(each.pcm, language=each.language, glossary=each.glossary) for each in requests]
 

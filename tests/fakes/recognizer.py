@@ -10,11 +10,12 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from voice.asr.port import Recognition
+from voice.asr.worker import nobody_waits
 from voice.audio import duration_s
 from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from voice.asr.worker import RecognitionRequest
     from voice.audio import Pcm
@@ -96,6 +97,8 @@ class FakeEngine:
         self.careful: list[bool] = []
         # How many recognitions were computed together, each time.
         self.batches: list[int] = []
+        # Whether others waited when a recognition had been computed, each time.
+        self.others_waited: list[bool] = []
         self.started = threading.Event()
         self.order: list[int] = []
         if not held:
@@ -122,7 +125,11 @@ class FakeEngine:
             raise SystemExit
         return recognition(str(label), language=language or "en", duration_s=duration_s(pcm))
 
-    def recognize_together(self, requests: Sequence[RecognitionRequest]) -> list[Recognition]:
+    def recognize_together(
+        self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
+    ) -> list[Recognition]:
         """See `Engine.recognize_together`."""
         self.batches.append(len(requests))
-        return [self.recognize(each.pcm, language=each.language, careful=each.careful) for each in requests]
+        found = [self.recognize(each.pcm, language=each.language, careful=each.careful) for each in requests]
+        self.others_waited.append(others_wait())
+        return found

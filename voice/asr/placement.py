@@ -15,6 +15,7 @@ import ctranslate2
 import numpy as np
 import structlog
 
+from voice.asr.worker import nobody_waits
 from voice.audio import LISTEN_RATE_HZ
 from voice.errors import RecogniserError
 
@@ -167,9 +168,11 @@ class _WatchedEngine:
             lambda engine: engine.recognize(pcm, language=language, glossary=glossary, careful=careful)
         )
 
-    def recognize_together(self, requests: Sequence[RecognitionRequest]) -> list[Recognition]:
+    def recognize_together(
+        self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
+    ) -> list[Recognition]:
         """See `Engine.recognize_together`."""
-        return self._on_what_works(lambda engine: engine.recognize_together(requests))
+        return self._on_what_works(lambda engine: engine.recognize_together(requests, others_wait=others_wait))
 
     def _on_what_works(self, compute: Callable[[Engine], T]) -> T:
         engine = self._engine if self._engine is not None else self._fallback.load()

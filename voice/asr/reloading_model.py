@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
-from voice.asr.worker import ModelThread
+from voice.asr.worker import ModelThread, nobody_waits
 from voice.circuit_breaker import CircuitBreaker, Outage
 from voice.daemon_thread import LOAD_TIMEOUT_S, STOP_TIMEOUT_S
 from voice.errors import RecogniserError, RecogniserHungError
@@ -96,9 +96,12 @@ class ReloadingModel:
         """Load the model for the first time. Raises `RecogniserError`."""
         self._thread = await self._started()
 
-    async def recognize_together(self, requests: Sequence[RecognitionRequest]) -> list[Recognition]:
+    async def recognize_together(
+        self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
+    ) -> list[Recognition]:
         """Return the texts of requests that fit together, in their order, after loading the model if it is not loaded.
 
+        `others_wait`: whether other requests wait by now; it is called in the model's thread.
         Raises `RecogniserHungError` if there was no answer in time, and `RecogniserError` if the model failed, could
         not be loaded, or is not tried at present.
         """
@@ -106,7 +109,7 @@ class ReloadingModel:
         limit_s = self._compute_timeout_s * len(requests)
         try:
             async with asyncio.timeout(limit_s):
-                recognitions = await thread.run(*requests)
+                recognitions = await thread.run(*requests, others_wait=others_wait)
         except TimeoutError as exc:
             problem = RecogniserHungError(
                 "A recognition took longer than {limit_s:g} s and was given up.", limit_s=limit_s

@@ -284,7 +284,9 @@ class QueuedRecognizer:
             return
         self._running = len(jobs)
         try:
-            recognitions = await self._model.recognize_together([job.request for job in jobs])
+            recognitions = await self._model.recognize_together(
+                [job.request for job in jobs], others_wait=self._others_wait
+            )
         except RecogniserHungError as exc:
             self._fail_all(jobs, exc)
             self._count(timed_out=len(jobs))
@@ -304,6 +306,10 @@ class QueuedRecognizer:
             for job in jobs:
                 _fail(job, RecogniserError(CLOSED))
             self._running = 0
+
+    def _others_wait(self) -> bool:
+        """Return whether anything waits for the model. The model's thread asks, so this only reads."""
+        return bool(len(self._queue) or self._waiting)
 
     def _fail_all(self, jobs: Sequence[_Job], exc: RecogniserError) -> None:
         self._count(failed=len(jobs))

@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 NICENESS = 5
 
 
+def nobody_waits() -> bool:
+    """Return False: whoever calls an engine without a queue waits alone."""
+    return False
+
+
 class Engine(Protocol):
     """A speech model that blocks while it computes. Used from one thread."""
 
@@ -38,10 +43,13 @@ class Engine(Protocol):
     ) -> Recognition:
         """Return the text of `pcm`; `careful`: with more work. Raises `RecogniserError`."""
 
-    def recognize_together(self, requests: Sequence[RecognitionRequest]) -> list[Recognition]:
+    def recognize_together(
+        self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
+    ) -> list[Recognition]:
         """Return the texts of requests that fit together (`voice.asr.batching`), in their order.
 
-        Raises `RecogniserError` for all of them.
+        `others_wait`: whether other requests wait by now; asked before work that could be left out. Raises
+        `RecogniserError` for all of the requests.
         """
 
 
@@ -56,6 +64,7 @@ class RecognitionRequest:
 @dataclass(frozen=True, slots=True)
 class _Job:
     requests: tuple[RecognitionRequest, ...]
+    others_wait: Callable[[], bool]
     answer: asyncio.Future[list[Recognition]]
 
 
@@ -99,14 +108,19 @@ class ModelThread:
             self.abandon()
             raise
 
-    async def run(self, *requests: RecognitionRequest) -> list[Recognition]:
-        """Run the requests on the engine, together. Raises `RecogniserError`, also if the thread died."""
+    async def run(
+        self, *requests: RecognitionRequest, others_wait: Callable[[], bool] = nobody_waits
+    ) -> list[Recognition]:
+        """Run the requests on the engine, together. `others_wait` is called in the thread.
+
+        Raises `RecogniserError`, also if the thread died.
+        """
         if not self.is_alive:
             raise RecogniserError("The speech model's thread has ended.")
         answer: asyncio.Future[list[Recognition]] = self._loop.create_future()
         # If the thread dies after this line, `_on_ended` fails the answer.
         self._current = answer
-        self._jobs.put(_Job(requests, answer))
+        self._jobs.put(_Job(requests, others_wait, answer))
         return await answer
 
     def abandon(self) -> None:
@@ -157,7 +171,7 @@ class ModelThread:
             if job.answer.cancelled():
                 continue
             try:
-                answer = engine.recognize_together(job.requests)
+                answer = engine.recognize_together(job.requests, others_wait=job.others_wait)
             except RecogniserError as exc:
                 self._post(fail, job.answer, exc)
             except Exception as exc:  # noqa: BLE001 - an engine's own errors must not end the thread

@@ -10,9 +10,10 @@ import pytest
 from benchmarks.asr.ours import RoomTranscriber
 from benchmarks.reply.usual_glossary import USUAL_GLOSSARY
 from tests.fakes.recognizer import recognition
+from voice.asr.worker import nobody_waits
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from voice.asr.port import Recognition
     from voice.asr.worker import RecognitionRequest
@@ -39,7 +40,9 @@ class ScriptedEngine:
         text = self._texts.pop(0)
         return recognition(text, mean_logprob=-1.1 if text == UNSURE else -0.2)
 
-    def recognize_together(self, requests: Sequence[RecognitionRequest]) -> list[Recognition]:
+    def recognize_together(
+        self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
+    ) -> list[Recognition]:
         """See `Engine.recognize_together`."""
         return [self.recognize(each.pcm, careful=each.careful) for each in requests]
 

@@ -11,10 +11,11 @@ from benchmarks.reply.usual_glossary import USUAL_GLOSSARY
 from bot.models.catalogue import TURN_SMART
 from bot.settings import ModelsSettings
 from tests.fakes.recognizer import recognition
+from voice.asr.worker import nobody_waits
 from voice.listening.end_policy import PauseEvidence
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from voice.asr.port import Recognition
@@ -37,7 +38,9 @@ class SureEngine:
         self.asked.append((language, glossary))
         return recognition("That is all.", language=language or "en", sentence_end_probability=0.98)
 
-    def recognize_together(self, requests: Sequence[RecognitionRequest]) -> list[Recognition]:
+    def recognize_together(
+        self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
+    ) -> list[Recognition]:
         return [self.recognize(each.pcm, language=each.language, glossary=each.glossary) for each in requests]
 
 

@@ -16,10 +16,11 @@ from tests.fakes.recognizer import recognition
 from voice.asr.placement import CPU, CudaFallback, DevicePlacement, choose_placement
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.settings import AsrSettings
+from voice.asr.worker import nobody_waits
 from voice.errors import RecogniserError, RecogniserHungError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from voice.asr.port import Recognition
     from voice.asr.worker import RecognitionRequest
@@ -85,7 +86,9 @@ class GpuEngine:
                 raise RecogniserError("The speech model failed.") from error
         return recognition(f"heard on {self._place.device}", duration_s=len(pcm) / 16_000)
 
-    def recognize_together(self, requests: Sequence[RecognitionRequest]) -> list[Recognition]:
+    def recognize_together(
+        self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
+    ) -> list[Recognition]:
         """See `Engine.recognize_together`."""
         return [self.recognize(each.pcm) for each in requests]
 

@@ -72,6 +72,18 @@ async def test_speakers_take_turns_and_guesses_wait() -> None:
     assert recognizer.figures.queued_peak == 5
 
 
+async def test_the_model_knows_whether_others_wait_by_now() -> None:
+    """It asks while it computes, so whoever came since it began counts too."""
+    engine = FakeEngine(held=True)
+    async with QueuedRecognizer(lambda: engine) as recognizer:
+        busy = await _busy(engine, recognizer)
+        later = _ask(recognizer, 1, speaker=1, interim=True)
+        await _settle()
+        engine.release()
+        await asyncio.gather(busy, later)
+    assert engine.others_waited == [True, False]
+
+
 async def test_the_oldest_wait_is_that_of_finished_speech() -> None:
     """How long the oldest finished utterance waits is told; interims and what is being recognised do not count."""
     engine, now = FakeEngine(held=True), [100.0]

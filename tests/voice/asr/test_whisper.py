@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from tests.voice.recordings import BICYCLE_TEXT, bicycle, silence
 from voice.asr import whisper
 from voice.asr.glossary import choose_glossary
 from voice.asr.settings import AsrSettings
-from voice.asr.whisper import CAREFUL_BEAM_SIZE, MOST_PROMPT_TOKENS, WhisperEngine, lengthened, surer
+from voice.asr.whisper import MOST_PROMPT_TOKENS, SECOND_BEAM_SIZE, WhisperEngine, lengthened, surer
 from voice.asr.worker import RecognitionRequest
 from voice.errors import RecogniserError
 
@@ -68,12 +69,14 @@ def test_unsure_detection_takes_the_fallback(whisper_model_dir: Path) -> None:
     ],
 )
 def test_the_surer_text_is_kept(first: tuple[float, float], second: tuple[float, float], kept: int) -> None:
-    """Of two texts of the same sound, with their mean log probability and compression ratio."""
+    """Of two texts of the same sound, with their mean log probability and compression ratio. The first decoding alone
+    tells whether a sentence ends there, and either text keeps that.
+    """
     texts = [
-        recognition(str(number), mean_logprob=logprob, compression_ratio=ratio)
-        for number, (logprob, ratio) in enumerate((first, second))
+        recognition(str(number), mean_logprob=logprob, compression_ratio=ratio, sentence_end_probability=end)
+        for number, (logprob, ratio, end) in enumerate(((*first, 0.9), (*second, None)))
     ]
-    assert surer(*texts) is texts[kept]
+    assert surer(*texts) == replace(texts[kept], sentence_end_probability=0.9)
 
 
 class CountedModel:
@@ -92,17 +95,25 @@ class CountedModel:
 
 
 def test_only_a_doubtful_text_is_decoded_again(engine: WhisperEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once more, from the same encoding, with more hypotheses; several utterances at once are not."""
+    """Once more, from the same encoding, with more hypotheses. It is still known then how likely a sentence ends there.
+    Long ones are decoded once, and all are while others wait, or together with others.
+    """
     counted = CountedModel(engine._model.model)
     monkeypatch.setattr(engine._model, "model", counted)
     sure = engine.recognize(bicycle(), language="en")
     assert counted.beams == [1]
     monkeypatch.setattr(whisper, "DOUBTFUL_LOGPROB", 0.0)
     again = engine.recognize(bicycle(), language="en")
-    assert counted.beams == [1, 1, CAREFUL_BEAM_SIZE]
+    assert counted.beams == [1, 1, SECOND_BEAM_SIZE]
     assert again.mean_logprob >= sure.mean_logprob
+    assert again.sentence_end_probability == sure.sentence_end_probability is not None
     engine.recognize_together([RecognitionRequest(bicycle(), "en", ())] * 2)
-    assert counted.beams == [1, 1, CAREFUL_BEAM_SIZE, 1]
+    assert counted.beams == [1, 1, SECOND_BEAM_SIZE, 1]
+    engine.recognize_together([RecognitionRequest(bicycle(), "en", ())], others_wait=lambda: True)
+    assert counted.beams == [1, 1, SECOND_BEAM_SIZE, 1, 1]
+    monkeypatch.setattr(whisper, "SECOND_WITHIN_S", 2.0)
+    engine.recognize(bicycle(), language="en")
+    assert counted.beams == [1, 1, SECOND_BEAM_SIZE, 1, 1, 1]
 
 
 def test_a_careful_hearing_sees_the_whole_window(engine: WhisperEngine) -> None:
