@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import case, delete, exists, func, select, update
+from sqlalchemy import case, delete, exists, func, literal, select, update
 
 from bot.store.claims import check_claim, claim_room, refuse_stale
+from bot.store.columns import Prose
 from bot.store.forgetting_notes import forgettings_after, last_forgetting
 from bot.store.inserts import add_once
 from bot.store.speakers import quotable_speakers
@@ -159,8 +160,10 @@ class Sessions:
             return tuple(each for each in map(_session, found) if each.last_turn_at >= oldest)
 
     async def find(self, session_id: SessionId) -> StoredSession | None:
+        """Return the session with this id, or None. The id may be whatever somebody typed."""
+        typed = literal(session_id, Prose())
         async with self._database.reading() as connection:
-            return await _one(connection, _select_sessions().where(sessions.c.id == session_id))
+            return await _one(connection, _select_sessions().where(sessions.c.id == typed))
 
     async def recent(
         self, *, limit: int = 20, before: float | None = None, channels: Collection[int] | None = None

@@ -44,6 +44,13 @@ def test_ids_can_be_read_and_sorted() -> None:
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("typed", ["", "evening", "20251009-085320-%", "evening\0", "\0", "\ud800", "x" * 4_000])
+async def test_an_id_that_nobody_has_is_no_session(database: Database, typed: str) -> None:
+    """Whatever is typed into an address, it is no failure of the database."""
+    assert await Sessions(database, FakeClock(T0)).find(SessionId(typed)) is None
+
+
+@pytest.mark.asyncio
 async def test_a_killed_process_finds_its_session(database: Database) -> None:
     """An unfinished session of the channel is resumed, and another channel gets its own."""
     clock = FakeClock(T0)
