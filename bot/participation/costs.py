@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from bot.participation.settings import ParticipationSettings
 
 HOUR_S = 3_600.0
+# Costs within such a time are one entry, so there are at most 3,600 of them, however many another process tells.
+_TOGETHER_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,11 @@ class CostLedger:
     def add(self, cost: Cost, *, now: float) -> None:
         """Add a cost that was incurred at `now`, and pass it to `on_add`."""
         self._drop_old(now)
-        self._entries.append((now, cost))
+        if self._entries and now - self._entries[-1][0] < _TOGETHER_S:
+            at, before = self._entries.pop()
+            self._entries.append((at, before + cost))
+        else:
+            self._entries.append((now, cost))
         self.total += cost
         self._on_add(cost)
 

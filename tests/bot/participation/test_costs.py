@@ -34,6 +34,16 @@ def test_what_is_older_than_an_hour_is_not_kept() -> None:
     assert ledger.ages(HOUR_S + 60.0) == [(60.0, Cost(calls=1))]
 
 
+def test_a_flood_of_costs_fills_no_memory() -> None:
+    """A process of another machine may tell any number. All count, and those of one second are kept as one."""
+    ledger = CostLedger(CostCeiling())
+    for number in range(10_000):
+        ledger.add(Cost(calls=1), now=number / 1_000)
+    assert ledger.last_hour(10.0) == ledger.total == Cost(calls=10_000)
+    assert [cost.calls for _, cost in ledger.ages(10.0)] == [1_000] * 10
+    assert ledger.last_hour(HOUR_S + 5.0) == Cost(calls=4_000)
+
+
 @pytest.mark.parametrize(
     ("each", "ceiling"),
     [
