@@ -63,7 +63,7 @@ class DaemonThread:
         self.close()
         await asyncio.to_thread(self.join, within_s)
         if self._thread.is_alive():
-            _log.warning("model_thread_left_behind", thread=self._thread.name, waited_s=within_s)
+            _log.warning("model_thread_left_behind", worker=self._thread.name, waited_s=within_s)
 
     def close(self) -> None:
         """Let the thread end without waiting for it. Calls that have not begun are cancelled."""

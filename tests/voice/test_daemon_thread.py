@@ -68,7 +68,7 @@ async def test_who_waits_for_a_call_that_hangs_is_told_in_time() -> None:
         await thread.run(lambda: True, within_s=0.0)
     with capture_logs() as logs:
         await thread.stop(within_s=0.0)
-    assert logs == [{"event": "model_thread_left_behind", "log_level": "warning", "thread": "hangs", "waited_s": 0.0}]
+    assert logs == [{"event": "model_thread_left_behind", "log_level": "warning", "worker": "hangs", "waited_s": 0.0}]
     gate.set()
     with capture_logs() as logs:
         await thread.stop(within_s=PATIENCE_S)
