@@ -72,8 +72,8 @@ class CostLedger:
         """Add a cost that was incurred at `now`, and pass it to `on_add`."""
         self._drop_old(now)
         if self._entries and now - self._entries[-1][0] < _TOGETHER_S:
-            at, before = self._entries.pop()
-            self._entries.append((at, before + cost))
+            at, before = self._entries[-1]
+            self._entries[-1] = (at, before + cost)
         else:
             self._entries.append((now, cost))
         self.total += cost

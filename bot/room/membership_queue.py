@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -22,11 +23,7 @@ class MembershipQueue:
     """
 
     def __init__(self) -> None:
-        # By the number of each change, which only rises, so the first one is the oldest.
-        self._waiting: dict[int, MembershipChange] = {}
-        self._number = 0
-        # The numbers of each person's changes, oldest first.
-        self._of: dict[int, list[int]] = {}
+        self._waiting: deque[MembershipChange] = deque()
         self._added = asyncio.Event()
 
     def __len__(self) -> int:
@@ -34,15 +31,13 @@ class MembershipQueue:
 
     def add(self, change: MembershipChange) -> None:
         """Add a change. One to the state that the person's last change has led to is ignored."""
-        numbers = self._of.setdefault(change.person.id, [])
-        if numbers and self._waiting[numbers[-1]].joined is change.joined:
+        places = [place for place, each in enumerate(self._waiting) if each.person.id == change.person.id]
+        if places and self._waiting[places[-1]].joined is change.joined:
             return
-        if len(numbers) == MOST_OF_ONE:
-            del self._waiting[numbers.pop()]
+        if len(places) == MOST_OF_ONE:
+            del self._waiting[places[-1]]
             return
-        self._number += 1
-        numbers.append(self._number)
-        self._waiting[self._number] = change
+        self._waiting.append(change)
         self._added.set()
 
     async def get(self) -> MembershipChange:
@@ -50,16 +45,10 @@ class MembershipQueue:
         while not self._waiting:
             self._added.clear()
             await self._added.wait()
-        return self.get_nowait()
+        return self._waiting.popleft()
 
     def get_nowait(self) -> MembershipChange:
         """Take the oldest change. Raises `asyncio.QueueEmpty`."""
         if not self._waiting:
             raise asyncio.QueueEmpty
-        number = next(iter(self._waiting))
-        change = self._waiting.pop(number)
-        numbers = self._of[change.person.id]
-        numbers.remove(number)
-        if not numbers:
-            del self._of[change.person.id]
-        return change
+        return self._waiting.popleft()
