@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from voice.daemon_thread import LOAD_TIMEOUT_S, STOP_TIMEOUT_S, DaemonThread
+from voice.daemon_thread import STOP_TIMEOUT_S, DaemonThread
 from voice.errors import SynthesisError
 from voice.speaking.piper import loaded, phonemizer, trim_leading_silence
 from voice.speaking.port import AudioChunk, Speech
@@ -95,7 +95,7 @@ class KokoroModel:
         worker = DaemonThread("kokoro")
         worker.start()
         try:
-            session = await loaded(partial(_load, directory, threads), worker, directory, within_s=LOAD_TIMEOUT_S)
+            session = await loaded(partial(_load, directory, threads), worker, directory)
             yield cls(directory, session, worker)
         finally:
             # The thread may be within a sentence that nobody wants any more.
@@ -104,9 +104,9 @@ class KokoroModel:
     async def voice(self, style: KokoroStyle, *, speed: float = 1.0) -> KokoroSynthesizer:
         """Return one of the voices, ready to speak. `speed`: 1.0 is its own. Raises `SynthesisError`."""
         read = partial(_read_style, self._directory, style.file)
-        vectors = await loaded(read, self._worker, self._directory, within_s=LOAD_TIMEOUT_S)
+        vectors = await loaded(read, self._worker, self._directory)
         find_phonemes = partial(phonemizer, style.language)
-        phonemes = await loaded(find_phonemes, self._worker, self._directory, within_s=LOAD_TIMEOUT_S)
+        phonemes = await loaded(find_phonemes, self._worker, self._directory)
         speaker = _Speaker(self._session, style.language, phonemes, vectors, speed)
         synthesizer = KokoroSynthesizer(speaker, self._worker)
         # The first run allocates memory and is slow, so do it before anybody is listening.

@@ -68,7 +68,7 @@ class PiperSynthesizer:
         worker = DaemonThread("piper")
         worker.start()
         try:
-            voice = await loaded(partial(_load, directory, threads), worker, directory, within_s=LOAD_TIMEOUT_S)
+            voice = await loaded(partial(_load, directory, threads), worker, directory)
             synthesizer = cls(voice, worker, speed=speed, variety=variety)
             # The first run allocates memory and is slow, so do it before anybody is listening.
             await synthesizer.synthesize("Yes.")
@@ -141,16 +141,16 @@ def _keep_espeak_voice() -> None:
         espeakbridge.set_voice = EspeakVoice(espeakbridge.set_voice)  # type: ignore[assignment]
 
 
-async def loaded(load: Callable[[], T], worker: DaemonThread, directory: Path, *, within_s: float) -> T:
+async def loaded(load: Callable[[], T], worker: DaemonThread, directory: Path) -> T:
     """Return what `load` reads from the voice in `directory`, in the voice's thread. Raises `SynthesisError`."""
     try:
-        return await worker.run(load, within_s=within_s)
+        return await worker.run(load, within_s=LOAD_TIMEOUT_S)
     except TimeoutError as exc:
         raise SynthesisError(
             "The voice in {directory} was not loaded within {within_s:g} s: its disk hangs, or the machine is "
             "overloaded.",
             directory=directory,
-            within_s=within_s,
+            within_s=LOAD_TIMEOUT_S,
         ) from exc
 
 

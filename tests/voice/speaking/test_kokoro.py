@@ -9,7 +9,7 @@ import pytest
 
 from tests.patience import PATIENCE_S
 from voice.errors import SynthesisError
-from voice.speaking import kokoro
+from voice.speaking import kokoro, piper
 from voice.speaking.kokoro import KokoroModel, KokoroStyle, token_pieces
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ async def test_a_model_that_is_never_loaded_is_given_up(tmp_path: Path, monkeypa
     """Its disk hangs: no server waits for a voice for good, and closing the model does not either."""
     gate = threading.Event()
     monkeypatch.setattr(kokoro, "_load", lambda *_: gate.wait(PATIENCE_S))
-    monkeypatch.setattr(kokoro, "LOAD_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(piper, "LOAD_TIMEOUT_S", 0.0)
     monkeypatch.setattr(kokoro, "STOP_TIMEOUT_S", 0.0)
     with pytest.raises(SynthesisError, match="was not loaded within 0 s"):
         async with KokoroModel.open(tmp_path):
@@ -78,7 +78,7 @@ async def test_a_style_that_is_never_read_is_given_up(tmp_path: Path, monkeypatc
     monkeypatch.setattr(kokoro, "_read_style", lambda *_: gate.wait(PATIENCE_S))
     monkeypatch.setattr(kokoro, "STOP_TIMEOUT_S", 0.0)
     async with KokoroModel.open(tmp_path) as model:
-        monkeypatch.setattr(kokoro, "LOAD_TIMEOUT_S", 0.0)
+        monkeypatch.setattr(piper, "LOAD_TIMEOUT_S", 0.0)
         with pytest.raises(SynthesisError, match="was not loaded within 0 s"):
             await model.voice(KokoroStyle("a.bin", "en-us"))
     gate.set()
