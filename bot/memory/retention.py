@@ -23,6 +23,7 @@ from bot.shards import ONLY_SHARD
 from bot.store.ageing import delete_aged
 from bot.store.forgetting_notes import drop_old_forgettings
 from bot.store.servers import SqlServerSettings
+from bot.store.session_expiry import delete_expired_sessions, delete_unused_sessions
 from bot.store.tiers import TierStore
 from bot.store.wiping import wipe_deleted
 from compaction.errors import StoreError
@@ -143,15 +144,17 @@ class Retention:
         now, days = self._clock.now(), self._settings.retention_days
         lines, failure = await self._drop_log_lines(now - days * DAY_S) if days else (0, None)
         await self._servers.take_over()
-        unused = await self._tiers.delete_unused_sessions(before=now - UNUSED_S, keep=self._in_use, shards=self._shards)
+        unused = await delete_unused_sessions(
+            self._database, before=now - UNUSED_S, keep=self._in_use, shards=self._shards
+        )
         failure = failure or unused.failure
         deleted = unused.results
         shortened: tuple[SessionId, ...] = ()
         chosen = shorter_times(days, self._servers.all())
         for guild_id, kept_days in [*([(None, days)] if days else []), *chosen.items()]:
             before = now - kept_days * DAY_S
-            expired = await self._tiers.delete_expired_sessions(
-                before=before, keep=self._in_use, guild_id=guild_id, shards=self._shards
+            expired = await delete_expired_sessions(
+                self._database, before=before, keep=self._in_use, guild_id=guild_id, shards=self._shards
             )
             aged = await delete_aged(self._database, before=before, now=now, guild_id=guild_id)
             deleted += expired.results

@@ -10,8 +10,8 @@ columns, `inserts` how rows are added once, `number_range` how large a number ma
 - Found: `search` keeps the search index and finds passages in it.
 - Removed: `forgetting` what a person said, with `session_forgetting` in each session (`speakers` finds them,
   `rebuilding` makes anew what was made of it, `forgotten_facts` goes, `forgotten_hashes` keeps it from coming back with
-  an import, `forgetting_notes` with what open rooms still store; `forget_report` counts it), `ageing` what is old;
-  `wiping` its last bytes.
+  an import, `forgetting_notes` with what open rooms still store; `forget_report` counts it), `ageing` what is old in
+  sessions that stay, `session_expiry` whole sessions; `wiping` their last bytes.
 - Whole files: `backup`, `restore` and `restore_merge`; `segment_import`; `write_check`.
 
 `each_session` works on many sessions, `thread_work` beside the event loop.

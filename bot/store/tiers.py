@@ -1,7 +1,7 @@
 """Stores which folded segments are queued for compression, compressed, archived or pruned.
 
 `compaction.memory.tiers` decides; this module only stores. A segment's text stays in `segments` until the segment is
-pruned. Every method is one transaction and raises `StoreError`.
+pruned. Every method raises `StoreError`, and each is one transaction but `prune` and `archive`.
 """
 
 from __future__ import annotations
@@ -9,16 +9,15 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, bindparam, case, delete, exists, func, or_, select, update
+from sqlalchemy import and_, bindparam, case, delete, func, or_, select, update
 
-from bot.shards import ONLY_SHARD
 from bot.store.each_session import SessionResults, write_each
 from bot.store.history import rerender_summary
 from bot.store.inserts import add_all_once, add_once, put_row
 from bot.store.salvage import salvage_segment
 from bot.store.search.indexing import index_source
 from bot.store.search.tags import ARCHIVED_TAG
-from bot.store.tables import notes, passages, segment_tiers, segments, sessions, tier_checks, tier_opt_outs, turns
+from bot.store.tables import passages, segment_tiers, segments, sessions, tier_checks, tier_opt_outs, turns
 from bot.store.tier_rows import record_values, tier_from_row
 from compaction.memory.passage import PassageKind
 from compaction.memory.segment_record import more_relevant, relevance_of
@@ -26,12 +25,10 @@ from compaction.memory.tiers import TieredSegment
 from compaction.model import SegmentId, SessionId, TurnKind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from sqlalchemy import ColumnElement
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-    from bot.shards import Shards
     from bot.store.database import Database
     from bot.store.tier_rows import StoredTier
     from compaction.errors import StoreError
@@ -173,58 +170,6 @@ class TierStore:
             await _upsert(connection, session_id, chosen)
             await _archive(connection, session_id, segment_ids, now)
 
-    async def delete_expired_sessions(
-        self,
-        *,
-        before: float,
-        keep: Collection[SessionId] = (),
-        guild_id: int | None = None,
-        shards: Shards = ONLY_SHARD,
-    ) -> SessionResults[SessionId]:
-        """Delete the sessions that ended before that time (UTC epoch seconds), with everything in them; return them.
-
-        A session that a crash left open ended with its last turn. `keep`: sessions to leave alone. `guild_id`: only
-        those of that server. `shards`: open sessions of other shards are left alone too. Each session is one
-        transaction, so that turns can be stored in between; if one fails, the others go on. Raises `StoreError` if all
-        would fail.
-        """
-        last_turn = select(func.max(turns.c.ended_at)).where(turns.c.session_id == sessions.c.id).scalar_subquery()
-        ended_at = func.coalesce(sessions.c.ended_at, last_turn, sessions.c.started_at)
-        expired = (ended_at < before) & sessions.c.id.not_in(sorted(keep))
-        if guild_id is not None:
-            expired &= sessions.c.guild_id == guild_id
-        return await self._delete_sessions(expired, shards)
-
-    async def delete_unused_sessions(
-        self, *, before: float, keep: Collection[SessionId] = (), shards: Shards = ONLY_SHARD
-    ) -> SessionResults[SessionId]:
-        """Delete the open sessions of channels that began before that time and in which nothing was kept; return them.
-
-        They are of rooms that never joined, and that could not delete them because the database failed
-        (`bot.room.room`). `keep`, `shards`, errors: see `delete_expired_sessions`.
-        """
-        of_session = (exists().where(each.c.session_id == sessions.c.id) for each in (turns, segments, notes))
-        unused = and_(
-            sessions.c.ended_at.is_(None),
-            sessions.c.channel_id.is_not(None),
-            sessions.c.started_at < before,
-            sessions.c.id.not_in(sorted(keep)),
-            *(~each for each in of_session),
-        )
-        return await self._delete_sessions(unused, shards)
-
-    async def _delete_sessions(self, chosen: ColumnElement[bool], shards: Shards) -> SessionResults[SessionId]:
-        async with self._database.reading() as connection:
-            if not shards.is_whole:
-                chosen &= sessions.c.id.not_in(await _open_elsewhere(connection, shards))
-            names = (await connection.execute(select(sessions.c.id).where(chosen))).scalars().all()
-
-        async def drop(connection: AsyncConnection, session_id: SessionId) -> SessionId:
-            await connection.execute(delete(sessions).where(sessions.c.id == session_id, chosen))
-            return session_id
-
-        return await write_each(self._database, map(SessionId, names), drop)
-
     async def set_frozen(self, scope: str, name: str, *, frozen: bool) -> bool:
         """Freeze the tiers of a guild or session, or unfreeze them. Returns whether anything changed."""
         async with self._database.writing() as connection:
@@ -232,13 +177,6 @@ class TierStore:
                 return await add_once(connection, tier_opt_outs, {"scope": scope, "name": name})
             same = and_(tier_opt_outs.c.scope == scope, tier_opt_outs.c.name == name)
             return (await connection.execute(delete(tier_opt_outs).where(same))).rowcount == 1
-
-
-async def _open_elsewhere(connection: AsyncConnection, shards: Shards) -> list[str]:
-    """Return the open sessions of servers that other processes serve."""
-    channels = (sessions.c.ended_at.is_(None), sessions.c.guild_id.is_not(None))
-    found = await connection.execute(select(sessions.c.id, sessions.c.guild_id).where(*channels))
-    return [row.id for row in found if not shards.serves(row.guild_id)]
 
 
 async def store_tier(connection: AsyncConnection, session_id: SessionId, tier: StoredTier) -> None:
