@@ -7,7 +7,7 @@ must change.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.errors import BotError
@@ -18,7 +18,15 @@ from bot.store.turns import SqlTurnStore
 from compaction.context.build import SessionContext, build_payload
 from compaction.memory.export_format import CompressionQueue, build_queue
 from compaction.memory.segment_record import make_record
-from compaction.memory.tiers import SegmentTopics, Tier, TierChanges, TieredSegment, check_tiers, last_mentions
+from compaction.memory.tiers import (
+    SegmentTopics,
+    Tier,
+    TierChanges,
+    TieredSegment,
+    check_tiers,
+    last_mentions,
+    with_last_mention,
+)
 from compaction.model import Mode, Seq, SessionId
 from compaction.summary.ledger import render_summary
 
@@ -121,7 +129,7 @@ class MemoryAdmin:
         before = await self.overview(session_id)
         unheard = await self._turns.turns(session_id, Seq(before.last_check_turn), Seq(before.total_turns))
         heard = last_mentions(before.topics, unheard)
-        kept = [_with_mention(each.kept, heard) for each in before.tiers]
+        kept = [with_last_mention(each.kept, heard) for each in before.tiers]
         now = self._clock.now()
         done = check_tiers(
             kept,
@@ -199,11 +207,6 @@ def file_name(name: str) -> str:
     """Return an id as a safe file name: characters such as / become %2F."""
     safe = "".join(char if char not in "/\\\0%" else f"%{ord(char):02X}" for char in name)
     return safe.replace(".", "%2E", 1) if safe.startswith(".") else safe
-
-
-def _with_mention(kept: TieredSegment, heard: dict[SegmentId, int]) -> TieredSegment:
-    last = heard.get(kept.segment.id)
-    return kept if last is None or last <= kept.last_mention else replace(kept, last_mention=last)
 
 
 def turn_range(segment_id: SegmentId) -> str:

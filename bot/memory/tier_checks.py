@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
@@ -16,15 +15,15 @@ from compaction.memory.tiers import (
     check_tiers,
     is_due,
     last_mentions,
+    with_last_mention,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bot.clock import Clock
-    from bot.store.tier_rows import StoredTier
     from bot.store.tiers import TierStore
-    from compaction.model import SegmentId, SessionId, Turn
+    from compaction.model import SessionId, Turn
     from compaction.session import SessionMemory
     from compaction.settings import TierSettings
 
@@ -82,7 +81,7 @@ class TierChecks:
         await self._read_new_segments()
         heard = last_mentions(self._topics, self._unread_turns())
         stored = await self._tiers.tiers_of(self._session_id, self._memory.segments)
-        kept = [_with_mention(tier, heard) for tier in stored]
+        kept = [with_last_mention(tier.kept, heard) for tier in stored]
         done = check_tiers(
             kept,
             self._topics,
@@ -128,9 +127,3 @@ class TierChecks:
             tokens_after=done.tokens_after,
             duration_ms=round(1000 * (self._clock.monotonic() - begun), 1),
         )
-
-
-def _with_mention(tier: StoredTier, heard: dict[SegmentId, int]) -> TieredSegment:
-    kept = tier.kept
-    last = heard.get(kept.segment.id)
-    return kept if last is None or last <= kept.last_mention else replace(kept, last_mention=last)

@@ -8,7 +8,7 @@ conditions come from spec 3, 'Triggers'. Archiving does not change the summary, 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from compaction.memory.segment_record import SegmentRecord, make_record
 from compaction.model import FactKind, Segment, SegmentId, TurnKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from compaction.model import Fact, Turn
 
@@ -268,6 +268,12 @@ def last_mentions(subjects: SegmentTopics, turns: Iterable[Turn]) -> dict[Segmen
         for segment_id in subjects.segments_mentioned(turn):
             found[segment_id] = max(turn.seq, found.get(segment_id, turn.seq))
     return found
+
+
+def with_last_mention(kept: TieredSegment, mentions: Mapping[SegmentId, int]) -> TieredSegment:
+    """Return a segment with its mention among `mentions` (see `last_mentions`), if that is later than its last one."""
+    last = mentions.get(kept.segment.id)
+    return kept if last is None or last <= kept.last_mention else replace(kept, last_mention=last)
 
 
 def _record(kept: TieredSegment, subjects: SegmentTopics, now: float) -> SegmentRecord:
