@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bot.brain.tools.exchanges import insert_exchanges, newest_within
 from bot.brain.tools.permission import NOBODY
-from bot.llm.budget import MEMORY_SEARCH, OFFERS_SHARE, offers_tokens, offers_within
+from bot.llm.budget import MEMORY_SEARCH, OFFERS_SHARE, offers_tokens, offers_within, to_budget_message
 from bot.llm.port import ChatMessage, ChatRole
 from compaction.budget.messages import Message
 from compaction.budget.summarize import SummarizeOptions, summarize_context
@@ -200,7 +200,7 @@ def _aged(
     for turn in window:
         role = ChatRole.ASSISTANT if turn.kind is TurnKind.ASSISTANT else ChatRole.USER
         placed.append((turn.seq, Message(role, turn.text), None))
-        placed += [(turn.seq, _budget_message(each), each) for each in exchanges.get(turn.seq, ())]
+        placed += [(turn.seq, to_budget_message(each), each) for each in exchanges.get(turn.seq, ())]
     options = None if policy is None else policy.tool_outputs
     aged = truncate_old_tool_outputs([message for _, message, _ in placed], options=options)
     found: dict[int, list[ChatMessage]] = {seq: [] for seq in exchanges}
@@ -208,10 +208,6 @@ def _aged(
         if original is not None:
             found[seq].append(replace(original, content=message.content))
     return found
-
-
-def _budget_message(each: ChatMessage) -> Message:
-    return Message(each.role, each.content, each.tool_calls, each.tool_call_id, each.name)
 
 
 def _exchange_part(messages: Sequence[ChatMessage], count: Callable[[str], int]) -> PayloadPart:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from compaction.budget.estimator import Estimator
+from compaction.budget.messages import Message
 from compaction.budget.prompt import ContextConfig, build_final_prompt
 from compaction.budget.tool_outputs import ToolOutputOptions
 from compaction.budget.trim import TrimOptions
@@ -16,8 +17,7 @@ from compaction.budget.trim import TrimOptions
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from bot.llm.port import OfferedTools, ToolOffer
-    from compaction.budget.messages import Message
+    from bot.llm.port import ChatMessage, OfferedTools, ToolOffer
     from compaction.budget.prompt import FinalPrompt
     from compaction.settings import BudgetSettings
 
@@ -101,6 +101,19 @@ class Budget:
             tool_outputs=self.tool_outputs,
         )
         return build_final_prompt(messages, config)
+
+
+def to_budget_message(message: ChatMessage) -> Message:
+    """Return a message as `compaction.budget` takes it."""
+    return Message(
+        role=message.role.value,
+        content=message.content,
+        tool_calls=message.tool_calls,
+        tool_call_id=message.tool_call_id,
+        name=message.name,
+        kind=message.kind,
+        timestamp=message.timestamp,
+    )
 
 
 def offers_within(offers: Sequence[ToolOffer], room: int, count: Callable[[str], int]) -> tuple[ToolOffer, ...]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.llm.budget import MEMORY_SEARCH
+from bot.llm.budget import MEMORY_SEARCH, to_budget_message
 from bot.llm.port import NO_TOOLS, ChatMessage, ChatRole, StreamEnd, Usage
 from compaction.budget.messages import Message
 from compaction.errors import CompletionError, ContextOverflowError
@@ -101,7 +101,7 @@ class BudgetedModel:
             tools = self._budget.affordable(tools, max_output_tokens=max_output_tokens)
         tool_tokens = self._budget.cost_of(tools)
         prompt = self._prompt(
-            [_to_budget_message(message) for message in messages],
+            [to_budget_message(message) for message in messages],
             max_output_tokens,
             enforce=enforce,
             tool_tokens=tool_tokens,
@@ -222,20 +222,6 @@ class BudgetedModel:
                 factor=round(estimator.calibration.factor, 3),
                 extra_tokens=estimator.calibration.extra_tokens,
             )
-
-
-def _to_budget_message(message: ChatMessage) -> Message:
-    return Message(
-        role=message.role.value,
-        content=message.content,
-        tool_calls=message.tool_calls,
-        tool_call_id=message.tool_call_id,
-        name=message.name,
-        kind=message.kind,
-        timestamp=message.timestamp,
-        step=message.step,
-        path=message.path,
-    )
 
 
 def _to_chat_message(message: Message) -> ChatMessage:

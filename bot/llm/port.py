@@ -35,7 +35,7 @@ class ChatMessage:
 
     `tool_calls`: the calls of an assistant message. `tool_call_id`, `name`: the call that a tool message answers, and
     its tool. The budget uses the other fields to decide what to trim: `kind`, the part of the payload; `timestamp`, UTC
-    epoch seconds; `step`, the model call that the message belongs to; `path`, the file or frame that it contains.
+    epoch seconds.
     """
 
     role: ChatRole
@@ -45,8 +45,6 @@ class ChatMessage:
     name: str | None = None
     kind: PartKind | None = None
     timestamp: float | None = None
-    step: int | None = None
-    path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,8 +104,8 @@ async def test_what_fits_is_sent_as_it_is() -> None:
     call = MessageToolCall("c-1", "look", "{}")
     messages = [
         *said(2),
-        ChatMessage(ChatRole.ASSISTANT, "", tool_calls=(call,), step=3),
-        ChatMessage(ChatRole.TOOL, "A map.", tool_call_id="c-1", name="look", step=3),
+        ChatMessage(ChatRole.ASSISTANT, "", tool_calls=(call,)),
+        ChatMessage(ChatRole.TOOL, "A map.", tool_call_id="c-1", name="look"),
         ChatMessage(ChatRole.USER, "And now?", kind=PartKind.CURRENT, timestamp=5.0),
     ]
     assert await heard(BudgetedModel(endpoint, Budget(SMALL)), messages) == "Two words."
