@@ -75,13 +75,13 @@ class Evening:
         self._stack = AsyncExitStack()
         self.database: Database
         self.store: SqlTurnStore
-        self.shelf: TierStore
+        self.tier_store: TierStore
         self.facts: PeopleStore
         self.people: PeopleBook
         self.prompts: PromptStore
         self.accesses: AccessLog
         self.memory: SessionMemory
-        self.keeper: MemoryUpkeep
+        self.upkeep: MemoryUpkeep
 
     async def __aenter__(self) -> Self:
         self.database = await self._stack.enter_async_context(open_database(self._place, synchronous="normal"))
@@ -89,11 +89,11 @@ class Evening:
             guild_id=self._guild, channel_id=self._channel, resume_within_s=1e9, session_id=self.session_id
         )
         self.store = SqlTurnStore(self.database, self.clock)
-        self.shelf = TierStore(self.database)
+        self.tier_store = TierStore(self.database)
         self.facts = PeopleStore(self.database)
         self.people = PeopleBook(self.facts, self._people_settings)
         self.prompts = PromptStore(self.database)
-        self.accesses = AccessLog(self.shelf, self.clock)
+        self.accesses = AccessLog(self.tier_store, self.clock)
         self.memory = await self._stack.enter_async_context(
             SessionMemory.open(
                 self.session_id,
@@ -107,7 +107,7 @@ class Evening:
                 rng=Random(7),
             )
         )
-        self.keeper = self.new_keeper()
+        self.upkeep = self.new_upkeep()
         return self
 
     async def __aexit__(
@@ -115,14 +115,14 @@ class Evening:
     ) -> None:
         await self._stack.aclose()
 
-    def new_keeper(self) -> MemoryUpkeep:
+    def new_upkeep(self) -> MemoryUpkeep:
         """Return a new `MemoryUpkeep` on the same data, as after a restart of the bot."""
         return MemoryUpkeep(
             self.session_id,
             self._guild,
             memory=self.memory,
             turns=self.store,
-            tiers=self.shelf,
+            tiers=self.tier_store,
             people=self.people,
             prompts=self.prompts,
             accesses=self.accesses,

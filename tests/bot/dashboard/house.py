@@ -166,8 +166,8 @@ class House:
             now=self.clock.now(),
             zone=UTC,
         )
-        self.evening.keeper.on_payload_sent(context.parts)
-        record_call(self.memory, self.evening.keeper, context, context.messages)
+        self.evening.upkeep.on_payload_sent(context.parts)
+        record_call(self.memory, self.evening.upkeep, context, context.messages)
         self.observe(events.ContextBuilt(tuple(context.parts), turn.seq, self.clock.monotonic()))
         await self.fold()
         asked_at = self._ended_at

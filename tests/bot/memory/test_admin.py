@@ -43,13 +43,13 @@ async def test_a_session_is_found_by_how_it_begins(place: Place) -> None:
         clock = first.clock
     clock.advance(60.0)
     async with Evening(place, name="20260101-two", clock=clock) as second:
-        tending = MemoryAdmin(second.database, clock)
-        assert await tending.find_session(None) == "20260101-two"
-        assert await tending.find_session("20260101-o") == "20260101-one"
+        admin = MemoryAdmin(second.database, clock)
+        assert await admin.find_session(None) == "20260101-two"
+        assert await admin.find_session("20260101-o") == "20260101-one"
         with pytest.raises(MemoryAdminError, match="2 sessions begin with 2026: 20260101-two, 20260101-one"):
-            await tending.find_session("2026")
+            await admin.find_session("2026")
         with pytest.raises(MemoryAdminError, match="There is no session x"):
-            await tending.find_session("x")
+            await admin.find_session("x")
 
 
 @pytest.mark.asyncio
@@ -59,7 +59,7 @@ async def test_turns_are_stored_while_an_archive_is_pruned(place: Place, monkeyp
     async with Evening(place) as evening:
         await evening.talk(71)
         folded = [segment.id for segment in evening.memory.segments]
-        await evening.shelf.archive(evening.session_id, folded, now=evening.clock.now())
+        await evening.tier_store.archive(evening.session_id, folded, now=evening.clock.now())
         prune = tiers._prune
         said: list[asyncio.Task[Turn]] = []
         unstored: list[int] = []

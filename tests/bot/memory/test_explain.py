@@ -82,7 +82,7 @@ class Replies:
         section = evening.people.section(HERE, [("id-Ada", "Ada"), ("id-Bob", "Bob")])
         with nullcontext(()) if self._logged else capture_logs() as logs:
             context = evening.asks(turn, system=SYSTEM, zone=EAST, quotes=quotes, participants=section)
-        evening.keeper.on_payload_sent(context.parts)
+        evening.upkeep.on_payload_sent(context.parts)
         self.sent.append(context)
         for line in logs:
             if line["event"] == "model_context_built":
@@ -112,9 +112,9 @@ async def an_evening(evening: Evening, *, logged: bool = False) -> Replies:
         await evening.talk(19)
         note = Note(NoteId(f"n{number}"), evening.clock.now(), "Cy", f"A map of harbour {number}.")
         await evening.memory.add_note(note)
-        await evening.keeper.run_once()
+        await evening.upkeep.run_once()
         await replies.ask("In which shed is parcel 12?" if number % 2 else "What do you think of that?")
-    await evening.keeper.run_once()
+    await evening.upkeep.run_once()
     return replies
 
 
@@ -271,8 +271,8 @@ async def test_what_was_condensed_is_shown_as_it_was_sent(place: Place) -> None:
                 zone=EAST,
                 policy=policy,
             )
-        evening.keeper.on_payload_sent(sent.parts)
-        await evening.keeper.run_once()
+        evening.upkeep.on_payload_sent(sent.parts)
+        await evening.upkeep.run_once()
         (line,) = [each for each in logs if each["event"] == "model_context_built"]
         record = read_record(line)
         assert record is not None
@@ -295,13 +295,13 @@ async def test_a_spoken_reply_is_explained_too(place: Place) -> None:
     async with Evening(place) as evening:
         await evening.say("I live in Lisbon, and the gate code is 4411.")
         await evening.talk(70)
-        await evening.keeper.run_once()
+        await evening.upkeep.run_once()
         await evening.memory.add_note(Note(NoteId("n1"), evening.clock.now(), "Cy", "A map of the harbour."))
         items = Items(
             evening.memory,
             tuple,
             instructions=SystemPrompt("Roomtone", "Be kind."),
-            introductions=lambda: evening.keeper.introductions(HERE, [("id-Ada", "Ada"), ("id-Bob", "Bob")]),
+            introductions=lambda: evening.upkeep.introductions(HERE, [("id-Ada", "Ada"), ("id-Bob", "Bob")]),
             max_input_tokens=evening.max_input_tokens,
             zone=EAST,
         )
@@ -316,8 +316,8 @@ async def test_a_spoken_reply_is_explained_too(place: Place) -> None:
         )
         with capture_logs() as logs:
             sent = items.refresh(session, answer_to=question.seq)
-        evening.keeper.on_payload_sent(sent)
-        await evening.keeper.run_once()
+        evening.upkeep.on_payload_sent(sent)
+        await evening.upkeep.run_once()
         (line,) = [each for each in logs if each["event"] == "model_context_built"]
         record = read_record(line)
         assert record is not None
@@ -366,11 +366,11 @@ async def test_each_call_is_explained_as_the_server_got_it(place: Place) -> None
                 zone=EAST,
                 toolbox=toolbox,
             )
-            context = replace(context, on_sent=partial(record_call, evening.memory, evening.keeper, context))
+            context = replace(context, on_sent=partial(record_call, evening.memory, evening.upkeep, context))
             said = [piece async for piece in ModelResponder(model, max_output_tokens=50).respond(context)]
         assert "".join(said).endswith("It is blue.")
-        evening.keeper.on_payload_sent(context.parts)
-        await evening.keeper.run_once()
+        evening.upkeep.on_payload_sent(context.parts)
+        await evening.upkeep.run_once()
         (built,) = [line for line in logs if line["event"] == "model_context_built"]
         record = read_record(built)
         calls = [found for line in logs if (found := read_call(line)) is not None]
@@ -410,14 +410,14 @@ async def test_call_of_a_reply_that_was_given_up_is_explained(place: Place) -> N
         )
         with capture_logs() as logs:
             given_up = evening.asks(early, system=SYSTEM, zone=EAST)
-            record_call(evening.memory, evening.keeper, given_up, given_up.messages)
+            record_call(evening.memory, evening.upkeep, given_up, given_up.messages)
             question = await evening.say("Who brings it on Saturday?", "Bob")
             answered = evening.asks(question, system=SYSTEM, zone=EAST)
             for _ in range(2):
-                record_call(evening.memory, evening.keeper, answered, answered.messages)
+                record_call(evening.memory, evening.upkeep, answered, answered.messages)
         assert question.seq == early.seq
-        evening.keeper.on_payload_sent(answered.parts)
-        await evening.keeper.run_once()
+        evening.upkeep.on_payload_sent(answered.parts)
+        await evening.upkeep.run_once()
         found = reply_records([each for line in logs if (each := read_record(line) or read_call(line))], early.seq)
         assert found is not None
         explained = await Explainer(evening.database, evening.store).explain(
@@ -444,7 +444,7 @@ async def test_a_reply_is_explained_exactly_as_long_as_it_is_kept(place: Place) 
         replies = Replies(evening)
         for room, asked in ((evening, replies), (other, Replies(other))):
             await asked.ask("What do you think of that?")
-            await room.keeper.run_once()
+            await room.upkeep.run_once()
         sessions = Sessions(evening.database, clock)
         assert await sessions.delete(other.session_id)
         clock.advance(29 * DAY_S)

@@ -33,13 +33,13 @@ async def test_people_are_remembered_from_what_was_folded(place: Place) -> None:
         await evening.say("I live in Lisbon.")
         await evening.say("My dog is called Bruno.", "Bob")
         await evening.talk(30)
-        await evening.keeper.run_once()
+        await evening.upkeep.run_once()
         assert await evening.people.facts_about(GUILD, "id-Ada") == ()
         await evening.talk(40)
         await evening.say("I'm vegan.", "Cy")
         with capture_logs() as logs:
-            await evening.keeper.run_once()
-            await evening.new_keeper().run_once()
+            await evening.upkeep.run_once()
+            await evening.new_upkeep().run_once()
         drawn = [line for line in logs if line["event"] == "person_facts_extracted"]
         assert [(line["through"], line["count"], line["people"]) for line in drawn] == [(10, 2, 2), (20, 0, 0)]
         present = [("id-Ada", "Ada"), ("id-Bob", "Bob"), ("id-Cy", "Cy")]
@@ -48,7 +48,7 @@ async def test_people_are_remembered_from_what_was_folded(place: Place) -> None:
         assert "Bruno" in section.content
         assert "vegan" not in section.content
         assert evening.people.section(Audience(GUILD + 1, HERE.channels), present) == ()
-        await evening.keeper.finish()
+        await evening.upkeep.finish()
         (section,) = evening.people.section(HERE, present)
         assert "Cy: I'm vegan." in section.content
 
@@ -66,7 +66,7 @@ async def test_what_a_repair_finds_is_remembered_of_people(place: Place) -> None
         async with evening.database.writing() as connection:
             await connection.execute(text("UPDATE segments SET degraded = TRUE WHERE start_seq = 0"))
             await connection.execute(text("UPDATE sessions SET revision = revision + 1"))
-        await evening.keeper.run_once()
+        await evening.upkeep.run_once()
         assert await evening.people.forget(GUILD, "id-Cy") == 1
         first = evening.memory.segments[0]
         assert first.degraded
@@ -92,8 +92,8 @@ async def test_what_a_repair_finds_is_remembered_of_people(place: Place) -> None
             )
         )
         with capture_logs() as logs:
-            await evening.keeper.run_once()
-            await evening.keeper.run_once()
+            await evening.upkeep.run_once()
+            await evening.upkeep.run_once()
         drawn = [line for line in logs if line["event"] == "person_facts_extracted"]
         assert [(line["through"], line["count"], line["people"]) for line in drawn] == [(10, 2, 2)]
         known = {
@@ -114,12 +114,12 @@ async def test_what_was_told_in_another_session_ends_with_what_is_said_now(place
     async with Evening(place) as evening:
         await evening.say("I live in Lisbon.")
         await evening.talk(70)
-        await evening.keeper.run_once()
+        await evening.upkeep.run_once()
         async with evening.database.writing() as connection:
             await connection.execute(text("UPDATE person_facts SET id = 'before:0#0'"))
             await connection.execute(text("UPDATE segments SET degraded = TRUE WHERE start_seq = 10"))
             await connection.execute(text("UPDATE sessions SET revision = revision + 1"))
-        await evening.keeper.run_once()
+        await evening.upkeep.run_once()
         first, second, *_ = evening.memory.segments
         (number,) = (number for number, fact in enumerate(first.facts) if fact.text == "I live in Lisbon.")
         turns = await evening.store.turns(evening.session_id, Seq(10), Seq(20))
@@ -142,8 +142,8 @@ async def test_what_was_told_in_another_session_ends_with_what_is_said_now(place
                 repairs=True,
             )
         )
-        await evening.keeper.run_once()
-        await evening.keeper.run_once()
+        await evening.upkeep.run_once()
+        await evening.upkeep.run_once()
         known = await evening.people.facts_about(GUILD, "id-Ada")
         assert [(fact.id, fact.is_current) for fact in known] == [("before:0#0", False)]
 
@@ -206,7 +206,7 @@ async def test_a_repair_that_lands_while_facts_are_stored_is_not_missed(
             return stored
 
         monkeypatch.setattr(evening.people, "extract", extract_late)
-        await evening.keeper.run_once()
+        await evening.upkeep.run_once()
         assert [each.degraded for each in evening.memory.segments] == [False, False]
         known = await evening.people.facts_about(GUILD, "id-Ada")
         assert [fact.text for fact in known if fact.is_current] == ["Ada has a dog, Bruno."]
@@ -228,7 +228,7 @@ async def test_the_end_of_a_long_session_reads_no_more_than_a_fold(
     monkeypatch.setattr("compaction.summary.ledger._WEIGHTIEST_KNOWN", 2)
     async with Evening(place) as evening:
         await evening.talk(100)
-        await evening.keeper.finish()
+        await evening.upkeep.finish()
         assert sum(len(each.facts) for each in evening.memory.segments) > 4
         assert len(known) >= 5
         assert max(known) == 4
@@ -243,7 +243,7 @@ async def test_no_fact_is_drawn_of_who_opted_out(place: Place) -> None:
         await evening.talk(70)
         await evening.say("I'm vegan.")
         evening.memory.withhold(lambda: frozenset({"id-Ada"}))
-        await evening.keeper.finish()
+        await evening.upkeep.finish()
         assert await evening.people.facts_about(GUILD, "id-Ada") == ()
         assert [fact.text for fact in await evening.people.facts_about(GUILD, "id-Bob")] == ["My dog is called Bruno."]
 
@@ -253,7 +253,7 @@ async def test_people_may_be_left_alone_by_setting(place: Place) -> None:
     """If the setting is off, no facts about people are extracted or sent."""
     async with Evening(place, people=PeopleSettings(enabled=False)) as evening:
         await evening.say("I live in Lisbon.")
-        await evening.keeper.finish()
+        await evening.upkeep.finish()
         assert await evening.people.facts_about(GUILD, "id-Ada") == ()
         assert evening.people.section(HERE, [("id-Ada", "Ada")]) == ()
 
@@ -269,7 +269,7 @@ async def test_what_was_said_before_it_was_forgotten_is_not_drawn_afterwards(pla
         assert await evening.people.forget(GUILD, "id-Ada") == 0
         await evening.talk(3)
         await evening.say("I'm vegan.")
-        await evening.keeper.run_once(through=evening.memory.total_turns)
+        await evening.upkeep.run_once(through=evening.memory.total_turns)
         (kept,) = await evening.people.facts_about(GUILD, "id-Ada")
         assert kept.text == "I'm vegan."
         assert len(await evening.people.facts_about(GUILD, "id-Bob")) == 1

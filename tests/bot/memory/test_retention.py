@@ -48,7 +48,7 @@ async def an_evening(path: Place, name: str, clock: FakeClock, *, turns: int = 4
         await evening.say(f"I live in {SECRET}ton with my aunt {SECRET}.")
         await evening.memory.add_note(Note(NoteId("map"), clock.now(), "Ada", f"A map of {SECRET}."))
         await evening.talk(turns)
-        await evening.keeper.run_once(through=evening.memory.total_turns)
+        await evening.upkeep.run_once(through=evening.memory.total_turns)
         if end:
             await evening.memory.end()
 
@@ -196,11 +196,11 @@ async def test_a_session_that_never_ends_keeps_thirty_days(tmp_path: Path, strat
             clock.advance(3_600.0 * every_h)
             await evening.talk(1)
             told += 1
-            await evening.keeper.run_once()
+            await evening.upkeep.run_once()
             if told % 20 == 0:
                 await retention.enforce()
         assert (await retention.enforce()).sessions == ()
-        await evening.keeper.run_once()
+        await evening.upkeep.run_once()
         assert SECRET.lower().encode() not in bytes_in(tmp_path).lower()
         memory, limit = evening.memory, clock.now() - 30 * DAY_S
         assert memory.total_turns == told + 1

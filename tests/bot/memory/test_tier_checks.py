@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def filled(evening: Evening, share: float) -> None:
     """Report a sent prompt that fills this share of the context."""
     tokens = round(share * evening.max_input_tokens)
-    evening.keeper.on_payload_sent([make_part("user", PartKind.TURN, "x", count=lambda _: tokens - 6)])
+    evening.upkeep.on_payload_sent([make_part("user", PartKind.TURN, "x", count=lambda _: tokens - 6)])
 
 
 @pytest.mark.asyncio
@@ -28,27 +28,27 @@ async def test_segments_are_queued_compressed_archived_as_the_context_fills(plac
     async with Evening(place) as evening:
         await evening.talk(100)
         filled(evening, 0.5)
-        await evening.keeper.run_once()
-        standings = await evening.shelf.tiers_of(evening.session_id)
-        assert [each.kept.queued_at_turn for each in standings] == [None] * 4
+        await evening.upkeep.run_once()
+        tiers = await evening.tier_store.tiers_of(evening.session_id)
+        assert [each.kept.queued_at_turn for each in tiers] == [None] * 4
         await evening.talk(10)
         filled(evening, 0.7)
-        await evening.keeper.run_once()
-        standings = await evening.shelf.tiers_of(evening.session_id)
-        assert [each.kept.queued_at_turn for each in standings] == [110] * 5
-        assert all(each.kept.record is None for each in standings)
+        await evening.upkeep.run_once()
+        tiers = await evening.tier_store.tiers_of(evening.session_id)
+        assert [each.kept.queued_at_turn for each in tiers] == [110] * 5
+        assert all(each.kept.record is None for each in tiers)
         await evening.talk(10)
         with capture_logs() as logs:
-            await evening.keeper.run_once()
+            await evening.upkeep.run_once()
         (told,) = [line for line in logs if line["event"] == "tiers_checked"]
         assert (told["compressed"], told["queued"], told["archived"]) == (5, 1, 0)
         assert told["tokens_before"] > told["tokens_after"] > 0
         filled(evening, 0.85)
         await evening.talk(10)
-        await evening.keeper.run_once()
-        standings = await evening.shelf.tiers_of(evening.session_id)
-        assert [each.kept.tier for each in standings] == [Tier.COLD] * 5 + [Tier.WARM] * 2
-        record = standings[0].kept.record
+        await evening.upkeep.run_once()
+        tiers = await evening.tier_store.tiers_of(evening.session_id)
+        assert [each.kept.tier for each in tiers] == [Tier.COLD] * 5 + [Tier.WARM] * 2
+        record = tiers[0].kept.record
         assert record is not None
         assert (record.start_turn, record.end_turn, record.session_id) == (0, 9, evening.session_id)
         assert "parcel" in record.compressed_content
@@ -61,9 +61,9 @@ async def test_a_check_happens_every_ten_turns(place: Place) -> None:
         with capture_logs() as logs:
             for _ in range(15):
                 await evening.talk(2)
-                evening.keeper.on_turn()
-                await evening.keeper.run_once()
-            await evening.new_keeper().run_once()
+                evening.upkeep.on_turn()
+                await evening.upkeep.run_once()
+            await evening.new_upkeep().run_once()
         assert [line["total_turns"] for line in logs if line["event"] == "tiers_checked"] == [10, 20, 30]
 
 
@@ -73,11 +73,11 @@ async def test_what_is_spoken_of_again_leaves_the_queue(place: Place) -> None:
     async with Evening(place) as evening:
         await evening.talk(100)
         filled(evening, 0.7)
-        await evening.keeper.run_once()
+        await evening.upkeep.run_once()
         await evening.say("Where was parcel 3? In shed 5003, I think.", "Bob")
         await evening.talk(9)
-        await evening.keeper.run_once()
-        first, second, *_ = await evening.shelf.tiers_of(evening.session_id)
+        await evening.upkeep.run_once()
+        first, second, *_ = await evening.tier_store.tiers_of(evening.session_id)
         assert first.kept.record is None
         assert first.kept.queued_at_turn is None
         assert first.kept.last_mention == 100
@@ -92,14 +92,14 @@ async def test_who_opted_out_is_left_alone(place: Place, scope: str) -> None:
     async with Evening(place, tiers=settings) as evening:
         if scope != "setting":
             name = str(GUILD) if scope == "guild" else evening.session_id
-            assert await evening.shelf.set_frozen(scope, name, frozen=True)
-            assert not await evening.shelf.set_frozen(scope, name, frozen=True)
-            assert await evening.shelf.frozen() == ((scope, name),)
+            assert await evening.tier_store.set_frozen(scope, name, frozen=True)
+            assert not await evening.tier_store.set_frozen(scope, name, frozen=True)
+            assert await evening.tier_store.frozen() == ((scope, name),)
         await evening.talk(100)
         filled(evening, 0.9)
-        await evening.keeper.run_once()
-        assert not any(each.known for each in await evening.shelf.tiers_of(evening.session_id))
+        await evening.upkeep.run_once()
+        assert not any(each.known for each in await evening.tier_store.tiers_of(evening.session_id))
         if scope != "setting":
-            assert await evening.shelf.set_frozen(scope, name, frozen=False)
-            await evening.new_keeper().run_once()
-            assert all(each.known for each in await evening.shelf.tiers_of(evening.session_id))
+            assert await evening.tier_store.set_frozen(scope, name, frozen=False)
+            await evening.new_upkeep().run_once()
+            assert all(each.known for each in await evening.tier_store.tiers_of(evening.session_id))

@@ -37,9 +37,9 @@ async def test_the_archive_is_found_only_when_it_is_asked_for(place: Place) -> N
     """
     async with Evening(place) as evening:
         await evening.talk(80)
-        segments = await evening.shelf.tiers_of(evening.session_id)
+        segments = await evening.tier_store.tiers_of(evening.session_id)
         first = segments[0].kept.segment
-        await evening.shelf.archive(evening.session_id, [first.id], now=evening.clock.now())
+        await evening.tier_store.archive(evening.session_id, [first.id], now=evening.clock.now())
         recall = Recall(SqlRecallIndex(evening.database, VectorStore(evening.database)), evening.store)
 
         async def found(*, archived: bool) -> set[str]:
@@ -54,7 +54,7 @@ async def test_the_archive_is_found_only_when_it_is_asked_for(place: Place) -> N
         evening.clock.advance(31 * DAY_S)
         done = await Retention(evening.database, TierSettings(retention_days=0), clock=evening.clock).enforce()
         assert done.pruned == 1
-        pruned = (await evening.shelf.tiers_of(evening.session_id))[0].kept
+        pruned = (await evening.tier_store.tiers_of(evening.session_id))[0].kept
         assert pruned.pruned_at is not None
         assert pruned.segment.pruned
         assert (pruned.segment.facts, pruned.segment.gist) == ((), first.gist)
@@ -73,12 +73,12 @@ async def test_retrieval_counts_and_warms(place: Place) -> None:
         recall = Recall(SqlRecallIndex(evening.database, VectorStore(evening.database)), evening.store)
         found = await recall.search("parcel 3", limit=1)
         await evening.accesses.write()
-        first, second, *_ = await evening.shelf.tiers_of(evening.session_id)
+        first, second, *_ = await evening.tier_store.tiers_of(evening.session_id)
         assert first.accesses.count == 0
         evening.accesses.note_hits(found)
         await evening.accesses.write()
         await evening.accesses.write()
-        first, second, *_ = await evening.shelf.tiers_of(evening.session_id)
+        first, second, *_ = await evening.tier_store.tiers_of(evening.session_id)
         assert (first.accesses.count, first.accesses.last_at) == (1, evening.clock.now())
         assert first.kept.last_mention == 99
         assert second.accesses.count == 0
@@ -86,7 +86,7 @@ async def test_retrieval_counts_and_warms(place: Place) -> None:
         assert before is not None
         evening.accesses.note_hits(found)
         await evening.accesses.write()
-        (first, *_) = await evening.shelf.tiers_of(evening.session_id)
+        (first, *_) = await evening.tier_store.tiers_of(evening.session_id)
         assert first.accesses.relevance is not None
         assert before < first.accesses.relevance <= 1.0
 
@@ -97,18 +97,18 @@ async def test_who_comes_in_is_read_beforehand(place: Place) -> None:
     path = place
     async with Evening(path, name="first") as first:
         await first.say("I live in Lisbon.")
-        await first.keeper.finish()
+        await first.upkeep.finish()
         await first.memory.end()
     async with Evening(path, name="second") as second:
         assert second.people.section(HERE, [("id-Ada", "Ada")]) == ()
-        second.keeper.on_join(["id-Ada"])
-        await second.keeper.run_once()
+        second.upkeep.on_join(["id-Ada"])
+        await second.upkeep.run_once()
         (section,) = second.people.section(HERE, [("id-Ada", "Ada L.")])
         assert section.content.endswith("\nAda L.: I live in Lisbon.\n</data>")
         present = [("id-Ada", "Ada L."), ("id-Bob", "Bob")]
-        assert second.keeper.introductions(HERE, present) == ["Ada L., who has said: I live in Lisbon.", "Bob"]
+        assert second.upkeep.introductions(HERE, present) == ["Ada L., who has said: I live in Lisbon.", "Bob"]
         assert await second.people.forget(GUILD, "id-Ada") == 1
-        assert second.keeper.introductions(HERE, present) == ["Ada L.", "Bob"]
+        assert second.upkeep.introductions(HERE, present) == ["Ada L.", "Bob"]
         assert second.people.section(HERE, [("id-Ada", "Ada")]) == ()
         assert await second.people.facts_about(GUILD, "id-Ada") == ()
 
@@ -132,11 +132,11 @@ async def test_a_fact_is_told_to_those_who_could_have_heard_it(
     """A fact is in a prompt only if everybody present could have been where it was said, or if its person asks."""
     async with Evening(place) as evening:
         await evening.say("I live in Lisbon.")
-        await evening.keeper.finish()
+        await evening.upkeep.finish()
         present = [("id-Ada", "Ada"), ("id-Bob", "Bob")]
         audience = Audience(GUILD, frozenset(channels), asker_id)
-        assert ("Lisbon" in str(evening.keeper.participants(audience, present))) is told
-        assert ("Lisbon" in str(evening.keeper.introductions(audience, present))) is told
+        assert ("Lisbon" in str(evening.upkeep.participants(audience, present))) is told
+        assert ("Lisbon" in str(evening.upkeep.introductions(audience, present))) is told
 
 
 def test_a_fact_of_no_known_channel_is_told_to_its_person_alone() -> None:
@@ -151,19 +151,19 @@ async def test_a_store_that_fails_costs_nothing_but_time(place: Place, monkeypat
     """A failure of the store is logged once, and the work is done at the next run."""
     async with Evening(place) as evening:
         await evening.talk(20)
-        apply = evening.shelf.apply
+        apply = evening.tier_store.apply
 
         async def refuse(*args: object, **others: object) -> None:
             raise StoreError("The disk is full.")
 
-        monkeypatch.setattr(evening.shelf, "apply", refuse)
+        monkeypatch.setattr(evening.tier_store, "apply", refuse)
         with capture_logs() as logs:
-            await evening.keeper.run_once()
-            await evening.keeper.run_once()
+            await evening.upkeep.run_once()
+            await evening.upkeep.run_once()
         assert [line["event"] for line in logs if line["log_level"] == "warning"] == ["memory_upkeep_failed"]
-        monkeypatch.setattr(evening.shelf, "apply", apply)
-        await evening.keeper.run_once()
-        assert await evening.shelf.last_check(evening.session_id) == 20
+        monkeypatch.setattr(evening.tier_store, "apply", apply)
+        await evening.upkeep.run_once()
+        assert await evening.tier_store.last_check(evening.session_id) == 20
 
 
 @pytest.mark.asyncio
@@ -172,8 +172,8 @@ async def test_prompts_that_were_sent_are_kept_once(place: Place) -> None:
     async with Evening(place) as evening:
         system = make_part("system", PartKind.SYSTEM, "You take part.")
         for _ in range(2):
-            evening.keeper.on_payload_sent([system])
-            await evening.keeper.run_once()
+            evening.upkeep.on_payload_sent([system])
+            await evening.upkeep.run_once()
         digest = text_digest("You take part.")
         assert await evening.prompts.prompts_by_digest([digest, "nothing"]) == {digest: "You take part."}
 
@@ -186,8 +186,8 @@ async def test_a_prompt_that_is_sent_again_is_noted_again(place: Place) -> None:
         system = make_part("system", PartKind.SYSTEM, "You take part.")
         for waited in (0.0, 10.0, RENEWED_S - 20.0, 20.0):
             evening.clock.advance(waited)
-            evening.keeper.on_payload_sent([system])
-            await evening.keeper.run_once()
+            evening.upkeep.on_payload_sent([system])
+            await evening.upkeep.run_once()
             ((sent_at,),) = await evening.database.rows("SELECT sent_at FROM sent_prompts")
             noted.append(float(sent_at) - evening.clock.now())
     assert noted == [0.0, -10.0, 10.0 - RENEWED_S, 0.0]
@@ -199,22 +199,22 @@ async def test_the_task_wakes_when_there_is_something_to_do(place: Place, monkey
     async with Evening(place) as evening:
         await evening.talk(10)
         checked = asyncio.Event()
-        apply = evening.shelf.apply
+        apply = evening.tier_store.apply
 
         async def tell(*arguments: object, **others: object) -> None:
             await apply(*arguments, **others)  # type: ignore[arg-type]
             checked.set()
 
-        monkeypatch.setattr(evening.shelf, "apply", tell)
-        task = asyncio.create_task(evening.keeper.run(), name="keeper")
+        monkeypatch.setattr(evening.tier_store, "apply", tell)
+        task = asyncio.create_task(evening.upkeep.run(), name="upkeep")
         try:
-            evening.keeper.on_fold()
+            evening.upkeep.on_fold()
             async with asyncio.timeout(PATIENCE_S):
                 await checked.wait()
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-        assert await evening.shelf.last_check(evening.session_id) == 10
+        assert await evening.tier_store.last_check(evening.session_id) == 10
 
 
 @pytest.mark.slow
@@ -227,16 +227,16 @@ async def test_a_running_room_takes_a_forgetting_over(place: Place) -> None:
         await evening.say("I still love Zanzibar.")
         note = Note(NoteId("map"), evening.clock.now(), "Ada", "A map of Zanzibar.")
         await evening.memory.add_note(note)
-        evening.keeper.on_join(["id-Ada"])
-        await evening.keeper.run_once()
+        evening.upkeep.on_join(["id-Ada"])
+        await evening.upkeep.run_once()
         present = [("id-Ada", "Ada")]
         assert "Zanzibar" in str(evening.people.section(HERE, present))
         forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada)
         with capture_logs() as logs:
-            await evening.keeper.run_once()
-            await evening.keeper.run_once()
+            await evening.upkeep.run_once()
+            await evening.upkeep.run_once()
         assert [line["event"] for line in logs if line["event"] == "memory_refreshed"] == ["memory_refreshed"]
         assert evening.memory.external_changes == 1
         sent = evening.asks(await evening.say("Well?", "Bob"), zone=UTC)
@@ -288,7 +288,7 @@ async def test_folded_turns_that_are_still_in_memory_are_forgotten_too(place: Pl
         forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada)
-        await evening.keeper.run_once()
+        await evening.upkeep.run_once()
         assert "Zanzibar" not in str(evening.memory.turns)
 
 
@@ -328,7 +328,7 @@ async def test_forgetting_does_not_wait_for_a_fold_under_way(place: Place) -> No
         forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada)
-        await evening.keeper.run_once()
+        await evening.upkeep.run_once()
         assert evening.memory.external_changes == 1
         assert "Zanzibar" not in str(evening.memory.turns)
         assert evening.memory.live_notes == ()
@@ -352,9 +352,9 @@ async def test_a_refused_landing_is_a_forgetting_like_any_other(place: Place) ->
         await evening.say("I live in Zanzibar.")
         for number in range(60):
             await evening.say(f"Parcel {number} is here.", "Bob")
-        await evening.keeper.run_once(through=evening.memory.total_turns)
-        evening.keeper.on_join(["id-Ada"])
-        await evening.keeper.run_once()
+        await evening.upkeep.run_once(through=evening.memory.total_turns)
+        evening.upkeep.on_join(["id-Ada"])
+        await evening.upkeep.run_once()
         assert evening.people.section(HERE, [("id-Ada", "Ada")])
         await evening.memory.add_note(Note(NoteId("map"), evening.clock.now(), "Ada", "A map of Zanzibar."))
         evening.memory.context(max_input_tokens=evening.max_input_tokens)
@@ -366,7 +366,7 @@ async def test_a_refused_landing_is_a_forgetting_like_any_other(place: Place) ->
         await evening.memory.settle()
         assert evening.memory.live_notes == ()
         assert "Zanzibar" not in str(evening.memory.turns)
-        await evening.keeper.run_once()
+        await evening.upkeep.run_once()
         assert evening.people.section(HERE, [("id-Ada", "Ada")]) == ()
 
 
@@ -375,17 +375,17 @@ async def test_what_is_forgotten_of_an_older_session_leaves_the_running_rooms(pl
     """Facts from an older session are used in a running room until they are forgotten."""
     async with Evening(place, name="yesterday") as yesterday:
         await yesterday.say("I live in Zanzibar.")
-        await yesterday.keeper.run_once(through=1)
+        await yesterday.upkeep.run_once(through=1)
         await yesterday.memory.end()
     async with Evening(place, name="today") as today:
         await today.say("Hello.", "Bob")
-        today.keeper.on_join(["id-Ada"])
-        await today.keeper.run_once()
+        today.upkeep.on_join(["id-Ada"])
+        await today.upkeep.run_once()
         assert "Zanzibar" in str(today.people.section(HERE, [("id-Ada", "Ada")]))
         forgetting = SpeechForgetter(today.database, today.clock)
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada, session_id=SessionId("yesterday"))
-        await today.keeper.run_once()
+        await today.upkeep.run_once()
         assert today.people.section(HERE, [("id-Ada", "Ada")]) == ()
 
 
@@ -394,21 +394,21 @@ async def test_every_turn_asks_whether_something_was_forgotten(place: Place, mon
     """Every turn checks whether something was forgotten. The check of the tiers, every ten turns, would be too late."""
     async with Evening(place) as evening:
         asked = asyncio.Event()
-        revision = evening.shelf.revision
+        revision = evening.tier_store.revision
 
         async def tell(session_id: SessionId) -> int:
             asked.set()
             return await revision(session_id)
 
-        monkeypatch.setattr(evening.shelf, "revision", tell)
+        monkeypatch.setattr(evening.tier_store, "revision", tell)
         await evening.talk(1)
-        task = asyncio.create_task(evening.keeper.run(), name="keeper")
+        task = asyncio.create_task(evening.upkeep.run(), name="upkeep")
         try:
             async with asyncio.timeout(PATIENCE_S):
                 await asked.wait()
                 asked.clear()
                 await evening.talk(1)
-                evening.keeper.on_turn()
+                evening.upkeep.on_turn()
                 await asked.wait()
         finally:
             task.cancel()

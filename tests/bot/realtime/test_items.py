@@ -67,7 +67,7 @@ async def test_what_is_forgotten_leaves_the_conversation(tmp_path: Path) -> None
         forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada)
-        await evening.keeper.run_once()
+        await evening.upkeep.run_once()
         items.refresh(session, answer_to=Seq(1))
         assert "sound-1" not in conversation.items
         assert "Zanzibar" not in str(conversation.items)

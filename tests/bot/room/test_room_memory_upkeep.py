@@ -55,7 +55,7 @@ class KeptHouse(House):
         )
         super().__init__(Sessions(self.database, clock), SqlTurnStore(self.database, clock), clock)
         self.people = PeopleBook(PeopleStore(self.database), PeopleSettings())
-        self.shelf = TierStore(self.database)
+        self.tier_store = TierStore(self.database)
         self.open_upkeep = self._open_upkeep
         return self
 
@@ -73,10 +73,10 @@ class KeptHouse(House):
             claim.guild_id,
             memory=memory,
             turns=self.store,
-            tiers=self.shelf,
+            tiers=self.tier_store,
             people=self.people,
             prompts=PromptStore(self.database),
-            accesses=AccessLog(self.shelf, self.clock),
+            accesses=AccessLog(self.tier_store, self.clock),
             settings=TierSettings(),
             clock=self.clock,
             max_input_tokens=10_000,

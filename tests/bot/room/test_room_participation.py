@@ -264,8 +264,8 @@ async def test_a_question_to_the_room_is_answered_where_it_speaks_freely(tmp_pat
         async with living(house):
             await house.say(ADA.id, "When does the concert start?")
             await silent(house)
-            standing = await house.participation.of_guild(house.place.guild_id)
-            standing.voice_mode = type(standing.voice_mode).FREE
+            guild = await house.participation.of_guild(house.place.guild_id)
+            guild.voice_mode = type(guild.voice_mode).FREE
             await house.say(ADA.id, "Bo, when does the concert start?")
             await silent(house)
             await house.say(ADA.id, "When does the concert start?")
@@ -443,8 +443,8 @@ async def test_what_tools_make_the_model_read_again_counts(tmp_path: Path) -> No
         async with living(house):
             await house.say(ADA.id, "Roomtone, what colour is the door?")
             await house.reply(1)
-            standing = await house.participation.of_guild(house.place.guild_id)
-            spent = standing.costs.last_hour(house.clock.monotonic())
+            guild = await house.participation.of_guild(house.place.guild_id)
+            spent = guild.costs.last_hour(house.clock.monotonic())
             (built,) = house.of(events.ContextBuilt)
             assert isinstance(built, events.ContextBuilt)
             assert spent.calls == 3

@@ -56,9 +56,9 @@ async def an_evening(evening: Evening) -> None:
     await evening.memory.add_note(Note(NoteId("cat"), at, "Bob", "A picture of a cat."))
     await evening.memory.retire_live_notes()
     await evening.talk(70)
-    await evening.keeper.run_once()
-    first, *_ = await evening.shelf.tiers_of(evening.session_id)
-    await evening.shelf.archive(evening.session_id, [first.kept.segment.id], now=at)
+    await evening.upkeep.run_once()
+    first, *_ = await evening.tier_store.tiers_of(evening.session_id)
+    await evening.tier_store.archive(evening.session_id, [first.kept.segment.id], now=at)
     await evening.say(f"I still love {SECRET}.", "Ada")
 
 
@@ -240,12 +240,12 @@ async def test_a_pruned_segment_is_cleaned_too(place: Place) -> None:
     """The gist of a pruned segment is rebuilt from its remaining turns."""
     async with Evening(place) as evening:
         await an_evening(evening)
-        first = (await evening.shelf.tiers_of(evening.session_id))[0].kept.segment
-        await evening.shelf.prune({evening.session_id: [first.id]}, now=evening.clock.now())
+        first = (await evening.tier_store.tiers_of(evening.session_id))[0].kept.segment
+        await evening.tier_store.prune({evening.session_id: [first.id]}, now=evening.clock.now())
         forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada)
-        cleaned = (await evening.shelf.tiers_of(evening.session_id))[0].kept.segment
+        cleaned = (await evening.tier_store.tiers_of(evening.session_id))[0].kept.segment
         remade = replace(first, facts=(), gist=cleaned.gist, created_at=evening.clock.now(), pruned=True)
         assert cleaned == replace(remade, note_ids=(NoteId("cat"),))
         assert SECRET not in cleaned.gist
@@ -270,7 +270,7 @@ async def test_the_record_of_an_imported_segment_is_cleaned_too(place: Place) ->
         decisions = [
             kept.kept.record.key_decisions
             for name in ("told", "other")
-            for kept in await evening.shelf.tiers_of(SessionId(name))
+            for kept in await evening.tier_store.tiers_of(SessionId(name))
             if kept.kept.record is not None
         ]
         assert decisions == [(), ("The boat is sold.",)]
@@ -388,7 +388,7 @@ async def test_a_reply_in_progress_is_not_recorded(tmp_path: Path) -> None:
         await forgetter.forget(ada)
         for each, text in ((evening, f"{SECRET} is in Africa."), (other, f"In {SECRET}, she said.")):
             await answer(each, text)
-            await each.keeper.run_once(through=each.memory.total_turns)
+            await each.upkeep.run_once(through=each.memory.total_turns)
             assert each.memory.turns[-1].tombstone
             stored = await each.store.turns(each.session_id, Seq(0), Seq(9))
             assert stored == each.memory.turns
@@ -398,7 +398,7 @@ async def test_a_reply_in_progress_is_not_recorded(tmp_path: Path) -> None:
         evening.clock.advance(30)
         await evening.say("Bot, hello again?", "Bob")
         await answer(evening, "Hello.")
-        await evening.keeper.run_once()
+        await evening.upkeep.run_once()
         assert evening.memory.turns[-1].parts[0].text == "Hello."
 
 
@@ -424,7 +424,7 @@ async def test_what_was_sent_or_drawn_before_is_not_stored_after(tmp_path: Path)
         await evening.say("I live in Lisbon.", "Bob")
         await other.say("I live in Rome.", "Cy")
         for each in (evening, other):
-            each.keeper.on_messages_sent({"digest": f"Ada lives in {SECRET}."})
+            each.upkeep.on_messages_sent({"digest": f"Ada lives in {SECRET}."})
         read = await evening.store.turns(evening.session_id, Seq(0), Seq(2))
         forgetter = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetter.find("id-Ada")
@@ -437,7 +437,7 @@ async def test_what_was_sent_or_drawn_before_is_not_stored_after(tmp_path: Path)
             assert not await each.people.extract(
                 each.session_id, GUILD, [], read, through=1, is_current=lambda revision: revision < 1
             )
-            await each.keeper.run_once(through=each.memory.total_turns)
+            await each.upkeep.run_once(through=each.memory.total_turns)
         assert SECRET.encode() not in bytes_on_disk(tmp_path)
         (known,) = await evening.people.facts_about(GUILD, "id-Bob")
         assert known.text == "I live in Lisbon."

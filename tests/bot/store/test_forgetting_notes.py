@@ -90,7 +90,7 @@ async def test_what_waits_in_an_open_room_does_not_come_back(
         await eraser.erase(ada)
         outage.undo()
         await evening.memory.store_waiting()
-        await evening.keeper.run_once()
+        await evening.upkeep.run_once()
         stored = await evening.store.load(EVENING)
         said = [[part.text for part in each.parts] for each in stored.window]
         assert said == [[], [], ["The gate code is 4411."], []]
@@ -117,7 +117,7 @@ async def test_nothing_of_the_person_had_been_stored_yet(
         assert (await eraser.erase(StoredSpeaker("id-Ada", (), 0.0, 0, ()))).stored.sessions == ()
         outage.undo()
         await evening.memory.store_waiting()
-        await evening.keeper.run_once()
+        await evening.upkeep.run_once()
         stored = await evening.store.load(EVENING)
         assert [[part.text for part in each.parts] for each in stored.window] == [["Good evening."], [], []]
         assert stored.live_notes == ()
@@ -138,7 +138,7 @@ async def test_what_is_recorded_later_was_said_before(place: Place, tmp_path: Pa
         part = TurnPart("id-Ada", "Ada", SECRET)
         await evening.memory.append(TurnKind.SPEECH, (part,), started_at=spoken_at, ended_at=spoken_at + 2.0)
         await evening.memory.add_note(Note(NoteId("n1"), spoken_at, "Ada", "A map of Wickhamq."))
-        await evening.keeper.run_once()
+        await evening.upkeep.run_once()
         await evening.say("I am still here.")
         await evening.memory.add_note(Note(NoteId("n2"), evening.clock.now(), "Ada", "A cat."))
         stored = await evening.store.load(EVENING)
@@ -177,7 +177,7 @@ async def test_a_reply_is_left_out_whatever_the_clock_of_who_forgets_says(
         (ada,) = await eraser.find("Ada")
         await eraser.erase(ada)
         await evening.say("Behind the old lighthouse.", "Bot", kind=TurnKind.ASSISTANT)
-        await evening.keeper.run_once()
+        await evening.upkeep.run_once()
         evening.clock.advance(30.0)
         await evening.say("What time is it?", "Bob")
         await evening.say("It is nine.", "Bot", kind=TurnKind.ASSISTANT)
@@ -211,7 +211,7 @@ async def test_what_was_said_before_the_clock_was_set_back_is_left_out(
         now = evening.clock.now()
         await evening.memory.append(TurnKind.ASSISTANT, reply, started_at=now, ended_at=now + 2.0, answers=question.seq)
         await evening.memory.add_note(Note(NoteId("n1"), shown_at, "Ada", "A map of Wickhamq.", person_id=ADA))
-        await evening.keeper.run_once()
+        await evening.upkeep.run_once()
         stored = await evening.store.load(EVENING)
         texts = [[part.text for part in turn.parts] for turn in stored.window]
         assert texts == [[], ["Where is it moored?"], ["Well."], [], []]

@@ -270,10 +270,10 @@ async def _keeps_its_prompt(place: Place) -> None:
     async with open_database(place) as database:
         sent = await database.rows("SELECT session_id, sent_at FROM sent_prompts ORDER BY session_id")
         assert sent == [("ended", 7.0), (EVENING, turn(OLD_TURNS - 1).ended_at)]
-        shelf, sessions = PromptStore(database), Sessions(database, FakeClock())
+        prompts, sessions = PromptStore(database), Sessions(database, FakeClock())
         for session_id, left in ((SessionId("ended"), {OLD_DIGEST: "You take part."}), (EVENING, {})):
             await sessions.delete(session_id)
-            assert await shelf.prompts_by_digest([OLD_DIGEST]) == left
+            assert await prompts.prompts_by_digest([OLD_DIGEST]) == left
 
 
 async def _goes_on(place: Place) -> None:

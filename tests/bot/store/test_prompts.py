@@ -44,20 +44,20 @@ async def test_texts_are_stored_once_and_go_with_their_session(place: Place) -> 
     async with open_database(place, synchronous="normal") as database:
         for session_id in (EVENING, OTHER):
             await fill(SqlTurnStore(database, FakeClock()), 1, session_id=session_id)
-        shelf, sessions = PromptStore(database), Sessions(database, FakeClock())
-        await shelf.store_prompts(EVENING, [OURS, OURS, OLD], sent_at=T0)
-        await shelf.store_prompts(OTHER, [OURS], sent_at=T0)
-        await shelf.store_prompts(SessionId("nowhere"), [THEIRS], sent_at=T0)
-        await shelf.store_sent_texts(
+        prompts, sessions = PromptStore(database), Sessions(database, FakeClock())
+        await prompts.store_prompts(EVENING, [OURS, OURS, OLD], sent_at=T0)
+        await prompts.store_prompts(OTHER, [OURS], sent_at=T0)
+        await prompts.store_prompts(SessionId("nowhere"), [THEIRS], sent_at=T0)
+        await prompts.store_sent_texts(
             EVENING, ["Ada lives in Lisbon.", "Ada lives in Lisbon."], is_current=lambda _: True
         )
-        await shelf.store_sent_texts(SessionId("nowhere"), ["Hello."], is_current=lambda _: True)
+        await prompts.store_sent_texts(SessionId("nowhere"), ["Hello."], is_current=lambda _: True)
         told = text_digest("Ada lives in Lisbon.")
-        assert await shelf.sent_texts(EVENING, [told, text_digest("Hello.")]) == {told: "Ada lives in Lisbon."}
-        assert await shelf.sent_texts(SessionId("nowhere"), [told, text_digest("Hello.")]) == {}
+        assert await prompts.sent_texts(EVENING, [told, text_digest("Hello.")]) == {told: "Ada lives in Lisbon."}
+        assert await prompts.sent_texts(SessionId("nowhere"), [told, text_digest("Hello.")]) == {}
         assert await kept(database, OLD, OURS, THEIRS) == [OLD, OURS]
         await sessions.delete(EVENING)
-        assert await shelf.sent_texts(EVENING, [told]) == {}
+        assert await prompts.sent_texts(EVENING, [told]) == {}
         assert await kept(database, OLD, OURS) == [OURS]
         await sessions.delete(OTHER)
         assert await kept(database, OLD, OURS) == []
@@ -70,12 +70,12 @@ async def test_all_sent_texts_go_when_anything_is_forgotten(place: Place) -> Non
     """
     async with open_database(place, synchronous="normal") as database:
         await fill(SqlTurnStore(database, FakeClock()), 1)
-        shelf = PromptStore(database)
-        await shelf.store_prompts(EVENING, [OURS], sent_at=T0)
-        await shelf.store_sent_texts(EVENING, ["Ada lives in Lisbon."], is_current=lambda _: True)
+        prompts = PromptStore(database)
+        await prompts.store_prompts(EVENING, [OURS], sent_at=T0)
+        await prompts.store_sent_texts(EVENING, ["Ada lives in Lisbon."], is_current=lambda _: True)
         async with database.writing() as connection:
             await forget_sent_texts(connection)
-        assert await shelf.sent_texts(EVENING, [text_digest("Ada lives in Lisbon.")]) == {}
+        assert await prompts.sent_texts(EVENING, [text_digest("Ada lives in Lisbon.")]) == {}
         assert await kept(database, OURS) == [OURS]
 
 
@@ -85,17 +85,17 @@ async def test_a_prompt_that_names_a_forgotten_person_goes(place: Place) -> None
     async with Evening(place) as evening:
         await evening.say("Good evening.", "Ada")
         sent = [make_part("system", PartKind.SYSTEM, text) for text in (OURS, THEIRS)]
-        evening.keeper.on_payload_sent(sent)
-        await evening.keeper.run_once()
+        evening.upkeep.on_payload_sent(sent)
+        await evening.upkeep.run_once()
         forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("Ada")
         await forgetting.forget(ada)
         assert await kept(evening.database, OURS, THEIRS) == [OURS]
         async with evening.database.reading() as connection:
             assert await connection.scalar(select(func.count()).select_from(sent_prompts)) == 1
-        await evening.keeper.run_once()
-        evening.keeper.on_payload_sent(sent)
-        await evening.keeper.run_once()
+        await evening.upkeep.run_once()
+        evening.upkeep.on_payload_sent(sent)
+        await evening.upkeep.run_once()
         assert await kept(evening.database, OURS, THEIRS) == [OURS, THEIRS]
 
 

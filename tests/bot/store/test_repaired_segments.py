@@ -24,7 +24,7 @@ async def test_a_repaired_segment_waits_for_a_record_of_its_new_words(place: Pla
         await evening.talk(100)
         done = await evening.upkeep_check()
         assert len(done.compress) == 4
-        await evening.shelf.count_accesses({evening.session_id: [(0, 0)]}, evening.clock.now())
+        await evening.tier_store.count_accesses({evening.session_id: [(0, 0)]}, evening.clock.now())
         async with evening.database.writing() as connection:
             await connection.execute(text("UPDATE segments SET degraded = TRUE WHERE start_seq = 0"))
             for old, new in ((1, 3), (2, 15)):
@@ -44,10 +44,10 @@ async def test_a_repaired_segment_waits_for_a_record_of_its_new_words(place: Pla
                 repairs=True,
             )
         )
-        standing, other, *_ = await evening.shelf.tiers_of(evening.session_id)
-        assert standing.kept.segment.gist == "Ada: It was made again."
-        assert (standing.kept.record, standing.kept.queued_at_turn) == (None, None)
-        assert standing.accesses.count == 1
+        tier, other, *_ = await evening.tier_store.tiers_of(evening.session_id)
+        assert tier.kept.segment.gist == "Ada: It was made again."
+        assert (tier.kept.record, tier.kept.queued_at_turn) == (None, None)
+        assert tier.accesses.count == 1
         assert other.kept.record is not None
         async with evening.database.reading() as connection:
             left = (await connection.execute(select(corrections.c.old_seq, corrections.c.new_seq))).all()
@@ -64,7 +64,7 @@ async def test_an_archived_segment_is_not_repaired(place: Place) -> None:
         async with evening.database.writing() as connection:
             await connection.execute(text("UPDATE segments SET degraded = TRUE WHERE start_seq = 0"))
         await evening.upkeep_check()
-        await evening.shelf.archive(evening.session_id, [first.id], now=evening.clock.now())
+        await evening.tier_store.archive(evening.session_id, [first.id], now=evening.clock.now())
         before = await evening.store.load(evening.session_id)
         landing = Landing(
             session_id=evening.session_id,

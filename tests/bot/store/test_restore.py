@@ -93,7 +93,7 @@ async def test_the_forgotten_stay_forgotten(tmp_path: Path) -> None:
         await evening.say(f"I live in {SECRET}.", "Ada")
         await evening.say("The gate code is 4411.", "Bob")
         await evening.talk(75)
-        await evening.keeper.run_once()
+        await evening.upkeep.run_once()
         await other.say("The boat is at pier nine.", "Bob")
         write_backup(path, file)
         await evening.talk(10)
@@ -175,7 +175,7 @@ async def test_facts_and_choices_that_were_changed_since_stay_changed(tmp_path: 
     async with Evening(path) as evening:
         await evening.say("I live in Lisbon.", "Ada")
         await evening.talk(75)
-        await evening.keeper.run_once()
+        await evening.upkeep.run_once()
         assert await evening.facts.facts_about({"id-Ada"}, GUILD)
         write_backup(path, file)
         await evening.facts.forget("id-Ada", GUILD)

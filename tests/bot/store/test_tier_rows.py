@@ -27,18 +27,18 @@ def row(**changes: object) -> Any:
 
 def test_segment_without_a_row_is_new() -> None:
     """A segment without a row counts as new and was last mentioned in its own last turn."""
-    standing = tier_from_row(SEGMENT, None, {SEGMENT.id: 7})
-    assert (standing.kept.message_count, standing.kept.last_mention, standing.known) == (7, 19, False)
-    assert standing.accesses == AccessCount(0, None, None)
+    tier = tier_from_row(SEGMENT, None, {SEGMENT.id: 7})
+    assert (tier.kept.message_count, tier.kept.last_mention, tier.known) == (7, 19, False)
+    assert tier.accesses == AccessCount(0, None, None)
 
 
 def test_record_survives_its_columns() -> None:
     """A record is the same after it was written to columns and read back."""
     record = make_record(SEGMENT, superseded=frozenset(), task_completed=True, at=50.0)
     written = record_values(record) | {"compressed_at_turn": 40, "relevance_score": record.relevance_score}
-    standing = tier_from_row(SEGMENT, row(**written), {})
-    assert standing.kept.record == record
-    assert (standing.kept.compressed_at_turn, standing.known) == (40, True)
+    tier = tier_from_row(SEGMENT, row(**written), {})
+    assert tier.kept.record == record
+    assert (tier.kept.compressed_at_turn, tier.known) == (40, True)
     assert tier_from_row(SEGMENT, row(), {}).kept.record is None
 
 

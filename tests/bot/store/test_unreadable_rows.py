@@ -341,8 +341,8 @@ async def test_an_archived_segment_that_cannot_be_read_is_pruned(place: Place) -
     """Its facts go by column, with those of all others, and it stays in the index with what is left."""
     async with Evening(place) as evening:
         await evening.talk(65)
-        first, *_ = await evening.shelf.tiers_of(evening.session_id)
-        await evening.shelf.archive(evening.session_id, [first.kept.segment.id], now=T0)
+        first, *_ = await evening.tier_store.tiers_of(evening.session_id)
+        await evening.tier_store.archive(evening.session_id, [first.kept.segment.id], now=T0)
         await damage(evening.database, segments, {"note_ids": "[", "facts": "["})
         settings = TierSettings(prune_after_days=1)
         evening.clock.advance(2 * DAY_S)
@@ -455,7 +455,7 @@ async def test_a_session_with_an_unreadable_row_goes_on(place: Place, table: Tab
             assert evening.memory.summary is not None
             await evening.talk(20)
             await evening.memory.refresh()
-            await evening.keeper.run_once()
+            await evening.upkeep.run_once()
             assert evening.memory.cursor >= 20
             await evening.memory.end()
             stored = await evening.store.load(evening.session_id)

@@ -141,7 +141,7 @@ def records_of(evening: Evening, folder: Path) -> PersonalData:
     participation = GuildParticipations(
         FakeGuildChoices(), FakeOptOuts(), ParticipationSettings(), wake_names=(), clock=evening.clock
     )
-    rooms = ForgettingRooms(participation, WeakSet([evening.keeper]), no_server_settings())
+    rooms = ForgettingRooms(participation, WeakSet([evening.upkeep]), no_server_settings())
     eraser = PersonEraser(evening.database, evening.clock, log_folder=log_path(folder).parent)
     return PersonalData(evening.database, eraser, evening.people, rooms=rooms)
 

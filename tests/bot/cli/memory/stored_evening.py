@@ -31,7 +31,7 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         await evening.say("I live in Lisbon.")
         await evening.say("The gate code is 4411.", "Bob")
         await evening.talk(98)
-        await evening.keeper.run_once()
+        await evening.upkeep.run_once()
 
     at_evening(tmp_path / "data", fill)
     return tmp_path / "data"

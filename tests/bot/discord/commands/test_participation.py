@@ -40,17 +40,17 @@ NOT_A_MODERATOR = f"Only {PEOPLE[Who.MODERATORS]} can do that."
 class Table:
     """A local Discord with the bot's client and the commands, and the participation that the commands change."""
 
-    def __init__(self, local: LocalDiscord, participation: GuildParticipations, standing: GuildParticipation) -> None:
+    def __init__(self, local: LocalDiscord, participation: GuildParticipations, guild: GuildParticipation) -> None:
         self.local = local
         self.participation = participation
-        self.standing = standing
+        self.guild = guild
         # Whether a moderator's silence was in effect after each command.
         self.silences_for_good: list[bool] = []
 
     async def say(self, user_id: int, command: str, **options: object) -> str:
         """Use a command, and return the answer that only this person sees."""
         answer = await answer_to(self.local, user_id, command, **options)
-        self.silences_for_good.append(self.standing.silence.always)
+        self.silences_for_good.append(self.guild.silence.always)
         return answer
 
 
@@ -81,9 +81,9 @@ async def online(choices: FakeGuildChoices | None = None) -> AsyncIterator[Table
     """Start the local Discord and the client, with the bot in a voice channel."""
     participation = participation_with(choices or FakeGuildChoices(), FakeOptOuts())
     async with local_discord(participation) as local:
-        standing = await participation.of_guild(local.guild.id)
-        standing.room = FakeRoom()
-        yield Table(local, participation, standing)
+        guild = await participation.of_guild(local.guild.id)
+        guild.room = FakeRoom()
+        yield Table(local, participation, guild)
 
 
 @pytest.mark.asyncio
@@ -91,12 +91,12 @@ async def test_anybody_silences_it_for_now() -> None:
     """Every member can silence the bot until /talk or for some minutes."""
     async with online() as table:
         assert await table.say(BEN, "quiet") == "I am silent until /talk or the end of this session. I go on listening."
-        assert table.standing.silence.applies("evening", now=0.0)
+        assert table.guild.silence.applies("evening", now=0.0)
         assert await table.say(BEN, "talk") == "I may speak again."
-        assert not table.standing.silence.applies("evening", now=0.0)
+        assert not table.guild.silence.applies("evening", now=0.0)
         assert (await table.say(BEN, "quiet", **{"for": 20})).startswith("I am silent for 20 minutes, or until /talk.")
-        assert table.standing.silence.until is not None
-        table.standing.room = None
+        assert table.guild.silence.until is not None
+        table.guild.room = None
         assert await table.say(BEN, "quiet") == "I am not in a voice channel here."
 
 
@@ -136,9 +136,9 @@ async def test_a_moderator_chooses_the_names_and_everybody_sees_them() -> None:
         assert await table.say(ADA, "wake-names", names="Jeeves,  Old  Boy ,jeeves*") == (
             "I listen to: Jeeves, Old Boy, jeeves\\*."
         )
-        assert table.standing.wake_names == ("Jeeves", "Old Boy", "jeeves*")
+        assert table.guild.wake_names == ("Jeeves", "Old Boy", "jeeves*")
         assert (await table.say(ADA, "wake-names", names="42")).startswith("Give me one to 5 names")
-        assert table.standing.wake_names == ("Jeeves", "Old Boy", "jeeves*")
+        assert table.guild.wake_names == ("Jeeves", "Old Boy", "jeeves*")
         assert await table.say(ADA, "wake-names", names="Default") == "I listen to: Roomtone."
 
 
@@ -149,9 +149,9 @@ async def test_who_does_not_want_to_be_heard_is_not() -> None:
         answer = await table.say(BEN, "opt-out")
         assert answer.startswith("I no longer hear you on this server")
         assert "no longer used. Shall I forget it too?" in answer
-        assert table.standing.opted_out == {BEN}
+        assert table.guild.opted_out == {BEN}
         assert await table.say(BEN, "opt-in") == "I hear you again on this server."
-        assert table.standing.opted_out == frozenset()
+        assert table.guild.opted_out == frozenset()
 
 
 @pytest.mark.asyncio
@@ -162,7 +162,7 @@ async def test_nobody_opts_out_and_in_without_end() -> None:
             assert (await table.say(BEN, "opt-out")).startswith("I no longer hear you")
             told = await table.say(BEN, "opt-in")
             assert ("That was often." in told) is (number == 3)
-        assert table.standing.opted_out == {BEN}
+        assert table.guild.opted_out == {BEN}
 
 
 @pytest.mark.asyncio
@@ -175,7 +175,7 @@ async def test_a_store_that_fails_is_told() -> None:
             "That holds. I could not store it yet and go on trying until I can. If I am started again before, I have "
             "forgotten it, so tell me once more then. The disk is full. Make room."
         )
-        assert table.standing.silence.applies("evening", now=0.0)
+        assert table.guild.silence.applies("evening", now=0.0)
 
 
 @pytest.mark.parametrize(

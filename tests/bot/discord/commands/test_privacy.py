@@ -121,7 +121,7 @@ async def an_evening(folder: Path) -> AsyncIterator[tuple[Evening, PersonalData,
         await evening.memory.append(TurnKind.ASSISTANT, (reply,), started_at=at, ended_at=at, answers=Seq(2))
         await evening.memory.add_note(Note(NoteId("n1"), at, "Ada", "A map of Zanzibarq."))
         await evening.memory.add_note(Note(NoteId("n2"), at, "Ben", "A cat."))
-        await evening.keeper.run_once(through=evening.memory.total_turns)
+        await evening.upkeep.run_once(through=evening.memory.total_turns)
         eraser = PersonEraser(evening.database, evening.clock, log_folder=log_path(folder).parent)
         yield (
             evening,

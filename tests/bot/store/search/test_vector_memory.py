@@ -27,8 +27,8 @@ async def test_memory_is_bounded_over_all_guilds(place: Place) -> None:
         await room.tell(EVENING, *SAID[:4])
         await room.tell(ELSEWHERE, *(turn(n, f"Some words about the lighthouse {n}.") for n in range(4)))
         await room.embed()
-        shelf = MemoryVectorSearch(database, most=5)
+        search = MemoryVectorSearch(database, most=5)
         for _ in range(2):
-            assert len(await like(shelf, "lighthouse", Scope(guild_id=1))) == 4
-            assert len(await like(shelf, "lighthouse", Scope(guild_id=2))) == 4
-            assert len(shelf) <= 5
+            assert len(await like(search, "lighthouse", Scope(guild_id=1))) == 4
+            assert len(await like(search, "lighthouse", Scope(guild_id=2))) == 4
+            assert len(search) <= 5

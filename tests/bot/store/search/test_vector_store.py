@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 async def like(
-    shelf: VectorStore | VectorSearch,
+    search: VectorStore | VectorSearch,
     text: str,
     scope: Scope = Scope(),  # noqa: B008 - a value
     *,
@@ -44,7 +44,7 @@ async def like(
 ) -> Sequence[int]:
     """Return the passages most similar to a text, best first."""
     (vector,) = await LetterEmbedder().embed([text])
-    return [each for each, _ in await shelf.nearest(vector, scope, model=model, limit=9)]
+    return [each for each, _ in await search.nearest(vector, scope, model=model, limit=9)]
 
 
 async def count(database: Database) -> int:
