@@ -27,7 +27,12 @@ from bot.remote.link.hello import RoomIdentity
 from bot.remote.link.link_file import folder_mark, link_file
 from bot.remote.processes.room_machine import HAS_ROOM, LOADED
 from bot.remote.room_side.remote_place import RemotePlace
-from bot.remote.room_side.replicated_guild import ReplicatedChoices, ReplicatedOptOuts, ReplicatedServerSettings
+from bot.remote.room_side.replicated_guild import (
+    ReplicatedChoices,
+    ReplicatedConsent,
+    ReplicatedOptOuts,
+    ReplicatedServerSettings,
+)
 from bot.remote.room_side.room_figures import ProcessFigures
 from bot.remote.room_side.room_host import NOT_WANTED, ReplicatedStores, RoomHost
 from bot.remote.room_side.room_log import RoomLog, RoomLogs
@@ -253,20 +258,19 @@ async def open_seat(
     link = GatewayLink(gateway.url, gateway.token, identity, find_again=gateway.find_again)
     address_file = link_file(settings.storage.data_dir)
     log = RoomLog(link, clock, is_same_log=lambda folder: folder == folder_mark(address_file))
-    choices, opt_outs, replicated_servers = ReplicatedChoices(link), ReplicatedOptOuts(), ReplicatedServerSettings(link)
+    choices, opt_outs, consent = ReplicatedChoices(link), ReplicatedOptOuts(), ReplicatedConsent()
+    replicated_servers = ReplicatedServerSettings(link)
     servers = ServerSettingsBook(replicated_servers)
     loaded.servers.add(servers)
     stores = replace(parts.stores, servers=servers, upkeeps=WeakSet())
-    told = ReplicatedStores(choices, opt_outs, replicated_servers, servers, stores.people, stores.upkeeps)
     publisher = RoomPublisher(link, health, reports=(log.tell, partial(loaded.figures.tell, link)))
-    host = RoomHost(link, told, publisher, health=health, clock=clock)
     participation = GuildParticipations(
         choices,
         opt_outs,
         settings.participation,
         wake_names=settings.brain.wake_names,
         clock=clock,
-        asks=host.asks,
+        asks=consent.asks_on,
     )
     own = replace(parts, stores=stores)
     services = room_services(
@@ -291,7 +295,17 @@ async def open_seat(
         sessions = await claiming(services.memory.sessions, own.stores.database, told.guild_id, told.claims_after)
         return Room(place, replace(services, memory=replace(services.memory, sessions=sessions)), told.listen)
 
-    host.prepare(participation, place, new_room, loaded.voices)
+    host = RoomHost(
+        link,
+        ReplicatedStores(choices, opt_outs, consent, replicated_servers, servers, stores.people, stores.upkeeps),
+        publisher,
+        participation=participation,
+        place=place,
+        new_room=new_room,
+        voices=loaded.voices,
+        health=health,
+        clock=clock,
+    )
     # The log first: the tasks of the others write to it.
     with loaded.logs.of_room(log):
         async with ServedScreens(LocalScreens(loaded.screens), loaded.screens, link), link:

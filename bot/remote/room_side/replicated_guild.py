@@ -66,6 +66,18 @@ class ReplicatedOptOuts:
         raise NotImplementedError("people opt out by commands, which the gateway process answers")
 
 
+class ReplicatedConsent:
+    """Whether the bot hears only people who agreed, as the gateway process said when the room began. Set `asks` before
+    the server's participation is read.
+    """
+
+    def __init__(self) -> None:
+        self.asks = False
+
+    def asks_on(self, _guild_id: int) -> bool:
+        return self.asks
+
+
 class ReplicatedServerSettings:
     """The server's settings. Implements `bot.server_settings.ServerSettingsStore`."""
 

@@ -54,7 +54,12 @@ if TYPE_CHECKING:
     from bot.participation.all_guilds import GuildParticipations
     from bot.participation.guild_participation import GuildParticipation
     from bot.remote.link.gateway_link import GatewayLink
-    from bot.remote.room_side.replicated_guild import ReplicatedChoices, ReplicatedOptOuts, ReplicatedServerSettings
+    from bot.remote.room_side.replicated_guild import (
+        ReplicatedChoices,
+        ReplicatedConsent,
+        ReplicatedOptOuts,
+        ReplicatedServerSettings,
+    )
     from bot.remote.room_side.room_publisher import RoomPublisher
     from bot.server_settings import ServerSettingsBook
 
@@ -83,6 +88,7 @@ class ReplicatedStores:
 
     choices: ReplicatedChoices
     opt_outs: ReplicatedOptOuts
+    consent: ReplicatedConsent
     replicated_servers: ReplicatedServerSettings
     servers: ServerSettingsBook
     people: PeopleBook
@@ -124,7 +130,11 @@ class _Running:
 
 
 class RoomHost:
-    """Runs the room of one seat of this process, once. `link`: to the gateway process; enter it after `prepare`."""
+    """Runs the room of one seat of this process, once. `participation`: over `stores`. `new_room`: makes the room in
+    `place`, once it is known which one.
+
+    `link`: to the gateway process. Enter it after this was made, so that nothing is asked before somebody answers.
+    """
 
     def __init__(
         self,
@@ -132,35 +142,28 @@ class RoomHost:
         stores: ReplicatedStores,
         publisher: RoomPublisher,
         *,
+        participation: GuildParticipations,
+        place: HostedPlace,
+        new_room: Callable[[OpenRoom], Awaitable[HostedRoom]],
+        voices: LoadedVoices,
         health: Health,
         clock: Clock,
     ) -> None:
         self._link = link
         self._stores = stores
         self._publisher = publisher
+        self._participation = participation
+        self._place = place
+        self._new_room = new_room
+        self._voices = voices
         self._health = health
         self._clock = clock
-        self._participation: GuildParticipations | None = None
-        self._place: HostedPlace | None = None
-        self._new_room: Callable[[OpenRoom], Awaitable[HostedRoom]] | None = None
-        self._voices: LoadedVoices | None = None
         self._running: asyncio.Future[_Running] = asyncio.get_running_loop().create_future()
         # Whether the gateway process wants the room to end.
         self._is_closed = False
-        self._asks = False
         # Set once the process has had its last room.
         self._dismissed = asyncio.Event()
-
-    def prepare(
-        self,
-        participation: GuildParticipations,
-        place: HostedPlace,
-        new_room: Callable[[OpenRoom], Awaitable[HostedRoom]],
-        voices: LoadedVoices,
-    ) -> None:
-        """Be ready for a room. `new_room`: makes the room once its place is known."""
-        self._participation, self._place, self._new_room, self._voices = participation, place, new_room, voices
-        handlers = self._link.handlers
+        handlers = link.handlers
         handlers.answer(ReportRoom, self._report)
         handlers.answer(OpenRoom, self._open)
         handlers.answer(TakeOver, self._take_over)
@@ -172,10 +175,6 @@ class RoomHost:
         handlers.hear(MemberMoved, self._on_member_moved)
         handlers.hear(ChoiceChanged, self._on_choice)
         handlers.hear(ServersChanged, self._on_servers)
-
-    def asks(self, _guild_id: int) -> bool:
-        """Return whether the bot hears only people who agreed, as the gateway process said when the room began."""
-        return self._asks
 
     # -- life -------------------------------------------------------------------------------------------------------
 
@@ -214,9 +213,9 @@ class RoomHost:
         # A service manager may have told both processes; then the gateway process knows why the room ends.
         await self._clock.sleep(GRACE_S)
         # One that was refused has no time: another process may run the room already.
-        if not refused.done() and self._place is not None:
+        if not refused.done():
             await until_pause(room, self._place.quiet_s, self._clock, is_over=lambda: self._is_closed or refused.done())
-        if not self._is_closed and self._place is not None:
+        if not self._is_closed:
             self._place.hand_over()
         log.info("room_hands_over", is_refused=refused.done())
         room.close(HANDED_OVER)
@@ -254,22 +253,19 @@ class RoomHost:
                 raise SetupError(BROKEN)
             away_since = self._link.away_since
             if away_since is not None and self._clock.monotonic() - away_since >= GATEWAY_AWAY_S:
-                if not self._is_closed and self._place is not None:
+                if not self._is_closed:
                     self._place.hand_over()
                 running.room.close(HANDED_OVER)
 
     # -- what the gateway process asks and tells --------------------------------------------------------------------
 
     async def _open(self, told: OpenRoom) -> None:
-        assert self._participation is not None, "prepared"
-        assert self._place is not None, "prepared"
-        assert self._new_room is not None, "prepared"
         if self._running.done():
             raise SetupError(HAS_ROOM)
         if self._health.needs_restart:
             raise SetupError(BROKEN)
         stores = self._stores
-        self._asks = told.participation.asks
+        stores.consent.asks = told.participation.asks
         stores.opt_outs.told = told.participation.opted_out
         stores.choices.told = told.choice
         self._apply_servers(told.guild_id, told.servers)
@@ -298,7 +294,7 @@ class RoomHost:
     async def _report(self, _: ReportRoom) -> RoomReport:
         running = self._running.result() if self._running.done() else None
         room = None if running is None else running.guild.room
-        if running is None or room is None or self._place is None:
+        if running is None or room is None:
             raise SetupError(NO_ROOM)
         guild = running.guild
         self._publisher.on_new_gateway()
@@ -338,7 +334,6 @@ class RoomHost:
             await upkeep.store_waiting()
 
     async def _play_sample(self, told: PlaySample) -> Text | None:
-        assert self._voices is not None, "prepared"
         voice = find_voice(told.voice)
         if voice is None:
             return NO_SUCH_VOICE

@@ -21,7 +21,12 @@ from bot.remote.link.hello import RoomIdentity
 from bot.remote.processes.adoption import AdoptedRoom
 from bot.remote.processes.placement import THIS_MACHINE
 from bot.remote.processes.room_child import ENDED
-from bot.remote.room_side.replicated_guild import ReplicatedChoices, ReplicatedOptOuts, ReplicatedServerSettings
+from bot.remote.room_side.replicated_guild import (
+    ReplicatedChoices,
+    ReplicatedConsent,
+    ReplicatedOptOuts,
+    ReplicatedServerSettings,
+)
 from bot.remote.room_side.room_figures import ProcessFigures
 from bot.remote.room_side.room_host import (
     ReplicatedStores,
@@ -218,11 +223,20 @@ class House:
         self.metrics = Metrics(Health(self.clock))
         self.choices, self.opt_outs, self.servers = WatchedChoices(), FakeOptOuts(), no_server_settings()
         self.participation = self._new_participation()
-        told = ReplicatedChoices(ends_room), ReplicatedOptOuts(), ReplicatedServerSettings(ends_room)
-        self.distant_servers = ServerSettingsBook(told[2])
+        self.distant_choices = ReplicatedChoices(ends_room)
+        opt_outs, consent, servers = ReplicatedOptOuts(), ReplicatedConsent(), ReplicatedServerSettings(ends_room)
+        self.distant_servers = ServerSettingsBook(servers)
         self.upkeep = SimpleUpkeep()
         people = cast("Any", SimpleNamespace(reload=self.upkeep.refresh))
-        stores = ReplicatedStores(*told, self.distant_servers, people, WeakSet([cast("Any", self.upkeep)]))
+        stores = ReplicatedStores(
+            self.distant_choices,
+            opt_outs,
+            consent,
+            servers,
+            self.distant_servers,
+            people,
+            WeakSet([cast("Any", self.upkeep)]),
+        )
         # What the room's process measures itself.
         self.measured = Metrics(Health(self.clock))
         figures = partial(ProcessFigures(self.measured.own_series, self.clock).tell, ends_room)
@@ -230,11 +244,14 @@ class House:
         # Of the room's process.
         health = self.health = Health(self.clock)
         self.publisher = RoomPublisher(ends_room, health, reports=(self.log.tell, figures))
-        self.host = RoomHost(ends_room, stores, self.publisher, health=health, clock=self.clock)
         self.distant = GuildParticipations(
-            told[0], told[1], ParticipationSettings(), wake_names=NAMES, clock=self.clock, asks=self.host.asks
+            self.distant_choices,
+            opt_outs,
+            ParticipationSettings(),
+            wake_names=NAMES,
+            clock=self.clock,
+            asks=consent.asks_on,
         )
-        self.distant_choices = told[0]
         self.rooms: list[DistantRoom] = []
         # Set: the room's process cannot ask the database; no process can be loaded; the gateway process cannot ask.
         self.claim_fails: StoreError | None = None
@@ -249,7 +266,17 @@ class House:
         self.members_before: tuple[Person, ...] = ()
         self.quiet = 0.0
         self.shows_listening = False
-        self.host.prepare(self.distant, self, self._new_room, voices)
+        self.host = RoomHost(
+            ends_room,
+            stores,
+            self.publisher,
+            participation=self.distant,
+            place=self,
+            new_room=self._new_room,
+            voices=voices,
+            health=health,
+            clock=self.clock,
+        )
         self.seen: list[events.Event] = []
         self.shown: list[tuple[str, ShownMemory]] = []
         # Where its room runs, and on which machines rooms were shown.

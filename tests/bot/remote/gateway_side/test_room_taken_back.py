@@ -15,6 +15,7 @@ from bot.channel.port import MembershipChange, Person
 from bot.guild import GuildChoice, Silence
 from bot.health import Health
 from bot.participation.costs import Cost
+from bot.remote.link.handlers import Handlers
 from bot.remote.link.hello import RoomIdentity
 from bot.remote.room_side.room_host import (
     NOT_WANTED,
@@ -341,10 +342,23 @@ async def test_a_process_of_another_machine_waits_for_the_next_gateway_process(m
         await asyncio.Event().wait()
 
     link = SimpleNamespace(
-        away_since=clock.monotonic(), room=RoomIdentity(0, 0, machine=machine), refused=never_refused
+        away_since=clock.monotonic(),
+        room=RoomIdentity(0, 0, machine=machine),
+        refused=never_refused,
+        handlers=Handlers(),
     )
     absent = cast("Any", None)
-    host = RoomHost(cast("Any", link), absent, absent, health=Health(clock), clock=clock)
+    host = RoomHost(
+        cast("Any", link),
+        absent,
+        absent,
+        participation=absent,
+        place=absent,
+        new_room=absent,
+        voices=absent,
+        health=Health(clock),
+        clock=clock,
+    )
     clock.advance(UNUSED_AWAY_S)
     hosting = asyncio.create_task(host.run(stop))
     for _ in range(20):
