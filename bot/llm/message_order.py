@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import itertools
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from bot.llm.port import ChatRole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from openai.types.chat import ChatCompletionMessageParam
 
 _BETWEEN = "\n\n"
 # Stands where the order demands a message and nobody said anything. The voice leaves it out if a model copies it.
@@ -35,8 +37,8 @@ class MessageOrder(IntEnum):
     NO_SYSTEM = 2
 
 
-def in_order(messages: Sequence[Mapping[str, object]], order: MessageOrder) -> list[Mapping[str, object]]:
-    """Return a call's messages in an order, with no word left out.
+def in_order(messages: Sequence[Mapping[str, object]], order: MessageOrder) -> list[ChatCompletionMessageParam]:
+    """Return a call's messages in an order, with no word left out, as OpenAI's library takes them.
 
     In the strict ones, what stands in several messages of one role in a row stands in one, with blank lines between.
     Tool results follow their calls. The last message is a user's or a tool's result. System messages after the first
@@ -44,6 +46,10 @@ def in_order(messages: Sequence[Mapping[str, object]], order: MessageOrder) -> l
     before it stand at the beginning of the first message, a user's, if there may be no system message. A message with a
     picture comes alone.
     """
+    return cast("list[ChatCompletionMessageParam]", _in_order(messages, order))
+
+
+def _in_order(messages: Sequence[Mapping[str, object]], order: MessageOrder) -> list[Mapping[str, object]]:
     if order is MessageOrder.ANY:
         return list(messages)
     heading = list(itertools.takewhile(_is_system, messages))

@@ -1,48 +1,40 @@
 """Adapter for endpoints with OpenAI's chat completions API: OpenAI, Anthropic, Gemini, Ollama, vLLM, llama.cpp.
 
-It streams replies, gives whole answers to the compactor (`Completion`), sets deadlines, and turns the library's errors
-into plain sentences. `chat_wire` has the JSON of the API, `endpoint_features` what an endpoint takes of it.
+It streams replies, sets deadlines, and turns the library's errors into plain sentences; `openai_completion` gives whole
+answers. `chat_wire` has the JSON of the API, `endpoint_features` what an endpoint takes of it.
 """
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, Self
 
 import httpx2
 import openai
 import structlog
 
-from bot.llm.chat_wire import (
-    OwnCall,
-    read_chunk,
-    read_usage,
-    response_formats,
-    to_api_messages,
-    to_api_tools,
-    whole_characters,
-)
+from bot.llm.chat_wire import OwnCall, read_chunk, read_usage, to_api_messages, to_api_tools
 from bot.llm.endpoint_errors import refusal_of, translate_error
-from bot.llm.endpoint_features import REFUSED_IN_STREAM, REFUSED_STATUSES, EndpointFeatures
-from bot.llm.message_order import MessageOrder, in_order
-from bot.llm.port import FILTERED, NO_TOOLS, NO_WORDS, ChatModelError, ChatRole, FinishReason, StreamEnd
-from bot.llm.streamed_answer import MOST_CHARS_PER_TOKEN, StreamDeadlines, StreamedAnswer
+from bot.llm.endpoint_features import REFUSED_IN_STREAM, EndpointFeatures
+from bot.llm.message_order import in_order
+from bot.llm.openai_completion import OpenAICompletion
+from bot.llm.port import FILTERED, NO_TOOLS, NO_WORDS, ChatModelError, FinishReason, StreamEnd
+from bot.llm.streamed_answer import StreamDeadlines, StreamedAnswer
 from bot.texts.text import Text, sentence_of
-from compaction.errors import CompletionError
-from compaction.ports import CompletionAnswer
-from voice.endpoint import CONNECT_TIMEOUT_S, address, open_client
+from voice.endpoint import address, open_client
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
     from types import TracebackType
 
-    from openai.types.chat import ChatCompletionChunk, ChatCompletionMessageParam
+    from openai.types.chat import ChatCompletionChunk
 
     from bot.llm.chat_wire import ChunkContent
+    from bot.llm.message_order import MessageOrder
     from bot.llm.port import ChatMessage, OfferedTools, StreamItem, Usage
     from bot.llm.settings import LlmSettings
-    from compaction.ports import CompletionRequest
+    from compaction.ports import CompletionAnswer, CompletionRequest
 
 log = structlog.get_logger()
 
@@ -86,6 +78,7 @@ class OpenAIChat:
         # No retries: a reply must not wait for them, and the compactor has its own.
         self._client = open_client(settings.base_url, self._key, timeout_s=settings.total_timeout_s)
         self._features = EndpointFeatures(settings.model)
+        self._completion = OpenAICompletion(self._client, settings, self._features, translate=self._translated)
         # The last tool calls that this model made, by id. Gemini 3 wants the signatures back that it sent with them:
         # https://ai.google.dev/gemini-api/docs/thought-signatures
         self._own_calls: dict[str, OwnCall] = {}
@@ -280,7 +273,7 @@ class OpenAIChat:
         self, body: list[dict[str, object]], order: MessageOrder, max_output_tokens: int, tools: OfferedTools
     ) -> tuple[openai.AsyncStream[ChatCompletionChunk], Mapping[str, object]]:
         """Return the stream of the answer, and the fields of the call that opened it."""
-        features, messages = self._features, _sent(body, order)
+        features, messages = self._features, in_order(body, order)
         while True:
             usage = {"stream_options": {"include_usage": True}} if features.reports_usage else {}
             plain = features.plain_schemas
@@ -318,94 +311,14 @@ class OpenAIChat:
                 return response, sent
 
     async def complete(self, request: CompletionRequest) -> CompletionAnswer:
-        """Return one whole answer. Raises `CompletionError`. See `compaction.ports.Completion`.
-
-        A schema is requested in the first of three forms that the endpoint accepts, or else only by the prompt.
-        """
-        features, formats = self._features, response_formats(request.schema)
-        index = min(features.format_index, len(formats) - 1)
-        while True:
-            order = features.order
-            # As deterministic as the endpoint can be.
-            temperature = {"temperature": 0} if features.takes_temperature else {}
-            sent = features.limits(request.max_output_tokens) | temperature
-            try:
-                answer = await self._complete_once(request, formats[index], order, sent)
-            except openai.APIStatusError as error:
-                refusal = refusal_of(error)
-                if (
-                    features.renames_limit(*refusal, sent=sent)
-                    or features.refuses_temperature(*refusal, sent=sent)
-                    or features.refuses_order(*refusal, sent=order)
-                    or features.refuses_effort(*refusal, sent=sent, by_name=True)
-                ):
-                    continue
-                if error.status_code in REFUSED_STATUSES and index + 1 < len(formats):
-                    log.info("structured_output_refused", model=self.model, status=error.status_code, form=index)
-                    index += 1
-                    continue
-                if features.refuses_effort(*refusal, sent=sent):
-                    index = min(features.format_index, len(formats) - 1)
-                    continue
-                raise self._completion_error(error) from error
-            except Exception as error:
-                raise self._completion_error(error) from error
-            features.takes_effort(sent)
-            if request.schema is not None:
-                features.format_index = index
-            is_wordless = answer.finish_reason == FinishReason.LENGTH and not answer.text.strip()
-            if is_wordless and features.thought_too_long(sent):
-                continue
-            return answer
-
-    async def _complete_once(
-        self,
-        request: CompletionRequest,
-        response_format: dict[str, object] | None,
-        order: MessageOrder,
-        fields: Mapping[str, object],
-    ) -> CompletionAnswer:
-        form = {} if response_format is None else {"response_format": response_format}
-        asked = [
-            {"role": ChatRole.SYSTEM.value, "content": request.system},
-            {"role": ChatRole.USER.value, "content": request.prompt},
-        ]
-        # The caller has its own deadline. The deadline of a reply would cut off the summary of a slow local model.
-        limit_s = self._settings.completion_timeout_s
-        async with asyncio.timeout(limit_s):
-            response = await self._client.chat.completions.create(
-                model=self.model,
-                messages=_sent(asked, order),
-                extra_body={**fields, **form},
-                timeout=httpx2.Timeout(limit_s, connect=CONNECT_TIMEOUT_S),
-            )
-        choices = getattr(response, "choices", None)
-        if not choices or choices[0].message is None:
-            raise ValueError("no choices in the answer")
-        usage, reason = read_usage(response.usage), choices[0].finish_reason
-        text = whole_characters(choices[0].message.content or "")
-        most_chars = MOST_CHARS_PER_TOKEN * request.max_output_tokens
-        return CompletionAnswer(
-            text=text[:most_chars],
-            finish_reason=reason if len(text) <= most_chars else FinishReason.LENGTH,
-            prompt_tokens=usage.prompt_tokens,
-            completion_tokens=usage.completion_tokens,
-        )
+        """Return one whole answer. Raises `CompletionError`. See `compaction.ports.Completion`."""
+        return await self._completion.complete(request)
 
     def _translated(self, error: Exception) -> ChatModelError:
         return translate_error(error, model=self.model, where=self._base_url, key=self._key)
-
-    def _completion_error(self, error: Exception) -> CompletionError:
-        translated = self._translated(error)
-        return CompletionError(sentence_of(translated), retryable=translated.retryable, timeout=translated.timeout)
 
 
 def _of_connection(error: Exception) -> Exception:
     """Return what happened to the connection of a stream: the library reports it as if nobody had answered."""
     cause = error.__cause__
     return cause if isinstance(error, openai.APIConnectionError) and isinstance(cause, httpx2.HTTPError) else error
-
-
-def _sent(messages: Sequence[Mapping[str, object]], order: MessageOrder) -> list[ChatCompletionMessageParam]:
-    """Return the messages of a call as the library takes them."""
-    return cast("list[ChatCompletionMessageParam]", in_order(messages, order))

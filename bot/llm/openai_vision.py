@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self
 
 import openai
 import structlog
@@ -25,8 +25,6 @@ from voice.screen.port import VisionError, VisionReading, VisionSource
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import TracebackType
-
-    from openai.types.chat import ChatCompletionMessageParam
 
     from bot.llm.budget import Budget
     from bot.llm.port import Usage
@@ -125,7 +123,7 @@ class OpenAIVision:
             try:
                 answer: Any = await self._client.chat.completions.create(
                     model=self._endpoint.model,
-                    messages=cast("list[ChatCompletionMessageParam]", in_order(messages, order)),
+                    messages=in_order(messages, order),
                     extra_body=limits,
                 )
             except openai.APIStatusError as error:

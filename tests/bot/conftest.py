@@ -34,7 +34,7 @@ BOT_LIMITS = (
     ("bot.cli.log_view.other_logs", "ANSWER_S"),
     ("bot.cli.log_view.other_logs", "MOST_WAIT_S"),
     ("bot.cli.log_view.other_logs", "SLOW_S"),
-    ("bot.llm.openai_chat", "CONNECT_TIMEOUT_S"),
+    ("bot.llm.openai_completion", "CONNECT_TIMEOUT_S"),
     ("bot.remote.gateway_side.remote_participation", "CONFIRM_WITHIN_S"),
     ("bot.remote.gateway_side.remote_room", "CONFIRM_WITHIN_S"),
     ("bot.remote.gateway_side.room_fences", "FENCE_WITHIN_S"),

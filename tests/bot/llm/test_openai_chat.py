@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections import Counter
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from pydantic import SecretStr
@@ -38,7 +38,6 @@ from rehearsal.servers.chat import (
     ToolCallAnswer,
     ToolCallFormat,
 )
-from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -49,7 +48,6 @@ if TYPE_CHECKING:
 WORDS = "Bo brings the lantern. Cy is afraid of spiders."
 QUESTION = (ChatMessage(ChatRole.SYSTEM, "You are in a room."), ChatMessage(ChatRole.USER, "Who brings the lantern?"))
 REQUEST = CompletionRequest(system="Summarise.", prompt="Ada: hello.", max_output_tokens=200)
-SCHEMA: dict[str, object] = {"type": "object", "properties": {"gist": {"type": "string"}}, "required": ["gist"]}
 
 LOOK = OfferedTools((ToolOffer("memory_search", "Finds what was said.", {"type": "object", "properties": {}}),))
 ASKING = ToolCallAnswer(
@@ -159,18 +157,6 @@ async def test_a_long_answer_is_waited_for_as_long_as_it_is_spoken(monkeypatch: 
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize(("mode", "retryable", "too_slow", "remedy"), FAILURES)
-async def test_completion_failures_are_told_to_the_compactor(
-    mode: ChatMode, retryable: bool, too_slow: bool, remedy: str
-) -> None:
-    """A failed summary raises a CompletionError that says whether retrying helps."""
-    async with endpoint(mode, completion_timeout_s=0.3 if too_slow else PATIENCE_S) as (chat, _):
-        with pytest.raises(CompletionError, match=remedy) as caught:
-            await chat.complete(REQUEST)
-    assert (caught.value.retryable, caught.value.timeout) == (retryable, too_slow)
-
-
-@pytest.mark.asyncio
 async def test_nobody_listening_is_said() -> None:
     """If the connection is refused, the error names the address."""
     async with endpoint() as (chat, server):
@@ -188,40 +174,6 @@ async def test_hanging_up_early_frees_the_adapter() -> None:
         assert await anext(stream)
         await stream.aclose()
         assert "".join(await heard(chat)) == WORDS
-
-
-@pytest.mark.asyncio
-async def test_a_whole_answer_tells_its_cost_and_ending() -> None:
-    """A completion returns text, finish reason and token counts; the finish reason of a cut-off answer is `length`."""
-    async with endpoint() as (chat, server):
-        answer = await chat.complete(REQUEST)
-        assert (answer.text, answer.finish_reason, answer.prompt_tokens) == (WORDS, "stop", 11)
-        server.behaviour.mode = ChatMode.LENGTH
-        assert (await chat.complete(REQUEST)).finish_reason == "length"
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize(
-    ("taken", "tries"),
-    [
-        ({"json_object_schema", "json_object"}, 1),
-        ({"json_schema"}, 2),
-        ({"json_object"}, 3),
-        (set[str](), 4),
-    ],
-)
-async def test_structured_output_falls_back_to_what_the_endpoint_takes(taken: set[str], tries: int) -> None:
-    """If the endpoint refuses one form of structured output, the next is tried. The form that works is used from then
-    on.
-    """
-    request = CompletionRequest(system="s", prompt="p", max_output_tokens=9, schema=SCHEMA)
-    async with endpoint() as (chat, server):
-        server.behaviour.answer = lambda call: json.dumps({"gist": "x"})
-        server.behaviour.formats = frozenset(taken)
-        assert json.loads((await chat.complete(request)).text) == {"gist": "x"}
-        assert len(server.calls) == tries
-        await chat.complete(request)
-        assert len(server.calls) == tries + 1
 
 
 @pytest.mark.asyncio
@@ -327,15 +279,6 @@ async def test_a_call_that_fails_takes_no_effort_away(mode: ChatMode, tries: int
         server.behaviour.mode = ChatMode.ANSWER
         assert await say() == WORDS
         assert [call.body.get("reasoning_effort") for call in server.calls[tries:]] == ["none"]
-
-
-@pytest.mark.asyncio
-async def test_a_summary_of_a_model_that_thinks_has_words() -> None:
-    """Also if the model was not asked for a reply before."""
-    async with endpoint() as (chat, server):
-        server.behaviour.efforts = ("low",)
-        assert (await chat.complete(REQUEST)).text == WORDS
-        assert [call.body.get("reasoning_effort") for call in server.calls] == [None, "none", "low"]
 
 
 @pytest.mark.asyncio
@@ -464,17 +407,6 @@ async def test_half_a_character_of_an_answer_can_be_sent_back() -> None:
         assert "".join([piece async for piece in stream if isinstance(piece, str)]) == WORDS
         server.behaviour.answer = lambda _: half
         assert (await chat.complete(REQUEST)).text == "\N{REPLACEMENT CHARACTER}"
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("content", [["Bo"], {"text": "Bo"}, 7], ids=["list", "object", "number"])
-async def test_a_whole_answer_that_is_no_text_is_none(content: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    complete = chat_wire.complete
-    monkeypatch.setattr(chat_wire, "complete", lambda model, _, usage: complete(model, content, usage))
-    monkeypatch.setattr(chat_wire, "usage_of", lambda *_, **__: {})
-    async with endpoint() as (chat, _):
-        with pytest.raises(CompletionError, match="not a chat answer"):
-            await chat.complete(REQUEST)
 
 
 @pytest.mark.asyncio

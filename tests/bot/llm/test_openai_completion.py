@@ -1,0 +1,83 @@
+"""Whole answers for the compactor, through the real client against a local server."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from compaction.errors import CompletionError
+from compaction.ports import CompletionRequest
+from rehearsal.servers import chat_wire
+from rehearsal.servers.chat import ChatMode
+from tests.bot.llm.test_openai_chat import FAILURES, REQUEST, WORDS, endpoint
+from tests.patience import PATIENCE_S
+
+SCHEMA: dict[str, object] = {"type": "object", "properties": {"gist": {"type": "string"}}, "required": ["gist"]}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("mode", "retryable", "too_slow", "remedy"), FAILURES)
+async def test_completion_failures_are_told_to_the_compactor(
+    mode: ChatMode, retryable: bool, too_slow: bool, remedy: str
+) -> None:
+    """A failed summary raises a CompletionError that says whether retrying helps."""
+    async with endpoint(mode, completion_timeout_s=0.3 if too_slow else PATIENCE_S) as (chat, _):
+        with pytest.raises(CompletionError, match=remedy) as caught:
+            await chat.complete(REQUEST)
+    assert (caught.value.retryable, caught.value.timeout) == (retryable, too_slow)
+
+
+@pytest.mark.asyncio
+async def test_a_whole_answer_tells_its_cost_and_ending() -> None:
+    """A completion returns text, finish reason and token counts; the finish reason of a cut-off answer is `length`."""
+    async with endpoint() as (chat, server):
+        answer = await chat.complete(REQUEST)
+        assert (answer.text, answer.finish_reason, answer.prompt_tokens) == (WORDS, "stop", 11)
+        server.behaviour.mode = ChatMode.LENGTH
+        assert (await chat.complete(REQUEST)).finish_reason == "length"
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("taken", "tries"),
+    [
+        ({"json_object_schema", "json_object"}, 1),
+        ({"json_schema"}, 2),
+        ({"json_object"}, 3),
+        (set[str](), 4),
+    ],
+)
+async def test_structured_output_falls_back_to_what_the_endpoint_takes(taken: set[str], tries: int) -> None:
+    """If the endpoint refuses one form of structured output, the next is tried. The form that works is used from then
+    on.
+    """
+    request = CompletionRequest(system="s", prompt="p", max_output_tokens=9, schema=SCHEMA)
+    async with endpoint() as (chat, server):
+        server.behaviour.answer = lambda call: json.dumps({"gist": "x"})
+        server.behaviour.formats = frozenset(taken)
+        assert json.loads((await chat.complete(request)).text) == {"gist": "x"}
+        assert len(server.calls) == tries
+        await chat.complete(request)
+        assert len(server.calls) == tries + 1
+
+
+@pytest.mark.asyncio
+async def test_a_summary_of_a_model_that_thinks_has_words() -> None:
+    """Also if the model was not asked for a reply before."""
+    async with endpoint() as (chat, server):
+        server.behaviour.efforts = ("low",)
+        assert (await chat.complete(REQUEST)).text == WORDS
+        assert [call.body.get("reasoning_effort") for call in server.calls] == [None, "none", "low"]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("content", [["Bo"], {"text": "Bo"}, 7], ids=["list", "object", "number"])
+async def test_a_whole_answer_that_is_no_text_is_none(content: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    complete = chat_wire.complete
+    monkeypatch.setattr(chat_wire, "complete", lambda model, _, usage: complete(model, content, usage))
+    monkeypatch.setattr(chat_wire, "usage_of", lambda *_, **__: {})
+    async with endpoint() as (chat, _):
+        with pytest.raises(CompletionError, match="not a chat answer"):
+            await chat.complete(REQUEST)
