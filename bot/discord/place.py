@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import io
 import secrets
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import discord
 import structlog
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from voice.transport.paced_sender import PacedSender
 
 log = structlog.get_logger()
+
+T = TypeVar("T")
 
 WRITE_TIMEOUT_S = 10.0
 # The pause before a message is sent again.
@@ -187,44 +189,48 @@ class DiscordPlace:
 
     async def write_notice(self, text: str, *, asks: bool = False) -> bool:
         buttons = discord.utils.MISSING if not asks or self._buttons is None else self._buttons(self.language)
+        # No sentence about who hears what is cut off, however long a server's own words are.
+        *others, last = message_parts(in_message(text, self.language))
+
+        async def write() -> bool:
+            for part in others:
+                await self._send(part)
+            await self._send(last, view=buttons)
+            return True
+
+        return await self._try(write(), False, event="message_not_written")
+
+    async def _try(self, request: Awaitable[T], instead: T, *, event: str) -> T:
+        """Return what a request to Discord returns; if it fails or takes too long, log `event` and return `instead`."""
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
-                nobody = discord.AllowedMentions.none()
-                # No sentence about who hears what is cut off, however long a server's own words are.
-                *others, last = message_parts(in_message(text, self.language))
-                for part in others:
-                    await self._send(part, allowed_mentions=nobody)
-                await self._send(last, allowed_mentions=nobody, view=buttons)
+                return await request
         except REQUEST_ERRORS as error:
-            log.warning("message_not_written", channel_id=self.channel_id, error_class=type(error).__name__)
-            return False
-        return True
+            log.warning(event, channel_id=self.channel_id, error_class=type(error).__name__)
+            return instead
 
     async def _send(self, text: str | None = None, **how: Any) -> discord.Message:
-        """Post a message; try once more if Discord or the network is in trouble. Because of the nonce Discord posts it
-        only once, whatever became of the first try.
+        """Post a message that mentions nobody; try once more if Discord or the network is in trouble. Because of the
+        nonce Discord posts it only once, whatever became of the first try.
         """
-        nonce = secrets.token_hex(_NONCE_BYTES)
+        how |= {"nonce": secrets.token_hex(_NONCE_BYTES), "allowed_mentions": discord.AllowedMentions.none()}
         try:
-            return await self._channel.send(text, nonce=nonce, **how)
+            return await self._channel.send(text, **how)
         except PASSING_ERRORS as error:
             log.info("message_sent_again", channel_id=self.channel_id, error_class=type(error).__name__)
         await asyncio.sleep(AGAIN_AFTER_S)
-        return await self._channel.send(text, nonce=nonce, **how)
+        return await self._channel.send(text, **how)
 
     async def show_card(self, card: Card, *, edits: int | None = None) -> int | None:
         fields = [Field(name, text) for name, text in card.fields]
         embed = embed_in(self.language, title=card.title, text=card.text, fields=fields)
-        nobody = discord.AllowedMentions.none()
-        try:
-            async with asyncio.timeout(WRITE_TIMEOUT_S):
-                if edits is None:
-                    return (await self._send(embed=embed, allowed_mentions=nobody)).id
-                await self._channel.get_partial_message(edits).edit(embed=embed, allowed_mentions=nobody)
-        except REQUEST_ERRORS as error:
-            log.warning("card_not_shown", channel_id=self.channel_id, error_class=type(error).__name__)
-            return None
-        return edits
+        if edits is None:
+            request: Awaitable[discord.Message] = self._send(embed=embed)
+        else:
+            message = self._channel.get_partial_message(edits)
+            request = message.edit(embed=embed, allowed_mentions=discord.AllowedMentions.none())
+        shown = await self._try(request, None, event="card_not_shown")
+        return None if shown is None else shown.id
 
     async def open_thread(self, channel_id: int, *, begun: int | None = None) -> DiscordThread:
         channel = self._channel.guild.get_channel(channel_id)
@@ -253,30 +259,24 @@ class DiscordPlace:
             raise ChatError(NO_FILE.fill(channel=self.name)) from error
 
     async def write_recap(self, digest: Digest) -> int | None:
-        embed, nobody = self._recap(digest), discord.AllowedMentions.none()
-        try:
-            async with asyncio.timeout(WRITE_TIMEOUT_S):
-                # Nobody is called back for it.
-                return (await self._send(embed=embed, silent=True, allowed_mentions=nobody)).id
-        except REQUEST_ERRORS as error:
-            log.warning("recap_not_written", channel_id=self.channel_id, error_class=type(error).__name__)
-            return None
+        # Nobody is called back for it.
+        request = self._send(embed=self._recap(digest), silent=True)
+        written = await self._try(request, None, event="recap_not_written")
+        return None if written is None else written.id
 
     async def renew_recap(self, message_id: int, digest: Digest | None) -> bool:
         message = self._channel.get_partial_message(message_id)
-        try:
-            async with asyncio.timeout(WRITE_TIMEOUT_S):
+
+        async def renew() -> bool:
+            # A moderator may have deleted it.
+            with suppress(discord.NotFound):
                 if digest is None:
                     await message.delete()
                 else:
                     await message.edit(embed=self._recap(digest), allowed_mentions=discord.AllowedMentions.none())
-        except discord.NotFound:
-            # A moderator has deleted it.
             return True
-        except REQUEST_ERRORS as error:
-            log.warning("recap_not_renewed", channel_id=self.channel_id, error_class=type(error).__name__)
-            return False
-        return True
+
+        return await self._try(renew(), False, event="recap_not_renewed")
 
     def _recap(self, digest: Digest) -> discord.Embed:
         return digest_embed(digest, self.language, title=RECAP.fill(channel=self.name))
@@ -290,15 +290,8 @@ class DiscordPlace:
             "{name}, you were away for {count} minutes.",
             name=person.name,
         )
-        sentence, button = in_message(offer, self.language), self._catch_up_button(self.language)
-        try:
-            async with asyncio.timeout(WRITE_TIMEOUT_S):
-                nobody = discord.AllowedMentions.none()
-                await self._send(sentence, view=button, silent=True, allowed_mentions=nobody)
-        except REQUEST_ERRORS as error:
-            log.warning("catch_up_not_offered", channel_id=self.channel_id, error_class=type(error).__name__)
-            return False
-        return True
+        request = self._send(in_message(offer, self.language), view=self._catch_up_button(self.language), silent=True)
+        return await self._try(request, None, event="catch_up_not_offered") is not None
 
     async def show_listening(self, *, on: bool) -> bool:
         if on:
