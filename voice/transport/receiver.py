@@ -1,8 +1,8 @@
 """Take in the datagrams of one voice connection on the reader thread, and find out whose sound each one carries.
 
-Owns the roster and one `SpeakerStream` for each SSRC, and delivers their sound in batches. Datagrams without sound are
-counted by reason. The thread that reads the socket calls `datagram` and `flush`; the event loop calls the rest. One
-lock guards all state, held for one datagram at a time.
+Owns the roster, and the streams that make sound of the frames (`speaker_streams`). Datagrams without sound are counted
+by reason. The thread that reads the socket calls `datagram` and `flush`; the event loop calls the rest. One lock guards
+all state, held for one datagram at a time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from voice.transport.decrypt import (
 from voice.transport.jitter import FRAME_TICKS
 from voice.transport.roster import HeldFrame, Roster
 from voice.transport.rtp import Rejection, frame_of, parse
-from voice.transport.speaker_stream import SpeakerStream
+from voice.transport.speaker_streams import SpeakerStreams
 from voice.transport.watchdog import Watchdog
 
 if TYPE_CHECKING:
@@ -38,19 +38,12 @@ if TYPE_CHECKING:
     from voice.transport.audio_events import AudioEvent
     from voice.transport.decrypt import LiveKeys
     from voice.transport.rtp import AudioPacket
+    from voice.transport.speaker_stream import SpeakerStream
     from voice.transport.watchdog import WatchdogFinding
 
 _log = structlog.get_logger()
 
-# The reader thread checks this often, even if nothing is due.
-_IDLE_S = 1.0
 _SHORTEST_WAIT_S = 0.001
-# Seconds of sound delivered at once. More saves CPU, but adds latency.
-_BATCH_S = 0.02
-# While so many people speak at once, what they say waits for the recogniser for seconds anyway. Receiving 100 of them
-# takes 5 to 9 % less CPU time with this than with the usual batches (three pairs of 15 s).
-_CROWD = 40
-_CROWD_BATCH_S = 0.04
 
 
 class Receiver:
@@ -70,7 +63,6 @@ class Receiver:
     ) -> None:
         """`clock`: monotonic seconds. Raises `OpusMissingError` early, not at the first packet."""
         opus.library()
-        self._deliver = deliver
         self._is_excluded = is_excluded
         self._clock = clock
         # The time that stands for the clock's, while datagrams are read late (`set_time`).
@@ -80,15 +72,8 @@ class Receiver:
         self._counters = PacketCounters()
         self._roster = Roster()
         self._watchdog = Watchdog()
-        self._streams: dict[int, SpeakerStream] = {}
+        self._streams = SpeakerStreams(deliver=deliver, is_excluded=is_excluded, counters=self._counters, now=self._now)
         self._keys: LiveKeys | None = None
-        self._batch: list[AudioEvent] = []
-        self._delivered_at = clock()
-        self._batch_s = _BATCH_S
-        # Whether sound waits for the next batch.
-        self._sounded = False
-        # A lower bound: no stream is due before.
-        self._due = clock()
 
     # Called by the reader thread.
 
@@ -104,7 +89,7 @@ class Receiver:
             user_id = self._roster.user_of(packet.ssrc)
             if user_id is not None and self._is_excluded(user_id):
                 self._counters.excluded += 1
-                self._discard(packet.ssrc)
+                self._streams.discard(packet.ssrc)
                 return
             payload = open_transport(datagram, packet, keys.secret_key, self._opener)
             if payload is None:
@@ -137,16 +122,9 @@ class Receiver:
         """Release what is due, deliver a batch if it is time, and return in how many seconds to call again."""
         with self._lock:
             now = self._now()
-            if now >= self._due:
-                self._release_due(now)
-            due = self._due
-            if self._batch or self._sounded:
-                batch_due = self._delivered_at + self._batch_s
-                if now >= batch_due:
-                    self._hand_on(now)
-                else:
-                    due = min(due, batch_due)
-            return max(_SHORTEST_WAIT_S, due - now)
+            if self._streams.is_due(now):
+                self._roster.expire(now)
+            return max(_SHORTEST_WAIT_S, self._streams.flush(now) - now)
 
     def overflowed(self, datagrams: int) -> None:
         """Count datagrams that the system dropped before they were read."""
@@ -183,27 +161,25 @@ class Receiver:
         with self._lock:
             now = self._now()
             for ssrc in self._roster.left(user_id):
-                self._close(ssrc)
+                self._streams.close(ssrc)
             self._watchdog.left(user_id)
             if not self._is_excluded(user_id):
-                self._batch.append(SpeakerLeft(user_id, now))
-                self._hand_on(now)
+                self._streams.add(SpeakerLeft(user_id, now))
+                self._streams.hand_on(now)
 
     def pause(self) -> None:
         """Handle a lost connection: deliver the waiting sound and end every talkspurt."""
         with self._lock:
-            for ssrc in list(self._streams):
-                self._close(ssrc)
-            self._hand_on(self._now())
+            self._streams.close_all()
+            self._streams.hand_on(self._now())
 
     def reset(self) -> None:
         """Handle a new connection (op 2): forget the old one's SSRCs and members."""
         with self._lock:
-            for ssrc in list(self._streams):
-                self._close(ssrc)
+            self._streams.close_all()
             self._roster.clear()
             self._watchdog.reconnected()
-            self._hand_on(self._now())
+            self._streams.hand_on(self._now())
 
     # Called from any thread.
 
@@ -250,7 +226,7 @@ class Receiver:
             return False
         _log.info("sender_found_by_key", ssrc=ssrc, user_id=found.user_id)
         self._place(ssrc, found.user_id)
-        self._pass_to_stream(self._stream_of(ssrc, found.user_id), held, found.frame)
+        self._pass_to_stream(self._streams.of(found.user_id, ssrc), held, found.frame)
         return True
 
     def _place(self, ssrc: int, user_id: int) -> None:
@@ -259,10 +235,10 @@ class Receiver:
         What this user's key does not open is counted. No other key is tried, because a former owner's would take the
         SSRC back, and the frames after it would be delivered as theirs.
         """
-        self._close_unless_of(ssrc, user_id)
+        self._streams.close_unless_of(user_id, ssrc)
         for old in self._roster.ssrcs_of(user_id):
             if old != ssrc:
-                self._close(old)
+                self._streams.close(old)
         waited = self._roster.speaks(ssrc, user_id)
         if self._is_excluded(user_id):
             self._counters.excluded += len(waited)
@@ -275,11 +251,7 @@ class Receiver:
         """Handle a packet that is nothing but padding: its number is no loss."""
         if user_id is not None:
             self._watchdog.silent(user_id)
-        stream = self._streams.get(packet.ssrc)
-        if stream is not None:
-            now = self._now()
-            stream.pass_over(packet.sequence, packet.timestamp, arrived_at=now)
-            self._release(stream, now)
+        self._streams.pass_over(packet.ssrc, packet.sequence, packet.timestamp)
 
     def _take_known(self, user_id: int, ssrc: int, held: HeldFrame, keys: LiveKeys) -> None:
         """Open a frame of an SSRC that is a user's, and pass it to their stream."""
@@ -292,7 +264,7 @@ class Receiver:
 
     def _take_of_owner(self, user_id: int, ssrc: int, held: HeldFrame, keys: LiveKeys) -> DecryptFailure | None:
         """Open a frame with the key of the SSRC's owner, and pass it to their stream. Returns why it was not opened."""
-        stream = self._streams.get(ssrc)
+        stream = self._streams.on(ssrc)
         if stream is not None and stream.has(held.sequence, held.timestamp, arrived_at=held.arrived_at):
             self._counters.duplicate += 1
             return None
@@ -300,7 +272,7 @@ class Receiver:
         if isinstance(frame, DecryptFailure):
             return frame
         if stream is None or stream.user_id != user_id:
-            stream = self._stream_of(ssrc, user_id)
+            stream = self._streams.of(user_id, ssrc)
         self._pass_to_stream(stream, held, frame)
         return None
 
@@ -329,75 +301,4 @@ class Receiver:
             except OpusError:
                 self._counters.undecodable += 1
                 return
-        if stream.hear(held.sequence, held.timestamp, frame, arrived_at=held.arrived_at, ticks=ticks):
-            # The stream's deadline only moves back, so `_due` stays a lower bound.
-            self._sounded = True
-        else:
-            self._release(stream, held.arrived_at)
-
-    def _stream_of(self, ssrc: int, user_id: int) -> SpeakerStream:
-        """Return the stream of `user_id` on `ssrc`, never another person's."""
-        self._close_unless_of(ssrc, user_id)
-        stream = self._streams.get(ssrc)
-        if stream is None:
-            stream = self._streams[ssrc] = SpeakerStream(user_id, ssrc, counters=self._counters, emit=self._emit)
-        return stream
-
-    def _emit(self, event: AudioEvent) -> None:
-        self._batch.append(event)
-
-    def _release_due(self, now: float) -> None:
-        """Release every stream that is due, and compute the next due time. Runs five times a second during speech."""
-        self._roster.expire(now)
-        self._due = now + _IDLE_S
-        for stream in list(self._streams.values()):
-            deadline = stream.deadline
-            if deadline is not None and deadline <= now:
-                self._release(stream, now)
-            elif deadline is not None:
-                self._due = min(self._due, deadline)
-
-    def _release(self, stream: SpeakerStream, now: float) -> None:
-        if self._is_excluded(stream.user_id):
-            self._discard(stream.ssrc)
-            return
-        stream.release(now)
-        self._sounded = self._sounded or stream.waiting
-        deadline = stream.deadline
-        if deadline is not None:
-            self._due = min(self._due, deadline)
-
-    def _close_unless_of(self, ssrc: int, user_id: int) -> None:
-        stream = self._streams.get(ssrc)
-        if stream is not None and stream.user_id != user_id:
-            self._close(ssrc)
-
-    def _close(self, ssrc: int) -> None:
-        """Decode a stream's waiting packets, and remove it."""
-        stream = self._streams.pop(ssrc, None)
-        if stream is None:
-            return
-        if self._is_excluded(stream.user_id):
-            stream.discard(self._now())
-        else:
-            stream.close()
-
-    def _discard(self, ssrc: int) -> None:
-        """Remove a stream without decoding it: its speaker opted out."""
-        stream = self._streams.pop(ssrc, None)
-        if stream is not None:
-            stream.discard(self._now())
-
-    def _hand_on(self, now: float) -> None:
-        """Deliver all sound."""
-        for stream in self._streams.values():
-            frames = stream.take(final=False)
-            if frames is not None:
-                self._batch.append(frames)
-        self._sounded = False
-        self._delivered_at = now
-        # Nearly all of it is sound, a run of each speaker.
-        self._batch_s = _CROWD_BATCH_S if len(self._batch) >= _CROWD else _BATCH_S
-        if self._batch:
-            batch, self._batch = self._batch, []
-            self._deliver(batch)
+        self._streams.hear(stream, held, frame, ticks=ticks)
