@@ -4,6 +4,7 @@
     room_offer ------- what a room worker offers, and what it reserves
     workers ---------- how many room workers there are, and how they leave a machine
     worker_names ----- how workers are called: by gateway process and number
+    worker_placement - on which machine each new worker comes: a pure policy
     worker_actor ----- one worker, as Ray runs it
     room_worker ------ keeps the process of a worker: pure of Ray
     worker_folder ---- where a worker's process, its actor and `cluster up` find each other

@@ -1,4 +1,4 @@
-"""Builds the input of a summariser, for a batch that is due or for the repair of a degraded segment. Pure."""
+"""Builds the input of a summariser: for a batch that is due, the repair of a degraded segment, or a chapter. Pure."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Decides which turns are due for folding, from turn counts alone.
+"""Decides which turns are due for folding, from turn counts alone. Pure.
 
-`machine` checks the rest: whether those turns are stored, whether to wait after a failure, and whether compaction is
+`next_run` checks the rest: whether those turns are stored, whether to wait after a failure, and whether compaction is
 on. It adds its own skip reasons.
 """
 
@@ -18,7 +18,7 @@ BATCH_SIZE = 10
 
 
 class SkipReason(StrEnum):
-    """Why a check started no run. The first four come from `plan`, in the order of its checks; `machine` adds the
+    """Why a check started no run. The first four come from `plan`, in the order of its checks; `next_run` adds the
     others.
     """
 

@@ -1,4 +1,4 @@
-"""The room's process: takes one room from the gateway process, runs it, and tells what becomes of it.
+"""One seat in a room's process: takes one room from the gateway process, runs it, and tells what becomes of it.
 
 What people change reaches the same objects as in one process. `room_publisher` tells what others want to know of the
 room, every second.
