@@ -126,3 +126,18 @@ def test_small_talk_becomes_no_fact(suffix: str, most: float, least: float) -> N
         lines = tomllib.load(file)
     assert kept_share(lines[f"chatter{suffix}"]) <= most
     assert kept_share(lines[f"worth{suffix}"]) >= least
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_what_matters_in_a_short_talk_becomes_a_fact(apart: bool) -> None:
+    """Of what matters in few words, nearly all becomes a fact. A floor against small talk must not take it."""
+    with (CASES / "short_talks.toml").open("rb") as file:
+        talks = [each["turns"] for each in tomllib.load(file)["talk"] if bool(each.get("apart")) is apart]
+    kept = due = 0
+    for talk in talks:
+        facts = standing([turn(seq, text, speaker=who) for seq, (who, text, _) in enumerate(talk)], len(talk))
+        worth = {Seq(seq) for seq, (_, _, label) in enumerate(talk) if label == "worth"}
+        due += len(worth)
+        kept += len(worth & {seq for fact in facts for seq in fact.turns})
+    assert due == 42
+    assert kept / due >= 0.9
