@@ -64,6 +64,4 @@ def event_in(message: EventTold) -> events.Event:
 
 @cache
 def _adapter(kind: str) -> TypeAdapter[Any]:
-    adapter = new_adapter(_CLASSES[kind])
-    adapter.rebuild(force=True, _types_namespace=_NAMES)
-    return adapter
+    return new_adapter(_CLASSES[kind], names=_NAMES)

@@ -1,21 +1,24 @@
 """Messages between two processes as text: a frame is a line that says what it is, and a line of JSON with the content.
 
 A message is a frozen dataclass. A `Request` is answered, a `Notice` is not. Whatever comes in is checked against the
-annotations, strictly: a word is no number, and neither is NaN or infinity. Counters and clocks of this process would
-keep those for good.
+annotations, strictly: a word is no number, and neither is NaN, infinity, or what two additions make infinite. Counters
+and clocks of this process would keep those for good.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, Generic, Literal, NewType, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, get_args, get_origin
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
-from pydantic_core import PydanticSerializationError
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError, SchemaValidator
 
 from bot.remote.messages.wire_error import OtherProcessError
 from bot.texts.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 AnswerT = TypeVar("AnswerT")
 
@@ -30,9 +33,8 @@ _MOST_DESCRIBED = 20
 TOO_LARGE = Text("What I wanted to send to another process of this bot is too large ({size} of {most} MiB).")
 # The longest line that says what a frame is.
 _HEAD_CHARS = 200
-_CONFIG: Final = ConfigDict(allow_inf_nan=False)
-# pydantic takes no configuration for a dataclass, and takes one for another name of it.
-_new_type: Final[Any] = NewType
+# Larger than any time, size or count of a message, and so small that sums and products of such numbers stay finite.
+MOST_NUMBER: Final = 2.0**53
 
 
 class Notice:
@@ -121,6 +123,29 @@ def adapter_of(kind: Any) -> TypeAdapter[Any]:
     return new_adapter(kind)
 
 
-def new_adapter(kind: Any) -> TypeAdapter[Any]:
-    """Make what checks and writes a type. It refuses numbers that are not finite, wherever they are in it."""
-    return TypeAdapter(_new_type("Checked", kind), config=_CONFIG)
+def new_adapter(kind: Any, *, names: Mapping[str, Any] | None = None) -> TypeAdapter[Any]:
+    """Make what checks and writes a type. It refuses numbers beyond `MOST_NUMBER`, wherever they are in it.
+
+    `names`: what annotations mean that their modules import for type checking alone.
+    """
+    adapter: TypeAdapter[Any] = TypeAdapter(kind)
+    if names is not None:
+        adapter.rebuild(force=True, _types_namespace=dict(names))
+    # pydantic has no setting for this, and takes none for a dataclass.
+    _bound_numbers(adapter.core_schema)
+    adapter.validator = SchemaValidator(adapter.core_schema)
+    return adapter
+
+
+def _bound_numbers(schema: Any) -> None:
+    """Bound each float in a core schema of pydantic, or in a part of one."""
+    match schema:
+        case {"type": "float"}:
+            bounds = {"ge": -MOST_NUMBER, "le": MOST_NUMBER, "allow_inf_nan": False}
+            schema |= bounds | schema
+        case dict():
+            for part in schema.values():
+                _bound_numbers(part)
+        case list() | tuple():
+            for part in schema:
+                _bound_numbers(part)

@@ -21,7 +21,7 @@ from bot.remote.messages.wire_error import WireError
 from bot.remote.messages.wire_text import WireText
 from compaction.model import Mode
 
-# More of anything than a reply uses, so that sums stay numbers too.
+# More of anything than a reply uses.
 _MOST_COST = 1e9
 
 

@@ -11,7 +11,7 @@ from bot.participation.costs import Cost
 from bot.remote.messages import frames
 from bot.remote.messages.event_messages import event_in
 from bot.remote.messages.figure_messages import FiguresTold
-from bot.remote.messages.frames import MOST_PARTS, Head, MalformedError, content_of, frame_of, head_of
+from bot.remote.messages.frames import MOST_NUMBER, MOST_PARTS, Head, MalformedError, content_of, frame_of, head_of
 from bot.remote.messages.participation_state import ParticipationState
 from bot.remote.messages.room_messages import CostTold, EventTold, RoomReport
 
@@ -59,20 +59,25 @@ def test_many_wrong_values_are_counted_and_few_are_named() -> None:
         content_of(json.dumps({"series": [1] * 1000}), FiguresTold)
 
 
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
-def test_a_number_that_is_not_finite_is_refused_wherever_it_is(number: str) -> None:
-    """A sum that it is added to stays so: a server would have no limit of its costs any more, or no reply."""
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "1e308", "-1e308", "9007199254740994.0"])
+def test_a_number_that_no_sum_survives_is_refused_wherever_it_is(number: str) -> None:
+    """A sum that it is added to stays so: a server would have no limit of its costs any more, or no reply. Two that are
+    finite and very large do the same.
+    """
     with pytest.raises(MalformedError, match=r"wrong in: cost\.spoken_s$"):
         content_of(f'{{"cost":{{"calls":1,"tokens":20,"spoken_s":{number}}}}}', CostTold)
     with pytest.raises(MalformedError, match=r"wrong in: series\.0\.values\.0$"):
         content_of(f'{{"series":[{{"metric":"a","labels":[],"values":[{number}]}}]}}', FiguresTold)
     with pytest.raises(MalformedError, match=r"wrong in: all of it$"):
         content_of(number, float)
+    with pytest.raises(MalformedError, match=r"SoundReceived has 1 wrong values"):
+        event_in(EventTold("SoundReceived", f'{{"delay_s":{number},"at":1.0}}'))
+    assert content_of(str(MOST_NUMBER), float) == MOST_NUMBER
 
 
-@pytest.mark.parametrize("wrong", ['"calls":-1', '"tokens":-20', '"spoken_s":-0.5', '"spoken_s":1e308'])
+@pytest.mark.parametrize("wrong", ['"calls":-1', '"tokens":-20', '"spoken_s":-0.5', '"spoken_s":1e10'])
 def test_a_cost_that_no_reply_has_is_refused(wrong: str) -> None:
-    """One below zero would give a server back what it has used of its hour; two very large ones are infinite."""
+    """One below zero would give a server back what it has used of its hour."""
     with pytest.raises(MalformedError, match=r"wrong in: cost$"):
         content_of(f'{{"cost":{{{wrong}}}}}', CostTold)
 
