@@ -16,7 +16,7 @@ from bot.cli.cluster_node import end_rest, run_node
 from bot.cli.cluster_rooms import Cluster, Most, RoomsEach, Waiting, check_rooms, rooms_pool
 from bot.cli.cluster_rooms import command as rooms
 from bot.cli.environment import cluster_folder, logging_from_settings
-from bot.cli.output import say
+from bot.cli.output import count, say
 from bot.cli.signals import until_stopped
 from bot.cluster.room_offer import PROCESSES, RoomOffer, workers_count
 from bot.errors import SetupError
@@ -132,7 +132,8 @@ def scale(
             return pool, await deploy(pool, settings.asr)
 
     pool, left_out = asyncio.run(until_stopped(change()))
-    say(f"The cluster keeps {pool.least} to {pool.most} recognisers. Each reserves {pool.reserved}.")
+    least = "" if pool.least == pool.most else f"{pool.least} to "
+    say(f"The cluster keeps {least}{count(pool.most, 'recogniser')}. Each reserves {pool.reserved}.")
     if left_out:
         say(
             f"Bots on {', '.join(left_out)} do not reach them yet, and hear by themselves. Does another program there "

@@ -114,7 +114,7 @@ RUN_THERE = {
     "roomtone cluster status": ("tests/bot/cluster/own_network.py", '"cluster", "status"'),
     "roomtone cluster drain 10.0.0.2": ("tests/bot/cluster/own_machines.py", '"cluster", "drain"'),
     "roomtone cluster down": ("tests/bot/cluster/own_network.py", '"cluster", "down"'),
-    "roomtone cluster scale 2-8": ("tests/bot/cli/test_cluster.py", '["cluster", "scale", "2-8"'),
+    "roomtone cluster scale 2-8": ("tests/bot/cli/test_cluster.py", 'many: str = "2-8"'),
     "roomtone run --shards 0-7/16": ("tests/bot/cli/test_run.py", '_shards("0-7/16")'),
     "ROOMTONE_SHARDS=8-15/16 roomtone run": ("tests/bot/test_two_machines.py", '"ROOMTONE_SHARDS": shards'),
     "roomtone run --cluster auto": ("tests/bot/wiring/test_recogniser.py", "pool=pool"),

@@ -38,9 +38,10 @@ def scaled(
     monkeypatch: pytest.MonkeyPatch,
     there: PoolSettings | ClusterError | None,
     *words: str,
+    many: str = "2-8",
     status: int = 0,
 ) -> list[PoolSettings]:
-    """Run `roomtone cluster scale 2-8` on a cluster with this pool, and return the pools that were put there."""
+    """Run `roomtone cluster scale` on a cluster with this pool, and return the pools that were put there."""
     deployed: list[PoolSettings] = []
 
     async def deployed_pool() -> PoolSettings | None:
@@ -55,7 +56,7 @@ def scaled(
     monkeypatch.setattr("bot.cluster.address.connected", lambda _: nullcontext())
     monkeypatch.setattr("bot.cluster.deployment.deployed_pool", deployed_pool)
     monkeypatch.setattr("bot.cluster.deployment.deploy", deploy)
-    assert run_command_line(["cluster", "scale", "2-8", *words]) == status
+    assert run_command_line(["cluster", "scale", many, *words]) == status
     return deployed
 
 
@@ -103,6 +104,17 @@ def test_scale_changes_what_it_was_told_and_nothing_else(
     deployed = scaled(folder, monkeypatch, there, *words)
     assert deployed == [pool]
     assert f"Each reserves {pool.cpus:g} CPUs and {pool.gpus:g} GPUs." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("many", "told"), [("1", "1 recogniser."), ("3", "3 recognisers."), ("1-4", "1 to 4 recognisers.")]
+)
+def test_scale_tells_how_many_there_are(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], many: str, told: str
+) -> None:
+    """A fixed number is no range."""
+    scaled(folder, monkeypatch, None, many=many)
+    assert f"The cluster keeps {told}" in capsys.readouterr().out
 
 
 def test_scale_changes_nothing_that_it_cannot_read(
