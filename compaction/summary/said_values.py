@@ -14,8 +14,6 @@ from compaction.language.meaning import meaning
 from compaction.language.terms import UNSPACED
 
 if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
-
     from compaction.language.meaning import Meaning
 
 _PIECE = re.compile(r"[^\W_]+")
@@ -69,63 +67,69 @@ def spelled_out(sentence: str, told: Meaning) -> frozenset[str]:
     return frozenset(found)
 
 
-def is_value_said(value: str, sentence: str, values: AbstractSet[str], words: AbstractSet[str]) -> bool:
-    """Return whether `value` of `sentence` is among the `values` and `words` that were said, in whatever form."""
-    if values & {value, _without_groups(value)} or value in words:
-        return True
-    if value in _COUNTING and value not in sentence:
-        return True
-    # 'One' is mostly no number, so it is no value of what was said.
-    if value == "1" and words & _ONE:
-        return True
-    said = _SaidNumbers.among(values, words)
-    if (clock := _CLOCK.fullmatch(value)) is not None:
-        return said.has_time(int(clock[1]), int(clock[2]))
-    pieces = [each for each in _FRACTION_MARK.split(value) if each]
-    if len(pieces) == 2 and all(map(str.isdecimal, pieces)):
-        whole, part = pieces
-        # 'Seven and a half' is 7.5, and 'four out of ten' is 4/10.
-        return whole in values and (part in values or (part == "5" and "/" not in value))
-    if not _is_number(value):
-        return False
-    return said.has_hour(int(value), is_full=f"{value}:00" in sentence) or said.has_number(int(value))
-
-
 @dataclass(frozen=True, slots=True)
-class _SaidNumbers:
-    """The numbers that were said, and the hours of the clock times among them (0-11). `one`: somebody said 'one'."""
+class SaidValues:
+    """The `values` and `words` that were said, and the numbers among them, which are gathered once.
 
+    `clock_hours`: the hours of the clock times (0-11). `hours`: these, and those that the numbers may mean. `one`:
+    somebody said 'one'.
+    """
+
+    values: frozenset[str]
+    words: frozenset[str]
     numbers: frozenset[int]
     clock_hours: frozenset[int]
+    hours: frozenset[int]
     one: bool
 
     @classmethod
-    def among(cls, values: AbstractSet[str], words: AbstractSet[str]) -> _SaidNumbers:
+    def among(cls, values: frozenset[str], words: frozenset[str]) -> SaidValues:
+        """Return what was said. `values`: in each form (`forms_of_values`, `spelled_out`)."""
         clocks = (clock for each in values if (clock := _CLOCK.fullmatch(each)) is not None)
+        clock_hours = frozenset(int(clock[1]) % 12 for clock in clocks)
+        numbers = frozenset(int(each) for each in values if _is_number(each))
         return cls(
-            numbers=frozenset(int(each) for each in values if _is_number(each)),
-            clock_hours=frozenset(int(clock[1]) % 12 for clock in clocks),
+            values=values,
+            words=words,
+            numbers=numbers,
+            clock_hours=clock_hours,
+            hours=clock_hours | {each % 12 for each in numbers if each <= _LAST_HOUR},
             one=bool(words & _ONE),
         )
 
-    @property
-    def hours(self) -> frozenset[int]:
-        """The hours (0-11) that the numbers may mean, too."""
-        return self.clock_hours | {each % 12 for each in self.numbers if each <= _LAST_HOUR}
+    def have(self, value: str, sentence: str) -> bool:
+        """Return whether `value` of `sentence` was said, in whatever form."""
+        if self.values & {value, _without_groups(value)} or value in self.words:
+            return True
+        if value in _COUNTING and value not in sentence:
+            return True
+        # 'One' is mostly no number, so it is no value of what was said.
+        if value == "1" and self.one:
+            return True
+        if (clock := _CLOCK.fullmatch(value)) is not None:
+            return self._have_time(int(clock[1]), int(clock[2]))
+        pieces = [each for each in _FRACTION_MARK.split(value) if each]
+        if len(pieces) == 2 and all(map(str.isdecimal, pieces)):
+            whole, part = pieces
+            # 'Seven and a half' is 7.5, and 'four out of ten' is 4/10.
+            return whole in self.values and (part in self.values or (part == "5" and "/" not in value))
+        if not _is_number(value):
+            return False
+        return self._have_hour(int(value), is_full=f"{value}:00" in sentence) or self._have_number(int(value))
 
-    def has_time(self, hour: int, minute: int) -> bool:
+    def _have_time(self, hour: int, minute: int) -> bool:
         # 'Five past half' and 'five to half' are said in German.
         spoken = {minute, 60 - minute, abs(30 - minute)}
         is_minute_said = minute in _SPOKEN_MINUTES or not self.numbers.isdisjoint(spoken)
         return is_minute_said and not self.hours.isdisjoint({hour % 12, (hour % 12 + 1) % 12})
 
-    def has_hour(self, number: int, *, is_full: bool) -> bool:
+    def _have_hour(self, number: int, *, is_full: bool) -> bool:
         """Return whether a number may be an hour that was said. A full hour has lost its minutes (`meaning`), and is a
         time all the same.
         """
         return number <= _LAST_HOUR and number % 12 in (self.hours if is_full else self.clock_hours)
 
-    def has_number(self, number: int) -> bool:
+    def _have_number(self, number: int) -> bool:
         """Return whether a number was said in parts, or as a part of another one."""
         # 'Thirty-one' is 30 and a word that is mostly no number.
         if number % 10 == 1 and number - 1 in self.numbers and self.one:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from compaction.language.meaning import meaning
 from compaction.language.terms import UNSPACED
 from compaction.language.text import sentences, words
-from compaction.summary.said_values import forms_of_values, is_value_said, spelled_out, values_of
+from compaction.summary.said_values import SaidValues, forms_of_values, spelled_out, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,14 +27,14 @@ _LEAST_PAIRS = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What a model's text may be made of: words in lower case without endings, names, numbers and other values.
+    """What a model's text may be made of: words in lower case without endings, and names.
 
-    `pairs`: neighbouring characters of scripts without spaces.
+    `said`: numbers and other values. `pairs`: neighbouring characters of scripts without spaces.
     """
 
     words: frozenset[str]
     names: frozenset[str]
-    values: frozenset[str]
+    said: SaidValues
     pairs: frozenset[str]
 
 
@@ -52,7 +52,8 @@ def sources_of(texts: Iterable[str], people: Iterable[str]) -> Sources:
             spelled = spelled_out(sentence, told)
             values |= forms_of_values(sentence, told) | spelled
             every_word |= spelled
-    return Sources(frozenset(every_word), frozenset(names), frozenset(values), frozenset(pairs))
+    known = frozenset(every_word)
+    return Sources(known, frozenset(names), SaidValues.among(frozenset(values), known), frozenset(pairs))
 
 
 def unfounded(text: str, sources: Sources, also_names: frozenset[str] = frozenset()) -> frozenset[str]:
@@ -64,11 +65,7 @@ def unfounded(text: str, sources: Sources, also_names: frozenset[str] = frozense
     for sentence in sentences(text):
         told = meaning(sentence, sources.names | also_names)
         found.update(name for name in told.names if not _is_name_known(name, sentence, sources))
-        found.update(
-            value
-            for value in values_of(sentence, told)
-            if not is_value_said(value, sentence, sources.values, sources.words)
-        )
+        found.update(value for value in values_of(sentence, told) if not sources.said.have(value, sentence))
         pairs = _pairs(sentence)
         if pairs and sources.pairs and len(pairs & sources.pairs) < _LEAST_PAIRS * len(pairs):
             found.add(sentence)
