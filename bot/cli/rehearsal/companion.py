@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 # How fast a restored turn was spoken: the file has only its start time.
 WORDS_A_SECOND = 3.0
+# What somebody causes who watches the dashboard, and nobody in a scenario: its login link works once.
+_OF_ONLOOKERS = frozenset({"login_link_count"})
 
 
 class InProcessCompanion:
@@ -201,13 +203,11 @@ class ProblemLogHandler(logging.Handler):
             return
         if isinstance(record.msg, dict):
             event = str(record.msg.get("event", ""))
-            detail = str(next((record.msg[key] for key in ("problem", "error", "reason") if key in record.msg), ""))
-            if event == "web_requests_refused":
-                refused = {key: value for key, value in record.msg.items() if key.endswith("_count")}
-                if refused.keys() == {"login_link_count"}:
-                    # Whoever watches the dashboard has opened its link twice. Nobody in a scenario opens it.
-                    return
-                detail = ", ".join(f"{key}={value}" for key, value in refused.items())
+            counts = {key: value for key, value in record.msg.items() if key.endswith("_count")}
+            if counts and counts.keys() <= _OF_ONLOOKERS:
+                return
+            why = (str(record.msg[key]) for key in ("problem", "error", "reason") if key in record.msg)
+            detail = next(why, ", ".join(f"{key}={value}" for key, value in counts.items()))
         else:
             event, detail = record.name, record.getMessage()
         level = "error" if record.levelno >= logging.ERROR else "warning"

@@ -91,7 +91,8 @@ async def test_the_bots_warnings_are_problems_and_the_rehearsals_are_not(tmp_pat
             # Somebody who watches the dashboard has opened its login link twice.
             structlog.get_logger().warning("web_requests_refused", login_link_count=1)
             structlog.get_logger().warning("web_requests_refused", login_link_count=1, used_link_count=2)
-            structlog.get_logger().error("reply_failed", problem="It broke.")
+            structlog.get_logger().warning("room_links_refused", token_count=3)
+            structlog.get_logger().error("reply_failed", problem="It broke.", answer_count=2)
             logging.getLogger("discord.gateway").warning("shard %s is slow", 1)
             scope: dict[str, object] = {"__name__": "rehearsal.somewhere", "structlog": structlog}
             exec("structlog.get_logger().warning('person_lost')", scope)
@@ -100,6 +101,7 @@ async def test_the_bots_warnings_are_problems_and_the_rehearsals_are_not(tmp_pat
             logging.getLogger().removeHandler(watch)
     assert told == [
         seen.LoggedProblem("web_requests_refused", "login_link_count=1, used_link_count=2", "warning"),
+        seen.LoggedProblem("room_links_refused", "token_count=3", "warning"),
         seen.LoggedProblem("reply_failed", "It broke.", "error"),
         seen.LoggedProblem("discord.gateway", "shard 1 is slow", "warning"),
     ]
