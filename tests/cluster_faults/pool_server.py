@@ -20,23 +20,20 @@ from starlette.responses import Response
 from bot.cluster import replica
 from bot.cluster.address import POOL_IP
 from bot.cluster.front import PoolFront
+from tests.fakes.recognizer import AnsweringEngine
 from voice.asr.remote import RemoteRecognizer
 from voice.asr.settings import AsrSettings
-from voice.asr.worker import nobody_waits
 from voice.endpoint import Endpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from voice.asr.port import Recognition
     from voice.asr.worker import RecognitionRequest
-    from voice.audio import Pcm
 
 _SCRIPT_S = 30.0
 
 
-class ScriptedEngine:
-    """An engine that lets the test say what it hears. `url`: of the test's recogniser. Made and used in one thread."""
+class Script:
+    """Asks the test what an engine hears. `url`: of the test's recogniser. Made and used in one thread."""
 
     def __init__(self, url: str) -> None:
         self._loop = asyncio.new_event_loop()
@@ -45,24 +42,16 @@ class ScriptedEngine:
     async def _opened(self, url: str) -> RemoteRecognizer:
         return await RemoteRecognizer(Endpoint(url, "script", "", _SCRIPT_S)).__aenter__()
 
-    def recognize(
-        self, pcm: Pcm, *, language: str | None = None, glossary: tuple[str, ...] = (), careful: bool = False
-    ) -> Recognition:
-        """See `voice.asr.worker.Engine`."""
-        del careful
-        return self._loop.run_until_complete(self._script.recognize(pcm, language=language, glossary=glossary))
-
-    def recognize_together(
-        self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
-    ) -> list[Recognition]:
-        """See `voice.asr.worker.Engine`."""
-        return [self.recognize(each.pcm, language=each.language, glossary=each.glossary) for each in requests]
+    def answer(self, asked: RecognitionRequest) -> Recognition:
+        """Return what the test says."""
+        found = self._script.recognize(asked.pcm, language=asked.language, glossary=asked.glossary)
+        return self._loop.run_until_complete(found)
 
 
 async def serve(port: int, script_url: str, token: str) -> None:
     """Serve one recogniser at the pool's address until the process ends."""
     pool = replica.RecogniserReplica.__new__(replica.RecogniserReplica)
-    scripted = SimpleNamespace(load=lambda: ScriptedEngine(script_url))
+    scripted = SimpleNamespace(load=lambda: AnsweringEngine(Script(script_url).answer))
     with patch.object(replica, "whisper_on_best_device", lambda _: scripted):
         # As Ray does it.
         starting: Any = replica.RecogniserReplica.__init__(pool, AsrSettings().model_dump(mode="json"), {})

@@ -1,5 +1,5 @@
-"""Speech recognisers without a model: a `Recognizer` that answers from a script, and an `Engine` for the queue in front
-of it.
+"""Speech recognisers without a model: a `Recognizer` that answers from a script, an `Engine` that a function answers
+for, and one for the queue in front of it.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from voice.asr.port import Recognition
-from voice.asr.worker import nobody_waits
+from voice.asr.worker import RecognitionRequest, nobody_waits
 from voice.audio import duration_s
 from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from voice.asr.worker import RecognitionRequest
     from voice.audio import Pcm
 
 
@@ -84,6 +83,26 @@ class FakeRecognizer:
     def confirm(self, speaker_id: int) -> None:
         """See `Recognizer.confirm`."""
         self.confirmed.append(speaker_id)
+
+
+class AnsweringEngine:
+    """An `Engine` without a model: `answer` says what each request has for a text."""
+
+    def __init__(self, answer: Callable[[RecognitionRequest], Recognition]) -> None:
+        self._answer = answer
+
+    def recognize(
+        self, pcm: Pcm, *, language: str | None = None, glossary: tuple[str, ...] = (), careful: bool = False
+    ) -> Recognition:
+        """See `Engine.recognize`."""
+        return self._answer(RecognitionRequest(pcm, language, glossary, careful))
+
+    def recognize_together(
+        self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
+    ) -> list[Recognition]:
+        """See `Engine.recognize_together`."""
+        del others_wait
+        return [self._answer(each) for each in requests]
 
 
 class FakeEngine:

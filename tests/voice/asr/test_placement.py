@@ -6,25 +6,23 @@ CTranslate2 is replaced at its boundary: an engine that raises what CTranslate2 
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from tests.fakes.recognizer import recognition
+from tests.fakes.recognizer import AnsweringEngine, recognition
 from voice.asr.placement import CPU, CudaFallback, DevicePlacement, choose_placement
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.settings import AsrSettings
-from voice.asr.worker import nobody_waits
+from voice.audio import duration_s
 from voice.errors import RecogniserError, RecogniserHungError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from voice.asr.port import Recognition
     from voice.asr.worker import RecognitionRequest
-    from voice.audio import Pcm
 
 SOUND = np.ones(16_000, np.int16)
 NO_CUBLAS = "Library libcublas.so.12 is not found or cannot be loaded"
@@ -52,45 +50,29 @@ class Gpu:
         self.opened: list[str] = []
         self.calls = 0
 
-    def open(self, place: DevicePlacement) -> GpuEngine:
+    def open(self, place: DevicePlacement) -> AnsweringEngine:
         """Load the model at `place`."""
         if place.device == "cuda" and not self.loads:
             raise RecogniserError("The speech model cannot be read.") from RuntimeError(NO_MEMORY)
         if place.device == "cpu" and not self.cpu_loads:
             raise RecogniserError("The speech model cannot be read.")
         self.opened.append(place.device)
-        return GpuEngine(self, place)
+        return AnsweringEngine(partial(self._compute, place))
+
+    def _compute(self, place: DevicePlacement, asked: RecognitionRequest) -> Recognition:
+        """Answer with the device."""
+        if place.device == "cuda":
+            self.calls += 1
+            if self.calls == self.hangs_at:
+                self.gate.wait()
+            if (error := self.fails.get(self.calls)) is not None:
+                raise RecogniserError("The speech model failed.") from error
+        return recognition(f"heard on {place.device}", duration_s=duration_s(asked.pcm))
 
     def fallback(self, device: str = "auto", *, devices: int = 1) -> CudaFallback:
         """Return the loader under test."""
         settings = AsrSettings.model_validate({"device": device})
         return CudaFallback(settings, self.open, cuda_devices=lambda: devices, monotonic=lambda: 100.0)
-
-
-class GpuEngine:
-    """An `Engine` that answers with its device."""
-
-    def __init__(self, gpu: Gpu, place: DevicePlacement) -> None:
-        self._gpu = gpu
-        self._place = place
-
-    def recognize(
-        self, pcm: Pcm, *, language: str | None = None, glossary: tuple[str, ...] = (), careful: bool = False
-    ) -> Recognition:
-        """See `Engine.recognize`."""
-        if self._place.device == "cuda":
-            self._gpu.calls += 1
-            if self._gpu.calls == self._gpu.hangs_at:
-                self._gpu.gate.wait()
-            if (error := self._gpu.fails.get(self._gpu.calls)) is not None:
-                raise RecogniserError("The speech model failed.") from error
-        return recognition(f"heard on {self._place.device}", duration_s=len(pcm) / 16_000)
-
-    def recognize_together(
-        self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
-    ) -> list[Recognition]:
-        """See `Engine.recognize_together`."""
-        return [self.recognize(each.pcm) for each in requests]
 
 
 @pytest.mark.parametrize(
