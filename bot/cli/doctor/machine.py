@@ -53,7 +53,7 @@ def check_ports(bind: Callable[[socket.SocketKind], None] | None = None) -> Find
 async def check_web_port(web: WebSettings, *, bot_runs: bool) -> Finding:
     """Check whether the web pages can listen where the settings say. Without them the bot talks all the same.
 
-    `bot_runs`: whether a bot runs with these settings. A port in use is its own then if a bot answers there.
+    `bot_runs`: whether a bot runs with these settings. A port in use may be its own then, if a bot answers there.
     """
     name, where = "web port", str(NetworkAddress(web.host, web.port))
     try:
@@ -63,7 +63,9 @@ async def check_web_port(web: WebSettings, *, bot_runs: bool) -> Finding:
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             if bot_runs and await _bot_answers(web):
-                return Finding(name, Status.OK, f"{where} is in use, by the bot that runs")
+                # Its answer does not tell whether it is the one of this data folder.
+                detail = f"{where} is in use, by a bot that runs (several on one machine need a web.port each)"
+                return Finding(name, Status.OK, detail)
             # One that is frozen does not answer either.
             who = "and no bot answers there" if bot_runs else "by another program"
             return Finding(
