@@ -1,4 +1,8 @@
-"""A connection of a web server that strangers reach: whatever they send makes no traceback in the log."""
+"""A web server that strangers reach: whatever they send makes no traceback in the log, and they are not told which
+library answers.
+
+Both doors use it: the web pages (`server`) and the port of rooms' processes (`bot.remote.link.listener`).
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,34 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
+from aiohttp.hdrs import SEC_WEBSOCKET_PROTOCOL, SERVER
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Mapping
+
+    from aiohttp.typedefs import Handler
+
+
+def quiet_application(**options: Any) -> web.Application:
+    """Make an application for `QuietConnection`s. `options`: of `web.Application`."""
+    app = web.Application(middlewares=[_refuse_subprotocols], **options)
+    app.on_response_prepare.append(_leave_server_out)
+    return app
+
+
+@web.middleware
+async def _refuse_subprotocols(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Refuse a websocket of a subprotocol. None of ours has one, and the library logs each that it does not know."""
+    if SEC_WEBSOCKET_PROTOCOL in request.headers:
+        raise web.HTTPBadRequest
+    return await handler(request)
+
+
+async def _leave_server_out(request: web.Request, response: web.StreamResponse) -> None:
+    """Leave out the header in which the library names itself and its version."""
+    del request
+    response.headers.popall(SERVER, None)
 
 
 class QuietConnection(web.RequestHandler):
@@ -53,6 +81,6 @@ class QuietConnection(web.RequestHandler):
             self._on_malformed()
             response = web.Response(status=status, text="This is not a valid request.\n")
             response.force_close()
-        # An empty value keeps the library from naming itself and its version.
-        response.headers.update({**self._headers(), "Server": "", "Connection": "close"})
+        # No application sees the answer to an invalid request, and an empty value keeps the library from its own.
+        response.headers.update({**self._headers(), SERVER: "", "Connection": "close"})
         return response

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final, Self
 
 import structlog
 from aiohttp import WSCloseCode, web
-from aiohttp.hdrs import SEC_WEBSOCKET_PROTOCOL
 
 from bot.errors import SetupError, why_not_listening
 from bot.texts.text import Text
@@ -24,6 +23,7 @@ from bot.web.open_pages import OpenPages
 from bot.web.origin_check import require_own_origin
 from bot.web.page_language import TEXT_SCRIPT, TEXTS_SCRIPT, file_handler, page_language, serve_texts
 from bot.web.probes import ProbeRoutes
+from bot.web.quiet_connection import quiet_application
 from bot.web.refusals import RefusalCounter, WebRefusal
 from bot.web.security import FORWARDED_FOR, ProxyError, Site, TrustedProxies, security_headers
 from bot.web.socket import new_socket, serve
@@ -218,7 +218,7 @@ class WebServer:
         )
 
     def _application(self) -> web.Application:
-        app = web.Application(client_max_size=MAX_BODY_BYTES)
+        app = quiet_application(client_max_size=MAX_BODY_BYTES)
         files = _FILES if self._dashboard is None else {**_FILES, **DASHBOARD_FILES}
         for path, (name, kind) in files.items():
             app.router.add_get(path, file_handler(name, kind))
@@ -232,7 +232,6 @@ class WebServer:
 
     async def _add_headers(self, request: web.Request, response: web.StreamResponse) -> None:
         response.headers.update(security_headers(self._site))
-        response.headers.popall("Server", None)
         if not isinstance(response, web.WebSocketResponse):
             # One request for each connection, so that none stays open idle.
             response.headers["Connection"] = "close"
@@ -254,8 +253,7 @@ class WebServer:
             self._count(WebRefusal.CROWDED)
             raise web.HTTPTooManyRequests(text="Too many pages are open.")
         socket = new_socket()
-        # The library logs each subprotocol that it does not know. Our page names none.
-        if SEC_WEBSOCKET_PROTOCOL in request.headers or not socket.can_prepare(request):
+        if not socket.can_prepare(request):
             raise web.HTTPUpgradeRequired(text="This is a web socket.")
         connection = request.protocol
         assert isinstance(connection, WebConnection), "made by _new_connection"

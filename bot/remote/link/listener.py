@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Self
 
 import structlog
 from aiohttp import web
-from aiohttp.hdrs import SEC_WEBSOCKET_PROTOCOL
 
 from bot.errors import BotError, SetupError, why_not_listening
 from bot.remote.link.address import LOOPBACK, RoomsAddress
@@ -27,7 +26,7 @@ from bot.remote.link.streams import MOST_WORD_BYTES, STREAM_PATH, TICKET, Stream
 from bot.remote.messages.frames import MOST_BYTES
 from bot.remote.messages.wire_error import NotYetError
 from bot.texts.text import Text
-from bot.web.quiet_connection import QuietConnection
+from bot.web.quiet_connection import QuietConnection, quiet_application
 from bot.web.refusals import RefusalCounter, WebRefusal
 
 if TYPE_CHECKING:
@@ -105,7 +104,7 @@ class RemoteRoomListener:
 
     async def __aenter__(self) -> Self:
         """Listen. Raises `SetupError`."""
-        app = web.Application()
+        app = quiet_application()
         app.router.add_get(ROOM_PATH, self._serve)
         app.router.add_get(STREAM_PATH, self._serve_stream)
         runner = web.AppRunner(app, shutdown_timeout=1.0)
@@ -173,12 +172,7 @@ class RemoteRoomListener:
         await self._stack.aclose()
 
     def _check(self, request: web.Request) -> None:
-        """Refuse a request without the token. Between machines TLS has refused it before.
-
-        One for a subprotocol is none of ours, and the library logs each.
-        """
-        if SEC_WEBSOCKET_PROTOCOL in request.headers:
-            raise web.HTTPBadRequest
+        """Refuse a request without the token. Between machines TLS has refused it before."""
         if self._tls is None and not has_token(request.headers.get(AUTHORIZATION, ""), self._token):
             self._count("token")
             raise web.HTTPUnauthorized

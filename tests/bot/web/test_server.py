@@ -480,7 +480,7 @@ async def test_a_socket_of_another_protocol_is_refused_and_not_logged(
     """Our page names no subprotocol. A request that does, with a forged origin as often as it likes, makes no line."""
     with capture_logs() as logs:
         for _ in range(3):
-            with pytest.raises(aiohttp.WSServerHandshakeError, match="426"):
+            with pytest.raises(aiohttp.WSServerHandshakeError, match="400"):
                 await page.http.ws_connect(
                     f"{page.base}/share/socket", origin=page.server.site.origin, protocols=["chat"]
                 )

@@ -388,6 +388,31 @@ async def test_a_wrong_token_opens_nothing() -> None:
 
 
 @pytest.mark.asyncio
+async def test_nobody_learns_which_library_listens() -> None:
+    """Neither with a token nor without, nor by a request that is none."""
+    async with listener_of([]) as listener, aiohttp.ClientSession() as session:
+        url = URL(listener.url)
+        for path, token, status in ((url.path, "", 401), (url.path, TOKEN, 400), ("/", "", 404)):
+            async with session.get(url.with_path(path), headers={AUTHORIZATION: bearer(token)}) as answer:
+                assert (answer.status, answer.headers.get("Server")) == (status, None)
+        async with session.ws_connect(url, headers={AUTHORIZATION: bearer(TOKEN)}) as socket:
+            assert "Server" not in socket._response.headers
+        reader, writer = await asyncio.open_connection(LOOPBACK, url.port)
+        writer.write(b"secret words\r\n\r\n")
+        assert b"aiohttp" not in await reader.read()
+        writer.close()
+
+
+@pytest.mark.asyncio
+async def test_a_socket_of_another_protocol_is_refused_and_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """No room's process asks for one, and the library would log each."""
+    async with listener_of([]) as listener, aiohttp.ClientSession() as session:
+        with capture_logs() as logs, pytest.raises(aiohttp.WSServerHandshakeError, match="400"):
+            await session.ws_connect(listener.url, headers={AUTHORIZATION: bearer(TOKEN)}, protocols=["chat"])
+    assert (logs, caplog.text) == ([], "")
+
+
+@pytest.mark.asyncio
 async def test_who_says_nothing_takes_nobodys_place(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the connections of this machine without a request the oldest is closed for the next one, and links stay."""
     monkeypatch.setattr(listener_module, "MOST_SILENT", 2)
