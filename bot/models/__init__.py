@@ -1,6 +1,6 @@
 """The model files that Roomtone uses. `directory.ModelDirectory` is the entry point.
 
 `catalogue` lists the models (`entry`), `sources` downloads files, `directory` checks and installs them. `voices` lists
-the voices that a server may choose; `installing` and `loaded_voices` bring one into the running bot. Other models are
-loaded in `voice`, `bot.llm` and `bot.embedding`.
+the voices that a server may choose; `installing` and `loaded_voices` bring one into the running bot, which knows by
+`installed_voices` those that are here. Other models are loaded in `voice`, `bot.llm` and `bot.embedding`.
 """

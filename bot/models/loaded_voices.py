@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Self
 import structlog
 
 from bot.errors import ModelError, crash_sentence
+from bot.models.installed_voices import InstalledVoices
 from bot.models.installing import install
 from bot.texts.text import Text, joined
 from voice.errors import SynthesisError, VoiceLoadingError
@@ -70,8 +71,8 @@ class _LoadFailure:
 class LoadedVoices:
     """Loads, shares and closes the embedded voices. For one event loop.
 
-    `chosen`: the names that servers have chosen. *Ownership*: an async context manager that owns the models and the
-    tasks that load them.
+    `chosen`: the names that servers have chosen. *Ownership*: an async context manager that owns the models, the tasks
+    that load them, and `InstalledVoices`.
     """
 
     def __init__(
@@ -94,6 +95,8 @@ class LoadedVoices:
         self._loading: dict[str, asyncio.Task[Synthesizer]] = {}
         # By voice, until it is loaded.
         self._failures: dict[str, _LoadFailure] = {}
+        self._installed = InstalledVoices(models.holds, monotonic)
+        self._stack = AsyncExitStack()
         # By model: how many callers use it now, or wait until they can.
         self._uses: Counter[str] = Counter()
         # One at a time: two would take the processor from people who are heard at the moment.
@@ -101,6 +104,7 @@ class LoadedVoices:
         self._downloading: EmbeddedVoice | None = None
 
     async def __aenter__(self) -> Self:
+        await self._stack.enter_async_context(self._installed)
         return self
 
     async def __aexit__(
@@ -113,30 +117,33 @@ class LoadedVoices:
         for model in self._loaded.values():
             await model.stack.aclose()
         self._loaded.clear()
+        await self._stack.aclose()
 
     def holds(self, voice: EmbeddedVoice) -> bool:
-        """Return whether the voice is installed."""
-        return self._models.holds(voice.model)
+        """Return whether the voice was installed when somebody last looked."""
+        return self._installed.holds(voice)
+
+    async def look(self) -> None:
+        """Look which voices are installed."""
+        await self._installed.look()
 
     def problem(self, voice: EmbeddedVoice) -> Text | None:
         """Return why the voice cannot speak now, or None if nothing is known against it."""
         failure = self._failures.get(voice.name)
-        if failure is None and self._is_loaded(voice):
+        # Another process of the bot may have downloaded what is being loaded, so the last look says nothing against it.
+        if failure is None and self._task_of(voice) is not None:
             return None
         if not self.holds(voice):
             return GONE
         # Files that were gone may be here again.
         return None if failure is None or failure.why == GONE else joined((failure.why, TRIED_AGAIN))
 
-    def _is_loaded(self, voice: EmbeddedVoice) -> bool:
-        task = self._loading.get(voice.name)
-        return task is not None and task.done() and not task.cancelled() and task.exception() is None
-
     async def install(self, voice: EmbeddedVoice, report: Callable[[float], Awaitable[None]]) -> None:
         """Download the voice unless it is installed. `report` gets the megabytes so far. Raises `ModelError`.
 
         One voice at a time: meanwhile others are refused, so nobody waits in a queue.
         """
+        await self.look()
         if self.holds(voice):
             return
         if self._downloading is not None:
@@ -151,16 +158,29 @@ class LoadedVoices:
             await self._install(voice.model, self._models, report)
         finally:
             self._downloading = None
+        await self.look()
 
     def prepare(self, voice: EmbeddedVoice) -> None:
-        """Begin to load a voice that will be wanted soon. A failure shows when it is wanted."""
-        self._load_task(voice)
+        """Begin to load a voice that will be wanted soon, unless it failed a moment ago. A failure shows when it is
+        wanted.
+        """
+        if self._has_rested(voice):
+            self._load_task(voice)
 
     def retry(self, voice: EmbeddedVoice) -> None:
-        """Begin to load a voice again that could not be loaded, if it has rested for long enough."""
-        failure = self._failures.get(voice.name)
-        if failure is not None and self._monotonic() >= failure.retry_at and self.holds(voice):
+        """Begin to load a voice again that could not be loaded, if it has rested for long enough.
+
+        If its files are gone, begin to look whether they are back.
+        """
+        if not self.holds(voice):
+            self._installed.look_soon()
+        elif voice.name in self._failures and self._has_rested(voice):
             self._load_task(voice)
+
+    def _has_rested(self, voice: EmbeddedVoice) -> bool:
+        """Return whether a voice has not failed, or long enough ago."""
+        failure = self._failures.get(voice.name)
+        return failure is None or self._monotonic() >= failure.retry_at
 
     async def load(self, voice: EmbeddedVoice) -> None:
         """Load a voice, unless it is loaded. Raises `SynthesisError`."""
@@ -187,15 +207,22 @@ class LoadedVoices:
             raise VoiceLoadingError(Text("The voice {voice} is still being loaded.", voice=voice.title)) from exc
 
     def _load_task(self, voice: EmbeddedVoice) -> asyncio.Task[Synthesizer]:
-        task = self._loading.get(voice.name)
-        if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
+        task = self._task_of(voice)
+        if task is None:
             task = self._loading[voice.name] = asyncio.create_task(self._load(voice), name=f"voice-{voice.name}")
         return task
+
+    def _task_of(self, voice: EmbeddedVoice) -> asyncio.Task[Synthesizer] | None:
+        """Return the task that loads a voice, or has loaded it."""
+        task = self._loading.get(voice.name)
+        failed = task is not None and task.done() and (task.cancelled() or task.exception() is not None)
+        return None if failed else task
 
     async def _load(self, voice: EmbeddedVoice) -> Synthesizer:
         async with self._loads:
             await self._close_unwanted(keep=voice)
             try:
+                await self.look()
                 if not self.holds(voice):
                     raise SynthesisError(GONE)
                 model = self._loaded.setdefault(voice.model.name, _LoadedModel())

@@ -36,7 +36,7 @@ class VoiceSource(Protocol):
         """Yield a voice, loaded. Raises `SynthesisError`."""
 
     def prepare(self, voice: EmbeddedVoice) -> None:
-        """Begin to load a voice that will be wanted soon."""
+        """Begin to load a voice that will be wanted soon, unless it failed a moment ago."""
 
     def retry(self, voice: EmbeddedVoice) -> None:
         """Begin to load a voice again that could not be loaded, if it has rested for long enough."""
@@ -115,9 +115,7 @@ class ServerVoice:
         # neither it is told twice: a voice that fails now and then would fill the channel.
         self._told: set[str] = set()
         self._told_again: set[str] = set()
-        choice = self._follow_choice()
-        if choice is not None and choice.voice is not None:
-            voices.prepare(choice.voice)
+        self._follow_choice()
 
     @property
     def language(self) -> str:
@@ -135,8 +133,7 @@ class ServerVoice:
         if language and code and language != code:
             installed = (each for each in VOICES if each.code == language and self._can_speak(each))
             self._other = next(installed, None)
-        if self._other is not None:
-            self._voices.prepare(self._other)
+        self._follow_choice()
 
     def _can_speak(self, voice: EmbeddedVoice) -> bool:
         """Return whether nothing is known against a voice. One that could not be loaded is tried again, for later."""
@@ -176,9 +173,12 @@ class ServerVoice:
         return verbatim("") if choice is None or why is None else replaced_sentence(choice.name, why)
 
     def _follow_choice(self) -> _Choice | None:
+        """Return the voice that speaks now, None: the usual one. Another one than before is prepared."""
         name = self._chosen() if self._other is None else self._other.name
         if name != (None if self._choice is None else self._choice.name):
             self._choice = None if name is None else _Choice(name, self._voices, self._usual)
+            if self._choice is not None and self._choice.voice is not None:
+                self._voices.prepare(self._choice.voice)
         return self._choice
 
 

@@ -38,6 +38,9 @@ class FakeVoices:
     def holds(self, voice: EmbeddedVoice) -> bool:
         return voice.name in self.here
 
+    async def look(self) -> None:
+        """Do nothing: `here` is what there is."""
+
     def problem(self, voice: EmbeddedVoice) -> Text | None:
         return None if self.holds(voice) else GONE
 

@@ -111,6 +111,7 @@ class SettingsCommands(
             here = await self._participation.of_guild(guild_id)
         except StoreError as error:
             return not_looked_up(error)
+        await self._voice_commands.voices.look()
         fields = setting_fields(
             self._servers.of(guild_id),
             self._operator,

@@ -46,7 +46,10 @@ class Voices(Protocol):
     """Installs and loads voices; `bot.models.loaded_voices.LoadedVoices` implements it."""
 
     def holds(self, voice: EmbeddedVoice) -> bool:
-        """Return whether the voice is installed."""
+        """Return whether the voice was installed when somebody last looked."""
+
+    async def look(self) -> None:
+        """Look which voices are installed."""
 
     def problem(self, voice: EmbeddedVoice) -> Text | None:
         """Return why the voice cannot speak now, or None if nothing is known against it."""
@@ -85,6 +88,7 @@ def add_voice(tree: CheckedCommandTree, *, commands: VoiceCommands) -> None:
 
     @group.command(name="show", description="The voices that I can speak with, and the one that I speak with here.")
     async def show(interaction: discord.Interaction) -> None:
+        await commands.voices.look()
         current = commands.servers.of(guild_id_of(interaction)).voice
         await answer(interaction, verbatim(""), embed=voices_embed(language_of(interaction), commands.voices, current))
 
@@ -165,6 +169,7 @@ async def _hear(interaction: discord.Interaction, name: str, commands: VoiceComm
     if voice is None:
         await answer(interaction, _unknown())
         return
+    await commands.voices.look()
     if not commands.voices.holds(voice) and not may_install:
         await answer(interaction, NOT_HERE)
         return
@@ -222,6 +227,7 @@ async def _make_ready(interaction: discord.Interaction, voice: EmbeddedVoice, vo
         )
 
     try:
+        await voices.look()
         if not voices.holds(voice):
             await report(0)
             await voices.install(voice, report)

@@ -125,10 +125,9 @@ async def test_a_voice_that_could_not_be_loaded_is_tried_again(tmp_path: Path, e
         assert engines.open == ["voice-joe"]
 
 
-async def settled() -> None:
-    """Let the tasks that load voices run."""
-    for _ in range(10):
-        await asyncio.sleep(0)
+async def settled(voices: LoadedVoices) -> None:
+    """Let the tasks that load voices end."""
+    await asyncio.gather(*voices._loading.values(), return_exceptions=True)
 
 
 @pytest.mark.asyncio
@@ -138,25 +137,25 @@ async def test_a_voice_that_fails_is_tried_again_after_growing_pauses(tmp_path: 
     async with LoadedVoices(AllHere(tmp_path), chosen=tuple, monotonic=clock.monotonic) as voices:
         engines.fails = True
         voices.prepare(joe)
-        await settled()
+        await settled(voices)
         for number, pause_s in enumerate((30, 60, 120, 240, 480, 600, 600), start=1):
             clock.advance(pause_s - 1)
             voices.retry(joe)
-            await settled()
+            await settled(voices)
             assert engines.loads == number
             clock.advance(1)
             voices.retry(joe)
             assert voices.problem(joe) == f"There is no voice. {TRIED_AGAIN}"
-            await settled()
+            await settled(voices)
             assert engines.loads == number + 1
         engines.fails = False
         clock.advance(600)
         voices.retry(joe)
-        await settled()
+        await settled(voices)
         assert voices.problem(joe) is None
         assert engines.open == ["voice-joe"]
         voices.retry(joe)
-        await settled()
+        await settled(voices)
         assert engines.open == ["voice-joe"]
 
 
@@ -181,16 +180,44 @@ async def test_a_voice_whose_files_are_gone_says_so_until_they_are_back(
         await voices.load(voice("joe"))
         monkeypatch.setattr(AllHere, "gone", {"voice-joe", "voice-kristin"})
         assert voices.problem(voice("joe")) is None
-        assert voices.problem(voice("kristin")) == GONE
         with pytest.raises(SynthesisError, match="choose it again"):
             await voices.load(voice("kristin"))
         assert voices.problem(voice("kristin")) == GONE
         monkeypatch.setattr(AllHere, "gone", set())
+        await voices.look()
         assert voices.problem(voice("kristin")) is None
         engines.fails = True
         with pytest.raises(SynthesisError):
             await voices.load(voice("kristin"))
         assert voices.problem(voice("kristin")) == f"There is no voice. {TRIED_AGAIN}"
+
+
+@pytest.mark.asyncio
+async def test_a_voice_that_another_process_has_downloaded_is_loaded_when_it_is_chosen(
+    tmp_path: Path, engines: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The gateway process has downloaded it since this one has looked. Nothing is said against it meanwhile."""
+    monkeypatch.setattr(AllHere, "gone", {"voice-joe"})
+    async with LoadedVoices(AllHere(tmp_path), chosen=tuple) as voices:
+        assert voices.problem(voice("joe")) == GONE
+        monkeypatch.setattr(AllHere, "gone", set())
+        voices.prepare(voice("joe"))
+        assert voices.problem(voice("joe")) is None
+        async with voices.using(voice("joe")):
+            assert engines.open == ["voice-joe"]
+
+
+@pytest.mark.asyncio
+async def test_a_voice_that_has_failed_is_not_prepared_before_it_has_rested(tmp_path: Path, engines: Engines) -> None:
+    """Answers in two languages by turns prepare their voices each time."""
+    clock = FakeClock()
+    async with LoadedVoices(AllHere(tmp_path), chosen=tuple, monotonic=clock.monotonic) as voices:
+        engines.fails = True
+        for pause_s in (0, 29, 1):
+            clock.advance(pause_s)
+            voices.prepare(voice("joe"))
+            await settled(voices)
+        assert engines.loads == 2
 
 
 @pytest.mark.asyncio

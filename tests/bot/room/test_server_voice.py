@@ -213,9 +213,9 @@ async def test_another_language_has_its_own_voice() -> None:
     server.voice.prefer("fr")
     assert server.voice.language == "fr"
     assert await server.spoken_hz() == CHOSEN_HZ
-    assert server.source.prepared == ["thorsten"]
+    assert server.source.prepared == ["thorsten", "siwis"]
     server.voice.prefer("it")
-    assert server.source.prepared == ["thorsten", "sara"]
+    assert server.source.prepared == ["thorsten", "siwis", "sara"]
 
 
 @pytest.mark.asyncio

@@ -42,6 +42,6 @@ async def test_after_a_restart_a_room_has_the_voice_that_was_stored(
     async with open_voices(speaking, ModelsSettings(directory=tmp_path), [servers]) as voices:
         told_by: list[str] = []
         room_voice = voice_factory(speaking, servers, voices)(place, usual, told_by.append)
-        assert (told in room_voice.status()) if told else (room_voice.status() == "")
         await synthesize_all(room_voice, "Hello.")
+        assert (told in room_voice.status()) if told else (room_voice.status() == "")
     assert usual.spoken == ["Hello."]
