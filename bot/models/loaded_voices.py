@@ -1,6 +1,7 @@
 """The embedded voices in memory: loaded when somebody wants them, shared by all servers, closed when nobody does.
 
-Only one loaded model is kept that no server has chosen, because each takes 200 to 360 MB.
+Only one loaded model is kept that no server has chosen, because each takes 200 to 360 MB. One that hangs while it is
+loaded, with its disk, is not loaded a second time meanwhile: each time would leave a thread behind.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from bot.errors import ModelError, crash_sentence
 from bot.models.installed_voices import InstalledVoices
 from bot.models.installing import install
 from bot.texts.text import Text, joined
-from voice.errors import SynthesisError, VoiceLoadingError
+from voice.errors import SynthesisError, VoiceHungError, VoiceLoadingError
 from voice.retry_pause import retry_pause_s
 from voice.speaking.kokoro import KokoroModel
 from voice.speaking.piper import PiperSynthesizer
@@ -48,6 +49,9 @@ LONGEST_RETRY_S = 600.0
 
 TRIED_AGAIN = Text("I try it again now and then.")
 GONE = Text("Its files are not here any more; choose it again to have them downloaded.")
+STILL_HANGS = Text(
+    "It has not come back from the last time it was loaded: its disk hangs, or the machine is overloaded."
+)
 
 
 @dataclass(slots=True)
@@ -95,6 +99,8 @@ class LoadedVoices:
         self._loading: dict[str, asyncio.Task[Synthesizer]] = {}
         # By voice, until it is loaded.
         self._failures: dict[str, _LoadFailure] = {}
+        # By model that was not loaded in time: returns whether what loads it has come back.
+        self._hung: dict[str, Callable[[], bool]] = {}
         self._installed = InstalledVoices(models.holds, monotonic)
         self._stack = AsyncExitStack()
         # By model: how many callers use it now, or wait until they can.
@@ -225,15 +231,24 @@ class LoadedVoices:
                 await self.look()
                 if not self.holds(voice):
                     raise SynthesisError(GONE)
+                if self._hangs(voice):
+                    raise SynthesisError(STILL_HANGS)
                 model = self._loaded.setdefault(voice.model.name, _LoadedModel())
                 synthesizer = model.voices[voice.name] = await self._open(voice, model)
             except Exception as error:
                 self._failures[voice.name] = failure = self._one_more_failure(voice, error)
                 log.warning("voice_not_loaded", voice=voice.name, problem=error, failures=failure.count)
+                if isinstance(error, VoiceHungError):
+                    self._hung[voice.model.name] = error.has_ended
                 raise
             self._failures.pop(voice.name, None)
             log.info("voice_loaded", voice=voice.name)
             return synthesizer
+
+    def _hangs(self, voice: EmbeddedVoice) -> bool:
+        """Return whether the voice's model still hangs since it was last loaded."""
+        has_ended = self._hung.get(voice.model.name)
+        return has_ended is not None and not has_ended()
 
     def _one_more_failure(self, voice: EmbeddedVoice, error: Exception) -> _LoadFailure:
         before = self._failures.get(voice.name)

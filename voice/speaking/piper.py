@@ -6,6 +6,7 @@ here; other engines get its phonemes from here.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import unicodedata
 from contextlib import asynccontextmanager
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from voice.daemon_thread import LOAD_TIMEOUT_S, STOP_TIMEOUT_S, DaemonThread
-from voice.errors import SynthesisError
+from voice.errors import SynthesisError, VoiceHungError
 from voice.speaking.port import AudioChunk, Speech
 from voice.speaking.scripts import require_readable
 
@@ -142,13 +143,19 @@ def _keep_espeak_voice() -> None:
 
 
 async def loaded(load: Callable[[], T], worker: DaemonThread, directory: Path) -> T:
-    """Return what `load` reads from the voice in `directory`, in the voice's thread. Raises `SynthesisError`."""
+    """Return what `load` reads from the voice in `directory`, in the voice's thread.
+
+    Raises `SynthesisError`, and `VoiceHungError` if it takes too long.
+    """
+    call = worker.submit(load)
     try:
-        return await worker.run(load, within_s=LOAD_TIMEOUT_S)
+        async with asyncio.timeout(LOAD_TIMEOUT_S):
+            return await asyncio.wrap_future(call)
     except TimeoutError as exc:
-        raise SynthesisError(
+        raise VoiceHungError(
             "The voice in {directory} was not loaded within {within_s:g} s: its disk hangs, or the machine is "
             "overloaded.",
+            has_ended=call.done,
             directory=directory,
             within_s=LOAD_TIMEOUT_S,
         ) from exc

@@ -12,10 +12,10 @@ import pytest
 from bot.errors import ModelError
 from bot.models import loaded_voices
 from bot.models.directory import ModelDirectory
-from bot.models.loaded_voices import GONE, TRIED_AGAIN, LoadedVoices
+from bot.models.loaded_voices import GONE, STILL_HANGS, TRIED_AGAIN, LoadedVoices
 from bot.models.voices import VOICES, EmbeddedVoice, find_voice
 from tests.fakes.clock import FakeClock
-from voice.errors import SynthesisError, VoiceLoadingError
+from voice.errors import SynthesisError, VoiceHungError, VoiceLoadingError
 from voice.speaking.piper import PiperSynthesizer
 from voice.speaking.port import AudioChunk
 
@@ -45,7 +45,7 @@ class Engines:
     def __init__(self) -> None:
         self.open: list[str] = []
         self.loads = 0
-        self.fails = False
+        self.fails = self.hangs = False
 
     @asynccontextmanager
     async def piper(self, directory: Path, *, speed: float, variety: float) -> AsyncIterator[Silence]:
@@ -53,6 +53,8 @@ class Engines:
         self.loads += 1
         if self.fails:
             raise SynthesisError("There is no voice.")
+        if self.hangs:
+            raise VoiceHungError("The voice was not loaded.", has_ended=lambda: not self.hangs)
         self.open.append(directory.name)
         await asyncio.sleep(0)
         yield Silence()
@@ -268,6 +270,25 @@ async def test_one_voice_is_downloaded_at_a_time(tmp_path: Path) -> None:
         for _ in range(2):
             with pytest.raises(ModelError, match="hub"):
                 await voices.install(voice("thorsten"), report)
+
+
+@pytest.mark.asyncio
+async def test_a_voice_that_hangs_is_not_loaded_a_second_time_meanwhile(tmp_path: Path, engines: Engines) -> None:
+    """Its disk hangs. What loads it cannot be ended, so each attempt would leave a thread behind; whoever wants the
+    voice reads why. Once it has come back the voice is loaded as if nothing had been.
+    """
+    async with LoadedVoices(AllHere(tmp_path), chosen=tuple) as voices:
+        engines.hangs = True
+        with pytest.raises(VoiceHungError):
+            await voices.load(voice("joe"))
+        for _ in range(3):
+            with pytest.raises(SynthesisError, match="not come back from the last time"):
+                await voices.load(voice("joe"))
+        assert voices.problem(voice("joe")) == f"{STILL_HANGS} {TRIED_AGAIN}"
+        assert engines.loads == 1
+        engines.hangs = False
+        await voices.load(voice("joe"))
+        assert (engines.loads, voices.problem(voice("joe"))) == (2, None)
 
 
 def test_every_voice_has_a_name_of_its_own_and_its_file() -> None:

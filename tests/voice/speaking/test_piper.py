@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pytest
@@ -12,10 +13,17 @@ from structlog.testing import capture_logs
 
 from bot.texts.text import in_language, sentence_of
 from tests.patience import PATIENCE_S
-from voice.errors import SynthesisError, UnreadableTextError
+from voice.daemon_thread import DaemonThread
+from voice.errors import SynthesisError, UnreadableTextError, VoiceHungError
 from voice.speaking import piper
 from voice.speaking.piper import EspeakVoice, PiperSynthesizer, trim_leading_silence
 from voice.speaking.port import Speech
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Future
+
+T = TypeVar("T")
 
 VOICE = Path(__file__).parents[3] / "data" / "models" / "voice-joe"
 
@@ -98,6 +106,44 @@ async def test_a_voice_that_is_never_loaded_is_given_up(tmp_path: Path, monkeypa
             pass
     assert in_language(sentence_of(failed.value), "de").startswith("Die Stimme in")
     gate.set()
+
+
+class PromptThread(DaemonThread):
+    """A thread that has begun each call when `submit` returns."""
+
+    def submit(self, call: Callable[[], T]) -> Future[T]:
+        """See `DaemonThread.submit`."""
+        begun = threading.Event()
+
+        def noted() -> T:
+            begun.set()
+            return call()
+
+        future = super().submit(noted)
+        begun.wait(PATIENCE_S)
+        return future
+
+
+@pytest.mark.asyncio
+async def test_whether_what_hangs_has_come_back_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before that, another attempt would only leave a second thread behind."""
+    gate, threads = threading.Event(), list[threading.Thread]()
+
+    def load(*_: object) -> None:
+        threads.append(threading.current_thread())
+        gate.wait(PATIENCE_S)
+
+    monkeypatch.setattr(piper, "DaemonThread", PromptThread)
+    monkeypatch.setattr(piper, "_load", load)
+    monkeypatch.setattr(piper, "LOAD_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(piper, "STOP_TIMEOUT_S", 0.0)
+    with pytest.raises(VoiceHungError) as failed:
+        async with PiperSynthesizer.open(tmp_path):
+            pass
+    assert not failed.value.has_ended()
+    gate.set()
+    threads[0].join(PATIENCE_S)
+    assert failed.value.has_ended()
 
 
 @pytest.mark.asyncio
