@@ -19,7 +19,7 @@ from bot.brain.lexicon import (
 from bot.brain.name_search import SpokenName, find_each, prepare
 from bot.brain.spoken_words import spoken_words
 from bot.brain.wakeword import calls_name, edges_of_calls, is_call, is_unspaced
-from compaction.language.languages import STOPWORDS
+from compaction.language.english import ENGLISH
 from compaction.language.text import QUESTION_MARKS
 from compaction.sentence_cache import sentence_cache
 from voice.asr.unspaced import UNSPACED
@@ -63,7 +63,7 @@ _FOLLOW_UPS = frozenset(
     }
 )  # fmt: skip
 # Ordinary words that may also be names: 'May I …', 'Will you …', 'Show me …'.
-_ORDINARY = STOPWORDS | ASKING_VERBS | NUMBER_WORDS | TIME_WORDS | _FOLLOW_UPS
+_ORDINARY = ENGLISH.stopwords | ENGLISH.light | ASKING_VERBS | NUMBER_WORDS | TIME_WORDS | _FOLLOW_UPS
 # 'I like this song, who is it?' starts a new subject.
 _NEW_SUBJECT = re.compile(r"\W*(?:i|i['’]\w+|we|we['’]\w+|my|our)\b[^,.;!?]*[,.;!]", re.IGNORECASE)
 _OPENINGS = frozenset(

@@ -35,11 +35,12 @@ ENGLISH = Language(
         fortieth 50 fifty fiftieth 60 sixty sixtieth 70 seventy seventieth 80 eighty eightieth 90 ninety ninetieth
         100 hundred hundredth 1000 thousand 1000000 million"""),
     named_values=value_words("""
-        monday tuesday wednesday thursday friday saturday sunday mondays=monday tuesdays=tuesday
-        wednesdays=wednesday thursdays=thursday fridays=friday saturdays=saturday sundays=sunday january february
-        march april may june july august september october november december noon midday=noon midnight tomorrow
-        tonight"""),
+        monday tuesday wednesday thursday friday saturday sunday mondays=monday tuesdays=tuesday wednesdays=wednesday
+        thursdays=thursday fridays=friday saturdays=saturday sundays=sunday january february march april may june july
+        august september october november december noon=12:00 midday=12:00 midnight=0:00 tomorrow tonight"""),
     ambiguous=word_set("may march august will mark second"),
+    times=value_words("""
+        day week month year weekend last next in ago a=1 an=1 one=1 day_after_tomorrow=+2 day_before_yesterday=-2"""),
     fillers=word_set("um umm uh uhh erm okay ok oh ah hey and but anyway"),
     openers=word_set("er sorry so well right listen look yeah yes hello hi like guys folks everybody everyone alright"),
     joints=word_set("and but so because then while although unless plus or"),

@@ -41,8 +41,11 @@ GERMAN = Language(
         montag dienstag mittwoch donnerstag freitag samstag sonnabend=samstag sonntag montags=montag
         dienstags=dienstag mittwochs=mittwoch donnerstags=donnerstag freitags=freitag samstags=samstag
         sonntags=sonntag januar jänner=januar februar märz april mai juni juli august september oktober november
-        dezember mittags mitternacht morgen übermorgen heute_abend"""),
+        dezember mittags mitternacht=0:00 morgen übermorgen"""),
     ambiguous=word_set(""),
+    times=value_words("""
+        tag=day woche=week monat=month jahr=year wochenende=weekend letzte=last vorige=last nächste=next in vor=before
+        ein=1 übermorgen=+2 vorgestern=-2"""),
     fillers=word_set("äh ähm öh hm okay ok oh ach hey und aber naja"),
     openers=word_set("also so ja gut hört hallo leute übrigens moment tja"),
     joints=word_set("und aber weil dann während obwohl oder denn sonst"),

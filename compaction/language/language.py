@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 # Forms of words as short as this are told apart: 'us' and 'use', 'no' and 'nos'.
 _SHORT_STEM = 2
-_TEN = 10
 
 
 class WordStemmer(Protocol):
@@ -30,9 +29,10 @@ class Language:
 
     `stopwords` carry no meaning. `light` words are too common to search for, but part of what a sentence says.
     `numbers`: number words with their digits. `named_values`: weekdays, months and times; `ambiguous` ones count only
-    with a capital letter. `fillers` and `openers` (before a comma) say nothing at the start of a sentence; `joints`
-    begin a clause. `thoughts`: verbs of what is only thought or wanted. `capital_nouns`: every noun has a capital
-    letter. `negation_follows`: a negation may stand after what it denies ('ich komme nicht'). `said`, `talked_about`,
+    with a capital letter. `times`: units, what stands before or after them ('last', 'ago'), and days from today (+2).
+    `fillers` and `openers` (before a comma) say nothing at the start of a sentence; `joints` begin a clause.
+    `thoughts`: verbs of what is only thought or wanted. `capital_nouns`: every noun has a capital letter.
+    `negation_follows`: a negation may stand after what it denies ('ich komme nicht'). `said`, `talked_about`,
     `conjunction`: how a summary quotes somebody, names what was talked about, and joins the last of a list.
 
     `cues`: for each sort its words, and phrases with underscores ('call_me'):
@@ -50,6 +50,7 @@ class Language:
     numbers: Mapping[str, str]
     named_values: Mapping[str, str]
     ambiguous: frozenset[str]
+    times: Mapping[str, str]
     fillers: frozenset[str]
     openers: frozenset[str]
     joints: frozenset[str]
@@ -112,8 +113,8 @@ def number_words(listed: str, *, joint: str = "") -> dict[str, str]:
         else:
             found[word] = value
     if joint:
-        units = {word: int(value) for word, value in found.items() if int(value) < _TEN}
-        tens = {word: int(value) for word, value in found.items() if int(value) in range(2 * _TEN, _TEN**2, _TEN)}
+        units = {word: int(value) for word, value in found.items() if int(value) < 10}
+        tens = {word: int(value) for word, value in found.items() if int(value) in range(20, 100, 10)}
         found |= {f"{unit}{joint}{ten}": str(one + more) for unit, one in units.items() for ten, more in tens.items()}
     return found
 

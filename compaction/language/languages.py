@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 # The first is taken if the words of a text tell nothing.
 LANGUAGES: tuple[Language, ...] = (ENGLISH, GERMAN)
-# The empty words of English, for the rules that tell who is addressed.
-STOPWORDS = ENGLISH.stopwords | ENGLISH.light
 # Part of what tells whether a stored search index is current.
 STEMMER_VERSION = version("snowballstemmer")
 # More words tell nothing new.

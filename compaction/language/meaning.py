@@ -17,7 +17,7 @@ from compaction.model import FactKind
 from compaction.sentence_cache import MOST_MEANINGS, sentence_cache
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 # A turn is rarely longer than 1,200 characters; a longer text says no more about what it is about.
 MAX_CHARS = 4_000
@@ -27,7 +27,6 @@ _TOKEN = re.compile(r"\d+(?:[.,:/]\d+)*[^\W_]*|[^\W\d_][^\W_]*(?:['’][^\W_]+)*
 _THOUSANDS = re.compile(r",(?=\d{3}(?!\d))")
 _FIGURE = re.compile(r"\d+(?:[.,:/]\d+)*")
 _LEADING_ZEROS = re.compile(r"^0+(?=\d)")
-_MONEY = re.compile(r"[€£$¥]")
 # A negation denies the first word with a meaning among so many after it.
 _DENIES_WITHIN = 5
 # What cues add to the worth of a sentence, 1.0 without any; retune with `roomtone bench memory`.
@@ -89,11 +88,6 @@ class Meaning:
 def meaning(text: str, known: frozenset[str] = NO_NAMES) -> Meaning:
     """Return what a sentence says. `known`: names in lower case, for words that open the sentence."""
     return _Reading(plain(text[:MAX_CHARS])).meaning(known)
-
-
-def kind_of(text: str) -> FactKind:
-    """Return the kind of fact that a sentence is."""
-    return meaning(text).kind
 
 
 def answers(statement: Meaning, question: Meaning, *, at_once: bool) -> bool:
@@ -250,7 +244,7 @@ class _Reading:
                 group.append(int(number))
                 continue
             if group and (word != self._language.conjunction or group[-1] < 100):  # 'three hundred and sixty'
-                found.update(_numbers(group))
+                found.update(numbers_of(group))
                 group = []
             figure = _FIGURE.match(word)
             if figure is not None:
@@ -261,7 +255,7 @@ class _Reading:
             ):
                 found.add(self._language.named_values[word.removesuffix("'s")])
                 places.add(place)
-        found.update(_numbers(group))
+        found.update(numbers_of(group))
         return found, places
 
     def _names(self, known: frozenset[str], numbered: set[int]) -> dict[int, str]:
@@ -301,7 +295,7 @@ class _Reading:
         if not says:
             return _EMPTY
         weight = 1.0 + sum(adds for cues, adds in _ADDS.items() if (own or cues != "lasting") and self._cues[cues])
-        weight += _VALUE_ADDS * (valued or _MONEY.search(self._text) is not None) + _NAME_ADDS * named
+        weight += _VALUE_ADDS * valued + _NAME_ADDS * named
         if question:
             weight = min(weight, 1.0) if passing else weight * 0.8
         if weight <= 1.0 and self._text.endswith("!"):
@@ -324,14 +318,15 @@ def _topics(word: str, stem: str) -> Iterable[str]:
     return (*filter(None, UNSPACED.split(word)), *(each for run in runs for each in pairs(run))) if runs else (stem,)
 
 
-def _numbers(group: list[int]) -> Iterable[str]:
-    """Return the numbers of adjacent words: 'twenty-five' is 25, 'two hundred' is 200, 'seven eight' is 7 and 8."""
+def numbers_of(group: Sequence[int]) -> Iterable[str]:
+    """Return the numbers of adjacent words: 'three thousand two hundred five' is 3205, 'seven eight' is 7 and 8."""
     found: list[int] = []
     for value in group:
-        written, last = str(value), str(found[-1]) if found else ""
-        if found and value >= 100 and found[-1] < value:
-            found[-1] *= value
-        elif found and value < found[-1] and len(written) < len(last) and last.endswith("0" * len(written)):
+        last = found[-1] if found else 0
+        counted = last % (1_000 if value < 1_000 else 1_000_000)
+        if value >= 100 and 0 < counted < value:
+            found[-1] += counted * (value - 1)
+        elif value < last and last % 10 ** len(str(value)) == 0:
             found[-1] += value
         else:
             found.append(value)

@@ -42,9 +42,7 @@ _RULES_VERSION = 4
 
 
 def terms_version() -> int:
-    """Return a number that changes whenever `terms` may return something else, because of other rules or another
-    stemmer.
-    """
+    """Return a number that changes whenever `terms` may return something else, by its rules or by the stemmer."""
     return zlib.crc32(f"{_RULES_VERSION} snowball {STEMMER_VERSION}".encode())
 
 

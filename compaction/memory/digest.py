@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from compaction.language.meaning import kind_of, meaning
+from compaction.language.meaning import meaning
 from compaction.language.text import cut_at_word, sentences
 from compaction.model import FactKind, Seq, TurnKind
 from compaction.summary.extractive import empty_gist, extract_facts, make_gist
@@ -270,7 +270,7 @@ def _gist_of(facts: Iterable[Fact], turns: Sequence[Turn]) -> str:
 
 def _untold(gist: str) -> str:
     """Return a gist without sentences about people's own: codes, debts, health."""
-    return " ".join(each for each in sentences(gist) if kind_of(each) is not FactKind.LASTING)
+    return " ".join(each for each in sentences(gist) if meaning(each).kind is not FactKind.LASTING)
 
 
 def _people(turns: Iterable[Turn]) -> tuple[str, ...]:

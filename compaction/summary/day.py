@@ -10,23 +10,22 @@ What a model may write is wider, because it reads the words around: 'the blood t
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
-from functools import cache
 from typing import TYPE_CHECKING
 
 from compaction.language.languages import LANGUAGES
 from compaction.language.text import sentences, words
+from compaction.summary.dates import DAYS_OF_A_WEEK, Period, months_of, periods_meant, weekdays_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from datetime import tzinfo
 
     from compaction.language.language import Language
     from compaction.model import Turn
 
-_DAYS_OF_A_WEEK = 7
-_MONTHS_OF_A_YEAR = 12
 # Prompts are in the first language.
 _OF_PROMPTS = LANGUAGES[0]
+_WEEKDAYS = {name: (number, each) for each in LANGUAGES for number, name in enumerate(weekdays_of(each))}
 
 
 def format_day(turns: Sequence[Turn], zone: tzinfo = UTC) -> str:
@@ -59,6 +58,12 @@ def sayings_of_day(turns: Sequence[Turn], zone: tzinfo = UTC) -> list[str]:
     ]
 
 
+def periods_of(turns: Sequence[Turn], zone: tzinfo = UTC) -> frozenset[Period]:
+    """Return the other days, months and years that the people of these turns may mean."""
+    said = ((part.text, _day_of(turn, zone)) for turn in turns for part in turn.parts)
+    return frozenset(period for text, day in said for period in periods_meant(text, day))
+
+
 def without_day_said(values: frozenset[str], at: float) -> frozenset[str]:
     """Return a fact's values without the day on which it was said, if that is among them. `at`: Unix seconds.
 
@@ -82,7 +87,7 @@ def _days_said(turns: Sequence[Turn], zone: tzinfo) -> list[date]:
         for part in turn.parts:
             for weekday, alone in _weekdays_in(part.text):
                 if alone:
-                    ahead = (weekday - today.weekday()) % _DAYS_OF_A_WEEK
+                    ahead = (weekday - today.weekday()) % DAYS_OF_A_WEEK
                     said.setdefault(weekday, set()).add(today + timedelta(days=ahead))
     # A day that is over when the batch ends is not to come.
     over = max((_day_of(turn, zone) for turn in turns), default=date.min)
@@ -93,7 +98,7 @@ def _days_meant(turn: Turn, zone: tzinfo) -> list[date]:
     """Return the days from a week before to a week after a turn whose weekdays it names."""
     today = _day_of(turn, zone)
     named = {weekday for part in turn.parts for weekday, _ in _weekdays_in(part.text)}
-    near = (today + timedelta(days=days) for days in range(-_DAYS_OF_A_WEEK, _DAYS_OF_A_WEEK + 1))
+    near = (today + timedelta(days=days) for days in range(-DAYS_OF_A_WEEK, DAYS_OF_A_WEEK + 1))
     return [day for day in near if day.weekday() in named]
 
 
@@ -103,27 +108,11 @@ def _weekdays_in(text: str) -> list[tuple[int, bool]]:
     for sentence in sentences(text):
         before = ""
         for word in words(sentence):
-            of_language = next((each for each in LANGUAGES if word in _weekdays(each)), None)
-            if of_language is not None:
-                found.append((_weekdays(of_language)[word], not before or before in of_language.stopwords))
+            if word in _WEEKDAYS:
+                weekday, language = _WEEKDAYS[word]
+                found.append((weekday, not before or before in language.stopwords))
             before = word
     return found
-
-
-@cache
-def _names(code: str) -> tuple[str, ...]:
-    """Return a language's weekdays from Monday on, then its months: the first of its named values."""
-    language = next(each for each in LANGUAGES if each.code == code)
-    return tuple(dict.fromkeys(language.named_values.values()))[: _DAYS_OF_A_WEEK + _MONTHS_OF_A_YEAR]
-
-
-def _weekdays(language: Language) -> Mapping[str, int]:
-    return _weekdays_of(language.code)
-
-
-@cache
-def _weekdays_of(code: str) -> Mapping[str, int]:
-    return {name: number for number, name in enumerate(_names(code)[:_DAYS_OF_A_WEEK])}
 
 
 def _day_of(turn: Turn, zone: tzinfo) -> date:
@@ -131,7 +120,7 @@ def _day_of(turn: Turn, zone: tzinfo) -> date:
 
 
 def _weekday(day: date, language: Language = _OF_PROMPTS) -> str:
-    return _names(language.code)[day.weekday()].capitalize()
+    return weekdays_of(language)[day.weekday()].capitalize()
 
 
 def _date(day: date, language: Language = _OF_PROMPTS) -> str:
@@ -139,4 +128,4 @@ def _date(day: date, language: Language = _OF_PROMPTS) -> str:
 
 
 def _month(day: date, language: Language = _OF_PROMPTS) -> str:
-    return _names(language.code)[_DAYS_OF_A_WEEK + day.month - 1].capitalize()
+    return months_of(language)[day.month - 1].capitalize()

@@ -19,7 +19,7 @@ from compaction.model import Strategy, TurnKind
 from compaction.summary.answer import parse_answer
 from compaction.summary.checks import checked_facts, clauses, gives_orders, may_deny
 from compaction.summary.copied_facts import CopiedFacts
-from compaction.summary.day import sayings_of_day
+from compaction.summary.day import periods_of, sayings_of_day
 from compaction.summary.extractive import ExtractiveSummariser, extract_chapter, extract_facts, make_gist
 from compaction.summary.fold_prompts import (
     ChapterPrompts,
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from compaction.model import Fact, Turn
     from compaction.ports import Completion
     from compaction.summary.answer import ModelAnswer
+    from compaction.summary.dates import Period
     from compaction.summary.port import ChapterRequest, KnownFact
     from compaction.summary.sources import Sources
 
@@ -230,13 +231,17 @@ def _sources(request: FoldRequest, zone: tzinfo) -> Sources:
     texts += [note.what for note in request.notes]
     texts += sayings_of_day(request.turns, zone)
     people = {part.speaker for turn in (*request.before, *request.turns) for part in turn.parts}
-    return _sources_of_known(texts, request.known, request.roster | people | {note.who for note in request.notes})
+    people |= request.roster | {note.who for note in request.notes}
+    periods = periods_of((*request.before, *request.turns), zone)
+    return _sources_of_known(texts, request.known, frozenset(people), periods)
 
 
-def _sources_of_known(texts: Sequence[str], known: Iterable[KnownFact], people: frozenset[str]) -> Sources:
+def _sources_of_known(
+    texts: Sequence[str], known: Iterable[KnownFact], people: frozenset[str], periods: frozenset[Period] = frozenset()
+) -> Sources:
     facts = [each.fact for each in known]
     said = [text for fact in facts for text in (fact.text, fact.subject)]
-    return sources_of([*texts, *said], people | {fact.speaker for fact in facts})
+    return sources_of([*texts, *said], people | {fact.speaker for fact in facts}, periods)
 
 
 def _checked_gist(gist: str, turns: Sequence[Turn], sources: Sources, most: int) -> str:

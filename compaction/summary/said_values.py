@@ -10,27 +10,42 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from compaction.language.meaning import meaning
+from compaction.language.languages import LANGUAGES
+from compaction.language.meaning import meaning, numbers_of
 from compaction.language.terms import UNSPACED
+from compaction.language.text import words
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from compaction.language.meaning import Meaning
 
 _PIECE = re.compile(r"[^\W_]+")
 # Two letters or figures with something between them, as in a code that is spelled out.
 _SPELLED = re.compile(r"(?<![^\W_])[^\W_][\W_][^\W_](?![^\W_])")
 _LONGEST_SPELLED = 24
+_HUNDRED = "100"
 _FIGURE = re.compile(r"(?<![\d.,:/])\d+(?![\d.,:/])")
 _CLOCK = re.compile(r"(\d{1,2})[:.](\d\d)")
 # Thousands as German writes them: 2.500.
 _GROUPED = re.compile(r"[1-9]\d{0,2}(?:\.\d{3})+")
 _TENS = frozenset(map(str, range(20, 100, 10)))
 _ONE = frozenset(("one", "ein", "eins", "eine"))
+_NUMBERS = {word: int(number) for each in LANGUAGES for word, number in each.numbers.items()}
+# The longest words first, because 'fünfundzwanzig' begins with 'fünf'.
+_NUMBER_WORD = re.compile("|".join(sorted(_NUMBERS, key=len, reverse=True)))
 _FRACTION_MARK = re.compile(r"[.,/]")
+# 'Two and a half', 'an hour and a half', 'zweieinhalb'; 'anderthalb' is one and a half.
+_HALF = re.compile(r"(?i)\b(\w+\W+\w+|\w+)\W+(?:and|und)\W+(?:an?|eine?)\W+hal(?:f|be?)\b|\b(\w+?)(?:ein|t)halb\b")
 # Times of an hour that people say in words: 'half past seven', 'quarter to ten', 'seven'.
 _SPOKEN_MINUTES = frozenset({0, 15, 30, 45})
 # A number up to this may be an hour of the day.
 _LAST_HOUR = 24
+# Noon is the value 12:00 and midnight 0:00, as every hour that is said as one: a full hour in figures has lost its
+# minutes (`meaning`).
+_FULL_HOUR = ":00"
+_HOUR = re.compile(r"(?i)(?<![\w:.,])0*(\d{1,2})(?::00|\s*(?:[ap]\.?m\b|o['’]clock\b|uhr\b))")
+_AT_HOUR = re.compile(r"(?i)\b(?:at|um)\s+(\w+)(?!\w|[:.]\d)")
 # 'Two of them' counts, and is no value that somebody gave.
 _COUNTING = frozenset({"0", "1", "2", "3"})
 # A longer number is an identifier, and counts as a whole.
@@ -44,7 +59,34 @@ def values_of(sentence: str, told: Meaning) -> frozenset[str]:
 
 def forms_of_values(sentence: str, told: Meaning) -> frozenset[str]:
     """Return the values of a sentence in each form in which a text may repeat them."""
-    return told.values.union(_FIGURE.findall(sentence), map(_without_groups, told.values))
+    written = (_FIGURE.findall(sentence), map(_without_groups, told.values))
+    return told.values.union(*written, _halves(sentence), _compounds(sentence), _full_hours(sentence))
+
+
+def _full_hours(sentence: str) -> Iterator[str]:
+    """Yield the hours of '19:00', '7 pm', 'um 19 Uhr' and 'at seven'."""
+    spoken = (value for word in _AT_HOUR.findall(sentence) for value in meaning(word).values)
+    for hour in (*_HOUR.findall(sentence), *filter(_is_number, spoken)):
+        if int(hour) <= _LAST_HOUR:
+            yield f"{int(hour) % _LAST_HOUR}{_FULL_HOUR}"
+
+
+def _halves(sentence: str) -> Iterator[str]:
+    """Yield the numbers that end in a half and are told in words, as figures."""
+    for half in _HALF.finditer(sentence):
+        counted = half[1] or half[2]
+        numbers = [each for each in meaning(counted).values if each.isdecimal()]
+        if not numbers and not {*_ONE, "a", "an", "ander"}.isdisjoint(words(counted)):
+            numbers = ["1"]
+        yield from (f"{number}.5" for number in numbers)
+
+
+def _compounds(sentence: str) -> Iterator[str]:
+    """Yield the numbers that are written as one word: 'zweihundertfünfzig'."""
+    for word in words(sentence):
+        parts = _NUMBER_WORD.findall(word)
+        if len(parts) > 1 and "".join(parts) == word:
+            yield from numbers_of([_NUMBERS[each] for each in parts])
 
 
 def spelled_out(sentence: str, told: Meaning) -> frozenset[str]:
@@ -59,6 +101,8 @@ def spelled_out(sentence: str, told: Meaning) -> frozenset[str]:
         piece = word.casefold()
         if len(word) > 1 and not word.isdecimal():
             piece = next((each for each in meaning(word).values if each.isdecimal()), "1" if piece in _ONE else "")
+            # 'Hundred' multiplies, and is no part of a code.
+            piece = "" if piece == _HUNDRED else piece
         is_unit = last in _TENS and len(piece) == 1 and piece.isdecimal()
         run = (run + piece)[-_LONGEST_SPELLED:] if piece else ""
         counted = ((counted[:-1] if is_unit else counted) + piece)[-_LONGEST_SPELLED:] if piece else ""
@@ -71,8 +115,8 @@ def spelled_out(sentence: str, told: Meaning) -> frozenset[str]:
 class SaidValues:
     """The `values` and `words` that were said, and the numbers among them, which are gathered once.
 
-    `clock_hours`: the hours of the clock times (0-11). `hours`: these, and those that the numbers may mean. `one`:
-    somebody said 'one'.
+    `clock_hours`: the hours of the clock times (0-11). `hours`: these, and those that the numbers may mean.
+    `full_hours`: those that were said as hours (0-23). `one`: somebody said 'one'.
     """
 
     values: frozenset[str]
@@ -80,12 +124,14 @@ class SaidValues:
     numbers: frozenset[int]
     clock_hours: frozenset[int]
     hours: frozenset[int]
+    full_hours: frozenset[int]
     one: bool
 
     @classmethod
     def among(cls, values: frozenset[str], words: frozenset[str]) -> SaidValues:
         """Return what was said. `values`: in each form (`forms_of_values`, `spelled_out`)."""
-        clocks = (clock for each in values if (clock := _CLOCK.fullmatch(each)) is not None)
+        full = frozenset(each for each in values if each.endswith(_FULL_HOUR))
+        clocks = (clock for each in values - full if (clock := _CLOCK.fullmatch(each)) is not None)
         clock_hours = frozenset(int(clock[1]) % 12 for clock in clocks)
         numbers = frozenset(int(each) for each in values if _is_number(each))
         return cls(
@@ -94,6 +140,7 @@ class SaidValues:
             numbers=numbers,
             clock_hours=clock_hours,
             hours=clock_hours | {each % 12 for each in numbers if each <= _LAST_HOUR},
+            full_hours=frozenset(int(each.removesuffix(_FULL_HOUR)) for each in full),
             one=bool(words & _ONE),
         )
 
@@ -106,16 +153,15 @@ class SaidValues:
         # 'One' is mostly no number, so it is no value of what was said.
         if value == "1" and self.one:
             return True
+        if value.endswith(_FULL_HOUR):
+            return False
         if (clock := _CLOCK.fullmatch(value)) is not None:
             return self._have_time(int(clock[1]), int(clock[2]))
         pieces = [each for each in _FRACTION_MARK.split(value) if each]
         if len(pieces) == 2 and all(map(str.isdecimal, pieces)):
-            whole, part = pieces
-            # 'Seven and a half' is 7.5, and 'four out of ten' is 4/10.
-            return whole in self.values and (part in self.values or (part == "5" and "/" not in value))
-        if not _is_number(value):
-            return False
-        return self._have_hour(int(value), is_full=f"{value}:00" in sentence) or self._have_number(int(value))
+            # 'Seven and a half' is 7.5, also where that is written 7,5, and 'four out of ten' is 4/10.
+            return value.replace(",", ".") in self.values or self.values >= {*pieces}
+        return _is_number(value) and (self._have_hour(value, sentence) or self._have_number(int(value)))
 
     def _have_time(self, hour: int, minute: int) -> bool:
         # 'Five past half' and 'five to half' are said in German.
@@ -123,11 +169,19 @@ class SaidValues:
         is_minute_said = minute in _SPOKEN_MINUTES or not self.numbers.isdisjoint(spoken)
         return is_minute_said and not self.hours.isdisjoint({hour % 12, (hour % 12 + 1) % 12})
 
-    def _have_hour(self, number: int, *, is_full: bool) -> bool:
+    def _have_hour(self, value: str, sentence: str) -> bool:
         """Return whether a number may be an hour that was said. A full hour has lost its minutes (`meaning`), and is a
         time all the same.
         """
-        return number <= _LAST_HOUR and number % 12 in (self.hours if is_full else self.clock_hours)
+        hour = int(value)
+        if value in _HOUR.findall(sentence) and self._have_full_hour(hour):
+            return True
+        return hour <= _LAST_HOUR and hour % 12 in (self.hours if f"{value}:00" in sentence else self.clock_hours)
+
+    def _have_full_hour(self, hour: int) -> bool:
+        """Return whether an hour was said as one, of the morning or the evening; noon is not midnight."""
+        is_of_day = hour % _LAST_HOUR in self.full_hours
+        return is_of_day or (hour % 12 != 0 and hour % 12 in {each % 12 for each in self.full_hours})
 
     def _have_number(self, number: int) -> bool:
         """Return whether a number was said in parts, or as a part of another one."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from compaction.language.meaning import meaning
 from compaction.language.terms import UNSPACED
 from compaction.language.text import sentences, words
+from compaction.summary.dates import Period, date_spans, is_short_for
 from compaction.summary.said_values import SaidValues, forms_of_values, spelled_out, values_of
 
 if TYPE_CHECKING:
@@ -29,17 +30,19 @@ _LEAST_PAIRS = 0.25
 class Sources:
     """What a model's text may be made of: words in lower case without endings, and names.
 
-    `said`: numbers and other values. `pairs`: neighbouring characters of scripts without spaces.
+    `said`: numbers and other values. `pairs`: neighbouring characters of scripts without spaces. `periods`: what 'last
+    month' and the like mean.
     """
 
     words: frozenset[str]
     names: frozenset[str]
     said: SaidValues
     pairs: frozenset[str]
+    periods: frozenset[Period] = frozenset()
 
 
-def sources_of(texts: Iterable[str], people: Iterable[str]) -> Sources:
-    """Return the sources in these texts and names of people."""
+def sources_of(texts: Iterable[str], people: Iterable[str], periods: frozenset[Period] = frozenset()) -> Sources:
+    """Return the sources in these texts, names of people, and days, months and years that are meant."""
     people = tuple(people)
     roster = name_words(people)
     every_word, names, values, pairs = set(roster), set(roster), set[str](), set[str]()
@@ -53,7 +56,7 @@ def sources_of(texts: Iterable[str], people: Iterable[str]) -> Sources:
             values |= forms_of_values(sentence, told) | spelled
             every_word |= spelled
     known = frozenset(every_word)
-    return Sources(known, frozenset(names), SaidValues.among(frozenset(values), known), frozenset(pairs))
+    return Sources(known, frozenset(names), SaidValues.among(frozenset(values), known), frozenset(pairs), periods)
 
 
 def unfounded(text: str, sources: Sources, also_names: frozenset[str] = frozenset()) -> frozenset[str]:
@@ -63,13 +66,32 @@ def unfounded(text: str, sources: Sources, also_names: frozenset[str] = frozense
     """
     found: set[str] = set()
     for sentence in sentences(text):
-        told = meaning(sentence, sources.names | also_names)
-        found.update(name for name in told.names if not _is_name_known(name, sentence, sources))
-        found.update(value for value in values_of(sentence, told) if not sources.said.have(value, sentence))
-        pairs = _pairs(sentence)
-        if pairs and sources.pairs and len(pairs & sources.pairs) < _LEAST_PAIRS * len(pairs):
-            found.add(sentence)
+        lacking = _lacking(sentence, sources, also_names)
+        if lacking and (spans := date_spans(sentence, sources.periods)):
+            rest, dates = _parted(sentence, spans)
+            lacking -= {*words(dates), *meaning(dates).values} - _lacking(rest, sources, also_names)
+        found |= lacking
     return frozenset(found)
+
+
+def _lacking(sentence: str, sources: Sources, also_names: frozenset[str]) -> set[str]:
+    told = meaning(sentence, sources.names | also_names)
+    found = {name for name in told.names if not _is_name_known(name, sentence, sources)}
+    found.update(value for value in values_of(sentence, told) if not sources.said.have(value, sentence))
+    pairs = _pairs(sentence)
+    if pairs and sources.pairs and len(pairs & sources.pairs) < _LEAST_PAIRS * len(pairs):
+        found.add(sentence)
+    return found
+
+
+def _parted(sentence: str, spans: Iterable[tuple[int, int]]) -> tuple[str, str]:
+    """Return what a sentence is without these places, and what stands there."""
+    rest, taken, end = "", "", 0
+    for begin, after in spans:
+        rest += f"{sentence[end:begin]} "
+        taken += f"{sentence[begin:after]} "
+        end = after
+    return rest + sentence[end:], taken
 
 
 def name_words(names: Iterable[str]) -> frozenset[str]:
@@ -84,7 +106,9 @@ def without_ending(word: str) -> str:
 
 
 def _is_name_known(name: str, sentence: str, sources: Sources) -> bool:
-    if len(name) <= _ABBREVIATION_CHARS and name.upper() in sentence:
+    if (len(name) <= _ABBREVIATION_CHARS and name.upper() in sentence) or is_short_for(
+        name, sources.said.values, sentence
+    ):
         return True
     return all(part in sources.words or _is_form(part, sources.names) for part in map(without_ending, words(name)))
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from compaction.language.meaning import answers, contradicts, kind_of, meaning, replaces
+from compaction.language.meaning import answers, contradicts, meaning, replaces
 from compaction.language.text import sentences
 from compaction.model import FactKind
 from tests.compaction.memory.corrected_statements import OTHER_THING, OTHER_THING_APART, REPLACED, REPLACED_APART
@@ -132,7 +132,7 @@ def test_changes_are_announced(text: str) -> None:
 )
 def test_kinds_are_told_by_cues(text: str, kind: FactKind) -> None:
     """The kind of a fact is told by cues."""
-    assert kind_of(text) is kind
+    assert meaning(text).kind is kind
 
 
 @pytest.mark.parametrize(

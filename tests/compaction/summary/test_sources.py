@@ -57,6 +57,14 @@ def test_fractions_are_known_by_their_parts(text: str, *, known: bool) -> None:
         ("The code is seven, seven, four, one.", "The code is 7741."),
         ("Four four four four is the code.", "The code is 4444."),
         ("It was in nineteen eighty-four.", "It was in 1984."),
+        ("We want fifty million in sales.", "They want 50 million in sales."),
+        # In words, with a half, and as one word.
+        ("Three thousand five hundred, and an hour and a half to get there.", "It costs 3,500, and is 1.5 hours away."),
+        ("Zweihundertfünfzig Euro, und anderthalb Stunden.", "Es kostet 250 Euro und dauert 1,5 Stunden."),
+        # An hour that was said as one.
+        ("Let's eat at twelve.", "They eat at noon."),
+        ("The shop closes at midnight.", "The shop closes at 24:00."),
+        ("It starts at 18:00.", "It starts at 6 pm."),
     ],
 )
 def test_a_number_written_in_another_way_has_a_source(said: str, text: str) -> None:
@@ -74,6 +82,11 @@ def test_a_number_written_in_another_way_has_a_source(said: str, text: str) -> N
         ("Das kostet 2500 Euro.", "Es kostet 2.600 Euro.", "2.600"),
         ("The code is seven, seven, four, one.", "The code is 7742.", "7742"),
         ("It was in nineteen eighty-four.", "It was in 1985.", "1985"),
+        ("Seven for the music.", "May gave it 7.5.", "7.5"),
+        ("Three thousand five hundred.", "It costs 3,600.", "3600"),
+        ("We have twelve eggs.", "They eat at noon.", "12:00"),
+        ("The shop closes at midnight.", "The shop closes at noon.", "12:00"),
+        ("It starts at 18:00.", "There are 6 chairs.", "6"),
     ],
 )
 def test_another_number_has_no_source(said: str, text: str, value: str) -> None:
