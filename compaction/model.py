@@ -178,7 +178,7 @@ class Segment:
     empty if code makes the summary instead, and `paragraph_problem` says why the model's was not used.
 
     The range is empty (`start == end == cursor`) if the run folded notes alone. `summariser`: the kind of summariser
-    and the version of its prompt, if any (`llm ledger.v7`, `extractive`, `llm recursive.v6`). `degraded`: the model
+    and the version of its prompt, if any (`llm ledger.v8`, `extractive`, `llm recursive.v6`). `degraded`: the model
     failed, so sentences were extracted without it. `closing`: the segment was made at the end of the session without
     moving the cursor. `created_at`: later than that of every record that was made before it in its session.
     """

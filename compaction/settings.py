@@ -93,8 +93,8 @@ class CompactionSettings(BaseModel):
         default=None,
         examples=["data/prompts"],
         description="Directory with your own prompts for summaries, for example in another language. The files are "
-        "named as in compaction/summary/prompts (ledger.v7.txt, ledger.v7.json.txt, ledger.v7.lines.txt, "
-        "recursive.v6.txt, chapter.v4.txt, chapter.v4.json.txt, chapter.v4.lines.txt); a missing one keeps its "
+        "named as in compaction/summary/prompts (ledger.v8.txt, ledger.v8.json.txt, ledger.v8.lines.txt, "
+        "recursive.v6.txt, chapter.v5.txt, chapter.v5.json.txt, chapter.v5.lines.txt); a missing one keeps its "
         "default.",
     )
     timeout_s: float = Field(

@@ -44,7 +44,7 @@ _ASKED_FACTS = 8
 _ASKED_GIST_CHARS = 250
 _ASKED_FACT_CHARS = 160
 _ASKED_CHAPTER_GIST_CHARS = 350
-REQUESTED_CHARS = 1_100
+REQUESTED_CHARS = 1_170
 # Below 1,200 characters: English has some 4.4 characters a token.
 PARAGRAPH_TOKENS = 270
 # What is told of older facts: 3,000 characters that a summary must have or that belong in it, and 2,000 of others that

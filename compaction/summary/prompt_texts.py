@@ -1,6 +1,6 @@
 """Loads the texts of the summarising prompts: the package's files under `prompts/`, or an operator's replacements.
 
-An operator's file has the same name as the file it replaces (`ledger.v7.txt`, for example). Each segment records the
+An operator's file has the same name as the file it replaces (`ledger.v8.txt`, for example). Each segment records the
 version of the texts that made it.
 
 A user prompt consists of sections, separated by blank lines. A section whose values are empty is left out, because
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # The version is part of the file names. A changed text gets a new version, so that results can be told apart.
-LEDGER_VERSION = "ledger.v7"
+LEDGER_VERSION = "ledger.v8"
 RECURSIVE_VERSION = "recursive.v6"
-CHAPTER_VERSION = "chapter.v4"
+CHAPTER_VERSION = "chapter.v5"
 _SEPARATOR = "\n=====\n"
 _BLANK_LINES = re.compile(r"\n\s*\n")
 # Finds the label of a section: in 'Previous summary (take it up and condense it):' the label is 'Previous summary'.
@@ -108,7 +108,7 @@ class PromptTexts:
         return Template(system), UserTemplate(user)
 
     def version(self, version: str) -> str:
-        """Return the version. If an operator replaced texts, a digest of them is added: `ledger.v7+3f9a1c20`."""
+        """Return the version. If an operator replaced texts, a digest of them is added: `ledger.v8+3f9a1c20`."""
         own = "".join(text for name, text in sorted(self._changed.items()) if name.startswith(version))
         return f"{version}+{hashlib.sha256(own.encode()).hexdigest()[:8]}" if own else version
 

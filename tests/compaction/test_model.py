@@ -35,8 +35,8 @@ def test_fact_is_told_with_its_speaker() -> None:
 @pytest.mark.parametrize(
     ("summariser", "paragraph", "by_model"),
     [
-        ("llm ledger.v7", "They met.", True),
-        ("llm ledger.v7", "", False),
+        ("llm ledger.v8", "They met.", True),
+        ("llm ledger.v8", "", False),
         # Under the strategy `recursive` code writes a paragraph too.
         ("extractive recursive", "They met.", False),
     ],

@@ -70,12 +70,12 @@ class RestatingSummariser:
             for turn in request.turns[-1:]
             if text
         )
-        return Fold(gist=text or "They talked.", facts=facts, form="ledger.v7", paragraph=text)
+        return Fold(gist=text or "They talked.", facts=facts, form="ledger.v8", paragraph=text)
 
     async def fold_chapter(self, request: ChapterRequest) -> ChapterFold:
         """Return a chapter that restates its parts."""
         told = self._told(" ".join(part.gist for part in request.parts))
-        return ChapterFold(gist=told or "They talked.", refs=(), form="chapter.v4", paragraph=told)
+        return ChapterFold(gist=told or "They talked.", refs=(), form="chapter.v5", paragraph=told)
 
     def _told(self, text: str) -> str:
         rare = [word for word in RARE if word in text.casefold()]

@@ -77,7 +77,7 @@ async def test_what_a_repair_finds_is_remembered_of_people(place: Place) -> None
             Fact((Seq(2),), FactKind.LASTING, "Cy", 3.0, "Cy eats no meat.", subject="Cy", quoted=False),
         )
         repaired = make_repaired_segment(
-            first, Fold("They talk of themselves.", facts), later=(), summariser="llm ledger.v7", at=first.created_at
+            first, Fold("They talk of themselves.", facts), later=(), summariser="llm ledger.v8", at=first.created_at
         )
         state = evening.memory.state
         assert await evening.store.land(
@@ -128,7 +128,7 @@ async def test_what_was_told_in_another_session_ends_with_what_is_said_now(place
             (seq,), FactKind.OTHER, "Ada", first.ended_at + 1, "Ada left.", (f"{first.id}#{number}",), quoted=False
         )
         repaired = make_repaired_segment(
-            second, Fold("Ada moves.", (moved,)), later=(), summariser="llm ledger.v7", at=second.created_at
+            second, Fold("Ada moves.", (moved,)), later=(), summariser="llm ledger.v8", at=second.created_at
         )
         state = evening.memory.state
         assert await evening.store.land(

@@ -44,7 +44,7 @@ async def test_the_state_is_told_in_sentences(tmp_path: Path) -> None:
 
 
 _WRITTEN = replace(
-    segment(0, 10), summariser="llm ledger.v7", degraded=False, paragraph="Ada counts.", paragraph_problem=""
+    segment(0, 10), summariser="llm ledger.v8", degraded=False, paragraph="Ada counts.", paragraph_problem=""
 )
 # The model's paragraph had a fault, its answer was of no use, it failed, and its turns were made a segment again later.
 _FAULTY = replace(_WRITTEN, paragraph="", paragraph_problem="names nobody said")

@@ -32,7 +32,7 @@ async def test_a_repaired_segment_waits_for_a_record_of_its_new_words(place: Pla
                 await connection.execute(corrections.insert().values(row))
         state = evening.memory.state
         first = evening.memory.segments[0]
-        repaired = replace(first, gist="Ada: It was made again.", summariser="llm ledger.v7")
+        repaired = replace(first, gist="Ada: It was made again.", summariser="llm ledger.v8")
         assert await evening.store.land(
             Landing(
                 session_id=evening.session_id,
@@ -70,7 +70,7 @@ async def test_an_archived_segment_is_not_repaired(place: Place) -> None:
             session_id=evening.session_id,
             expected_cursor=before.state.cursor,
             expected_revision=before.state.revision,
-            segment=replace(first, gist="Ada: It was made again.", summariser="llm ledger.v7"),
+            segment=replace(first, gist="Ada: It was made again.", summariser="llm ledger.v8"),
             state=replace(before.state, revision=before.state.revision + 1),
             folded_note_ids=(),
             repairs=True,

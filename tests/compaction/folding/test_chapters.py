@@ -52,7 +52,7 @@ class ModelOfChapters:
         return ChapterFold(
             gist=f"They talked up to turn {end}.",
             refs=(),
-            form="ledger.v7",
+            form="ledger.v8",
             paragraph=f"They talked for {end} turns.",
         )
 
@@ -95,7 +95,7 @@ def test_eight_segments_make_a_chapter() -> None:
             stored = await room.store.load(EVENING)
             (chapter,) = stored.chapters
             assert (chapter.id, chapter.start, chapter.end) == ("evening:0-80@1", 0, 80)
-            assert (chapter.summariser, chapter.paragraph) == ("llm ledger.v7", "They talked for 80 turns.")
+            assert (chapter.summariser, chapter.paragraph) == ("llm ledger.v8", "They talked for 80 turns.")
             assert (chapter.started_at, chapter.ended_at) == (
                 stored.segments[0].started_at,
                 stored.segments[7].ended_at,
@@ -265,7 +265,7 @@ def test_a_failing_store_is_no_failure_of_the_chapter() -> None:
         async with Room(store=InMemoryTurnStore(fault=fault), summariser=model, settings=EVERY_TURN) as room:
             await talk(room, 180)
             (chapter,) = (await room.store.load(EVENING)).chapters
-            assert chapter.summariser == "llm ledger.v7"
+            assert chapter.summariser == "llm ledger.v8"
             assert len(model.requests) == 4
 
     run_virtually(main())

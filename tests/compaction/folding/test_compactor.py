@@ -50,7 +50,7 @@ def test_run_lands_in_the_background() -> None:
             assert room.memory.cursor == 10
             stored = await room.store.load(EVENING)
             assert stored.state == room.memory.state
-            assert [(each.start, each.end, each.summariser) for each in stored.segments] == [(0, 10, "llm ledger.v7")]
+            assert [(each.start, each.end, each.summariser) for each in stored.segments] == [(0, 10, "llm ledger.v8")]
 
     run_virtually(main())
 

@@ -276,7 +276,7 @@ def test_no_number_of_a_fact_changes_its_meaning() -> None:
             Fact((Seq(5),), FactKind.LASTING, "Cy", 5.0, "I'm allergic to walnuts."),
         ),
     )
-    made = make_repaired_segment(old, fold, later=ledger.facts_after(old.id), summariser="llm ledger.v7", at=5.0)
+    made = make_repaired_segment(old, fold, later=ledger.facts_after(old.id), summariser="llm ledger.v8", at=5.0)
     assert [fact.text for fact in made.facts] == [
         "",
         "The gate code is 4411.",
@@ -302,7 +302,7 @@ def test_no_number_of_a_fact_changes_its_meaning() -> None:
         replace(old, facts=(OLD, found_too)),
         fold,
         later=[replace(CORRECTED, supersedes=("a#0",))],
-        summariser="llm ledger.v7",
+        summariser="llm ledger.v8",
         at=5.0,
     )
     assert made.compressed_tokens == without_blank.compressed_tokens
@@ -312,7 +312,7 @@ def test_a_repair_without_facts_leaves_those_that_were_corrected() -> None:
     """If the model finds nothing worth keeping, what later facts correct stays, and every other number is blank."""
     old = replace(stored_segment(0, 10, name="a"), facts=(OTHER, OLD))
     later = SegmentLedger([old, replace(stored_segment(10, 20, name="b"), facts=(CORRECTED,))]).facts_after(old.id)
-    made = make_repaired_segment(old, Fold("Nothing much.", ()), later=later, summariser="llm ledger.v7", at=5.0)
+    made = make_repaired_segment(old, Fold("Nothing much.", ()), later=later, summariser="llm ledger.v8", at=5.0)
     assert made.facts == (OTHER.blanked(("a#0",)), OLD)
     assert make_record(made, at=6.0).compressed_content == "Nothing much."
 

@@ -42,7 +42,7 @@ def fact(seq: int, kind: FactKind, text: str, *, supersedes: tuple[str, ...] = (
     return Fact((Seq(seq),), kind, "Ada", AT + 4.0 * seq, text, supersedes, importance=importance)  # type: ignore[arg-type]
 
 
-def segment(start: int, end: int, gist: str, *facts: Fact, summariser: str = "llm ledger.v7") -> Segment:
+def segment(start: int, end: int, gist: str, *facts: Fact, summariser: str = "llm ledger.v8") -> Segment:
     return Segment(
         SegmentId(f"evening:{start}-{end}"),
         SESSION,

@@ -40,7 +40,7 @@ def known(seq: int, text: str, importance: Importance = 2, *, kind: FactKind = F
 
 
 def chapter(gist: str) -> Chapter:
-    return Chapter(ChapterId("c0"), EVENING, 1, Seq(0), Seq(80), T0, T0 + 240.0, gist, (), "llm chapter.v4")
+    return Chapter(ChapterId("c0"), EVENING, 1, Seq(0), Seq(80), T0, T0 + 240.0, gist, (), "llm chapter.v5")
 
 
 KNOWN = (

@@ -430,7 +430,7 @@ def chapter(level: int, start: int, end: int, *, paragraph: str = "", refs: tupl
         T0 + end - 1,
         gist,
         refs,
-        "llm chapter.v4",
+        "llm chapter.v5",
         paragraph=paragraph,
     )
 

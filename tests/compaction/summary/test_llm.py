@@ -107,7 +107,7 @@ def test_good_answer_is_kept_as_written() -> None:
         ("Ada", 3, FactKind.DECISION),
         ("Bob", 2, FactKind.DECISION),
     ]
-    assert (result.form, result.prompt_tokens, len(model.requests)) == ("ledger.v7", 300, 1)
+    assert (result.form, result.prompt_tokens, len(model.requests)) == ("ledger.v8", 300, 1)
 
 
 def test_what_the_model_left_out_stays_out() -> None:
@@ -254,7 +254,7 @@ def test_chapter_is_made_by_the_model() -> None:
     model = Says(json.dumps({"gist": "They got to know each other.", "facts": ["4", "5", "x"], "paragraph": RETOLD}))
     result = fold_chapter(model)
     assert (result.gist, result.refs) == ("They got to know each other.", ("s0#4",))
-    assert (result.paragraph, result.paragraph_problem, result.form) == (RETOLD, "", "chapter.v4")
+    assert (result.paragraph, result.paragraph_problem, result.form) == (RETOLD, "", "chapter.v5")
     assert "The summary so far" not in model.requests[0].prompt
 
 

@@ -24,14 +24,14 @@ OWN = "Keep the record of a role-playing game. $output\n=====\nNew turns:\n$turn
 def test_package_has_its_own() -> None:
     """The package has prompts for both strategies, with a version that has no suffix."""
     texts = PromptTexts()
-    assert (texts.version(LEDGER_VERSION), texts.version(RECURSIVE_VERSION)) == ("ledger.v7", "recursive.v6")
+    assert (texts.version(LEDGER_VERSION), texts.version(RECURSIVE_VERSION)) == ("ledger.v8", "recursive.v6")
 
 
 def test_operators_file_replaces_one_and_changes_the_version(tmp_path: Path) -> None:
     """An operator's file replaces one prompt and changes its version, so that segments show which prompt made them. The
     other prompts stay.
     """
-    (tmp_path / "ledger.v7.txt").write_text(OWN, "utf-8")
+    (tmp_path / "ledger.v8.txt").write_text(OWN, "utf-8")
     texts = PromptTexts(tmp_path)
     assert re.fullmatch(r"ledger\.v7\+[0-9a-f]{8}", texts.version(LEDGER_VERSION))
     assert texts.version(RECURSIVE_VERSION) == "recursive.v6"
@@ -55,7 +55,7 @@ def test_section_with_nothing_in_it_is_left_out(tmp_path: Path) -> None:
 
 def test_segment_records_the_operators_version(tmp_path: Path) -> None:
     """A segment records the version of the operator's prompt, and the model is asked with the operator's words."""
-    (tmp_path / "ledger.v7.txt").write_text(OWN, "utf-8")
+    (tmp_path / "ledger.v8.txt").write_text(OWN, "utf-8")
 
     async def main() -> None:
         model = MoodyModel()
@@ -65,7 +65,7 @@ def test_segment_records_the_operators_version(tmp_path: Path) -> None:
             room.sent()
             await room.memory.settle()
             (segment,) = room.memory.segments
-            assert segment.summariser.startswith("llm ledger.v7+")
+            assert segment.summariser.startswith("llm ledger.v8+")
             assert model.calls[0].system.startswith("Keep the record of a role-playing game.")
 
     run_virtually(main())
@@ -74,13 +74,13 @@ def test_segment_records_the_operators_version(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [
-        ("ledger.v7.txt", "No parts. $output $turns", "two parts"),
-        ("ledger.v7.txt", "System. $output\n=====\nNothing is told.", r"must say \$turns"),
+        ("ledger.v8.txt", "No parts. $output $turns", "two parts"),
+        ("ledger.v8.txt", "System. $output\n=====\nNothing is told.", r"must say \$turns"),
         ("recursive.v6.txt", "System.\n=====\n$previous $turns $weather", r"says \$weather, which nothing stands for"),
         ("recursive.v6.txt", "It costs 5 $.\n=====\n$previous $turns", "begins no word"),
-        ("ledger.v7.lines.txt", "Write $facts.", r"says \$facts"),
-        ("ledger.v7.json.txt", "a" * 30_000, "at most 20000"),
-        ("other.txt", "Hello.", "has no prompt file. They are named ledger.v7.txt"),
+        ("ledger.v8.lines.txt", "Write $facts.", r"says \$facts"),
+        ("ledger.v8.json.txt", "a" * 30_000, "at most 20000"),
+        ("other.txt", "Hello.", "has no prompt file. They are named ledger.v8.txt"),
     ],
 )
 def test_what_cannot_be_used_is_said_when_settings_are_read(
@@ -96,6 +96,6 @@ def test_missing_folder_and_unreadable_file_are_said(tmp_path: Path) -> None:
     """A missing folder and an unreadable prompt file are refused with a clear sentence."""
     with pytest.raises(ValidationError, match="is not a folder"):
         CompactionSettings(prompts_dir=tmp_path / "nowhere")
-    (tmp_path / "ledger.v7.txt").write_bytes(b"\xff\xfe\xff")
+    (tmp_path / "ledger.v8.txt").write_bytes(b"\xff\xfe\xff")
     with pytest.raises(ValidationError, match="can't be read as text"):
         CompactionSettings(prompts_dir=tmp_path)

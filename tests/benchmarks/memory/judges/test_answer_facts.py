@@ -24,7 +24,7 @@ def landed(text: str, turn: int, *, quoted: bool = False, supersedes: tuple[str,
 def segment(*facts: Fact) -> Segment:
     """Return the segment of the first ten turns."""
     return Segment(
-        SegmentId("1"), SessionId("s"), Seq(0), Seq(10), 0.0, 1.0, "They talked.", facts, (), summariser="llm ledger.v7"
+        SegmentId("1"), SessionId("s"), Seq(0), Seq(10), 0.0, 1.0, "They talked.", facts, (), summariser="llm ledger.v8"
     )
 
 

@@ -134,14 +134,14 @@ def test_length_and_folds_agree() -> None:
 @pytest.mark.parametrize(
     ("summariser", "paragraph", "problem", "degraded", "maker"),
     [
-        ("llm ledger.v7", "They talked.", "", False, "model"),
+        ("llm ledger.v8", "They talked.", "", False, "model"),
         ("llm recursive.v6", "They talked.", "", False, "model"),
-        ("llm ledger.v7", "", "Too long.", False, "Too long."),
+        ("llm ledger.v8", "", "Too long.", False, "Too long."),
         # Code has chosen the facts because the model only repeated turns.
         ("extractive", "", "Copied.", False, "Copied."),
         ("extractive", "", "", True, "the model failed"),
         # Made again by the model after that.
-        ("llm ledger.v7", "", "", False, "the model failed"),
+        ("llm ledger.v8", "", "", False, "the model failed"),
         ("extractive recursive", "They talked.", "", True, "the model failed"),
         ("extractive recursive", "They talked.", "", False, "no model"),
         ("extractive", "", "", False, "no model"),
