@@ -1,7 +1,7 @@
 """The paragraph that a text model writes of the whole session: checked, and asked for once more if it has a fault.
 
-The second call names the fault. A paragraph that is too long both times is cut after the last sentence that fits. The
-`recursive` strategy (spec 1) is the paragraph alone.
+A paragraph that is a little too long loses asides instead. The second call names the fault; what is too long both times
+is cut after the last sentence that fits. The `recursive` strategy (spec 1) is the paragraph alone.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from compaction.errors import CompletionError, SummaryRefusedError
 from compaction.language.text import ends_a_sentence, whole_sentences
 from compaction.summary.answer import parse_paragraph
+from compaction.summary.asides import without_asides
 from compaction.summary.paragraph_checks import Fault
 from compaction.summary.port import MAX_SUMMARY_CHARS
 
@@ -97,20 +98,22 @@ class ParagraphWriter:
     async def settle(self, first: str, problem: str, check: ParagraphCheck) -> Paragraph:
         """Return the first paragraph if it passes, else one that was asked for again, else none.
 
-        `problem`: why there is no first one. Of paragraphs that are only too long, the sentences that fit are tried.
+        `problem`: why there is no first one. Of paragraphs that are only too long, what fits without some asides is
+        tried, and after the second call the sentences that fit.
         Raises nothing: the facts of a good answer outlast a paragraph that fails.
         """
         fault = check.fault(first) if first or not problem else Fault(problem, problem)
         if fault is None:
             return Paragraph(first)
+        if (shorter := without_asides(first, MAX_SUMMARY_CHARS)) and check.fault(shorter) is None:
+            return Paragraph(shorter)
         try:
             again = await self._again(first, fault)
         except (CompletionError, SummaryRefusedError):
             again = ""
-        for text in (again, first):
-            if (kept := _that_fits(text)) and check.fault(kept) is None:
-                return Paragraph(kept)
-        return Paragraph("", fault.problem)
+        tried = (without_asides(again, MAX_SUMMARY_CHARS), *map(_that_fits, (again, first)))
+        kept = next((text for text in tried if text and check.fault(text) is None), "")
+        return Paragraph(kept, "" if kept else fault.problem)
 
     async def write(self, check: ParagraphCheck) -> Paragraph:
         """Return the paragraph alone, as `recursive` does. Raises CompletionError and SummaryRefusedError."""

@@ -93,7 +93,7 @@ def test_prompt_has_everything() -> None:
         assert element in asked.prompt
         assert element not in asked.system
     assert (asked.schema, asked.max_output_tokens) == (None, PARAGRAPH_TOKENS)
-    assert "1100 characters" in asked.system
+    assert "1170 characters" in asked.system
 
 
 def test_cap_grows_with_the_writing() -> None:
@@ -113,6 +113,20 @@ def test_overlong_paragraph_is_asked_for_again() -> None:
     assert "Olga" in again.prompt
     assert "too long" in again.prompt
     assert again.system == model.requests[0].system
+
+
+def test_a_little_too_long_loses_an_aside_and_no_call() -> None:
+    """What is too long by less than its brackets is short enough without them, and its end stays."""
+    filling = " ".join(["Ada spoke of the cabin in Braemar."] * 30)
+    text = (
+        f"Dora planned a hike (with Bob, who rents the cabin in Braemar, and with Cy's sister Olga). {filling} {GOOD}"
+    )
+    model = Says(text)
+    kept = fold(model).paragraph
+    assert len(kept) <= MAX_SUMMARY_CHARS < len(text)
+    assert kept.startswith("Dora planned a hike. Ada spoke")
+    assert kept.endswith(GOOD)
+    assert len(model.requests) == 1
 
 
 def test_overlong_twice_is_cut_after_a_sentence() -> None:
