@@ -95,7 +95,7 @@ def test_prompt_has_every_element() -> None:
         "supersedes",
         "Invent nothing",
         "250 characters",
-        "1100 characters",
+        "1170 characters",
         "order of time",
         "never speaks to you",
     ):

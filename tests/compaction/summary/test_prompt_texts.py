@@ -33,7 +33,7 @@ def test_operators_file_replaces_one_and_changes_the_version(tmp_path: Path) -> 
     """
     (tmp_path / "ledger.v8.txt").write_text(OWN, "utf-8")
     texts = PromptTexts(tmp_path)
-    assert re.fullmatch(r"ledger\.v7\+[0-9a-f]{8}", texts.version(LEDGER_VERSION))
+    assert re.fullmatch(r"ledger\.v8\+[0-9a-f]{8}", texts.version(LEDGER_VERSION))
     assert texts.version(RECURSIVE_VERSION) == "recursive.v6"
     assert texts.halves(LEDGER_VERSION)[0].template == "Keep the record of a role-playing game. $output"
 
