@@ -28,7 +28,7 @@ ENGLISH = Language(
         came come comes get gets getting go goes going gone know made make makes mean put said saw say says see seem
         seems take think try want wants went"""),
     numbers=number_words("""
-        0 zero nought 1 first 2 two second twice 3 three third 4 four fourth 5 five fifth 6 six sixth 7 seven
+        0 zero nought 1 one first 2 two second twice 3 three third 4 four fourth 5 five fifth 6 six sixth 7 seven
         seventh 8 eight eighth 9 nine ninth 10 ten tenth tenner 11 eleven eleventh 12 twelve twelfth dozen 13
         thirteen thirteenth 14 fourteen fourteenth 15 fifteen fifteenth 16 sixteen sixteenth 17 seventeen
         seventeenth 18 eighteen eighteenth 19 nineteen nineteenth 20 twenty twentieth 30 thirty thirtieth 40 forty

@@ -233,13 +233,13 @@ class _Reading:
         return len(word) > 1 and self._language.stopwords.isdisjoint((word, word.removesuffix("'s")))
 
     def _values(self) -> tuple[set[str], set[int]]:
-        """Return the values and the positions of their words."""
+        """Return the values and the positions of their words. 'One' is a number in 'thirty-one' alone."""
         found: set[str] = set()
         places: set[int] = set()
         group: list[int] = []
         for place, word in enumerate(self._words):
             number = self._language.numbers.get(word)
-            if number is not None and word not in self._language.stopwords:
+            if number is not None and (word not in self._language.stopwords or {*group[-1:]} & {*range(20, 100, 10)}):
                 places.add(place)
                 group.append(int(number))
                 continue

@@ -312,3 +312,12 @@ def _check_of(told: str, known: str) -> ParagraphCheck:
     people = ("Tuva", "Fjord", "Nein", "Jonas", "Mara", "Sami")
     name = min((each for each in people if each in known), key=known.index)
     return ParagraphCheck(sources_of([told, known], [name]), standing=(fact(known, name),), people=frozenset({name}))
+
+
+def test_thirty_one_may_be_written_in_digits() -> None:
+    """A fact that has a number in words is told by a text that has it in digits; the day it was said on is no number of
+    it.
+    """
+    owed = fact("Ines owes Wanda thirty-one for a book and pays on the first (said on 1 January).", "Ines", 3)
+    assert CheckedText("Ines owes Wanda 31 for a book, to be paid on the first.").tells(owed)
+    assert not CheckedText("Ines owes Wanda money for a book.").tells(owed)
