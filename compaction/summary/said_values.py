@@ -46,8 +46,8 @@ _LAST_HOUR = 24
 _FULL_HOUR = ":00"
 _HOUR = re.compile(r"(?i)(?<![\w:.,])0*(\d{1,2})(?::00|\s*(?:[ap]\.?m\b|o['’]clock\b|uhr\b))")
 _AT_HOUR = re.compile(r"(?i)\b(?:at|um)\s+(\w+)(?!\w|[:.]\d)")
-# 'Two of them' counts, and is no value that somebody gave.
-_COUNTING = frozenset({"0", "1", "2", "3"})
+# 'Two of them' counts, and is no value that somebody gave; nor is 'all five' where five are there.
+_COUNTS_TO = 3
 # A longer number is an identifier, and counts as a whole.
 _LONGEST_NUMBER = 10
 
@@ -116,7 +116,8 @@ class SaidValues:
     """The `values` and `words` that were said, and the numbers among them, which are gathered once.
 
     `clock_hours`: the hours of the clock times (0-11). `hours`: these, and those that the numbers may mean.
-    `full_hours`: those that were said as hours (0-23). `one`: somebody said 'one'.
+    `full_hours`: those that were said as hours (0-23). `one`: somebody said 'one'. `counts_to`: up to this, a number in
+    words needs no source.
     """
 
     values: frozenset[str]
@@ -126,10 +127,13 @@ class SaidValues:
     hours: frozenset[int]
     full_hours: frozenset[int]
     one: bool
+    counts_to: int
 
     @classmethod
-    def among(cls, values: frozenset[str], words: frozenset[str]) -> SaidValues:
-        """Return what was said. `values`: in each form (`forms_of_values`, `spelled_out`)."""
+    def among(cls, values: frozenset[str], words: frozenset[str], *, people: int) -> SaidValues:
+        """Return what was said. `values`: in each form (`forms_of_values`, `spelled_out`). `people`: how many there
+        are.
+        """
         full = frozenset(each for each in values if each.endswith(_FULL_HOUR))
         clocks = (clock for each in values - full if (clock := _CLOCK.fullmatch(each)) is not None)
         clock_hours = frozenset(int(clock[1]) % 12 for clock in clocks)
@@ -142,13 +146,14 @@ class SaidValues:
             hours=clock_hours | {each % 12 for each in numbers if each <= _LAST_HOUR},
             full_hours=frozenset(int(each.removesuffix(_FULL_HOUR)) for each in full),
             one=bool(words & _ONE),
+            counts_to=max(_COUNTS_TO, people),
         )
 
     def have(self, value: str, sentence: str) -> bool:
         """Return whether `value` of `sentence` was said, in whatever form."""
         if self.values & {value, _without_groups(value)} or value in self.words:
             return True
-        if value in _COUNTING and value not in sentence:
+        if _is_number(value) and int(value) <= self.counts_to and value not in sentence:
             return True
         # 'One' is mostly no number, so it is no value of what was said.
         if value == "1" and self.one:
@@ -185,9 +190,6 @@ class SaidValues:
 
     def _have_number(self, number: int) -> bool:
         """Return whether a number was said in parts, or as a part of another one."""
-        # 'Thirty-one' is 30 and a word that is mostly no number.
-        if number % 10 == 1 and number - 1 in self.numbers and self.one:
-            return True
         # 'Six hundred, maybe seven' is also 'six or seven hundred'.
         if not self.numbers.isdisjoint((100 * number, 1_000 * number)):
             return True

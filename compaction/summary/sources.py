@@ -56,7 +56,8 @@ def sources_of(texts: Iterable[str], people: Iterable[str], periods: frozenset[P
             values |= forms_of_values(sentence, told) | spelled
             every_word |= spelled
     known = frozenset(every_word)
-    return Sources(known, frozenset(names), SaidValues.among(frozenset(values), known), frozenset(pairs), periods)
+    said = SaidValues.among(frozenset(values), known, people=len(set(people)))
+    return Sources(known, frozenset(names), said, frozenset(pairs), periods)
 
 
 def unfounded(text: str, sources: Sources, also_names: frozenset[str] = frozenset()) -> frozenset[str]:

@@ -38,6 +38,21 @@ def test_fractions_are_known_by_their_parts(text: str, *, known: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("All five of them pay 90.", True),
+        ("The four of them pay 90.", True),
+        ("All six of them pay 90.", False),
+        ("The 5 of them pay 90.", False),
+        ("Five of them pay 50.", False),
+    ],
+)
+def test_people_may_be_counted_in_words(text: str, *, known: bool) -> None:
+    """Nobody needs to have said how many people there are, but a number in figures is a value."""
+    assert (not unfounded(text, sources_of(["Ninety each."], ["Ada", "Bob", "Cy", "Dora", "Emil"]))) is known
+
+
+@pytest.mark.parametrize(
     ("said", "text"),
     [
         # Letters beyond ASCII change nothing about the figures of a code.
