@@ -75,15 +75,19 @@ class Connector:
         channel meanwhile.
         """
         self._gateway.check_entry()
+        before = _cancellations()
         try:
             async with asyncio.timeout(self._timeout_s + _LEAVE_TIMEOUT_S):
                 await self._make_client().join(timeout_s=self._timeout_s)
+            # discord.py waits by `asyncio.wait_for`, which on Python 3.11 swallows a cancellation that comes together
+            # with what it waits for.
+            if _cancellations() > before:
+                raise asyncio.CancelledError
         except BaseException as error:
             code = self.client.connection.close_code if self.client is not None else None
             removed = self._removed
             await self.retire()
-            task = asyncio.current_task()
-            cancelled = task is not None and task.cancelling() > 0
+            cancelled = _cancellations() > 0
             if removed and not cancelled:
                 raise RemovedFromChannelError from error
             refusal = _refusal(error, self._gateway, timeout_s=self._timeout_s, close_code=code, cancelled=cancelled)
@@ -123,6 +127,12 @@ class Connector:
         made.connection.on_message = self._on_message
         self.client = made
         return made
+
+
+def _cancellations() -> int:
+    """Return how often the current task was told to end."""
+    task = asyncio.current_task()
+    return 0 if task is None else task.cancelling()
 
 
 def _refusal(

@@ -19,6 +19,7 @@ from voice.errors import LinkError
 from voice.transport.connector import _refusal
 from voice.transport.discord_gateway import DiscordMainGateway
 from voice.transport.link import VoiceLink
+from voice.transport.private.client import ReceivingClient
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,6 +75,37 @@ async def test_cancelled_while_connecting_leaves_nothing_behind(tmp_path: Path) 
                 on_event=lambda _: None,
             ):
                 await asyncio.Event().wait()
+
+        task = asyncio.create_task(stay(), name="opening")
+        await until(lambda: client.voice_clients, "the voice client")
+        task.cancel()
+        await asyncio.wait([task], timeout=PATIENCE_S)
+        assert task.cancelled()
+        assert client.voice_clients == []
+        await until(lambda: not local.status()["voice_states"], "leaving")
+
+
+@pytest.mark.asyncio
+async def test_a_cancellation_that_is_swallowed_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the library joins although the task was cancelled, the bot leaves the channel again, and the task ends."""
+    join = ReceivingClient.join
+
+    async def joins_anyhow(self: ReceivingClient, *, timeout_s: float) -> None:
+        joining = asyncio.create_task(join(self, timeout_s=timeout_s), name="joining")
+        try:
+            await asyncio.shield(joining)
+        except asyncio.CancelledError:
+            await joining
+
+    monkeypatch.setattr(ReceivingClient, "join", joins_anyhow)
+    async with LocalDiscord() as local, stock_bot(local, BOT) as client:
+        gateway = DiscordMainGateway(client, voice_channel(client))
+
+        async def stay() -> None:
+            async with VoiceLink.open(
+                gateway, sink=lambda _: None, is_excluded=lambda _: False, on_event=lambda _: None
+            ):
+                pytest.fail("nobody wants the link any more")
 
         task = asyncio.create_task(stay(), name="opening")
         await until(lambda: client.voice_clients, "the voice client")
