@@ -116,8 +116,8 @@ class VoiceLink:
         does. `require_e2ee`: without end-to-end encryption hear and send nothing, and leave.
 
         Raises `LinkError` (and `OpusMissingError`) with a plain sentence; `RemovedFromChannelError` if somebody takes
-        the bot out of the channel before it is connected. *Cancellation*: leaves the channel.
-        *Ownership*: it owns the voice client, its threads, and one task.
+        the bot out of the channel before it is connected. *Cancellation*: leaves the channel, also if it comes while
+        the bot is leaving. *Ownership*: it owns the voice client, its threads, and two tasks.
         """
         link = cls(
             gateway,
@@ -137,10 +137,8 @@ class VoiceLink:
             yield link
         finally:
             link._closing = True
-            if keeper is not None:
-                keeper.cancel()
-                await asyncio.wait([keeper])
-            await link._close()
+            # In a task of its own: who is cancelled a second time would leave the bot standing in the channel.
+            await _ended(asyncio.create_task(link._close(keeper), name=f"voice-link-end-{gateway.channel_id}"))
 
     @property
     def members(self) -> frozenset[int]:
@@ -247,7 +245,10 @@ class VoiceLink:
             )
         self._state_changed.set()
 
-    async def _close(self) -> None:
+    async def _close(self, keeper: asyncio.Task[None] | None) -> None:
+        if keeper is not None:
+            keeper.cancel()
+            await asyncio.wait([keeper])
         await self.stop()
         await self._connector.retire()
         self._receiver.reset()
@@ -391,3 +392,16 @@ class VoiceLink:
             self._on_event(event)
         except Exception:  # noqa: BLE001 - whatever the listener does, the link goes on
             _log.exception("link_event_listener_failed")
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    """Wait for the end of `task`, and return or raise what it does. *Cancellation*: waits for the end all the same."""
+    cancellation: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancellation = error
+    task.result()
+    if cancellation is not None:
+        raise cancellation

@@ -84,8 +84,8 @@ class Waiting:
             yield
 
     def is_empty(self) -> bool:
-        """Return whether nothing waits and nothing is kept."""
-        return not self.opt_outs.waiting and not self.file.exists()
+        """Return whether nothing waits, nothing is being written and nothing is kept."""
+        return not self.opt_outs.waiting and not is_writing() and not self.file.exists()
 
     async def try_again(self) -> None:
         """Let the task try once more, as soon as it sleeps, and return when it does so."""
@@ -135,11 +135,16 @@ async def until(met: Callable[[], bool], what: str) -> None:
     idle = 0
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(PATIENCE_S):
-            while not met() and idle < IDLE_TURNS:
-                is_writing = any(task.get_name() == "opt-outs-file" for task in asyncio.all_tasks())
-                idle = 0 if is_writing else idle + 1
+            # Asked once a turn: a thread may change the file between two questions.
+            while not (is_met := met()) and idle < IDLE_TURNS:
+                idle = 0 if is_writing() else idle + 1
                 await asyncio.sleep(0)
-    assert met(), f"It never happened: {what}."
+    assert is_met, f"It never happened: {what}."
+
+
+def is_writing() -> bool:
+    """Return whether a task writes the file, or waits to do so."""
+    return any(task.get_name() == "opt-outs-file" for task in asyncio.all_tasks())
 
 
 async def ended(task: asyncio.Task[None]) -> None:

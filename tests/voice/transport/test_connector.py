@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from discord.voice_state import VoiceConnectionState
 
 from rehearsal.discord import LocalDiscord
 from tests.patience import PATIENCE_S
-from tests.rehearsal.discord.stock import stock_bot, until
+from tests.rehearsal.discord.stock import StockBot, stock_bot, until
 from tests.voice.transport.link_scene import BOT, SIDE_ROOM, ask_nobody, no_voice_threads, scene, voice_channel
 from voice.errors import LinkError
 from voice.transport.connector import _refusal
@@ -22,6 +23,7 @@ from voice.transport.link import VoiceLink
 from voice.transport.private.client import ReceivingClient
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
 
@@ -63,57 +65,70 @@ async def test_silence_of_discord_is_a_plain_sentence_and_leaves_nothing_behind(
 
 
 @pytest.mark.asyncio
-async def test_cancelled_while_connecting_leaves_nothing_behind(tmp_path: Path) -> None:
+async def test_cancelled_while_connecting_leaves_nothing_behind() -> None:
     """If the task that opens a link is cancelled during the handshake, the bot leaves the channel again."""
     async with LocalDiscord() as local, stock_bot(local, BOT) as client:
-
-        async def stay() -> None:
-            async with VoiceLink.open(
-                DiscordMainGateway(client, voice_channel(client)),
-                sink=lambda _: None,
-                is_excluded=lambda _: False,
-                on_event=lambda _: None,
-            ):
-                await asyncio.Event().wait()
-
-        task = asyncio.create_task(stay(), name="opening")
+        task = asyncio.create_task(stay_until_cancelled(client), name="opening")
         await until(lambda: client.voice_clients, "the voice client")
-        task.cancel()
-        await asyncio.wait([task], timeout=PATIENCE_S)
-        assert task.cancelled()
-        assert client.voice_clients == []
-        await until(lambda: not local.status()["voice_states"], "leaving")
+        await cancelled_and_gone(task, local, client)
 
 
 @pytest.mark.asyncio
 async def test_a_cancellation_that_is_swallowed_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """If the library joins although the task was cancelled, the bot leaves the channel again, and the task ends."""
-    join = ReceivingClient.join
+    join, joined = ReceivingClient.join, asyncio.Event()
 
     async def joins_anyhow(self: ReceivingClient, *, timeout_s: float) -> None:
-        joining = asyncio.create_task(join(self, timeout_s=timeout_s), name="joining")
-        try:
-            await asyncio.shield(joining)
-        except asyncio.CancelledError:
-            await joining
+        await join(self, timeout_s=timeout_s)
+        joined.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
 
     monkeypatch.setattr(ReceivingClient, "join", joins_anyhow)
     async with LocalDiscord() as local, stock_bot(local, BOT) as client:
-        gateway = DiscordMainGateway(client, voice_channel(client))
+        task = asyncio.create_task(stay_until_cancelled(client), name="opening")
+        await joined.wait()
+        await cancelled_and_gone(task, local, client)
 
-        async def stay() -> None:
-            async with VoiceLink.open(
-                gateway, sink=lambda _: None, is_excluded=lambda _: False, on_event=lambda _: None
-            ):
-                pytest.fail("nobody wants the link any more")
 
-        task = asyncio.create_task(stay(), name="opening")
-        await until(lambda: client.voice_clients, "the voice client")
-        task.cancel()
-        await asyncio.wait([task], timeout=PATIENCE_S)
-        assert task.cancelled()
-        assert client.voice_clients == []
-        await until(lambda: not local.status()["voice_states"], "leaving")
+@pytest.mark.asyncio
+@pytest.mark.parametrize("turns", [0, 1, 2, 3, 5, 8])
+async def test_cancelled_while_leaving_leaves_all_the_same(turns: int) -> None:
+    """Whenever the task is cancelled that closes a link, the bot leaves the channel. `turns`: of the event loop."""
+    opened, leaves = asyncio.Event(), asyncio.Event()
+
+    async def stay(client: StockBot) -> None:
+        async with link_of(client):
+            opened.set()
+            await leaves.wait()
+
+    async with LocalDiscord() as local, stock_bot(local, BOT) as client:
+        task = asyncio.create_task(stay(client), name="stay")
+        await opened.wait()
+        leaves.set()
+        for _ in range(turns + 1):
+            await asyncio.sleep(0)
+        await cancelled_and_gone(task, local, client)
+
+
+def link_of(client: StockBot) -> AbstractAsyncContextManager[VoiceLink]:
+    """Return a link of the bot's voice channel that nobody listens to."""
+    gateway = DiscordMainGateway(client, voice_channel(client))
+    return VoiceLink.open(gateway, sink=lambda _: None, is_excluded=lambda _: False, on_event=lambda _: None)
+
+
+async def stay_until_cancelled(client: StockBot) -> None:
+    async with link_of(client):
+        await asyncio.Event().wait()
+
+
+async def cancelled_and_gone(task: asyncio.Task[None], local: LocalDiscord, client: StockBot) -> None:
+    """Cancel the task of a link, and check that it ends and that the bot has left the channel."""
+    task.cancel()
+    await asyncio.wait([task], timeout=PATIENCE_S)
+    assert task.cancelled()
+    assert client.voice_clients == []
+    await until(lambda: not local.status()["voice_states"], "leaving")
 
 
 def _closed(code: int) -> discord.ConnectionClosed:

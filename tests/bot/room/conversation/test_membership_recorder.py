@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -62,8 +63,9 @@ async def test_300_comings_and_goings_are_one_turn_a_minute(tmp_path: Path) -> N
         room.close("asked")
         assert await ended(house, task) == "asked"
         assert len(house.turns) <= 7
-        # Whether Cy was there when the last minute's turn was made is a matter of which second that was.
-        assert house.said[-1].endswith(("then joined again.", "came back 29 times.", "came back 30 times."))
+        # Whether Cy was there when the last minute's turn was made, and how many changes came after it, is a matter of
+        # which second that was.
+        assert re.search(r"(joined the channel|then joined again|came back( \d+ times)?)\.$", house.said[-1])
 
 
 @pytest.mark.asyncio
