@@ -146,6 +146,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "queue_figures",
             "retry_pause",
             "server_keys",
+            "shielded",
             "thread_future",
         ),
         ("endpoint",),

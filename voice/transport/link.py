@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, assert_never
 import structlog
 
 from voice.errors import LinkError, RemovedFromChannelError
+from voice.shielded import run_shielded
 from voice.transport.close_codes import SENT_AWAY
 from voice.transport.connector import NOT_ENCRYPTED, Connector
 from voice.transport.handover import Handover
@@ -137,8 +138,8 @@ class VoiceLink:
             yield link
         finally:
             link._closing = True
-            # In a task of its own: who is cancelled a second time would leave the bot standing in the channel.
-            await _ended(asyncio.create_task(link._close(keeper), name=f"voice-link-end-{gateway.channel_id}"))
+            # Who is cancelled a second time would leave the bot standing in the channel.
+            await run_shielded(link._close(keeper), name=f"voice-link-end-{gateway.channel_id}")
 
     @property
     def members(self) -> frozenset[int]:
@@ -392,16 +393,3 @@ class VoiceLink:
             self._on_event(event)
         except Exception:  # noqa: BLE001 - whatever the listener does, the link goes on
             _log.exception("link_event_listener_failed")
-
-
-async def _ended(task: asyncio.Task[None]) -> None:
-    """Wait for the end of `task`, and return or raise what it does. *Cancellation*: waits for the end all the same."""
-    cancellation: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait([task])
-        except asyncio.CancelledError as error:
-            cancellation = error
-    task.result()
-    if cancellation is not None:
-        raise cancellation
