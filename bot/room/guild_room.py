@@ -22,6 +22,7 @@ from bot.room.restarts import DATABASE_PAUSE_S, RoomRestarts, waits_for_database
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StaleOwnerError, StoreError
 from voice.errors import RemovedFromChannelError
+from voice.shielded import run_shielded
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -63,7 +64,7 @@ class GuildRoom:
     somebody ends the room, and each time that one has ended in order or could tell nobody that it listens.
     `leave_channel`: see `LeaveChannel`. `end_session`: ends the session that a room in this place has left open.
 
-    *Ownership*: owns the task between `begin` and `end`, or `cancel`.
+    *Ownership*: owns the task between `begin` and `end`, or `cancel`, and the one in which that cleans up.
     """
 
     def __init__(
@@ -96,6 +97,7 @@ class GuildRoom:
         self._end_session = end_session
         # Somebody has sent the bot away.
         self._is_sent_away = False
+        self._is_cut_off = False
         # The last room has ended in order, and with it its session.
         self._has_ended = False
         self._is_taken_over = False
@@ -152,18 +154,26 @@ class GuildRoom:
         # Now: a room that has crashed, or is cut off, does not end in order any more.
         self._on_room_end(self.place, reason)
         if self._is_restarting:
-            self._task.cancel()
+            self._cut_off()
         else:
             self.current.close(reason)
         done, _ = await asyncio.wait({self._task}, timeout=CLOSE_TIMEOUT_S)
         if not done:
             log.warning("room_close_timed_out", guild_id=self.place.guild_id, timeout_s=CLOSE_TIMEOUT_S)
-            self._task.cancel()
+            self._cut_off()
             await asyncio.wait({self._task}, timeout=CUT_OFF_S)
 
     def cancel(self) -> None:
-        """Cut the room off without saving. Its session stays open."""
-        if self._task is not None:
+        """Cut the room off without saving. Its session stays open, and no further room follows."""
+        self.is_ending, self._next_place = True, None
+        self._cut_off()
+
+    def _cut_off(self) -> None:
+        """Cancel the room's task, once: if several people send the bot away, the second cancellation would break off
+        what the room does because of the first one.
+        """
+        if self._task is not None and not self._is_cut_off:
+            self._is_cut_off = True
             self._task.cancel()
 
     def move_to(self, place: Place) -> None:
@@ -195,9 +205,8 @@ class GuildRoom:
             # Before anybody hears that it could not begin: who comes now is not told that there is a room.
             self.is_over = True
             try:
-                await self._notices.close()
-                await self._take_out_of_channel()
-                await self._end_open_session()
+                # Somebody may send the bot away meanwhile, which cancels a room that has crashed.
+                await run_shielded(self._clean_up(), name=f"room-end-{self.place.guild_id}")
             finally:
                 on_over()
                 self._first_opening.fail(SetupError(Text("The room closed before it was open. Try /join again.")))
@@ -304,6 +313,12 @@ class GuildRoom:
             self._notices.write_going_on(self.place, error)
         self._is_restarting = False
         return True
+
+    async def _clean_up(self) -> None:
+        """End what the last room has left behind."""
+        await self._notices.close()
+        await self._take_out_of_channel()
+        await self._end_open_session()
 
     async def _take_out_of_channel(self) -> None:
         """Take the bot out of a channel that its room could not leave. Whatever fails, the room is over."""

@@ -144,7 +144,7 @@ async def test_being_taken_out_before_it_is_connected_is_told_and_respected() ->
         house.rooms[0].close("expelled")
         with pytest.raises(RemovedFromChannelError, match="took the bot out"):
             await joining
-        assert rooms.room_count == 0
+        await until(lambda: rooms.room_count == 0)
         rooms.on_arrival(place, ADA, came_from=None)
         await until(lambda: not house.is_visiting)
     assert len(house.rooms) == 1

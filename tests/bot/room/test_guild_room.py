@@ -27,6 +27,12 @@ if TYPE_CHECKING:
     from bot.texts.text import Text
 
 
+async def some_turns(turns: int) -> None:
+    """Let the event loop run so often."""
+    for _ in range(turns):
+        await asyncio.sleep(0)
+
+
 @pytest.mark.parametrize("hangs", [True, False])
 @pytest.mark.asyncio
 async def test_a_room_is_over_though_discord_could_not_be_told(monkeypatch: pytest.MonkeyPatch, *, hangs: bool) -> None:
@@ -299,6 +305,77 @@ async def test_leaving_while_a_crashed_room_rests_ends_it() -> None:
     assert len(house.rooms) == 1
 
 
+@pytest.mark.parametrize("given_up", [True, False])
+@pytest.mark.parametrize("turns", [0, 1, 2, 3, 5])
+@pytest.mark.asyncio
+async def test_a_crashed_room_that_is_sent_away_once_more_leaves_all_the_same(turns: int, *, given_up: bool) -> None:
+    """The bot is taken out of the channel and its session ends, whenever /leave comes while that goes on.
+
+    `turns`: of the event loop. `given_up`: after the last crash; else it was sent away in the pause after the first.
+    """
+    house, place = House(), FakePlace()
+    begins, left, ended = asyncio.Event(), list[int](), list[int]()
+
+    async def leave_channel(guild_id: int, *, taken_over: bool) -> None:
+        assert not taken_over
+        begins.set()
+        await some_turns(6)
+        left.append(guild_id)
+
+    async def end_session(at: Place) -> None:
+        await some_turns(3)
+        ended.append(at.guild_id)
+
+    async with RoomSupervisor(
+        house.make, clock=house.clock, leave_channel=leave_channel, end_session=end_session
+    ) as rooms:
+        await rooms.join(place)
+        for crash in range(MOST_CRASHES if given_up else 0):
+            house.rooms[-1].end.set_exception(LinkError("Discord hung up."))
+            await until(lambda: house.clock.sleeping == 1)
+            house.clock.advance(2.0**crash)
+            await until(lambda crash=crash: len(house.rooms) == crash + 2 and house.rooms[-1].opened.is_set())  # type: ignore[misc]
+        house.rooms[-1].end.set_exception(LinkError("Discord hung up."))
+        await until(lambda: begins.is_set() or house.clock.sleeping == 1)
+        first = None if given_up else asyncio.create_task(rooms.leave(place.guild_id), name="leave")
+        await begins.wait()
+        await some_turns(turns)
+        await rooms.leave(place.guild_id)
+        if first is not None:
+            await first
+        assert left == ended == [place.guild_id]
+        assert rooms.room_count == 0
+
+
+@pytest.mark.parametrize("turns", [0, 1, 2, 3, 5])
+@pytest.mark.asyncio
+async def test_a_room_is_cut_off_only_once(monkeypatch: pytest.MonkeyPatch, turns: int) -> None:
+    """Somebody who waits for the bot to leave sends it away again. What the room still does when it is cut off, such as
+    storing turns, is not broken off by that. `turns`: of the event loop.
+    """
+    monkeypatch.setattr(guild_room, "CLOSE_TIMEOUT_S", 0.0)
+    house, place, stored = House(), FakePlace(), list[str]()
+
+    async def hang(room: FakeRoom) -> str:
+        room.opened.set()
+        try:
+            return await asyncio.Event().wait() and "never"
+        finally:
+            await some_turns(6)
+            stored.append("turns")
+
+    monkeypatch.setattr(FakeRoom, "run", hang)
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        leaving = []
+        for _ in range(2):
+            leaving.append(asyncio.create_task(rooms.leave(place.guild_id), name="leave"))
+            await some_turns(turns)
+        await asyncio.gather(*leaving)
+        assert stored == ["turns"]
+        assert rooms.room_count == 0
+
+
 @pytest.mark.parametrize(
     ("crashes", "is_sent_away", "ends"),
     [(True, True, True), (True, False, False), (False, True, False)],
@@ -480,4 +557,4 @@ async def test_a_room_that_is_over_leaves_no_task_behind(*, opens: bool) -> None
         house.rooms[0].end.set_exception(ProcessLostError("The process of this room was killed."))
         await until(lambda: len(house.rooms) == 2)
         assert await rooms.leave(place.guild_id)
-    assert left == [f"room-{place.guild_id}"]
+    assert sorted(left) == [f"room-{place.guild_id}", f"room-end-{place.guild_id}"]
