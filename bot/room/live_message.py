@@ -14,6 +14,7 @@ from bot.channel.port import Card
 from bot.participation.statistics import cost_in_words
 from bot.texts.text import Text, counted, joined, verbatim
 from compaction.model import TurnKind
+from voice.shielded import run_shielded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,7 +111,8 @@ class LiveMessage:
     async def run(self) -> None:
         """Keep the message up to date. Returns if Discord refuses the first one, or `MOST_FAILURES` edits in a row."""
         self._begun_at = self._clock.monotonic()
-        while await self._show(self._doing()):
+        # Shielded: if the room ends while Discord posts the message, nobody would know which one to finish.
+        while await run_shielded(self._show(self._doing()), name="live-message-show"):
             await self._clock.sleep(EDIT_EVERY_S)
 
     async def finish(self) -> None:

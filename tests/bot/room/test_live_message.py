@@ -94,6 +94,33 @@ async def test_without_a_message_there_is_nothing_to_finish() -> None:
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("turns", [0, 1, 2, 3, 5])
+async def test_a_message_that_is_being_posted_when_the_room_ends_is_finished(
+    monkeypatch: pytest.MonkeyPatch, turns: int
+) -> None:
+    """Discord has it already, and its number is on the way. `turns`: of the event loop."""
+    session = Session()
+    show = session.place.show_card
+
+    async def slowly(card: Card, *, edits: int | None = None) -> int | None:
+        shown_in = await show(card, edits=edits)
+        for _ in range(3):
+            await asyncio.sleep(0)
+        return shown_in
+
+    monkeypatch.setattr(session.place, "show_card", slowly)
+    running = asyncio.create_task(session.message.run(), name="live-message")
+    for _ in range(turns + 1):
+        await asyncio.sleep(0)
+    running.cancel()
+    await asyncio.wait([running])
+    assert running.cancelled()
+    await session.message.finish()
+    assert [edited for edited, _ in session.place.cards] == [None, 1]
+    assert session.place.cards[-1][1].text == OVER
+
+
+@pytest.mark.asyncio
 async def test_an_edit_that_fails_is_made_up_for_by_the_next_one() -> None:
     """Discord did not answer for a while: the same message shows what is new afterwards, and the end at last."""
     session = Session()
