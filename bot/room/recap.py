@@ -8,10 +8,13 @@ import structlog
 
 from bot.room.endings import MOVED, NOT_ANNOUNCED, PROCESS_ENDS
 from compaction.errors import StoreError
+from voice.shielded import run_shielded
 
 if TYPE_CHECKING:
     from bot.channel.port import Place
     from bot.room.services import RoomServices
+    from bot.store.sessions import Sessions
+    from compaction.memory.digest import Digest
     from compaction.model import SessionId
 
 log = structlog.get_logger()
@@ -41,6 +44,12 @@ async def post_recap(session_id: SessionId, place: Place, services: RoomServices
     if digest.turn_count < LEAST_SAID:
         log.info("recap_not_posted", session_id=session_id, reason="too_little_said")
         return
+    # A room that is cut off now would leave a message behind from which nothing is ever forgotten.
+    await run_shielded(_post(digest, session_id, place, sessions), name=f"recap-{place.guild_id}")
+
+
+async def _post(digest: Digest, session_id: SessionId, place: Place, sessions: Sessions) -> None:
+    """Post a recap, and remember in which message."""
     message_id = await place.write_recap(digest)
     if message_id is None:
         log.info("recap_not_posted", session_id=session_id, reason="discord_refused")

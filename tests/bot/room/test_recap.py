@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,7 +23,7 @@ from bot.store.tables import chapters, sessions
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from compaction.summary.extractive import ExtractiveSummariser
-from tests.bot.room.room_scene import House, ended, living
+from tests.bot.room.room_scene import House, ended, living, settle
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO
 
@@ -175,4 +176,37 @@ async def test_what_is_forgotten_while_a_recap_is_posted_makes_it_stale(tmp_path
             await house.say(BO.id, "We decided that my aunt in Zanzibarq pays.")
             room.close("left")
             await ended(house, task)
+        assert [each.message_id for each in await house.sessions.stale_recaps()] == [1]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("turns", [0, 1, 3])
+async def test_a_recap_is_remembered_though_its_room_is_cut_off(tmp_path: Path, turns: int) -> None:
+    """The time to end is over just when Discord has posted it. What is forgotten later makes it stale all the same.
+
+    `turns`: of the event loop.
+    """
+    async with house_with_recaps(tmp_path) as house:
+        await house.servers.change(house.place.guild_id, lambda _: ServerSettings(posts_recap=True), by=1)
+        write = house.place.write_recap
+        async with living(house) as (room, task):
+
+            async def cut_off(digest: Digest) -> int | None:
+                message_id = await write(digest)
+                task.cancel()
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                return message_id
+
+            house.place.write_recap = cut_off  # type: ignore[method-assign]
+            for number in range(LEAST_SAID):
+                await house.say(ADA.id, f"We decided to take train {number + 20} on Friday.")
+            await house.say(BO.id, "We decided that my aunt in Zanzibarq pays.")
+            room.close("left")
+            await settle(task.done)
+            assert task.cancelled()
+        forgetter = SpeechForgetter(house.sessions._database, house.clock)
+        stored = await forgetter.find_by_id(str(BO.id))
+        assert stored is not None
+        await forgetter.forget(stored)
         assert [each.message_id for each in await house.sessions.stale_recaps()] == [1]
