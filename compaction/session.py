@@ -276,7 +276,13 @@ class SessionMemory:
         await self._compactor.end()
 
     async def _aclose(self) -> None:
-        await self._compactor.aclose()
+        try:
+            await self._compactor.aclose()
+        finally:
+            # Also if this is cancelled while the run in flight ends: what waits would be lost.
+            await self._store_last()
+
+    async def _store_last(self) -> None:
         try:
             await self._outbox.flush()
         except (StaleOwnerError, StoreError) as exc:

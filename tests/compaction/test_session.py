@@ -137,6 +137,31 @@ def test_leaving_stores_what_waited() -> None:
     run_virtually(main())
 
 
+@pytest.mark.parametrize("turns", [0, 1, 2])
+def test_leaving_stores_what_waited_also_if_it_is_cancelled(turns: int) -> None:
+    """The room is cut off while the run in flight ends. `turns`: of the event loop."""
+
+    async def main() -> None:
+        faults: list[Fault] = []
+        store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
+        room = Room(store=store, model=MoodyModel(Mood.HANGS))
+        await room.enter()
+        await room.talk(61)
+        room.sent()
+        await asyncio.sleep(1.0)
+        faults.append(Fault.REFUSED)
+        with pytest.raises(StoreError):
+            await room.say("Kept.")
+        leaving = asyncio.create_task(room.leave(), name="leaving")
+        for _ in range(turns + 1):
+            await asyncio.sleep(0)
+        leaving.cancel()
+        await asyncio.wait([leaving])
+        assert (await store.load(EVENING)).total_turns == 62
+
+    run_virtually(main())
+
+
 def test_hole_in_the_store_is_told_and_survived() -> None:
     """A turn that is missing in the store becomes a tombstone and is logged. The other turns keep their numbers."""
 
