@@ -15,6 +15,7 @@ import structlog
 
 from bot.errors import SetupError
 from voice.retry_pause import retry_pause_s
+from voice.shielded import run_shielded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,12 +88,7 @@ class RoomWorker:
 
     async def _start(self) -> None:
         # Not cut off, because nobody would end a process that comes later.
-        starting = asyncio.create_task(self._try_to_start(), name="worker-start")
-        try:
-            await asyncio.shield(starting)
-        except asyncio.CancelledError:
-            await asyncio.wait({starting})
-            raise
+        await run_shielded(self._try_to_start(), name="worker-start")
 
     async def _try_to_start(self) -> None:
         try:

@@ -171,8 +171,9 @@ async def test_a_worker_that_leaves_returns_when_the_process_has_ended(tmp_path:
 
 
 @pytest.mark.asyncio
-async def test_a_worker_that_leaves_while_its_process_starts_ends_it_too(tmp_path: Path) -> None:
-    """Its actor is gone afterwards, so nobody else would."""
+@pytest.mark.parametrize("times", [1, 2])
+async def test_a_worker_that_leaves_while_its_process_starts_ends_it_too(tmp_path: Path, times: int) -> None:
+    """Its actor is gone afterwards, so nobody else would. `times`: how often it is told to leave."""
     begun, goes_on = threading.Event(), threading.Event()
     async with kept(tmp_path) as keeper:
         start = keeper.worker._start_detached
@@ -188,13 +189,15 @@ async def test_a_worker_that_leaves_while_its_process_starts_ends_it_too(tmp_pat
 
         keeper.worker._start_detached = start_slowly  # type: ignore[method-assign]
         await until(begun.is_set)
-        leaving = asyncio.create_task(leave())
-        for _ in range(10):
-            await asyncio.sleep(0)
-        left_at_once = leaving.done()
+        leaving = []
+        for _ in range(times):
+            leaving.append(asyncio.create_task(leave()))
+            for _ in range(10):
+                await asyncio.sleep(0)
+        left_at_once = [each.done() for each in leaving]
         goes_on.set()
-        await leaving
-        assert not left_at_once
+        await asyncio.gather(*leaving)
+        assert left_at_once == [False] * times
         assert keeper.folder.process is None
         process = int(keeper.folder.process_file.read_text("ascii"))
         await until(lambda: not is_alive(process))
