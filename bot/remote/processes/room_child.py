@@ -104,10 +104,14 @@ class RoomChild:
         await self._process.wait()
 
     async def end(self, within_s: float = END_WITHIN_S) -> None:
-        """Wait for its end, which is due, and kill it if it does not come."""
+        """Wait for its end, which is due, and kill it if it does not come. *Cancellation*: kills it at once."""
         try:
             async with asyncio.timeout(within_s):
                 await self._process.wait()
         except TimeoutError:
             log.warning("room_process_killed", run_id=self.run_id)
             await self.kill()
+        except asyncio.CancelledError:
+            # Nobody would end one that hangs.
+            await self.kill()
+            raise

@@ -198,6 +198,24 @@ async def test_a_process_that_loads_for_nobody_any_more_is_ended_at_once() -> No
 
 
 @pytest.mark.asyncio
+async def test_a_process_that_hangs_at_its_end_does_not_outlive_a_room_that_is_cut_off() -> None:
+    """The room waits for its process and is cut off. Nobody else would end that."""
+    async with opened() as house:
+        await house.load(0)
+
+        async def room() -> None:
+            async with house.processes.taken(1) as seat:
+                seat.link.close()
+
+        leaving = asyncio.create_task(room())
+        await until(lambda: bool(house.processes._all()) and house.processes._all()[0].seats._is_dismissed)
+        leaving.cancel()
+        await asyncio.gather(leaving, return_exceptions=True)
+        assert leaving.cancelled()
+        assert not is_there(house.pid(0))
+
+
+@pytest.mark.asyncio
 async def test_no_process_outlives_the_bot() -> None:
     """The one that waits ends too."""
     async with opened() as house:
