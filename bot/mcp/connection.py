@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+import anyio
 import httpx2
 import structlog
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
@@ -58,7 +59,7 @@ _ADDRESS = re.compile(r"""(https?://)(?:[^\s/@'"]*@)?([^\s/?#'"]+)[^\s'"]*""")
 
 
 class McpConnection:
-    """One server. Only its task `run` connects and disconnects."""
+    """One server. Only its task `run` connects and disconnects; `stop` ends it."""
 
     def __init__(self, settings: McpServerSettings, clock: Clock) -> None:
         self.settings = settings
@@ -70,6 +71,8 @@ class McpConnection:
         self._tools: tuple[RoomTool, ...] = ()
         # Set when a call failed, so that the connection is checked at once.
         self._check_requested = asyncio.Event()
+        # Of `run`.
+        self._scope = anyio.CancelScope()
         # Of the connection that was opened last.
         self._limit = MessageLimit(settings.name, self._check_requested.set)
 
@@ -84,7 +87,24 @@ class McpConnection:
         return self._tools
 
     async def run(self) -> None:
-        """Keep the connection open, for ever. *Cancellation* closes it and ends the server's process."""
+        """Keep the connection open until `stop`. *Cancellation* closes it and ends the server's process, unless that is
+        under way: then it breaks it off.
+        """
+        with self._scope:
+            await self._keep()
+
+    def stop(self, running: asyncio.Task[None]) -> None:
+        """End `running`, the task of `run`. It closes the connection and ends the server's process.
+
+        If it is connected, by asyncio's cancellation, with which the library ends a session over HTTP too. Otherwise
+        it may be ending the server already, which it protects against its own kind of cancellation alone.
+        """
+        if self.connected.is_set():
+            running.cancel()
+        else:
+            self._scope.cancel()
+
+    async def _keep(self) -> None:
         failures = 0
         while True:
             opened_at: float | None = None

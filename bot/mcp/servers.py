@@ -49,8 +49,8 @@ async def running_servers(settings: McpSettings, clock: Clock) -> AsyncIterator[
     try:
         yield McpServers(connections)
     finally:
-        for task in tasks:
-            task.cancel()
+        for connection, task in zip(connections, tasks, strict=True):
+            connection.stop(task)
         if tasks:
             await asyncio.wait(tasks, timeout=CLOSE_TIMEOUT_S)
 

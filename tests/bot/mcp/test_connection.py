@@ -7,9 +7,10 @@ import os
 import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from mcp.client import stdio
 from structlog.testing import capture_logs
 
 from bot.brain.tools.permission import Asker
@@ -249,6 +250,34 @@ async def test_ending_while_it_still_connects(tmp_path: Path) -> None:
         # Opening the pipe waits until the program has opened it too.
         await asyncio.to_thread(started.read_bytes)
         assert running.tools() == ()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("turns", [0, 1, 2, 3, 5])
+async def test_ending_while_a_lost_server_is_being_ended(monkeypatch: pytest.MonkeyPatch, turns: int) -> None:
+    """A server that hangs is ended before the bot, also if the bot ends just then. `turns`: of the event loop."""
+    begins, ended, stop = asyncio.Event(), list[Any](), stdio._stop_server_process
+
+    async def stop_slowly(process: Any) -> None:
+        begins.set()
+        for _ in range(4):
+            await asyncio.sleep(0)
+        await stop(process)
+        ended.append(process)
+
+    async def hang(_: object) -> None:
+        raise TimeoutError
+
+    monkeypatch.setattr(stdio, "_stop_server_process", stop_slowly)
+    async with servers(desk()) as running:
+        (connection,) = running.connections
+        monkeypatch.setattr(connection, "list_tools", hang)
+        connection._check_requested.set()
+        await begins.wait()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+    (process,) = ended
+    assert process.returncode is not None
 
 
 @pytest.mark.asyncio
