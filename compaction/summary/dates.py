@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from compaction.language.languages import LANGUAGES
 from compaction.language.meaning import meaning
 from compaction.language.text import sentences
+from compaction.summary.said_values import NUMBERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -54,7 +55,6 @@ _WEEKDAYS = {name: number for each in LANGUAGES for number, name in enumerate(we
 _MONTHS = {name: number for each in LANGUAGES for number, name in enumerate(months_of(each), 1)}
 _TIMES = [(each, {each.stem(word): what for word, what in each.times.items()}) for each in LANGUAGES]
 _STOPWORDS = frozenset(word for each in LANGUAGES for word in each.stopwords)
-_NUMBERS = {word: number for each in LANGUAGES for word, number in each.numbers.items()}
 
 
 class Period(NamedTuple):
@@ -109,7 +109,7 @@ def _time(word: str) -> str:
 
 def _count(word: str) -> int:
     """Return the number that a word is; 0 if it is none."""
-    number = _time(word) or _NUMBERS.get(word, word)
+    number = _time(word) or str(NUMBERS.get(word, word))
     return int(number) if number.isdecimal() and len(number) <= _COUNT_DIGITS else 0
 
 

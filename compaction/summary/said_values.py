@@ -31,9 +31,10 @@ _CLOCK = re.compile(r"(\d{1,2})[:.](\d\d)")
 _GROUPED = re.compile(r"[1-9]\d{0,2}(?:\.\d{3})+")
 _TENS = frozenset(map(str, range(20, 100, 10)))
 _ONE = frozenset(("one", "ein", "eins", "eine"))
-_NUMBERS = {word: int(number) for each in LANGUAGES for word, number in each.numbers.items()}
+# The number words of every language.
+NUMBERS = {word: int(number) for each in LANGUAGES for word, number in each.numbers.items()}
 # The longest words first, because 'fünfundzwanzig' begins with 'fünf'.
-_NUMBER_WORD = re.compile("|".join(sorted(_NUMBERS, key=len, reverse=True)))
+_NUMBER_WORD = re.compile("|".join(sorted(NUMBERS, key=len, reverse=True)))
 _FRACTION_MARK = re.compile(r"[.,/]")
 # 'Two and a half', 'an hour and a half', 'zweieinhalb'; 'anderthalb' is one and a half.
 _HALF = re.compile(r"(?i)\b(\w+\W+\w+|\w+)\W+(?:and|und)\W+(?:an?|eine?)\W+hal(?:f|be?)\b|\b(\w+?)(?:ein|t)halb\b")
@@ -86,7 +87,7 @@ def _compounds(sentence: str) -> Iterator[str]:
     for word in words(sentence):
         parts = _NUMBER_WORD.findall(word)
         if len(parts) > 1 and "".join(parts) == word:
-            yield from numbers_of([_NUMBERS[each] for each in parts])
+            yield from numbers_of([NUMBERS[each] for each in parts])
 
 
 def spelled_out(sentence: str, told: Meaning) -> frozenset[str]:
