@@ -40,7 +40,8 @@ ENGLISH = Language(
         august september october november december noon=12:00 midday=12:00 midnight=0:00 tomorrow tonight"""),
     ambiguous=word_set("may march august will mark second"),
     times=value_words("""
-        day week month year weekend last next in ago a=1 an=1 one=1 day_after_tomorrow=+2 day_before_yesterday=-2"""),
+        day week month year weekend last next in ago a=1 an=1 one=1 yesterday=-1 tomorrow=+1 day_after_tomorrow=+2
+        day_before_yesterday=-2"""),
     fillers=word_set("um umm uh uhh erm okay ok oh ah hey and but anyway"),
     openers=word_set("er sorry so well right listen look yeah yes hello hi like guys folks everybody everyone alright"),
     joints=word_set("and but so because then while although unless plus or"),
@@ -85,11 +86,10 @@ ENGLISH = Language(
             password code pin locker address phone_number number's passport key keys call_me name_is is_called
             allergic allergy owe owes lent borrowed hospital birthday insulin surgery""",
         "deciding": """
-            decide agree promise plan book booked reserve deadline due schedule settled chose choose pick vote must
-            have_to need_to need remind remember don't_forget let's_do let's_meet let's_take let's_go_to we'll i'll
-            you'll going_to meet meeting appointment tomorrow tonight next_week next_month next_year confirm
-            responsible in_charge takes_care_of bring fly travel start leave leaves we_go deal costs price paid buy
-            bought sell rule""",
+            decide agree promise plan book reserve deadline due schedule settled chose choose pick vote must have_to
+            need_to need remind remember don't_forget let's_do let's_meet let's_take let's_go_to we'll i'll you'll
+            going_to meet appointment tomorrow tonight next_week next_month next_year confirm responsible in_charge
+            takes_care_of bring fly travel start leave we_go deal costs price paid buy bought sell rule""",
         "doing": """
             playing watching looking_at working_on reading building cooking drawing game film movie episode level
             match round boss_fight stream quest map project screen""",

@@ -45,7 +45,7 @@ GERMAN = Language(
     ambiguous=word_set(""),
     times=value_words("""
         tag=day woche=week monat=month jahr=year wochenende=weekend letzte=last vorige=last nächste=next in vor=before
-        ein=1 übermorgen=+2 vorgestern=-2"""),
+        ein=1 gestern=-1 morgen=+1 übermorgen=+2 vorgestern=-2"""),
     fillers=word_set("äh ähm öh hm okay ok oh ach hey und aber naja"),
     openers=word_set("also so ja gut hört hallo leute übrigens moment tja"),
     joints=word_set("und aber weil dann während obwohl oder denn sonst"),

@@ -35,6 +35,8 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 _LEAST_LETTERS = 3
 # So many words may stand between a day and its month ('the 3rd of May'), or the first day and the last ('2 to 4 May').
 _BETWEEN = 2
+# 'Day after tomorrow'.
+_LONGEST_DAY = 3
 # No month and the words before it take more.
 _NEAR_CHARS = 30
 # A longer number counts no weeks or years.
@@ -71,9 +73,10 @@ class Period(NamedTuple):
 
 def periods_meant(text: str, today: date) -> frozenset[Period]:
     """Return the periods that somebody may mean who says this on that day."""
-    said = [each.casefold() for each in _WORD.findall(text)]
+    said = _words(text)
     months = {_MONTHS[value] for each in sentences(text) for value in meaning(each).values if value in _MONTHS}
     found = {each for place in range(len(said)) for each in _of_words(said, place, today)}
+    found.update(map(_of_day, days_named(text, today)))
     # 'In May last year'.
     found.update(Period(each.year, month) for each in tuple(found) if not each.month for month in months)
     found.update(each for month in months for each in _of_month(month, today))
@@ -82,11 +85,33 @@ def periods_meant(text: str, today: date) -> frozenset[Period]:
     return frozenset(found)
 
 
+def days_named(text: str, today: date) -> frozenset[date]:
+    """Return the days that 'tomorrow', 'vorgestern' and the like mean on that day."""
+    said = _words(text)
+    found: set[date] = set()
+    place = 0
+    while place < len(said):
+        # 'The day after tomorrow' is not tomorrow.
+        away, length = _days_away(said[place : place + _LONGEST_DAY])
+        found |= {today + timedelta(days=away)} if away else set()
+        place += length
+    return frozenset(found)
+
+
+def _days_away(said: Sequence[str]) -> tuple[int, int]:
+    """Return how many days from today these words or the first of them mean (0: none), and how many words those are."""
+    for phrase in (said, said[:1]):
+        if (away := _time("_".join(phrase)))[:1] in {"+", "-"}:
+            return int(away), len(phrase)
+    return 0, 1
+
+
+def _words(text: str) -> list[str]:
+    return [each.casefold() for each in _WORD.findall(text)]
+
+
 def _of_words(said: Sequence[str], place: int, today: date) -> Iterator[Period]:
-    """Yield what 'the day after tomorrow', 'two weeks ago', 'next month' or 'the weekend' means."""
-    for phrase in (said[place], "_".join(said[place : place + 3])):
-        if (away := _time(phrase))[:1] in {"+", "-"}:
-            yield _of_day(today + timedelta(days=int(away)))
+    """Yield what 'two weeks ago', 'next month' or 'the weekend' means."""
     unit = _time(said[place])
     near = (place - 2, place - 1, place + 1)
     lead, last, after = (_time(said[at]) if 0 <= at < len(said) else "" for at in near)

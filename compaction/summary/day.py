@@ -10,14 +10,21 @@ What a model may write is wider, because it reads the words around: 'the blood t
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from compaction.language.languages import LANGUAGES
 from compaction.language.text import sentences, words
-from compaction.summary.dates import DAYS_OF_A_WEEK, Period, months_of, periods_meant, weekdays_of
+from compaction.summary.dates import (
+    DAYS_OF_A_WEEK,
+    Period,
+    days_named,
+    months_of,
+    periods_meant,
+    weekdays_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import tzinfo
 
     from compaction.language.language import Language
@@ -26,6 +33,13 @@ if TYPE_CHECKING:
 # Prompts are in the first language.
 _OF_PROMPTS = LANGUAGES[0]
 _WEEKDAYS = {name: (number, each) for each in LANGUAGES for number, name in enumerate(weekdays_of(each))}
+
+
+class Recorded(NamedTuple):
+    """What a record says, and when that was said: Unix seconds."""
+
+    text: str
+    at: float
 
 
 def format_day(turns: Sequence[Turn], zone: tzinfo = UTC) -> str:
@@ -51,7 +65,8 @@ def sayings_of_day(turns: Sequence[Turn], zone: tzinfo = UTC) -> list[str]:
         return []
     today = _day_of(turns[-1], zone)
     around = [today + timedelta(days=days) for days in (-1, 0, 1)]
-    days = dict.fromkeys([*around, *(day for turn in turns for day in _days_meant(turn, zone))])
+    meant = (_days_meant((part.text for part in turn.parts), _day_of(turn, zone)) for turn in turns)
+    days = dict.fromkeys([*around, *(day for days in meant for day in days)])
     return [
         format_day(turns, zone),
         *(f"{_weekday(day, each)} {_date(day, each)}" for each in LANGUAGES for day in days),
@@ -62,6 +77,26 @@ def periods_of(turns: Sequence[Turn], zone: tzinfo = UTC) -> frozenset[Period]:
     """Return the other days, months and years that the people of these turns may mean."""
     said = ((part.text, _day_of(turn, zone)) for turn in turns for part in turn.parts)
     return frozenset(period for text, day in said for period in periods_meant(text, day))
+
+
+def weekdays_of_records(records: Iterable[Recorded], zone: tzinfo = UTC) -> list[str]:
+    """Return the weekdays, in each language, of the days on which this was said, and of its 'tomorrow' and the like."""
+    days = {day for each in records for day in {_day_at(each.at, zone), *days_named(each.text, _day_at(each.at, zone))}}
+    numbers = {day.weekday(): day for day in days}
+    return [_weekday(numbers[number], each) for each in LANGUAGES for number in sorted(numbers)]
+
+
+def periods_of_records(records: Iterable[Recorded], zone: tzinfo = UTC) -> frozenset[Period]:
+    """Return the days on which this was said, and the other days, months and years that it may mean.
+
+    They are told as a whole: a talk on 31 December is no source of 31 euros.
+    """
+    found: set[Period] = set()
+    for text, at in records:
+        today = _day_at(at, zone)
+        days = (today, *_days_meant([text], today))
+        found |= {*(Period(day.year, day.month, day.day) for day in days), *periods_meant(text, today)}
+    return frozenset(found)
 
 
 def without_day_said(values: frozenset[str], at: float) -> frozenset[str]:
@@ -94,10 +129,9 @@ def _days_said(turns: Sequence[Turn], zone: tzinfo) -> list[date]:
     return sorted(day for days in said.values() for day in days if len(days) == 1 and day > over)
 
 
-def _days_meant(turn: Turn, zone: tzinfo) -> list[date]:
-    """Return the days from a week before to a week after a turn whose weekdays it names."""
-    today = _day_of(turn, zone)
-    named = {weekday for part in turn.parts for weekday, _ in _weekdays_in(part.text)}
+def _days_meant(texts: Iterable[str], today: date) -> list[date]:
+    """Return the days from a week before to a week after that day whose weekdays the texts name."""
+    named = {weekday for text in texts for weekday, _ in _weekdays_in(text)}
     near = (today + timedelta(days=days) for days in range(-DAYS_OF_A_WEEK, DAYS_OF_A_WEEK + 1))
     return [day for day in near if day.weekday() in named]
 
@@ -116,7 +150,11 @@ def _weekdays_in(text: str) -> list[tuple[int, bool]]:
 
 
 def _day_of(turn: Turn, zone: tzinfo) -> date:
-    return datetime.fromtimestamp(turn.started_at, zone).date()
+    return _day_at(turn.started_at, zone)
+
+
+def _day_at(at: float, zone: tzinfo) -> date:
+    return datetime.fromtimestamp(at, zone).date()
 
 
 def _weekday(day: date, language: Language = _OF_PROMPTS) -> str:

@@ -230,7 +230,9 @@ class SegmentLedger:
         return ChapterRequest(
             level=due.level,
             parts=tuple(
-                ChapterPart(each.start, each.end, each.gist, tuple(self._facts_of(each)))
+                ChapterPart(
+                    each.start, each.end, each.started_at, each.ended_at, each.gist, tuple(self._facts_of(each))
+                )
                 for each in parts
                 if due.start <= each.start < due.end
             ),

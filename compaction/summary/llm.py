@@ -19,7 +19,13 @@ from compaction.model import Strategy, TurnKind
 from compaction.summary.answer import parse_answer
 from compaction.summary.checks import checked_facts, clauses, gives_orders, may_deny
 from compaction.summary.copied_facts import CopiedFacts
-from compaction.summary.day import periods_of, sayings_of_day
+from compaction.summary.day import (
+    Recorded,
+    periods_of,
+    periods_of_records,
+    sayings_of_day,
+    weekdays_of_records,
+)
 from compaction.summary.extractive import ExtractiveSummariser, extract_chapter, extract_facts, make_gist
 from compaction.summary.fold_prompts import (
     ChapterPrompts,
@@ -47,11 +53,11 @@ if TYPE_CHECKING:
     from datetime import tzinfo
     from pathlib import Path
 
-    from compaction.model import Fact, Turn
+    from compaction.model import Chapter, Fact, Turn
     from compaction.ports import Completion
     from compaction.summary.answer import ModelAnswer
     from compaction.summary.dates import Period
-    from compaction.summary.port import ChapterRequest, KnownFact
+    from compaction.summary.port import ChapterPart, ChapterRequest, KnownFact
     from compaction.summary.sources import Sources
 
 _ONLY_COPIED = "The model repeats turns instead of writing facts."
@@ -196,9 +202,7 @@ class LlmSummariser:
         )
         answer = await calls.ask(prompt.request)
         parsed = parse_answer(answer, (), labels=self._chapter_prompts.labels)
-        facts = (*request.known, *(each for part in request.parts for each in part.facts))
-        texts = [*(each.gist for each in request.chapters), *(each.gist for each in request.parts), *request.since]
-        sources = _sources_of_known(texts, facts, request.roster)
+        sources = _sources_of_chapter(request, self._zone)
         extracted = extract_chapter(request)
         refs = {each.label: each.ref for each in prompt.shown}
         chosen = tuple(dict.fromkeys(refs[label] for label in parsed.refs if label in refs))[:CHAPTER_FACTS]
@@ -234,6 +238,20 @@ def _sources(request: FoldRequest, zone: tzinfo) -> Sources:
     people |= request.roster | {note.who for note in request.notes}
     periods = periods_of((*request.before, *request.turns), zone)
     return _sources_of_known(texts, request.known, frozenset(people), periods)
+
+
+def _sources_of_chapter(request: ChapterRequest, zone: tzinfo) -> Sources:
+    """Return all that a chapter may be made of: what its prompt shows, every known fact, and the days of both.
+
+    The prompt names no day, but writers know it from facts, and tell it.
+    """
+    facts = (*request.known, *(each for part in request.parts for each in part.facts))
+    stretches: list[Chapter | ChapterPart] = [*request.chapters, *request.parts]
+    texts = [*(each.gist for each in stretches), *request.since]
+    records = [Recorded(each.fact.text, each.fact.at) for each in facts]
+    records += [Recorded(each.gist, at) for each in stretches for at in (each.started_at, each.ended_at)]
+    texts += weekdays_of_records(records, zone)
+    return _sources_of_known(texts, facts, request.roster, periods_of_records(records, zone))
 
 
 def _sources_of_known(

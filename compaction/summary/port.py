@@ -106,10 +106,15 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class ChapterPart:
-    """A closed segment, or a chapter of the level below: its turns `start <= seq < end`, gist and standing facts."""
+    """A closed segment, or a chapter of the level below: its turns `start <= seq < end`, gist and standing facts.
+
+    Times: when the turns were said, UTC epoch seconds.
+    """
 
     start: Seq
     end: Seq
+    started_at: float
+    ended_at: float
     gist: str
     facts: tuple[KnownFact, ...]
 

@@ -14,6 +14,7 @@ from compaction.summary.dates import Period, date_spans, is_short_for, periods_m
 TODAY = date(2026, 11, 26)
 PIECES = [
     *("last", "next", "in", "ago", "vor", "two", "3", "3rd", "31.", "month", "weeks", "Jahr", "weekend", "May"),
+    *("day", "after", "tomorrow"),
     *("2025", "28", "November", "-", ",", "."),
 ]
 
@@ -26,6 +27,8 @@ PIECES = [
         ("In 3 weeks, then.", {Period(2026, 12, 17)}),
         ("Übermorgen fahre ich.", {Period(2026, 11, 28)}),
         ("The day before yesterday.", {Period(2026, 11, 24)}),
+        ("Tomorrow or the day after tomorrow?", {Period(2026, 11, 27), Period(2026, 11, 28)}),
+        ("Gestern war ich da.", {Period(2026, 11, 25)}),
         ("Next month we move.", {Period(2026, 12)}),
         ("Letztes Jahr im Mai.", {Period(2025), Period(2025, 5), Period(2026, 5), Period(2027, 5)}),
         ("In June, I think.", {Period(2026, 6), Period(2027, 6)}),

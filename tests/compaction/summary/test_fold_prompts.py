@@ -60,8 +60,8 @@ FOLD = FoldRequest(
 CHAPTER = ChapterRequest(
     level=1,
     parts=(
-        ChapterPart(Seq(0), Seq(10), "They greeted Ada.", KNOWN[:1]),
-        ChapterPart(Seq(10), Seq(20), "They spoke of rain.", KNOWN[2:]),
+        ChapterPart(Seq(0), Seq(10), T0, T0, "They greeted Ada.", KNOWN[:1]),
+        ChapterPart(Seq(10), Seq(20), T0, T0, "They spoke of rain.", KNOWN[2:]),
     ),
     chapters=(chapter("They planned a hike."),),
     since=("They ate.",),
@@ -134,7 +134,7 @@ def test_chapter_prompt_has_every_element() -> None:
 
 def test_a_part_of_notes_alone_says_so() -> None:
     """It covers no turn, so it is named by the one that came next."""
-    seen = ChapterPart(Seq(10), Seq(10), "Bob's screen showed a map.", ())
+    seen = ChapterPart(Seq(10), Seq(10), T0, T0, "Bob's screen showed a map.", ())
     parts = chapter_sections(replace(CHAPTER, parts=(*CHAPTER.parts, seen)))["chapters"]
     assert '<data from="shared screens before turn 10">\nBob\'s screen showed a map.\n</data>' in parts
 
@@ -181,7 +181,7 @@ def test_what_people_said_is_data_of_the_user_message() -> None:
     )
     closing = replace(
         CHAPTER,
-        parts=(ChapterPart(Seq(0), Seq(10), HOSTILE, (known(1, HOSTILE),)),),
+        parts=(ChapterPart(Seq(0), Seq(10), T0, T0, HOSTILE, (known(1, HOSTILE),)),),
         since=(HOSTILE,),
         known=(known(1, HOSTILE, 3),),
     )

@@ -458,7 +458,7 @@ def test_the_gists_of_the_newest_chapters_stay_while_there_is_room() -> None:
 
 
 def test_a_chapter_request_has_its_parts_with_their_standing_facts() -> None:
-    """Each part of a chapter comes with its gist and the facts that still hold; later segments with their gists."""
+    """Each part of a chapter comes with its times, gist and facts that still hold; later segments with their gists."""
     segments = [
         batch(number, fact(number * 10, f"We walked {number} miles."), gist=f"Day {number}.") for number in range(9)
     ]
@@ -468,6 +468,8 @@ def test_a_chapter_request_has_its_parts_with_their_standing_facts() -> None:
     assert due is not None
     request = ledger.chapter_request(due)
     assert [part.gist for part in request.parts] == [f"Day {number}." for number in range(8)]
+    times = [(part.started_at, part.ended_at) for part in request.parts]
+    assert times == [(each.started_at, each.ended_at) for each in segments[:8]]
     assert [len(part.facts) for part in request.parts] == [0, 1, 1, 1, 1, 1, 1, 1]
     assert request.since == ("Day 8.",)
 

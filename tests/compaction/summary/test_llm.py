@@ -234,8 +234,8 @@ def test_gist_that_repeats_the_turns_is_made_of_facts() -> None:
 CHAPTER = ChapterRequest(
     level=1,
     parts=(
-        ChapterPart(Seq(0), Seq(10), "Ada asked who plays tank.", KNOWN[:1]),
-        ChapterPart(Seq(10), Seq(20), "They spoke of peanuts.", KNOWN[1:2]),
+        ChapterPart(Seq(0), Seq(10), T0, T0, "Ada asked who plays tank.", KNOWN[:1]),
+        ChapterPart(Seq(10), Seq(20), T0, T0, "They spoke of peanuts.", KNOWN[1:2]),
     ),
     chapters=(Chapter(ChapterId("c0"), EVENING, 1, Seq(0), Seq(0), T0, T0, "They met in Oslo.", (), "x"),),
     since=("Bob took the tank.",),
