@@ -41,7 +41,7 @@ ENGLISH = Language(
     ambiguous=word_set("may march august will mark second"),
     times=value_words("""
         day week month year weekend last next in ago a=1 an=1 one=1 yesterday=-1 tomorrow=+1 day_after_tomorrow=+2
-        day_before_yesterday=-2"""),
+        day_before_yesterday=-2 spring summer autumn fall=autumn winter"""),
     fillers=word_set("um umm uh uhh erm okay ok oh ah hey and but anyway"),
     openers=word_set("er sorry so well right listen look yeah yes hello hi like guys folks everybody everyone alright"),
     joints=word_set("and but so because then while although unless plus or"),

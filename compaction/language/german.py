@@ -45,7 +45,8 @@ GERMAN = Language(
     ambiguous=word_set(""),
     times=value_words("""
         tag=day woche=week monat=month jahr=year wochenende=weekend letzte=last vorige=last nächste=next in vor=before
-        ein=1 gestern=-1 morgen=+1 übermorgen=+2 vorgestern=-2"""),
+        ein=1 gestern=-1 morgen=+1 übermorgen=+2 vorgestern=-2 frühling=spring frühjahr=spring sommer=summer
+        herbst=autumn winter"""),
     fillers=word_set("äh ähm öh hm okay ok oh ach hey und aber naja"),
     openers=word_set("also so ja gut hört hallo leute übrigens moment tja"),
     joints=word_set("und aber weil dann während obwohl oder denn sonst"),
@@ -75,13 +76,12 @@ GERMAN = Language(
             abgesagt abblasen fällt_aus ausgefallen vorbei aufgehört aufgegeben gekündigt verkauft verloren getrennt
             abgesprungen geplatzt fällt_flach""",
         "lasting": """
-            frau mann partner partnerin schwester bruder halbbruder halbschwester mutter vater mama papa eltern oma
-            opa großmutter großvater sohn tochter kind kinder cousin cousine tante onkel nichte neffe mitbewohner
-            mitbewohnerin freundin verlobte hund katze haustier vermieter vermieterin chef chefin job stelle
-            geburtstag operation op krankenhaus arzt allergisch allergie unverträglich laktoseintolerant zuckerkrank
-            diabetes insulin asthma schwanger vegan veganer vegetarier vegetarierin gebrochen verstaucht handgelenk
-            knie wohne lebe aufgewachsen geboren ziehe umziehen arbeite studiere studiert lerne schule spreche
-            verheiratet geschieden verlobt religion angst lieblingsessen lieblings hasse liebe esse trinke rauche
+            frau mann partner schwester bruder halbbruder halbschwester mutter vater mama papa eltern oma opa großmutter
+            großvater sohn tochter kind cousin tante onkel nichte neffe mitbewohner freundin verlobte hund katze
+            haustier vermieter chef chefin job stelle geburtstag operation op krankenhaus arzt allergisch allergie
+            unverträglich laktoseintolerant zuckerkrank diabetes insulin asthma schwanger vegan vegetarier gebrochen
+            verstaucht handgelenk knie wohne lebe aufgewachsen geboren ziehe umziehen arbeite studiere studiert lerne
+            schule spreche verheiratet geschieden religion angst lieblingsessen lieblings hasse liebe esse trinke rauche
             heiße nenn jahre_alt schulde besitze zeuge blind taub""",
         "secrets": """
             passwort kennwort code pin zahlencode schließfach adresse telefonnummer pass schlüssel nenn_mich heißt

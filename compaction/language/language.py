@@ -29,7 +29,7 @@ class Language:
 
     `stopwords` carry no meaning. `light` words are too common to search for, but part of what a sentence says.
     `numbers`: number words with their digits. `named_values`: weekdays, months and times; `ambiguous` ones count only
-    with a capital letter. `times`: units, what stands before or after them ('last', 'ago'), and days from today (+2).
+    with a capital letter. `times`: units, seasons, what stands beside them ('last', 'ago'), and days from today (+2).
     `fillers` and `openers` (before a comma) say nothing at the start of a sentence; `joints` begin a clause.
     `thoughts`: verbs of what is only thought or wanted. `capital_nouns`: every noun has a capital letter.
     `negation_follows`: a negation may stand after what it denies ('ich komme nicht'). `said`, `talked_about`,

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 DAYS_OF_A_WEEK = 7
 MONTHS_OF_A_YEAR = 12
+# The months of each season, in the northern half of the world. A winter is in two years.
+_SEASONS = {"spring": range(3, 6), "summer": range(6, 9), "autumn": range(9, 12), "winter": range(0)}
 _SATURDAY = 5
 _LAST_DAY = 31
 _WORD = re.compile(r"[^\W_]+")
@@ -60,12 +62,15 @@ _STOPWORDS = frozenset(word for each in LANGUAGES for word in each.stopwords)
 
 
 class Period(NamedTuple):
-    """A day, a month or a year. `month`, `day`: 0 where it is longer. `weekend`: a day of a weekend that was said."""
+    """A day, a month, a season or a year. `month`, `day`: 0 where it is longer. `weekend`: a day of a weekend that was
+    said. `season`: as the languages' `times` have it.
+    """
 
     year: int
     month: int = 0
     day: int = 0
     weekend: bool = False
+    season: str = ""
 
 
 # -- what is meant ----------------------------------------------------------------------------------------------
@@ -78,7 +83,11 @@ def periods_meant(text: str, today: date) -> frozenset[Period]:
     found = {each for place in range(len(said)) for each in _of_words(said, place, today)}
     found.update(map(_of_day, days_named(text, today)))
     # 'In May last year'.
-    found.update(Period(each.year, month) for each in tuple(found) if not each.month for month in months)
+    years = {each.year for each in found if each == Period(each.year)}
+    found.update(Period(year, month) for year in years for month in months)
+    # 'The summer of next year'.
+    seasons = _SEASONS.keys() & set(map(_time, said))
+    found.update(Period(year, season=season) for year in years for season in seasons)
     found.update(each for month in months for each in _of_month(month, today))
     days = {int(ordinal[1]) for ordinal in _ORDINAL.finditer(text) if not _has_month(ordinal)}
     found.update(each for day in days for each in _of_day_number(day, today))
@@ -118,6 +127,8 @@ def _of_words(said: Sequence[str], place: int, today: date) -> Iterator[Period]:
     if unit == "weekend":
         days = (today + timedelta(days=each) for each in range(-DAYS_OF_A_WEEK, DAYS_OF_A_WEEK + 1))
         yield from (_of_day(each, weekend=True) for each in days if each.weekday() >= _SATURDAY)
+    elif unit in _SEASONS:
+        yield from _of_season(unit, last, today)
     elif last in {"last", "next"}:
         yield from _beside(unit, -1 if last == "last" else 1, today)
     elif unit and place and (count := _count(said[place - 1])):
@@ -156,6 +167,21 @@ def _beside(unit: str, amount: int, today: date) -> Iterator[Period]:
         yield from (Period(each.year, each.month) for each in (monday, monday + timedelta(days=DAYS_OF_A_WEEK - 1)))
     else:
         yield from _away(unit, amount, today)
+
+
+def _of_season(season: str, beside: str, today: date) -> Iterator[Period]:
+    """Yield the seasons of this name that may be meant: 'last summer', 'next summer' (two in spring), 'in summer'.
+
+    No winter: it has two years, and which of them it is told by is open.
+    """
+    months = _SEASONS[season]
+    if not months:
+        return
+    begun, over = today.month >= months[0], today.month > months[-1]
+    last = {today.year if begun else today.year - 1} | ({today.year - 1} if beside == "last" else set())
+    coming = {today.year + 1 if over else today.year} | ({today.year + 1} if beside == "next" else set())
+    years = last if beside == "last" else coming if beside == "next" else last | coming
+    yield from (Period(year, season=season) for year in years)
 
 
 def _of_month(month: int, today: date) -> Iterator[Period]:
@@ -209,8 +235,9 @@ def date_spans(sentence: str, meant: AbstractSet[Period]) -> list[tuple[int, int
             year = int(written[year_at]) if year_at < len(written) and _YEAR.fullmatch(written[year_at]) else 0
             bare -= {year_at} if year else set()
             known |= _known_places(written, days, (place, month), (year_at, year), meant)
-    years = {each.year for each in meant if not each.month}
-    known |= {at for at in bare if _YEAR.fullmatch(written[at]) and int(written[at]) in years and _is_date(written, at)}
+    for at in sorted(bare):
+        if _YEAR.fullmatch(written[at]) and not _counts(written, at):
+            known |= _places_of_year(written, at, meant)
     return [found[place].span() for place in sorted(known)]
 
 
@@ -279,8 +306,21 @@ def _named(word: str, names: Mapping[str, int]) -> int | None:
     return next((number for name, number in names.items() if name.startswith(word.casefold())), None)
 
 
-def _is_date(written: Sequence[str], at: int) -> bool:
-    """Return whether a number stands where a year does ('in 2025'), and counts nothing ('2025 euros')."""
-    before, after = (written[place] if 0 <= place < len(written) else "" for place in (at - 1, at + 1))
-    counts = after and not after[0].isupper() and after.casefold() not in _STOPWORDS
-    return before.casefold() in _STOPWORDS and not counts
+def _places_of_year(written: Sequence[str], at: int, meant: AbstractSet[Period]) -> set[int]:
+    """Return the places of a year and of the season before it ('summer 2027', 'the summer of 2027') if one of these
+    periods has them.
+    """
+    year = int(written[at])
+    before = written[at - 1].casefold() if at else ""
+    season_at = at - 2 if before in _STOPWORDS else at - 1
+    season = _time(written[season_at].casefold()) if season_at >= 0 else ""
+    if Period(year, season=season) in meant and season in _SEASONS:
+        return {season_at, at}
+    # 'In 2025'.
+    return {at} if before in _STOPWORDS and Period(year) in meant else set()
+
+
+def _counts(written: Sequence[str], at: int) -> bool:
+    """Return whether a number counts what is named after it ('2025 euros')."""
+    after = written[at + 1] if at + 1 < len(written) else ""
+    return bool(after) and not after[0].isupper() and after.casefold() not in _STOPWORDS

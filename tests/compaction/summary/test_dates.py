@@ -14,7 +14,7 @@ from compaction.summary.dates import Period, date_spans, is_short_for, periods_m
 TODAY = date(2026, 11, 26)
 PIECES = [
     *("last", "next", "in", "ago", "vor", "two", "3", "3rd", "31.", "month", "weeks", "Jahr", "weekend", "May"),
-    *("day", "after", "tomorrow"),
+    *("day", "after", "tomorrow", "summer", "of", "Winter"),
     *("2025", "28", "November", "-", ",", "."),
 ]
 
@@ -34,6 +34,11 @@ PIECES = [
         ("In June, I think.", {Period(2026, 6), Period(2027, 6)}),
         ("It is due on the 3rd.", {Period(2026, 11, 3), Period(2026, 12, 3)}),
         ("Am 31. habe ich frei.", {Period(2026, 10, 31), Period(2026, 12, 31)}),
+        ("In the summer of next year.", {Period(2027), *(Period(year, season="summer") for year in (2026, 2027))}),
+        ("Next spring, then.", {Period(2027, season="spring")}),
+        ("Letzten Herbst war ich da.", {Period(2025, season="autumn"), Period(2026, season="autumn")}),
+        # A winter has two years.
+        ("Next winter we ski.", set()),
         # Which day of a week is open; which months it is in is not.
         ("We were there last week.", {Period(2026, 11)}),
         # No day, month or year.
@@ -74,11 +79,16 @@ def test_a_weekend_means_its_days_where_a_text_tells_a_weekend() -> None:
         ("It was in 2025, on 3 March 2025.", "2025"),
         ("It costs 2025 euros, in 2024.", ""),
         ("It was in March 2025.", ""),
+        ("It was in summer 2024.", "summer 2024"),
+        ("It was in the summer of 2024.", "summer 2024"),
+        ("It was in summer 2025.", ""),
+        ("It was in autumn 2024.", ""),
+        ("It cost this summer 2024 euros.", ""),
     ],
 )
 def test_only_what_is_meant_of_a_date_is_found(text: str, told: str) -> None:
     """A part of a date that nobody meant is not covered by the others."""
-    spans = date_spans(text, {Period(2026, 11, 28), Period(2025)})
+    spans = date_spans(text, {Period(2026, 11, 28), Period(2025), Period(2024, season="summer")})
     assert " ".join(text[begin:end] for begin, end in spans) == told
 
 
