@@ -2,7 +2,7 @@
 
 A message is a frozen dataclass. A `Request` is answered, a `Notice` is not. Whatever comes in is checked against the
 annotations, strictly: a word is no number, and neither is NaN, infinity, or what two additions make infinite. Counters
-and clocks of this process would keep those for good.
+and clocks of this process would keep those for good, and what waits to be stored an id that no database takes.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, SchemaValidator
 
 from bot.remote.messages.wire_error import OtherProcessError
+from bot.store.number_range import LARGEST_NUMBER
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
@@ -124,7 +125,8 @@ def adapter_of(kind: Any) -> TypeAdapter[Any]:
 
 
 def new_adapter(kind: Any, *, names: Mapping[str, Any] | None = None) -> TypeAdapter[Any]:
-    """Make what checks and writes a type. It refuses numbers beyond `MOST_NUMBER`, wherever they are in it.
+    """Make what checks and writes a type. It refuses numbers beyond `MOST_NUMBER`, and whole ones that the database
+    cannot store, wherever they are in it.
 
     `names`: what annotations mean that their modules import for type checking alone.
     """
@@ -138,11 +140,14 @@ def new_adapter(kind: Any, *, names: Mapping[str, Any] | None = None) -> TypeAda
 
 
 def _bound_numbers(schema: Any) -> None:
-    """Bound each float in a core schema of pydantic, or in a part of one."""
+    """Bound each number in a core schema of pydantic, or in a part of one."""
     match schema:
         case {"type": "float"}:
             bounds = {"ge": -MOST_NUMBER, "le": MOST_NUMBER, "allow_inf_nan": False}
             schema |= bounds | schema
+        case {"type": "int"}:
+            # An id may be larger than `MOST_NUMBER`.
+            schema |= {"ge": -LARGEST_NUMBER, "le": LARGEST_NUMBER} | schema
         case dict():
             for part in schema.values():
                 _bound_numbers(part)

@@ -13,7 +13,8 @@ from bot.remote.messages.event_messages import event_in
 from bot.remote.messages.figure_messages import FiguresTold
 from bot.remote.messages.frames import MOST_NUMBER, MOST_PARTS, Head, MalformedError, content_of, frame_of, head_of
 from bot.remote.messages.participation_state import ParticipationState
-from bot.remote.messages.room_messages import CostTold, EventTold, RoomReport
+from bot.remote.messages.room_messages import CostTold, EventTold, RoomReport, StoreSilence
+from bot.store.number_range import LARGEST_NUMBER
 
 # Each part of it is wrong.
 FLOOD = "[" + ",".join(["1"] * (MOST_PARTS + 2)) + "]"
@@ -73,6 +74,17 @@ def test_a_number_that_no_sum_survives_is_refused_wherever_it_is(number: str) ->
     with pytest.raises(MalformedError, match=r"SoundReceived has 1 wrong values"):
         event_in(EventTold("SoundReceived", f'{{"delay_s":{number},"at":1.0}}'))
     assert content_of(str(MOST_NUMBER), float) == MOST_NUMBER
+
+
+def test_a_whole_number_that_no_database_takes_is_refused() -> None:
+    """A choice of somebody whose id cannot be stored would wait, and be tried again, for good."""
+    silence = '{"silence":{"always":true,"session_id":null,"until":null},"by":%d}'
+    assert content_of(silence % LARGEST_NUMBER, StoreSilence).by == LARGEST_NUMBER
+    for by in (LARGEST_NUMBER + 1, -LARGEST_NUMBER - 1, 10**400):
+        with pytest.raises(MalformedError, match=r"StoreSilence is wrong in: by$"):
+            content_of(silence % by, StoreSilence)
+        with pytest.raises(MalformedError, match=r"ContextBuilt has 1 wrong values"):
+            event_in(EventTold("ContextBuilt", f'{{"parts":[],"answer_to":{by},"at":1.0}}'))
 
 
 @pytest.mark.parametrize("wrong", ['"calls":-1', '"tokens":-20', '"spoken_s":-0.5', '"spoken_s":1e10'])
