@@ -71,13 +71,16 @@ class CostLedger:
     def add(self, cost: Cost, *, now: float) -> None:
         """Add a cost that was incurred at `now`, and pass it to `on_add`."""
         self._drop_old(now)
-        if self._entries and now - self._entries[-1][0] < _TOGETHER_S:
-            at, before = self._entries[-1]
-            self._entries[-1] = (at, before + cost)
-        else:
-            self._entries.append((now, cost))
-        self.total += cost
+        self._keep(cost, now)
         self._on_add(cost)
+
+    def _keep(self, cost: Cost, at: float) -> None:
+        if self._entries and at - self._entries[-1][0] < _TOGETHER_S:
+            begun, before = self._entries[-1]
+            self._entries[-1] = (begun, before + cost)
+        else:
+            self._entries.append((at, cost))
+        self.total += cost
 
     def ages(self, now: float) -> list[tuple[float, Cost]]:
         """Return the costs of the last hour, oldest first, each with its age in seconds."""
@@ -95,8 +98,10 @@ class CostLedger:
     ) -> CostLedger:
         """Return a ledger with these costs of the last hour (`ages` of another one), which `on_add` does not get."""
         ledger = cls(ceiling, on_add)
-        ledger._entries.extend((now - age_s, cost) for age_s, cost in ages)
-        ledger.total = sum((cost for _, cost in ledger._entries), Cost())
+        # Another process may tell them in any order.
+        for age_s, cost in sorted(ages, key=lambda each: each[0], reverse=True):
+            ledger._keep(cost, now - age_s)
+        ledger._drop_old(now)
         return ledger
 
     def last_hour(self, now: float) -> Cost:

@@ -44,6 +44,14 @@ def test_a_flood_of_costs_fills_no_memory() -> None:
     assert ledger.last_hour(HOUR_S + 5.0) == Cost(calls=4_000)
 
 
+def test_a_flood_of_costs_in_a_report_fills_no_memory() -> None:
+    """In whatever order they are told. So many could not be told to the next process of the room, either."""
+    told = [(number * 0.618 % 10.0, Cost(calls=1)) for number in range(10_000)]
+    ledger = CostLedger.aged(CostCeiling(), [(HOUR_S, Cost(calls=5)), *told], now=0.0)
+    assert ledger.last_hour(0.0) == Cost(calls=10_000)
+    assert len(ledger.ages(0.0)) <= 11
+
+
 @pytest.mark.parametrize(
     ("each", "ceiling"),
     [
