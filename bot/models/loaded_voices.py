@@ -247,8 +247,11 @@ class LoadedVoices:
 
     def _hangs(self, voice: EmbeddedVoice) -> bool:
         """Return whether the voice's model still hangs since it was last loaded."""
-        has_ended = self._hung.get(voice.model.name)
-        return has_ended is not None and not has_ended()
+        name = voice.model.name
+        if name in self._hung and self._hung[name]():
+            # It holds on to what was loaded too late: hundreds of megabytes.
+            del self._hung[name]
+        return name in self._hung
 
     def _one_more_failure(self, voice: EmbeddedVoice, error: Exception) -> _LoadFailure:
         before = self._failures.get(voice.name)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
+import weakref
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, ClassVar
 
@@ -37,6 +40,15 @@ class Silence:
 
     async def stream(self, _text: str) -> AsyncGenerator[AudioChunk, None]:
         yield AudioChunk(np.zeros(100, np.int16), 22_050)
+
+
+class HungAttempt:
+    """Stands for a call that loads a voice and hangs. Once it has come back it keeps what it has loaded."""
+
+    has_come: ClassVar[bool] = False
+
+    def has_ended(self) -> bool:
+        return self.has_come
 
 
 class Engines:
@@ -289,6 +301,28 @@ async def test_a_voice_that_hangs_is_not_loaded_a_second_time_meanwhile(tmp_path
         engines.hangs = False
         await voices.load(voice("joe"))
         assert (engines.loads, voices.problem(voice("joe"))) == (2, None)
+
+
+@pytest.mark.asyncio
+async def test_what_has_come_back_too_late_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The voice that is loaded again is in memory once."""
+    attempts = [HungAttempt()]
+    kept = weakref.ref(attempts[0])
+
+    @asynccontextmanager
+    async def piper(*_: object, **__: object) -> AsyncIterator[Silence]:
+        if attempts:
+            raise VoiceHungError("The voice was not loaded.", has_ended=attempts.pop().has_ended)
+        yield Silence()
+
+    monkeypatch.setattr(PiperSynthesizer, "open", piper)
+    async with LoadedVoices(AllHere(tmp_path), chosen=tuple) as voices:
+        with contextlib.suppress(VoiceHungError):
+            await voices.load(voice("joe"))
+        monkeypatch.setattr(HungAttempt, "has_come", True)
+        await voices.load(voice("joe"))
+        gc.collect()
+        assert kept() is None
 
 
 def test_every_voice_has_a_name_of_its_own_and_its_file() -> None:
