@@ -234,9 +234,7 @@ class _Reading:
 
     def _values(self) -> tuple[set[str], set[int]]:
         """Return the values and the positions of their words. 'One' is a number in 'thirty-one' alone."""
-        found: set[str] = set()
-        places: set[int] = set()
-        group: list[int] = []
+        found, places, group = set[str](), set[int](), list[int]()
         for place, word in enumerate(self._words):
             number = self._language.numbers.get(word)
             if number is not None and (word not in self._language.stopwords or {*group[-1:]} & {*range(20, 100, 10)}):
@@ -323,9 +321,11 @@ def numbers_of(group: Sequence[int]) -> Iterable[str]:
     found: list[int] = []
     for value in group:
         last = found[-1] if found else 0
-        counted = last % (1_000 if value < 1_000 else 1_000_000)
+        counted = last % (1_000 if value < 1_000 else 1_000 * value)
         if value >= 100 and 0 < counted < value:
             found[-1] += counted * (value - 1)
+        elif value >= 100 and last % value:  # 'two hundred and three hundred'
+            found[-1:] = [last - last % value, last % value * value]
         elif value < last and last % 10 ** len(str(value)) == 0:
             found[-1] += value
         else:
