@@ -135,9 +135,8 @@ class SaidValues:
         """Return what was said. `values`: in each form (`forms_of_values`, `spelled_out`). `people`: how many there
         are.
         """
-        full = frozenset(each for each in values if each.endswith(_FULL_HOUR))
-        clocks = (clock for each in values - full if (clock := _CLOCK.fullmatch(each)) is not None)
-        clock_hours = frozenset(int(clock[1]) % 12 for clock in clocks)
+        clocks = [clock for each in values if (clock := _CLOCK.fullmatch(each)) is not None]
+        clock_hours = frozenset(int(clock[1]) % 12 for clock in clocks if not clock[0].endswith(_FULL_HOUR))
         numbers = frozenset(int(each) for each in values if _is_number(each))
         return cls(
             values=values,
@@ -145,7 +144,7 @@ class SaidValues:
             numbers=numbers,
             clock_hours=clock_hours,
             hours=clock_hours | {each % 12 for each in numbers if each <= _LAST_HOUR},
-            full_hours=frozenset(int(each.removesuffix(_FULL_HOUR)) for each in full),
+            full_hours=frozenset(int(clock[1]) for clock in clocks if clock[0].endswith(_FULL_HOUR)),
             one=bool(words & _ONE),
             counts_to=max(_COUNTS_TO, people),
         )

@@ -37,6 +37,14 @@ def test_fractions_are_known_by_their_parts(text: str, *, known: bool) -> None:
     assert (not unfounded(text, said)) is known
 
 
+@pytest.mark.parametrize("said", ["01:00:00:00", "1.5:00:00", "2/3:00:00", "00:00:00:00:00:00", "1:00:00"])
+def test_a_figure_of_many_zeros_is_no_hour(said: str) -> None:
+    """A time code or a hardware address is a value like any other, and is no reason to give up the summary."""
+    sources = sources_of([f"It is at {said} there."], ["Ada"])
+    assert not unfounded(f"Ada names {said}.", sources)
+    assert unfounded("Ada comes at 9 pm.", sources) == {"9"}
+
+
 @pytest.mark.parametrize(
     ("text", "known"),
     [
