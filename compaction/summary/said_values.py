@@ -153,7 +153,7 @@ class SaidValues:
         """Return whether `value` of `sentence` was said, in whatever form."""
         if self.values & {value, _without_groups(value)} or value in self.words:
             return True
-        if _is_number(value) and int(value) <= self.counts_to and value not in sentence:
+        if _is_number(value) and int(value) <= self.counts_to and not re.search(rf"(?<!\d)0*{value}(?!\d)", sentence):
             return True
         # 'One' is mostly no number, so it is no value of what was said.
         if value == "1" and self.one:
