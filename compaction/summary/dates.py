@@ -1,8 +1,8 @@
 """Reads dates: the years, months and days that people mean, and those that a text tells. Pure.
 
 'Two months ago', 'next year', 'in June' and 'on the 3rd' name no such month, year or day, but on a known day each means
-one or two of them. Where it is two (the last June or the next), a model reads which. A text may tell such a date as a
-whole; its month and its numbers are no source of anything else.
+one or a few of them. Where it is several (the last June or the next), a model reads which. A text may tell such a date
+as a whole; its month and its numbers are no source of anything else.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ def months_of(language: Language) -> list[str]:
 _WEEKDAYS = {name: number for each in LANGUAGES for number, name in enumerate(weekdays_of(each))}
 _MONTHS = {name: number for each in LANGUAGES for number, name in enumerate(months_of(each), 1)}
 _TIMES = [(each, {each.stem(word): what for word, what in each.times.items()}) for each in LANGUAGES]
+_DAYS_AWAY = {said: int(what) for each in LANGUAGES for said, what in each.times.items() if what[0] in "+-"}
 _STOPWORDS = frozenset(word for each in LANGUAGES for word in each.stopwords)
 
 
@@ -110,8 +111,8 @@ def days_named(text: str, today: date) -> frozenset[date]:
 def _days_away(said: Sequence[str]) -> tuple[int, int]:
     """Return how many days from today these words or the first of them mean (0: none), and how many words those are."""
     for phrase in (said, said[:1]):
-        if (away := _time("_".join(phrase)))[:1] in {"+", "-"}:
-            return int(away), len(phrase)
+        if away := _DAYS_AWAY.get("_".join(phrase)):
+            return away, len(phrase)
     return 0, 1
 
 
