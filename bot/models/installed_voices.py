@@ -39,8 +39,8 @@ class InstalledVoices:
         self._holds = holds
         self._monotonic = monotonic
         self._thread = DaemonThread("models-folder")
-        # The names of the models that were there.
-        self._seen: frozenset[str] = frozenset()
+        # The names of the models that were there; None before the first answer.
+        self._seen: frozenset[str] | None = None
         self._looked_at = float("-inf")
         self._looking: asyncio.Task[None] | None = None
 
@@ -59,7 +59,12 @@ class InstalledVoices:
 
     def holds(self, voice: EmbeddedVoice) -> bool:
         """Return whether the voice was installed when the folder was last seen."""
-        return voice.model.name in self._seen
+        return self._seen is not None and voice.model.name in self._seen
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the folder has answered at all."""
+        return self._seen is not None
 
     async def look(self) -> None:
         """Look at the folder. If its disk does not answer in time, what was seen last counts."""

@@ -49,6 +49,7 @@ LONGEST_RETRY_S = 600.0
 
 TRIED_AGAIN = Text("I try it again now and then.")
 GONE = Text("Its files are not here any more; choose it again to have them downloaded.")
+UNSEEN = Text("I could not look into the folder of my voices: its disk hangs, or it cannot be read.")
 STILL_HANGS = Text(
     "It has not come back from the last time it was loaded: its disk hangs, or the machine is overloaded."
 )
@@ -140,9 +141,12 @@ class LoadedVoices:
         if failure is None and self._task_of(voice) is not None:
             return None
         if not self.holds(voice):
-            return GONE
+            return self._why_missing()
         # Files that were gone may be here again.
-        return None if failure is None or failure.why == GONE else joined((failure.why, TRIED_AGAIN))
+        return None if failure is None or failure.why in (GONE, UNSEEN) else joined((failure.why, TRIED_AGAIN))
+
+    def _why_missing(self) -> Text:
+        return GONE if self._installed.is_known else UNSEEN
 
     async def install(self, voice: EmbeddedVoice, report: Callable[[float], Awaitable[None]]) -> None:
         """Download the voice unless it is installed. `report` gets the megabytes so far. Raises `ModelError`.
@@ -152,6 +156,8 @@ class LoadedVoices:
         await self.look()
         if self.holds(voice):
             return
+        if not self._installed.is_known:
+            raise ModelError(UNSEEN)
         if self._downloading is not None:
             raise ModelError(
                 Text(
@@ -230,7 +236,7 @@ class LoadedVoices:
             try:
                 await self.look()
                 if not self.holds(voice):
-                    raise SynthesisError(GONE)
+                    raise SynthesisError(self._why_missing())
                 if self._hangs(voice):
                     raise SynthesisError(STILL_HANGS)
                 model = self._loaded.setdefault(voice.model.name, _LoadedModel())

@@ -15,7 +15,7 @@ import pytest
 from bot.errors import ModelError
 from bot.models import loaded_voices
 from bot.models.directory import ModelDirectory
-from bot.models.loaded_voices import GONE, STILL_HANGS, TRIED_AGAIN, LoadedVoices
+from bot.models.loaded_voices import GONE, STILL_HANGS, TRIED_AGAIN, UNSEEN, LoadedVoices
 from bot.models.voices import VOICES, EmbeddedVoice, find_voice
 from tests.fakes.clock import FakeClock
 from voice.errors import SynthesisError, VoiceHungError, VoiceLoadingError
@@ -77,8 +77,11 @@ class AllHere(ModelDirectory):
     """A models directory that has every model but those in `gone`."""
 
     gone: ClassVar[set[str]] = set()
+    unreadable: ClassVar[bool] = False
 
     def holds(self, entry: ModelEntry) -> bool:
+        if self.unreadable:
+            raise PermissionError
         return entry.name not in self.gone
 
 
@@ -204,6 +207,27 @@ async def test_a_voice_whose_files_are_gone_says_so_until_they_are_back(
         with pytest.raises(SynthesisError):
             await voices.load(voice("kristin"))
         assert voices.problem(voice("kristin")) == f"There is no voice. {TRIED_AGAIN}"
+
+
+@pytest.mark.asyncio
+async def test_a_folder_that_has_not_answered_is_not_called_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its disk hangs since the start, or it cannot be read. Nobody is told to download what is there, and none is."""
+
+    async def report(_: float) -> None:
+        pytest.fail("it is downloaded")
+
+    monkeypatch.setattr(AllHere, "unreadable", True)
+    async with LoadedVoices(AllHere(tmp_path), chosen=tuple) as voices:
+        with pytest.raises(SynthesisError, match="could not look"):
+            await voices.load(voice("joe"))
+        with pytest.raises(ModelError, match="could not look"):
+            await voices.install(voice("joe"), report)
+        assert voices.problem(voice("joe")) == UNSEEN
+        monkeypatch.setattr(AllHere, "unreadable", False)
+        await voices.look()
+        assert voices.problem(voice("joe")) is None
 
 
 @pytest.mark.asyncio
