@@ -45,6 +45,7 @@ PIECES = [
         ("I stayed three days in Rome.", set()),
         ("I have not been there in years.", set()),
         ("Vor Jahren war ich da.", set()),
+        ("Morgens trinke ich Tee.", set()),
         ("Two weeks is too long.", set()),
         ("We came third, and may go again.", set()),
         ("", set()),
