@@ -39,7 +39,9 @@ HOMES: dict[str, tuple[str, ...]] = {
     "cryptography": ("bot.remote.link", "rehearsal"),
     "davey": ("voice.transport", "rehearsal"),
     "faster_whisper": ("voice.asr", "benchmarks.asr"),
-    "ctranslate2": ("voice.asr",),
+    # bot.models only describes a model with it.
+    "ctranslate2": ("voice.asr", "bot.models"),
+    "gguf": ("bot.models",),
     "openai": ("bot.llm", "voice.endpoint", "voice.asr.remote", "voice.realtime"),
     "jsonschema": ("bot.brain.tools",),
     "mcp": ("bot.mcp",),

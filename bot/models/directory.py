@@ -80,7 +80,7 @@ class ModelDirectory:
             self._check_space(entry)
             return self._pull(entry, sources, report)
         except OSError as exc:
-            raise ModelError(_describe_disk_error(exc, self.directory)) from exc
+            raise ModelError(describe_disk_error(exc, self.directory)) from exc
 
     def _check_space(self, entry: ModelEntry) -> None:
         make_private_folder(self.directory)
@@ -159,7 +159,8 @@ def _find_defect(entry: ModelEntry, folder: Path) -> str | None:
     return None
 
 
-def _describe_disk_error(exc: OSError, directory: Path) -> str:
+def describe_disk_error(exc: OSError, directory: Path) -> str:
+    """Return why the models directory, or a folder in it, could not be used, with the remedy."""
     match exc.errno:
         case errno.ENOSPC:
             return f"The disk of {directory} is full. Make room, or set models.directory to another disk."

@@ -1,0 +1,91 @@
+"""Keeps the form of a language model that CTranslate2 runs beside the GGUF file that it is made from.
+
+A conversion takes seconds, so it is done once. It is made in a folder of its own and moved into place whole, so half of
+one is never taken for a model.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from bot.errors import ModelError
+from bot.models.directory import describe_disk_error
+from bot.models.gguf_conversion import CONVERSION, CONVERTED_FILES, convert_llama_gguf
+from bot.private_files import sync_names, sync_to_disk
+
+_GGUF_NAME = "model.gguf"
+_CONVERTED_NAME = "ctranslate2"
+_SCRATCH_PREFIX = f".{_CONVERTED_NAME}-"
+# Says what a converted model was made from, and by which rules.
+_ORIGIN_NAME = "converted-from.json"
+# A conversion takes a minute at most. What is older was left by a process that was killed.
+_LEFTOVER_S = 3600.0
+
+
+def converted_folder(model_folder: Path) -> Path:
+    """Return the folder with the CTranslate2 form of the `model.gguf` in `model_folder`. Converts it the first time.
+
+    A model of 135 million weights takes some 2 s of CPU, so call it in a thread. Several processes may do so at once.
+    The folder holds `CONVERTED_FILES`. Raises `ModelError` with the remedy.
+    """
+    gguf_file, converted = model_folder / _GGUF_NAME, model_folder / _CONVERTED_NAME
+    try:
+        if not gguf_file.is_file():
+            raise ModelError(f"{gguf_file} is not here. Run `roomtone models pull {model_folder.name}`.")
+        # `models pull` replaces the whole folder. The size finds most files that were exchanged in another way.
+        origin = json.dumps({"conversion": CONVERSION, "gguf_bytes": gguf_file.stat().st_size})
+        if not _is_made_from(origin, converted):
+            _remove_leftovers(model_folder)
+            _convert(gguf_file, converted, origin)
+    except OSError as exc:
+        raise ModelError(describe_disk_error(exc, model_folder)) from exc
+    return converted
+
+
+def _is_made_from(origin: str, converted: Path) -> bool:
+    try:
+        is_same = (converted / _ORIGIN_NAME).read_text(encoding="utf-8") == origin
+    except (FileNotFoundError, NotADirectoryError, UnicodeDecodeError):
+        return False
+    return is_same and all((converted / name).is_file() for name in CONVERTED_FILES)
+
+
+def _convert(gguf_file: Path, converted: Path, origin: str) -> None:
+    with tempfile.TemporaryDirectory(
+        dir=converted.parent, prefix=_SCRATCH_PREFIX, ignore_cleanup_errors=True
+    ) as scratch:
+        made = Path(scratch, "made")
+        made.mkdir()
+        convert_llama_gguf(gguf_file, made)
+        (made / _ORIGIN_NAME).write_text(origin, encoding="utf-8")
+        # Else a power failure could leave the name of the folder with empty files.
+        for path in made.iterdir():
+            sync_to_disk(path)
+        sync_names(made)
+        _put_in_place(made, converted, origin, former=Path(scratch, "former"))
+    sync_names(converted.parent)
+
+
+def _put_in_place(made: Path, converted: Path, origin: str, *, former: Path) -> None:
+    if _is_made_from(origin, converted):
+        # Another process was faster, and may be reading it.
+        return
+    with suppress(FileNotFoundError):
+        converted.rename(former)
+    try:
+        made.rename(converted)
+    except OSError:
+        if not _is_made_from(origin, converted):
+            raise
+
+
+def _remove_leftovers(model_folder: Path) -> None:
+    for folder in model_folder.glob(f"{_SCRATCH_PREFIX}*"):
+        with suppress(FileNotFoundError):
+            if time.time() - folder.stat().st_mtime > _LEFTOVER_S:
+                shutil.rmtree(folder, ignore_errors=True)

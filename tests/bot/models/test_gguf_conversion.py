@@ -1,0 +1,127 @@
+"""A converted language model computes what the original does; files of other kinds and damaged ones are refused."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import ctranslate2
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
+
+from bot.errors import ModelError
+from bot.models.gguf_conversion import CONVERTED_FILES, convert_llama_gguf
+from tests.bot.models.tiny_llama import LAYERS, TOKENS, WIDTH, TinyLlama
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def converted(model: TinyLlama, tmp_path: Path) -> Path:
+    """Convert `model` and return the folder."""
+    folder = tmp_path / "converted"
+    folder.mkdir()
+    convert_llama_gguf(model.write(tmp_path / "model.gguf"), folder)
+    return folder
+
+
+@pytest.mark.parametrize("model", [TinyLlama(), TinyLlama().with_own_projection()], ids=["shared", "own projection"])
+def test_a_converted_model_computes_what_the_original_does(model: TinyLlama, tmp_path: Path) -> None:
+    """The log probabilities of all tokens are those of the original, at each position."""
+    folder = converted(model, tmp_path)
+    generator = ctranslate2.Generator(str(folder), device="cpu", compute_type="float32", intra_threads=1)
+    numbers = [1, 17, 200, 3, 45, 45, 261]
+    computed = np.array(generator.forward_batch([numbers], return_log_probs=True))[0]
+    expected = model.log_probabilities(numbers)
+    assert expected.std() > 0.5
+    np.testing.assert_allclose(computed, expected, atol=1e-4)
+
+
+def test_a_converted_folder_has_the_vocabulary_and_its_tokenizer(tmp_path: Path) -> None:
+    """The folder holds all files, and its tokenizer gives the model's own token numbers."""
+    folder = converted(TinyLlama(), tmp_path)
+    assert sorted(path.name for path in folder.iterdir()) == sorted(CONVERTED_FILES)
+    assert json.loads((folder / "vocabulary.json").read_text("utf-8")) == TOKENS
+    assert json.loads((folder / "config.json").read_text("utf-8"))["eos_token"] == "<|im_end|>"
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    assert tokenizer.encode("hello world").ids == [TOKENS.index("hello"), TOKENS.index("Ġworld")]
+
+
+def header(**values: Any) -> Callable[[TinyLlama], None]:
+    """Change values of the header; `__` stands for a dot."""
+    return lambda model: model.header.update({key.replace("__", "."): value for key, value in values.items()})
+
+
+def weight(name: str, value: np.ndarray[Any, np.dtype[np.float32]]) -> Callable[[TinyLlama], None]:
+    """Add or replace a weight."""
+    return lambda model: model.weights.update({name: value})
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda model: setattr(model, "architecture", "qwen2"), "its architecture is qwen2"),
+        (header(llama__rope__scaling__type="yarn"), "a variant of llama"),
+        (header(llama__expert_count=8), "a variant of llama"),
+        (header(llama__rope__dimension_count=4), "a variant of llama"),
+        (header(llama__attention__head_count=5), "do not fit together"),
+        (header(llama__attention__head_count=0), "head_count is 0"),
+        (header(llama__attention__head_count_kv=3), "do not fit together"),
+        (header(llama__attention__head_count_kv=[2, 2]), "head_count_kv is None"),
+        (header(llama__block_count=4_000_000_000), "block_count is 4000000000"),
+        (header(llama__block_count=LAYERS + 1), "lacks blk.2.attn_k.weight"),
+        (header(llama__feed_forward_length=16_000, llama__block_count=128), "lacks|another shape"),
+        (header(llama__embedding_length=16_000, llama__block_count=128, llama__rope__dimension_count=4000), "million"),
+        (header(llama__attention__layer_norm_rms_epsilon=float("nan")), "epsilon is nan"),
+        (header(tokenizer__ggml__model="llama"), "llama with smollm, is not known here"),
+        (header(tokenizer__ggml__pre="dreams"), "gpt2 with dreams, is not known here"),
+        (header(tokenizer__ggml__tokens=[*TOKENS[:-1], "h"]), "its vocabulary is damaged"),
+        (header(tokenizer__ggml__tokens=[*TOKENS, "more"]), "token_embd.weight has another shape"),
+        (header(tokenizer__ggml__merges=["h e", "no thing"]), "its vocabulary is damaged"),
+        (header(tokenizer__ggml__merges=7), "no tokenizer.ggml.merges"),
+        (header(tokenizer__ggml__eos_token_id=len(TOKENS)), "eos_token_id is"),
+        (lambda model: model.weights.pop("output_norm"), "lacks output_norm.weight"),
+        (weight("blk.0.attn_q.bias", np.zeros(WIDTH, np.float32)), "'blk.0.attn_q.bias.weight', which is not known"),
+        (weight("output_norm", np.zeros(WIDTH + 1, np.float32)), "output_norm.weight has another shape"),
+        (weight("output_norm", np.full(WIDTH, np.inf, np.float32)), "it is damaged"),
+    ],
+)
+def test_what_cannot_be_converted_is_refused(change: Callable[[TinyLlama], None], why: str, tmp_path: Path) -> None:
+    """A model of another kind, or one that contradicts itself, is refused with the reason and the remedy."""
+    model = TinyLlama()
+    change(model)
+    (tmp_path / "turn-text").mkdir()
+    file = model.write(tmp_path / "turn-text" / "model.gguf")
+    with pytest.raises(ModelError, match=rf"({why}).*`roomtone models pull turn-text --again` replaces it"):
+        convert_llama_gguf(file, tmp_path)
+
+
+@given(cut=st.floats(0, 1, exclude_max=True))
+def test_a_file_that_is_cut_short_is_refused(cut: float, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A file of which the end is missing is refused wherever it was cut."""
+    folder = tmp_path_factory.mktemp("cut")
+    file = TinyLlama().write(folder / "model.gguf")
+    file.write_bytes(file.read_bytes()[: int(cut * file.stat().st_size)])
+    with pytest.raises(ModelError, match=r"not a GGUF file|cut short|damaged"):
+        convert_llama_gguf(file, folder)
+
+
+@given(changes=st.lists(st.tuples(st.integers(0, 9000), st.integers(0, 255)), min_size=1, max_size=4))
+def test_changed_bytes_are_refused_or_converted(
+    changes: list[tuple[int, int]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Whatever a few bytes of the header are changed to, the file is converted, or refused in a sentence."""
+    folder = tmp_path_factory.mktemp("changed")
+    file = TinyLlama().write(folder / "model.gguf")
+    content = bytearray(file.read_bytes())
+    for place, byte in changes:
+        content[place] = byte
+    file.write_bytes(content)
+    with suppress(ModelError):
+        convert_llama_gguf(file, folder)
+        assert {path.name for path in folder.iterdir()} >= set(CONVERTED_FILES)
