@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from bot.models.converted_model import converted_folder
+from tests.bot.models.tiny_llama import TinyLlama
 from tests.patience import lengthened
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ MARKER_BY_IMPORT = {
 }
 MARKER_BY_FIXTURE = {
     "speech_dir": "models",
+    "reading_model": "models",
     "stacking_vad_model": "models",
     "turn_model": "models",
     "whisper_model_dir": "models",
@@ -204,6 +207,23 @@ def whisper_model_dir() -> Path:
 def turn_model() -> Path:
     """The end-of-turn model."""
     return _small_model("turn", REPO_ROOT / "data" / "models" / "turn-smart" / "smart-turn.onnx")
+
+
+@pytest.fixture(scope="session")
+def tiny_reading_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A language model of a few thousand random weights, converted as the one that reads recognised text."""
+    folder = tmp_path_factory.mktemp("turn-text")
+    TinyLlama().write(folder / "model.gguf")
+    return converted_folder(folder)
+
+
+@pytest.fixture(scope="session")
+def reading_model() -> Path:
+    """The model that reads recognised text. It is optional, so it may not be here."""
+    folder = REPO_ROOT / "data" / "models" / "turn-text"
+    if not (folder / "model.gguf").is_file():
+        pytest.skip("turn-text is not installed: `roomtone models pull turn-text`")
+    return converted_folder(folder)
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,7 @@ from benchmarks.endpoint.curve import (
     outcome,
     policy_rule,
     silence_rule,
+    without_reading,
     without_text,
 )
 from benchmarks.endpoint.free_talk import TalkSet, make_free_talk
@@ -98,7 +99,9 @@ def figures(pauses: Sequence[ObservedPause], *, recordings: int, passes: int) ->
         if lengths
         else {},
         "pauses_over_1_s": sum(length > 1 for length in lengths),
+        "text_read": any(pause.text_end is not None for pause in pauses),
         "policy": outcome(pauses, policy_rule()).as_json(),
+        "policy_without_reading": outcome(without_reading(pauses), policy_rule()).as_json(),
         "policy_without_the_text": outcome(without_text(pauses), policy_rule()).as_json(),
         "former_rule": outcome(pauses, former_rule()).as_json(),
         "plain_silence": {f"{seconds:g} s": outcome(pauses, silence_rule(seconds)).as_json() for seconds in SILENCES_S},

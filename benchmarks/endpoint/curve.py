@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from benchmarks.reply.spread import spread
 from benchmarks.stats import share_of
-from voice.listening.end_policy import END_POLICY, EndPolicy, PauseEvidence
+from voice.listening.end_policy import READING_END_POLICY, EndPolicy, PauseEvidence
 from voice.listening.endpointing import ENDPOINTING, WINDOW_S, window_count
 
 if TYPE_CHECKING:
@@ -83,12 +83,12 @@ def former_rule(scale: float = 1.0) -> Rule:
     return windows
 
 
-def policy_rule(scale: float = 1.0, policy: EndPolicy = END_POLICY) -> Rule:
+def policy_rule(scale: float = 1.0, policy: EndPolicy = READING_END_POLICY) -> Rule:
     """Return the room's rule, with its silences multiplied by `scale`."""
 
     def windows(pause: ObservedPause) -> int:
         # As in a room: without the end-of-turn model the fixed silence ends speech.
-        known = None if pause.finished is None else PauseEvidence(pause.finished, pause.sentence_end)
+        known = None if pause.finished is None else PauseEvidence(pause.finished, pause.sentence_end, pause.text_end)
         needed_s = ENDPOINTING.end_silence_s if known is None else policy.silence_needed_s(known)
         return window_count(max(needed_s * scale, SHORTEST_S))
 
@@ -97,7 +97,12 @@ def policy_rule(scale: float = 1.0, policy: EndPolicy = END_POLICY) -> Rule:
 
 def without_text(pauses: Sequence[ObservedPause]) -> list[ObservedPause]:
     """Return the pauses as they are for a recogniser that does not say how sure it is."""
-    return [replace(pause, sentence_end=None) for pause in pauses]
+    return [replace(pause, sentence_end=None, text_end=None) for pause in pauses]
+
+
+def without_reading(pauses: Sequence[ObservedPause]) -> list[ObservedPause]:
+    """Return the pauses as they are where no language model reads the text."""
+    return [replace(pause, text_end=None) for pause in pauses]
 
 
 def plain_silence_cuts(pauses: Sequence[ObservedPause], mean_s: float) -> float | None:

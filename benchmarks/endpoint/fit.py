@@ -3,6 +3,7 @@
 Run by hand; the results are written into `EndPolicy`. The real recordings and the tuning set of the free talk are read,
 and count the same. The weights are those of a logistic regression of end against pause. The rest is a search for the
 silences of the least expected cost, of cuts and of waiting, among those that reach both goals for the real recordings.
+Where the model that reads texts is there, a second policy is fitted that uses it.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.endpoint.bench import CUT_SHARE, KNOWN_P50_MS, LEADS
-from benchmarks.endpoint.curve import outcome, policy_rule
+from benchmarks.endpoint.curve import outcome, policy_rule, without_reading
 from benchmarks.endpoint.free_talk import TalkSet
 from benchmarks.endpoint.observed_pauses import PauseObserver, observe_all
 from benchmarks.progress import NoProgress
 from benchmarks.reply.recordings import load_recordings
 from benchmarks.stats import percentile
 from config.load import load
-from voice.listening.end_policy import EndPolicy, PauseEvidence
+from voice.listening.end_policy import EndPolicy, PauseEvidence, ReadingWeights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,33 +49,54 @@ _SHARES = (0.05, 0.1, 0.2, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7)
 
 def weights(sets: Sequence[Sequence[ObservedPause]]) -> tuple[float, float]:
     """Return the weights of both probabilities' log-odds in a logistic regression of end against pause."""
-    unit = EndPolicy(finished_weight=1.0, sentence_weight=0.0), EndPolicy(finished_weight=0.0, sentence_weight=1.0)
-    # A text that was cut off before its end says nothing about it.
-    known_sets = [[pause for pause in each if pause.sentence_end is not None] for each in sets]
-    pauses = [pause for each in known_sets for pause in each]
-    share = np.concatenate([np.full(len(each), len(pauses) / len(sets) / len(each)) for each in known_sets])
-    known = np.array([[1.0, *(policy.log_odds(_evidence(pause)) for policy in unit)] for pause in pauses])
+    finished, sentence = _regression(
+        # A text that was cut off before its end says nothing about it.
+        [[pause for pause in each if pause.sentence_end is not None] for each in sets],
+        [EndPolicy(finished_weight=1.0, sentence_weight=0.0), EndPolicy(finished_weight=0.0, sentence_weight=1.0)],
+    )
+    return finished, sentence
+
+
+def reading_weights(sets: Sequence[Sequence[ObservedPause]]) -> ReadingWeights:
+    """Return the weights where a language model has read the texts; without the bounds, which `silences` finds."""
+    nothing = ReadingWeights(finished=0.0, sentence=0.0, ends=0.0, goes_on=0.0, sure=1.0, unsure=0.0)
+    finished, sentence, ends, goes_on = _regression(
+        [[pause for pause in each if pause.text_end is not None] for each in sets],
+        [
+            EndPolicy(reading=replace(nothing, finished=1.0)),
+            EndPolicy(reading=replace(nothing, sentence=1.0)),
+            EndPolicy(reading=replace(nothing, ends=1.0)),
+            EndPolicy(reading=replace(nothing, goes_on=1.0)),
+        ],
+    )
+    return replace(nothing, finished=finished, sentence=sentence, ends=ends, goes_on=goes_on)
+
+
+def _regression(sets: Sequence[Sequence[ObservedPause]], units: Sequence[EndPolicy]) -> list[float]:
+    """Return the weights of what each of `units` tells alone, in a logistic regression of end against pause."""
+    pauses = [pause for each in sets for pause in each]
+    share = np.concatenate([np.full(len(each), len(pauses) / len(sets) / len(each)) for each in sets])
+    known = np.array([[1.0, *(policy.log_odds(_evidence(pause)) for policy in units)] for pause in pauses])
     ends = np.array([float(pause.is_end) for pause in pauses])
-    penalty = _RIDGE * np.diag([0.0, 1.0, 1.0])
-    found = np.zeros(3)
+    penalty = _RIDGE * np.diag([0.0] + [1.0] * len(units))
+    found = np.zeros(1 + len(units))
     for _ in range(_STEPS):
         expected = 1 / (1 + np.exp(-known @ found))
         slope = known.T @ (share * (ends - expected)) - penalty @ found
         bend = (known * (share * expected * (1 - expected))[:, None]).T @ known + penalty
         found = found + np.linalg.solve(bend, slope)
-    return round(float(found[1]), 2), round(float(found[2]), 2)
+    return [round(float(weight), 2) for weight in found[1:]]
 
 
-def silences(sets: Sequence[Sequence[ObservedPause]], finished_weight: float, sentence_weight: float) -> EndPolicy:
-    """Return the policy with these weights that costs least. The first set is of real recordings.
+def silences(sets: Sequence[Sequence[ObservedPause]], plain: EndPolicy) -> EndPolicy:
+    """Return the policy with the weights of `plain` that costs least. The first set is of real recordings.
 
     Where no policy reaches both goals for them, all are compared.
     """
-    plain = EndPolicy(finished_weight=finished_weight, sentence_weight=sentence_weight)
     odds = [plain.log_odds(_evidence(pause)) for each in sets for pause in each if pause.is_end]
     levels = sorted({round(percentile(odds, share), 2) for share in _SHARES})
     tried = (
-        replace(plain, sure=sure, unsure=unsure, shortest_s=shortest_s, longest_s=longest_s)
+        replace(_bounded(plain, sure=sure, unsure=unsure), shortest_s=shortest_s, longest_s=longest_s)
         for (unsure, sure), shortest_s, longest_s in itertools.product(
             itertools.combinations(levels, 2), _SHORTEST_S, _LONGEST_S
         )
@@ -82,6 +104,13 @@ def silences(sets: Sequence[Sequence[ObservedPause]], finished_weight: float, se
     return min(
         tried, key=lambda policy: (not reaches_goals(sets[0], policy), sum(cost_s(each, policy) for each in sets))
     )
+
+
+def _bounded(policy: EndPolicy, *, sure: float, unsure: float) -> EndPolicy:
+    """Return a policy with other bounds of the log-odds."""
+    if policy.reading is None:
+        return replace(policy, sure=sure, unsure=unsure)
+    return replace(policy, reading=replace(policy.reading, sure=sure, unsure=unsure))
 
 
 def reaches_goals(pauses: Sequence[ObservedPause], policy: EndPolicy) -> bool:
@@ -101,7 +130,7 @@ def cost_s(pauses: Sequence[ObservedPause], policy: EndPolicy) -> float:
 def _evidence(pause: ObservedPause) -> PauseEvidence:
     if pause.finished is None:
         raise LookupError("the coefficients need the end-of-turn model; `roomtone models pull turn` brings it")
-    return PauseEvidence(pause.finished, pause.sentence_end)
+    return PauseEvidence(pause.finished, pause.sentence_end, pause.text_end)
 
 
 def main() -> None:
@@ -115,11 +144,20 @@ def main() -> None:
         observe_all(load_recordings(folder).recordings, observer, NoProgress(), leads=leads)
         for folder, leads in ((folders.speech, LEADS), (folders.talk / TalkSet.TUNING, LEADS[:1]))
     ]
-    policy = silences(sets, *weights(sets))
+    finished_weight, sentence_weight = weights(sets)
+    plain = EndPolicy(finished_weight=finished_weight, sentence_weight=sentence_weight)
+    fitted = {"heard": silences([without_reading(each) for each in sets], plain)}
+    if observer.reads_text:
+        fitted["read"] = silences(sets, replace(plain, reading=reading_weights(sets)))
     told = {
-        "policy": asdict(policy),
         "pauses": [len(each) for each in sets],
-        "tuning": [outcome(each, policy_rule(policy=policy)).as_json() for each in sets],
+        **{
+            name: {
+                "policy": asdict(policy),
+                "tuning": [outcome(each, policy_rule(policy=policy)).as_json() for each in sets],
+            }
+            for name, policy in fitted.items()
+        },
     }
     sys.stdout.write(json.dumps(told, indent=2) + "\n")
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.reply.pause_judge import sentence_reader
 from benchmarks.reply.recordings import voice_end_s
 from benchmarks.reply.usual_glossary import USUAL_GLOSSARY
 from bot.models.catalogue import TURN_SMART
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from benchmarks.reply.recordings import SpeechRecording
     from config.schema import Settings
     from voice.audio import Pcm
+    from voice.listening.text_end import TextEnd
 
 # Longer than any pause inside speech and than any silence that ends it.
 NEVER_S = 3.5
@@ -51,7 +53,8 @@ LANGUAGE = "en"
 class ObservedPause:
     """One pause. `speaker` paused in `recording` for `windows` silent windows; None: it was the end of the speech.
 
-    `finished`: the end-of-turn model's probability; `sentence_end`: the recogniser's; None without the model.
+    `finished`: the end-of-turn model's probability; `sentence_end`: the recogniser's; `text_end`: what a language model
+    expects after the text. None without the model.
     `voice_end_s`: how long before the first silent window the voice had ended by its loudness; only of an end.
     """
 
@@ -61,6 +64,7 @@ class ObservedPause:
     finished: float | None
     sentence_end: float | None
     voice_end_s: float = 0.0
+    text_end: TextEnd | None = None
 
     @property
     def is_end(self) -> bool:
@@ -82,10 +86,15 @@ class PauseObserver:
         wanted = settings.listening.turn_model == "auto" and directory.holds(TURN_SMART)
         self._turn = SmartTurn(directory.path(TURN_SMART) / TURN_SMART.main_file.name) if wanted else None
         self._recogniser = WhisperEngine(settings.asr)
+        self._reader = sentence_reader(settings.models)
 
     @property
     def has_turn_model(self) -> bool:
         return self._turn is not None
+
+    @property
+    def reads_text(self) -> bool:
+        return self._reader is not None
 
     def observe(self, recording: SpeechRecording, *, lead_samples: int = 0) -> list[ObservedPause]:
         """Return the pauses of a recording in order, after `lead_samples` of silence. Blocks."""
@@ -95,16 +104,20 @@ class PauseObserver:
         pcm = np.concatenate([np.zeros(lead_samples, np.int16), *frames, silence])
         pcm = pcm[: len(pcm) // WINDOW_SAMPLES * WINDOW_SAMPLES]
         loud_until_s = voice_end_s(read_sound(recording.path)) + lead_samples / LISTEN_RATE_HZ
-        return [
-            ObservedPause(
-                recording.path.name,
-                recording.speaker,
-                windows,
-                *self._judged(pcm[pause.start * WINDOW_SAMPLES : pause.end * WINDOW_SAMPLES]),
-                0.0 if windows is not None else max(0.0, pause.last * WINDOW_S - loud_until_s),
+        observed = []
+        for pause, windows in self._pauses(pcm):
+            known = self._judged(pcm[pause.start * WINDOW_SAMPLES : pause.end * WINDOW_SAMPLES])
+            observed.append(
+                ObservedPause(
+                    recording.path.name,
+                    recording.speaker,
+                    windows,
+                    *known[:2],
+                    0.0 if windows is not None else max(0.0, pause.last * WINDOW_S - loud_until_s),
+                    known[2],
+                )
             )
-            for pause, windows in self._pauses(pcm)
-        ]
+        return observed
 
     def _pauses(self, pcm: Pcm) -> list[tuple[SpeechPaused, int | None]]:
         """Return each pause and its length in windows."""
@@ -121,10 +134,11 @@ class PauseObserver:
                     found[-1] = (found[-1][0], index - found[-1][0].last)
         return found
 
-    def _judged(self, pcm: Pcm) -> tuple[float | None, float | None]:
+    def _judged(self, pcm: Pcm) -> tuple[float | None, float | None, TextEnd | None]:
         finished = None if self._turn is None else self._turn.probability(pcm)
         recognition = self._recogniser.recognize(pcm, language=LANGUAGE, glossary=USUAL_GLOSSARY)
-        return finished, recognition.sentence_end_probability
+        read = None if self._reader is None else self._reader.read(recognition.text)
+        return finished, recognition.sentence_end_probability, read
 
 
 def observe_all(

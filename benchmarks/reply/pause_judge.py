@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from benchmarks.reply.usual_glossary import USUAL_GLOSSARY
-from bot.models.catalogue import TURN_SMART
+from bot.models.catalogue import TURN_SMART, TURN_TEXT
+from bot.models.converted_model import converted_folder
 from bot.models.directory import ModelDirectory
 from voice.listening.end_policy import PauseEvidence
+from voice.listening.endpointing import ENDPOINTING, READING_ENDPOINTING
+from voice.listening.text_end import LANGUAGE, SentenceReader
 from voice.listening.turn_detection import SmartTurn
 
 if TYPE_CHECKING:
     from bot.settings import ModelsSettings
     from voice.asr.worker import Engine
     from voice.audio import Pcm
+    from voice.listening.endpointing import EndpointingParameters
 
 
 class PauseJudge:
@@ -30,12 +34,23 @@ class PauseJudge:
         wanted = turn_model and directory.holds(TURN_SMART)
         self._turn = SmartTurn(directory.path(TURN_SMART) / TURN_SMART.main_file.name) if wanted else None
         self._recogniser = recogniser
+        self._reader = sentence_reader(models) if wanted and recogniser is not None and language == LANGUAGE else None
         self._language = language
 
     @property
     def has_turn_model(self) -> bool:
         """Return whether the end-of-turn model judges pauses."""
         return self._turn is not None
+
+    @property
+    def reads_text(self) -> bool:
+        """Return whether a language model reads the text of each pause."""
+        return self._reader is not None
+
+    @property
+    def parameters(self) -> EndpointingParameters:
+        """Return what a listener needs whose pauses are judged so."""
+        return READING_ENDPOINTING if self.reads_text else ENDPOINTING
 
     def finished(self, pcm: Pcm) -> float | None:
         """Return the probability that the speech before a pause sounds finished; None without the model. Blocks."""
@@ -48,4 +63,11 @@ class PauseJudge:
         if self._recogniser is None:
             return PauseEvidence(finished)
         heard = self._recogniser.recognize(pcm, language=self._language, glossary=USUAL_GLOSSARY)
-        return PauseEvidence(finished, heard.sentence_end_probability)
+        read = None if self._reader is None or not heard.text else self._reader.read(heard.text)
+        return PauseEvidence(finished, heard.sentence_end_probability, read)
+
+
+def sentence_reader(models: ModelsSettings) -> SentenceReader | None:
+    """Load the model that reads whether a sentence is finished; None without it. Raises `VoiceError`."""
+    directory = ModelDirectory(models.directory)
+    return SentenceReader(converted_folder(directory.path(TURN_TEXT))) if directory.holds(TURN_TEXT) else None

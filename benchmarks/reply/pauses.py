@@ -20,7 +20,6 @@ from benchmarks.stats import share_of
 from bot.wiring.speech_models import open_vad
 from rehearsal.people.clip import Clip, read_sound
 from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
-from voice.listening.endpointing import ENDPOINTING
 from voice.listening.listener import RoomListener
 from voice.listening.utterance import PauseBegan, Utterance
 from voice.listening.vad import WINDOW_SAMPLES
@@ -79,11 +78,11 @@ async def measure_pauses(
     *,
     models: ModelsSettings,
     turn_model: bool = True,
-    parameters: EndpointingParameters = ENDPOINTING,
+    parameters: EndpointingParameters | None = None,
     recogniser: WhisperEngine | None = None,
     progress: Progress,
 ) -> dict[str, Json]:
-    """Return how the listener judges the pauses of these recordings with these parameters.
+    """Return how the listener judges the pauses of these recordings with these parameters; None: those of a room.
 
     `recogniser`: as in a room, its text helps to judge a pause; None: intonation alone does.
     """
@@ -99,6 +98,7 @@ async def measure_pauses(
         "passes": len(_LEADS),
         "end_of_turn_model": listener.has_turn_model,
         "text_of_pauses": recogniser is not None,
+        "text_read": listener.reads_text,
         "pauses_inside": inside,
         "cut": cuts,
         "cut_share": share_of(cuts, inside),
@@ -114,17 +114,22 @@ class PauseListener:
         models: ModelsSettings,
         *,
         turn_model: bool = True,
-        parameters: EndpointingParameters = ENDPOINTING,
+        parameters: EndpointingParameters | None = None,
         recogniser: WhisperEngine | None = None,
     ) -> None:
-        self._parameters = parameters
         self._detector = open_vad(models)
         self._judge = PauseJudge(models, turn_model=turn_model, recogniser=recogniser, language=_LANGUAGE)
+        self._parameters = parameters or self._judge.parameters
 
     @property
     def has_turn_model(self) -> bool:
         """Whether the end-of-turn model judges pauses. Otherwise only their length counts."""
         return self._judge.has_turn_model
+
+    @property
+    def reads_text(self) -> bool:
+        """Whether a language model reads the text of each pause."""
+        return self._judge.reads_text
 
     def hear(self, path: Path, *, lead_samples: int = 0) -> PauseResult:
         """Return how a recording is cut, after `lead_samples` of silence. Blocks: ten seconds take a quarter of a

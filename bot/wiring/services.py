@@ -20,7 +20,7 @@ from bot.wiring.monitoring import room_meter
 from bot.wiring.recipients import recipients
 from bot.wiring.recogniser import open_recognizer
 from bot.wiring.recollection import watch_model
-from bot.wiring.speech_models import open_synthesizer, open_turn_model, open_vad, voice_factory
+from bot.wiring.speech_models import open_synthesizer, open_text_end_reader, open_turn_model, open_vad, voice_factory
 from bot.wiring.tools import Toolset
 
 if TYPE_CHECKING:
@@ -82,6 +82,9 @@ async def open_room_models(
         open_recognizer(settings.asr, llm=settings.llm, metrics=parts.metrics, pool=pool)
     )
     judge = await open_turn_model(stack, settings.models, settings.listening, health=health)
+    reader = None
+    if judge is not None:
+        reader = await open_text_end_reader(stack, settings.models, settings.listening, health=health)
     voice = open_synthesizer(settings.speaking, models=settings.models, llm=settings.llm, health=health)
     synthesizer = await stack.enter_async_context(voice)
     watch_model(language, health)
@@ -96,6 +99,7 @@ async def open_room_models(
         detector=open_vad(settings.models),
         synthesizer=synthesizer,
         turn_end_detector=judge,
+        text_end_reader=reader,
         moderator=await _open_moderator(stack, settings.speaking, settings.llm),
         gpu_failure=opened.gpu_failure,
     )

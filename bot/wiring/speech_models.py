@@ -1,20 +1,22 @@
 """Opens the speech models besides the recogniser: synthesiser, voice activity detection and end-of-turn detection.
 
 The models for voice activity and end of turn are optional. Without the first, the bot uses the copy that comes with the
-recogniser. Without the second, an utterance ends after a fixed silence.
+recogniser. Without the one that hears the end of turn, an utterance ends after a fixed silence; the one that reads the
+text makes it surer.
 """
 
 from __future__ import annotations
 
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from bot.errors import SetupError
+from bot.errors import ModelError, SetupError
 from bot.health import DegradedPart
-from bot.models.catalogue import TURN_SMART, VAD_SILERO, VOICE_JOE
+from bot.models.catalogue import TURN_SMART, TURN_TEXT, VAD_SILERO, VOICE_JOE
+from bot.models.converted_model import converted_folder
 from bot.models.directory import ModelDirectory
 from bot.models.loaded_voices import LoadedVoices
 from bot.models.voices import DEFAULT_VOICE
@@ -22,7 +24,9 @@ from bot.room.server_voice import ServerVoice
 from bot.texts.text import Text
 from voice.circuit_breaker import Outage
 from voice.errors import SynthesisError
-from voice.listening.turn_detection import SmartTurn, SmartTurnDetector, TurnModelError
+from voice.listening.quick_model import QuickModel, TurnModelError
+from voice.listening.text_end import QueuedSentenceReader, SentenceReader
+from voice.listening.turn_detection import SmartTurn, SmartTurnDetector
 from voice.listening.vad import SileroVad, StackedSileroVad, VadError
 from voice.speaking.fallback import FallbackSynthesizer
 from voice.speaking.piper import PiperSynthesizer
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
     from bot.server_settings import ServerSettingsBook
     from bot.settings import ModelsSettings
     from voice.listening.settings import ListeningSettings
+    from voice.listening.text_end import TextEndReader
     from voice.listening.turn_detection import TurnEndDetector
     from voice.listening.vad import SpeechProbability
     from voice.speaking.port import AudioChunk, Synthesizer
@@ -48,6 +53,7 @@ log = structlog.get_logger()
 IN_WRITING = Text("I write what I want to say")
 # What happens instead of judging pauses, and what to do.
 BY_SILENCE = Text("silence alone tells me that somebody has finished")
+BY_SOUND = Text("I judge by the sound alone whether somebody has finished")
 TURN_MODEL_FAILS = Text(
     'It gives no answers. Restart me, or set listening.turn_model = "off"; the log has more (`turn_model_failed`).'
 )
@@ -81,15 +87,34 @@ async def open_turn_model(
     except TurnModelError as error:
         log.warning("no_turn_model", setting=listening.turn_model, problem=error)
         return None
-    health.add_check(partial(_turn_model_problems, detector))
+    health.add_check(partial(_turn_model_problems, detector, Text("My end-of-turn model"), BY_SILENCE))
     return detector
 
 
-def _turn_model_problems(detector: SmartTurnDetector) -> list[DegradedPart]:
-    if detector.failing_since is None:
+async def open_text_end_reader(
+    stack: AsyncExitStack, models: ModelsSettings, listening: ListeningSettings, *, health: Health
+) -> TextEndReader | None:
+    """Load the model that reads whether a sentence is finished onto `stack`, and register it with `health`. Returns
+    None if it is switched off, missing or unreadable.
+    """
+    model_directory = ModelDirectory(models.directory)
+    if listening.turn_model == "off" or not model_directory.holds(TURN_TEXT):
+        return None
+    folder = model_directory.path(TURN_TEXT)
+    try:
+        reader = await stack.enter_async_context(QueuedSentenceReader(lambda: SentenceReader(converted_folder(folder))))
+    except (TurnModelError, ModelError) as error:
+        log.warning("no_text_end_model", setting=listening.turn_model, problem=error)
+        return None
+    health.add_check(partial(_turn_model_problems, reader, Text("My model that reads what is said"), BY_SOUND))
+    return reader
+
+
+def _turn_model_problems(model: QuickModel[Any, Any, Any], name: Text, instead: Text) -> list[DegradedPart]:
+    if model.failing_since is None:
         return []
-    outage = Outage(detector.failing_since, None, SetupError(TURN_MODEL_FAILS))
-    return [DegradedPart(Text("My end-of-turn model"), BY_SILENCE, outage)]
+    outage = Outage(model.failing_since, None, SetupError(TURN_MODEL_FAILS))
+    return [DegradedPart(name, instead, outage)]
 
 
 @asynccontextmanager

@@ -1,17 +1,27 @@
 """How much silence ends somebody's speech, by what is known about the pause. Pure.
 
-Two models look at the same pause from different sides: the end-of-turn model hears the intonation, and the recogniser
-knows how likely a sentence ends where its text ends. A logistic regression makes one number of both, the log-odds that
-the speech is over. The surer the end, the less silence is waited for.
+Models look at the same pause from different sides: the end-of-turn model hears the intonation, the recogniser knows how
+likely a sentence ends where its text ends, and where it is installed, a language model reads the words. A logistic
+regression makes one number of them, the log-odds that the speech is over. The surer the end, the less silence is waited
+for.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from voice.listening.text_end import TextEnd
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # Probabilities are taken no closer to 0 and 1 than this: beyond, the models' differences mean nothing.
 _SUREST = 0.005
+# The same for what the language model expects next, where small probabilities mean something.
+_SUREST_READ = 0.0003
+_FINISHED_TEXT, _UNFINISHED_TEXT = TextEnd(ends=1.0, goes_on=0.0), TextEnd(ends=0.0, goes_on=1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,16 +29,30 @@ class PauseEvidence:
     """What is known about one pause, as probabilities (0-1).
 
     `finished`: that the person sounds finished (`TurnEndDetector`). `sentence_end`: that a sentence ends where the
-    recognised text ends (`Recognition.sentence_end_probability`); None: unknown.
+    recognised text ends (`Recognition.sentence_end_probability`). `text_end`: what the words make expect next
+    (`TextEndReader`). None: unknown.
     """
 
     finished: float
     sentence_end: float | None = None
+    text_end: TextEnd | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingWeights:
+    """The coefficients where the text was read: weights of the log-odds, and the two bounds of `EndPolicy`."""
+
+    finished: float
+    sentence: float
+    ends: float
+    goes_on: float
+    sure: float
+    unsure: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndPolicy:
-    """The coefficients. The room uses the defaults; benchmarks vary them.
+    """The coefficients. The room uses `END_POLICY` or `READING_END_POLICY`; benchmarks vary them.
 
     They were chosen on 89 recordings of 12 people (146 pauses inside read speech, heard twice) and 60 synthetic
     utterances of free talk (88 pauses), both counting the same, by the rule of `benchmarks/endpoint/fit.py`, tried with
@@ -51,24 +75,51 @@ class EndPolicy:
     unsure: float = 3.13
     shortest_s: float = 0.46
     longest_s: float = 1.1
+    # None: texts are not read, and what the words make expect counts for nothing.
+    reading: ReadingWeights | None = field(default=None)
 
     def log_odds(self, evidence: PauseEvidence) -> float:
         """Return the weighted log-odds that the speech is over."""
         if evidence.sentence_end is None:
             return self.finished_alone_weight * _logit(evidence.finished)
-        return self.finished_weight * _logit(evidence.finished) + self.sentence_weight * _logit(evidence.sentence_end)
+        heard, marked = _logit(evidence.finished), _logit(evidence.sentence_end)
+        if self.reading is None or evidence.text_end is None:
+            return self.finished_weight * heard + self.sentence_weight * marked
+        return (
+            self.reading.finished * heard
+            + self.reading.sentence * marked
+            + self.reading.ends * _logit(evidence.text_end.ends, _SUREST_READ)
+            - self.reading.goes_on * _logit(evidence.text_end.goes_on, _SUREST_READ)
+        )
 
     def silence_needed_s(self, evidence: PauseEvidence) -> float:
         """Return the seconds of silence that end the speech: less for surer evidence, within the two bounds."""
         if evidence.finished >= self.surely_finished:
             return self.shortest_s
-        certainty = (self.log_odds(evidence) - self.unsure) / (self.sure - self.unsure)
+        is_read = self.reading is not None and evidence.sentence_end is not None and evidence.text_end is not None
+        bounds = self.reading if is_read and self.reading is not None else self
+        certainty = (self.log_odds(evidence) - bounds.unsure) / (bounds.sure - bounds.unsure)
         return self.shortest_s + (1 - min(max(certainty, 0.0), 1.0)) * (self.longest_s - self.shortest_s)
+
+    def silences_with_text_s(self, evidence: PauseEvidence) -> tuple[float, float]:
+        """Return the least and the most silence that may be needed once the text of this pause is known."""
+        needed = [self.silence_needed_s(each) for each in self._texts(evidence)]
+        return min(needed), max(needed)
+
+    def _texts(self, evidence: PauseEvidence) -> Iterator[PauseEvidence]:
+        """Yield the surest evidence of both kinds that a text can give."""
+        for sentence_end, text_end in ((1.0, _FINISHED_TEXT), (0.0, _UNFINISHED_TEXT)):
+            yield replace(evidence, sentence_end=sentence_end)
+            if self.reading is not None:
+                yield replace(evidence, sentence_end=sentence_end, text_end=text_end)
 
 
 END_POLICY = EndPolicy()
+READING_END_POLICY = EndPolicy(
+    reading=ReadingWeights(finished=0.14, sentence=0.24, ends=0.71, goes_on=0.3, sure=1.4, unsure=1.02)
+)
 
 
-def _logit(probability: float) -> float:
-    bounded = min(max(probability, _SUREST), 1 - _SUREST)
+def _logit(probability: float, surest: float = _SUREST) -> float:
+    bounded = min(max(probability, surest), 1 - surest)
     return math.log(bounded / (1 - bounded))

@@ -13,11 +13,11 @@ utterance but does not change it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from voice.audio import LISTEN_RATE_HZ
-from voice.listening.end_policy import END_POLICY, EndPolicy, PauseEvidence
+from voice.listening.end_policy import END_POLICY, READING_END_POLICY, EndPolicy, PauseEvidence
 from voice.listening.vad import WINDOW_SAMPLES
 
 WINDOW_S = WINDOW_SAMPLES / LISTEN_RATE_HZ
@@ -63,6 +63,8 @@ class EndpointingParameters:
 
 
 ENDPOINTING = EndpointingParameters()
+# The same where a language model reads the text of each pause.
+READING_ENDPOINTING = EndpointingParameters(policy=READING_END_POLICY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,11 +214,12 @@ class Endpointer:
         if stretch is None or not stretch.asking or stretch.last != last:
             return []
         if not complete:
-            if evidence is not None:
-                # The earliest end that the text can lead to, or its absence.
-                best = self._silence_needed(replace(evidence, sentence_end=1.0))
-                stretch.earliest = min(self._end_silence, best, self._silence_needed(evidence))
-            if evidence is None or best < self._silence_needed(replace(evidence, sentence_end=0.0)):
+            if evidence is None:
+                return []
+            least, most = (window_count(seconds) for seconds in self._policy.silences_with_text_s(evidence))
+            # The earliest end that the text can lead to, or its absence.
+            stretch.earliest = min(self._end_silence, least, self._silence_needed(evidence))
+            if least < most:
                 return []
             # The text can change nothing, so nobody waits for it.
         stretch.asking = False

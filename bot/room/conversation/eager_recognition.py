@@ -6,7 +6,8 @@ wait for one recognition at most, and what still waits in its queue leaves it. H
 (docs/decisions/0011). Only where finished speech has waited for seconds is neither model asked: no text would come
 sooner for it, and the longest silence cuts the fewest pauses.
 
-The evidence comes in two steps: what the turn-end detector heard, then how likely a sentence ends where the text ends.
+The evidence comes in two steps: what the turn-end detector heard, then how likely a sentence ends where the text ends,
+also as a language model reads it, where there is one.
 If the person goes on, the text is discarded. Otherwise it is ready as soon as the end is certain.
 """
 
@@ -19,9 +20,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from voice.listening.end_policy import PauseEvidence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine
 
     from bot.clock import Clock
+    from voice.listening.text_end import TextEnd
     from voice.listening.turn_detection import TurnEndDetector
     from voice.listening.utterance import PauseBegan, Utterance
 
@@ -45,10 +47,11 @@ class EagerRecognition(Generic[HeardT]):
     """The eager recognition of one room.
 
     `on_judged` gets what is known about each pause that asks, and whether that is all: first with the turn-end
-    detector's probability, then with that of the recognised text (`sentence_end`). `recognise` runs in a task and must
-    not raise; if None, nothing is recognised early. `is_behind`: returns whether finished speech has waited so long
-    that an end that is known sooner makes no text come sooner. `on_recognised` gets the result and whether the person
-    has likely finished; if they do not sound so, it gets it again when the pause lasts. It must not wait.
+    detector's probability, then with that of the recognised text (`sentence_end`), which may also be read (`read_end`).
+    `recognise` runs in a task and must not raise; if None, nothing is recognised early. `is_behind`: returns whether
+    finished speech has waited so long that an end that is known sooner makes no text come sooner. `on_recognised` gets
+    the result and whether the person has likely finished; if they do not sound so, it gets it again when the pause
+    lasts. It must not wait.
     *Ownership*: `run` owns the tasks; before it runs, every pause is judged None.
     """
 
@@ -59,6 +62,7 @@ class EagerRecognition(Generic[HeardT]):
         on_judged: Callable[[PauseBegan, PauseEvidence | None, bool], None],
         recognise: Callable[[Utterance], Coroutine[Any, Any, HeardT]] | None,
         sentence_end: Callable[[HeardT], float | None],
+        read_end: Callable[[HeardT], Awaitable[TextEnd | None]] | None = None,
         clock: Clock,
         on_recognised: Callable[[Utterance, HeardT, bool], None] = lambda *_: None,
         is_behind: Callable[[], bool] = lambda: False,
@@ -67,6 +71,7 @@ class EagerRecognition(Generic[HeardT]):
         self._on_judged = on_judged
         self._recognise = recognise
         self._sentence_end = sentence_end
+        self._read_end = read_end
         self._clock = clock
         self._on_recognised = on_recognised
         self._is_behind = is_behind
@@ -134,8 +139,7 @@ class EagerRecognition(Generic[HeardT]):
                 recognising.cancel()
                 await asyncio.wait({recognising})
         if known is not None:
-            known = replace(known, sentence_end=self._sentence_end(heard))
-            self._judge(pause, known, complete=True)
+            self._judge(pause, await self._with_text(known, heard), complete=True)
             # The answer may show that the pause is over, and then this task was cancelled.
             await asyncio.sleep(0)
         likely = known is not None and known.finished > LIKELY_FINISHED
@@ -146,6 +150,13 @@ class EagerRecognition(Generic[HeardT]):
             )
             self._lasting[pause.utterance.id] = task
         return heard
+
+    async def _with_text(self, known: PauseEvidence, heard: HeardT) -> PauseEvidence:
+        """Return what is known of a pause once its text is there."""
+        known = replace(known, sentence_end=self._sentence_end(heard))
+        if self._read_end is None or known.sentence_end is None:
+            return known
+        return replace(known, text_end=await self._read_end(heard))
 
     async def _tell_if_lasting(self, utterance: Utterance, heard: HeardT) -> None:
         """Tell the text again, as likely finished, when the pause has lasted. Cancelled if it ends before."""

@@ -43,7 +43,8 @@ def test_sets_count_the_same_whatever_their_size() -> None:
 def test_the_policy_that_is_found_costs_less_than_its_neighbours() -> None:
     """The search waits less for the sure than for the unsure, and beats both fixed silences."""
     sets = [_pauses()]
-    found = silences(sets, *weights(sets))
+    finished_weight, sentence_weight = weights(sets)
+    found = silences(sets, EndPolicy(finished_weight=finished_weight, sentence_weight=sentence_weight))
     assert found.shortest_s < found.longest_s
     for fixed_s in (found.shortest_s, found.longest_s):
         assert cost_s(sets[0], found) <= cost_s(sets[0], replace(found, shortest_s=fixed_s, longest_s=fixed_s))

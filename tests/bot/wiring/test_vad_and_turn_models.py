@@ -16,8 +16,9 @@ from bot.settings import ModelsSettings
 from bot.wiring.speech_models import open_turn_model, open_vad
 from tests.voice.recordings import silence
 from voice.listening import turn_detection
+from voice.listening.quick_model import TurnModelError
 from voice.listening.settings import ListeningSettings
-from voice.listening.turn_detection import SmartTurn, SmartTurnDetector, TurnModelError
+from voice.listening.turn_detection import SmartTurn, SmartTurnDetector
 from voice.listening.vad import SileroVad, StackedSileroVad
 
 if TYPE_CHECKING:

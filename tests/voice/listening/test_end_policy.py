@@ -9,26 +9,53 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.listening.end_policy import END_POLICY, EndPolicy, PauseEvidence
+from voice.listening.end_policy import END_POLICY, READING_END_POLICY, EndPolicy, PauseEvidence
 from voice.listening.endpointing import EndpointingParameters
+from voice.listening.text_end import TextEnd
 
 probabilities = st.floats(0.0, 1.0)
-evidence = st.builds(PauseEvidence, probabilities, st.none() | probabilities)
+text_ends = st.builds(TextEnd, probabilities, probabilities)
+evidence = st.builds(PauseEvidence, probabilities, st.none() | probabilities, st.none() | text_ends)
+policies = st.sampled_from((END_POLICY, READING_END_POLICY))
+
+
+@given(policies, evidence)
+def test_the_silence_is_within_its_bounds(policy: EndPolicy, known: PauseEvidence) -> None:
+    """Whatever is known, speech ends after at least the shortest and at most the longest silence."""
+    assert policy.shortest_s <= policy.silence_needed_s(known) <= policy.longest_s
+
+
+@given(policies, evidence, probabilities, probabilities)
+def test_surer_evidence_never_waits_longer(policy: EndPolicy, known: PauseEvidence, one: float, other: float) -> None:
+    """Each probability that is known can only shorten the silence as it grows; only that of a comma lengthens it."""
+    low, high = sorted((one, other))
+    pairs = [(replace(known, finished=low), replace(known, finished=high))]
+    if known.sentence_end is not None:
+        pairs.append((replace(known, sentence_end=low), replace(known, sentence_end=high)))
+    if known.text_end is not None:
+        ends, goes_on = replace(known.text_end, ends=low), replace(known.text_end, goes_on=high)
+        pairs.append((replace(known, text_end=ends), replace(known, text_end=replace(ends, ends=high))))
+        pairs.append((replace(known, text_end=goes_on), replace(known, text_end=replace(goes_on, goes_on=low))))
+    for less, more in pairs:
+        assert policy.silence_needed_s(more) <= policy.silence_needed_s(less)
+
+
+@given(policies, st.builds(PauseEvidence, probabilities), probabilities, st.none() | text_ends)
+def test_no_text_can_end_speech_sooner_or_later_than_was_thought_possible(
+    policy: EndPolicy, known: PauseEvidence, sentence_end: float, text_end: TextEnd | None
+) -> None:
+    """Before the text is there, its decision is bounded."""
+    least, most = policy.silences_with_text_s(known)
+    with_text = replace(known, sentence_end=sentence_end, text_end=text_end)
+    assert least <= policy.silence_needed_s(with_text) <= most
 
 
 @given(evidence)
-def test_the_silence_is_within_its_bounds(known: PauseEvidence) -> None:
-    """Whatever is known, speech ends after at least the shortest and at most the longest silence."""
-    assert END_POLICY.shortest_s <= END_POLICY.silence_needed_s(known) <= END_POLICY.longest_s
-
-
-@given(evidence, probabilities, probabilities)
-def test_surer_evidence_never_waits_longer(known: PauseEvidence, one: float, other: float) -> None:
-    """Each probability that is known can only shorten the silence as it grows."""
-    low, high = sorted((one, other))
-    for name in ("finished",) if known.sentence_end is None else ("finished", "sentence_end"):
-        less, more = replace(known, **{name: low}), replace(known, **{name: high})
-        assert END_POLICY.silence_needed_s(more) <= END_POLICY.silence_needed_s(less)
+def test_what_was_read_counts_only_where_texts_are_read(known: PauseEvidence) -> None:
+    """A policy without weights for it ignores what a language model says, and one with them does not need it."""
+    unread = replace(known, text_end=None)
+    assert END_POLICY.silence_needed_s(known) == END_POLICY.silence_needed_s(unread)
+    assert READING_END_POLICY.silence_needed_s(unread) == END_POLICY.silence_needed_s(unread)
 
 
 def test_the_pause_is_announced_before_the_shortest_silence() -> None:
@@ -49,11 +76,14 @@ def test_the_pause_is_announced_before_the_shortest_silence() -> None:
         (PauseEvidence(0.98, 0.96), PauseEvidence(0.05, 0.96)),
         # The text is unknown.
         (PauseEvidence(0.98), PauseEvidence(0.9)),
+        # The words are a whole sentence, or end before a comma, and nothing else tells them apart.
+        (PauseEvidence(0.5, 0.95, TextEnd(0.6, 0.1)), PauseEvidence(0.5, 0.95, TextEnd(0.05, 0.4))),
     ],
 )
 def test_who_is_surer_is_waited_for_less(sure: PauseEvidence, unsure: PauseEvidence) -> None:
     """The silence after the surer end is shorter by a tenth of a second at least."""
-    assert END_POLICY.silence_needed_s(sure) + 0.1 < END_POLICY.silence_needed_s(unsure)
+    policy = END_POLICY if sure.text_end is None else READING_END_POLICY
+    assert policy.silence_needed_s(sure) + 0.1 < policy.silence_needed_s(unsure)
 
 
 @given(st.floats(END_POLICY.surely_finished, 1.0), st.none() | probabilities)

@@ -12,8 +12,9 @@ from structlog.testing import capture_logs
 
 from tests.patience import PATIENCE_S
 from tests.voice.recordings import bicycle, silence
-from voice.listening import turn_detection
-from voice.listening.turn_detection import HANGS_AFTER_S, MOST_WAITING, SmartTurn, SmartTurnDetector, TurnModelError
+from voice.listening import quick_model, turn_detection
+from voice.listening.quick_model import HANGS_AFTER_S, MOST_WAITING, TurnModelError
+from voice.listening.turn_detection import SmartTurn, SmartTurnDetector
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,7 +82,7 @@ async def test_a_model_that_is_never_loaded_is_given_up(monkeypatch: pytest.Monk
         gate.wait(PATIENCE_S)
         return _Model()
 
-    monkeypatch.setattr(turn_detection, "LOAD_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(quick_model, "LOAD_TIMEOUT_S", 0.0)
     with pytest.raises(TurnModelError, match="was not loaded within 0 s"):
         async with SmartTurnDetector(load):
             pass
