@@ -15,7 +15,8 @@ class ListeningSettings(BaseModel):
     turn_model: Literal["auto", "off"] = Field(
         default="auto",
         description="auto: in each pause the end-of-turn model (`roomtone models pull turn`), if it is there, judges "
-        "whether the person sounds finished. off: silence alone decides, for languages in which the model errs.",
+        "whether the person sounds finished; and the model that reads English text (`roomtone models pull turn-text`), "
+        "if it is there too, whether the sentence is. off: silence alone decides, for languages in which they err.",
     )
     # Whether to start to recognise in a pause, before it is certain that the person has finished. The text comes about
     # 0.2 s sooner, for up to half as much more work of the recogniser: where they go on, the work is wasted.

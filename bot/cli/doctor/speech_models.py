@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bot.cli.doctor.file_access import GIVE_RIGHTS, why_unreadable
 from bot.cli.doctor.finding import Finding, Status
 from bot.cli.failures import INSTALL_PARTS
-from bot.models.catalogue import CATALOGUE, TURN_SMART, VAD_SILERO, VOICE_JOE, WHISPER_BASE
+from bot.models.catalogue import CATALOGUE, TURN_SMART, TURN_TEXT, VAD_SILERO, VOICE_JOE, WHISPER_BASE
 from bot.models.directory import ModelDirectory
 from voice.errors import RecogniserError
 
@@ -69,8 +69,9 @@ def check_voice(models_dir: Path, *, installed: bool) -> Finding:
 
 
 def check_turns(models_dir: Path, listening: ListeningSettings) -> Finding:
-    """Check the two small models for listening. Without them the bot works, but detects the end of turns less well."""
-    wanted = (TURN_SMART, VAD_SILERO) if listening.turn_model == "auto" else (VAD_SILERO,)
+    """Check the small models for listening. Without them the bot works, but detects the end of turns less well."""
+    read = (TURN_TEXT,) if ModelDirectory(models_dir).holds(TURN_TEXT) else ()
+    wanted = (TURN_SMART, *read, VAD_SILERO) if listening.turn_model == "auto" else (VAD_SILERO,)
     found = [check_model("listening", entry, models_dir / entry.name, "") for entry in wanted]
     wrong = [finding.detail.rstrip(".") for finding in found if finding.status is not Status.OK]
     if not wrong:
