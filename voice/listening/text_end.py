@@ -26,7 +26,7 @@ LANGUAGE: Final = "en"
 # people's is cut off.
 WORDS_READ = 20
 _LONGEST_WORD = 30
-# A text of 20 words takes 20 to 50 ms on two cores, and whoever has finished waits for it.
+# A text of 20 words takes 28 ms on two idle cores, and whoever has finished waits for it.
 ANSWER_TIMEOUT_S = 0.25
 # Marks at the end of the text are the recogniser's guess, so they are not read.
 _LAST_MARKS = re.compile(r"[\s.?!,;:…\"”’'»)\]–—-]+$")
