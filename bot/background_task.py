@@ -1,4 +1,4 @@
-"""Runs a task beside a block of code, and logs why one failed."""
+"""Runs a task beside a block of code, and logs why one that nobody awaits has failed."""
 
 from __future__ import annotations
 
@@ -28,6 +28,20 @@ async def background_task(work: Coroutine[object, object, object], *, name: str)
     finally:
         task.cancel()
         await asyncio.wait({task})
+
+
+@asynccontextmanager
+async def owned_task(work: Coroutine[object, object, ResultT], *, name: str) -> AsyncIterator[asyncio.Task[ResultT]]:
+    """Run `work` as a task of this name for the block that awaits its result. It has ended when the block has.
+
+    A failure that the block did not await is dropped: the block left early, with a reason of its own.
+    """
+    task = asyncio.create_task(work, name=name)
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 def logged_task(work: Coroutine[object, object, ResultT], *, name: str) -> asyncio.Task[ResultT]:

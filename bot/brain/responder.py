@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
+from bot.background_task import owned_task
 from bot.brain.imitated_heading import without_heading
 from bot.brain.system_prompt import AFTER_TOOL_RESULTS, ANSWER_WITHOUT_TOOLS
 from bot.brain.tools.exchanges import ToolExchange
@@ -21,12 +22,10 @@ from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text, in_language
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+    from collections.abc import AsyncGenerator, Sequence
 
     from bot.brain.context import ModelContext
-    from bot.brain.tools.toolbox import QuestionTools
     from bot.llm.port import ChatModel, StreamItem
-    from compaction.budget.messages import MessageToolCall
 
 log = structlog.get_logger()
 
@@ -84,7 +83,8 @@ class ModelResponder:
                     break
                 if text.strip():
                     yield _SENTENCE_END
-                async with _running(context.tools, end.calls) as running:
+                # If this reply is cut off, calls with side effects go on (`QuestionTools.record`).
+                async with owned_task(context.tools.run_all(end.calls), name="tools") as running:
                     # No filler before a reply that may be skipped.
                     if not (spoke or context.may_skip) and await self._is_slow(running):
                         spoke = True
@@ -149,16 +149,3 @@ class ModelResponder:
                 ),
                 retryable=True,
             )
-
-
-@asynccontextmanager
-async def _running(
-    tools: QuestionTools, calls: Sequence[MessageToolCall]
-) -> AsyncIterator[asyncio.Task[tuple[str, ...]]]:
-    """Run the tool calls in a task until the block ends. By then it is known which of them go on (`record`)."""
-    running = asyncio.create_task(tools.run_all(calls), name="tools")
-    try:
-        yield running
-    finally:
-        running.cancel()
-        await asyncio.wait({running})

@@ -13,6 +13,7 @@ from functools import partial
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, TypeVar
 
+from bot.background_task import owned_task
 from bot.cli.cluster_rooms import HANDED_OVER
 from bot.cli.output import say
 from bot.cli.signals import stop_on_signals
@@ -170,16 +171,12 @@ async def _unless_stopped(stop: asyncio.Event, work: Coroutine[object, object, T
 
     *Ownership*: its task has ended when this returns.
     """
-    run = asyncio.create_task(work, name="unless-stopped")
-    stopped = asyncio.create_task(stop.wait(), name="until-stopped")
-    try:
+    async with (
+        owned_task(stop.wait(), name="until-stopped") as stopped,
+        owned_task(work, name="unless-stopped") as run,
+    ):
         await asyncio.wait({run, stopped}, return_when=asyncio.FIRST_COMPLETED)
         if not stop.is_set():
             return run.result()
         say("Ending Ray …")
         return None
-    finally:
-        for each in (run, stopped):
-            each.cancel()
-        # A failure no longer matters to who stops: it is taken, and asyncio does not report it.
-        await asyncio.gather(run, stopped, return_exceptions=True)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 import structlog
 import typer
 
+from bot.background_task import owned_task
 from bot.cli.failures import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -110,15 +111,11 @@ async def until_stopped(work: Coroutine[object, object, T]) -> T:
     """
     stop = asyncio.Event()
     with stop_on_signals(stop):
-        run = asyncio.create_task(work, name="stoppable-work")
-        stopped = asyncio.create_task(stop.wait(), name="stop-of-the-work")
-        try:
+        async with (
+            owned_task(stop.wait(), name="stop-of-the-work") as stopped,
+            owned_task(work, name="stoppable-work") as run,
+        ):
             await asyncio.wait({run, stopped}, return_when=asyncio.FIRST_COMPLETED)
             if run.done():
                 return run.result()
             raise typer.Abort
-        finally:
-            stopped.cancel()
-            run.cancel()
-            # What fails while it is cancelled no longer matters: it is taken, so that asyncio does not print it.
-            await asyncio.gather(run, stopped, return_exceptions=True)

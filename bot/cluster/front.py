@@ -21,6 +21,7 @@ from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 
+from bot.background_task import owned_task
 from bot.cluster.address import node_folder, read_token
 from bot.cluster.ongoing_requests import ongoing_requests
 from bot.cluster.state import APP, DEPLOYMENT
@@ -105,15 +106,12 @@ class PoolFront:
 
     async def _heard(self, utterance: PooledUtterance, receive: Receive) -> Answer | None:
         """Ask a recogniser; return None if the caller goes before it has answered."""
-        hearing = asyncio.create_task(self._hear(utterance), name="pool-hearing")
-        gone = asyncio.create_task(_gone(receive), name="pool-caller-gone")
-        try:
+        async with (
+            owned_task(_gone(receive), name="pool-caller-gone") as gone,
+            owned_task(self._hear(utterance), name="pool-hearing") as hearing,
+        ):
             await asyncio.wait({hearing, gone}, return_when=asyncio.FIRST_COMPLETED)
             return hearing.result() if hearing.done() else None
-        finally:
-            hearing.cancel()
-            gone.cancel()
-            await asyncio.gather(hearing, gone, return_exceptions=True)
 
 
 async def _gone(receive: Receive) -> None:

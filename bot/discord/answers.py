@@ -13,6 +13,7 @@ import discord
 import structlog
 from discord import app_commands
 
+from bot.background_task import owned_task
 from bot.channel.markdown import in_message
 from bot.discord.request_errors import REQUEST_ERRORS
 from bot.texts.catalogue import catalogue
@@ -122,16 +123,12 @@ async def answer_when_known(interaction: discord.Interaction, work: Coroutine[An
     """Answer with what `work` returns. If that takes long, because the database or a room's process is busy, Discord is
     told in time that the answer comes later. *Cancellation*: cancels the work.
     """
-    working = asyncio.create_task(work, name="command-work")
-    try:
+    async with owned_task(work, name="command-work") as working:
         age_s = (discord.utils.utcnow() - interaction.created_at).total_seconds()
         done, _ = await asyncio.wait({working}, timeout=patience_s(age_s))
         if not done:
             await defer(interaction)
         known = await working
-    except asyncio.CancelledError:
-        working.cancel()
-        raise
     if isinstance(known, discord.Embed):
         await answer(interaction, verbatim(""), embed=known)
     else:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import discord
 import structlog
 
+from bot.background_task import owned_task
 from bot.channel.markdown import in_message
 from bot.discord.bot_token import COPY_AGAIN, require_token
 from bot.discord.endpoint import connector, point_at
@@ -102,8 +103,7 @@ async def probe_channel(
     """
     token = require_token(settings)
     point_at(settings)
-    async with _Client(settings) as client:
-        running = asyncio.create_task(client.start(token), name="live-probe-client")
+    async with _Client(settings) as client, owned_task(client.start(token), name="live-probe-client") as running:
         try:
             await _logged_in(client, running)
             channel = _channel(client, channel_id)
@@ -111,8 +111,6 @@ async def probe_channel(
             noted = await _listened(client, channel, seconds=seconds)
         finally:
             await client.close()
-            running.cancel()
-            await asyncio.wait([running])
     return {"format": 1, "versions": _versions(), **noted}
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import text
 
+from bot.background_task import owned_task
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -26,12 +28,7 @@ async def in_thread(connection: AsyncConnection, work: Callable[[], T], *, sign_
 
     *Cancellation*: the thread goes on, and its result is dropped.
     """
-    running = asyncio.create_task(asyncio.to_thread(work), name="work-in-transaction")
-    try:
+    async with owned_task(asyncio.to_thread(work), name="work-in-transaction") as running:
         while not (await asyncio.wait({running}, timeout=sign_every_s))[0]:
             await connection.execute(_SIGN)
         return await running
-    finally:
-        # It ends at once, and the thread goes on.
-        running.cancel()
-        await asyncio.wait({running})

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
-from bot.background_task import background_task
+from bot.background_task import background_task, owned_task
 
 
 @pytest.mark.asyncio
@@ -38,3 +40,47 @@ async def test_a_task_that_ends_with_its_block_is_not_logged() -> None:
         async with background_task(asyncio.Event().wait(), name="loop-lag"), background_task(end(), name="greeting"):
             await asyncio.sleep(0)
     assert logs == []
+
+
+@pytest.mark.asyncio
+async def test_a_block_gets_what_its_task_returns_or_raises() -> None:
+    """The task has a name, for whoever looks at a process that hangs."""
+
+    async def add() -> int:
+        return 3
+
+    async def fail() -> int:
+        raise KeyError
+
+    async with owned_task(add(), name="add") as task:
+        assert task.get_name() == "add"
+        assert await task == 3
+    async with owned_task(fail(), name="fail") as task:
+        with pytest.raises(KeyError):
+            await task
+
+
+@pytest.mark.asyncio
+async def test_a_block_that_fails_leaves_no_task_behind() -> None:
+    """Its own error is raised, and asyncio has nothing to report of the task's."""
+    reported: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+    ended = asyncio.Event()
+
+    async def fail_at_the_end() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+            raise ValueError
+
+    async def block() -> None:
+        async with owned_task(fail_at_the_end(), name="work"):
+            await asyncio.sleep(0)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        await block()
+    assert ended.is_set()
+    gc.collect()
+    assert reported == []

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import discord
 import structlog
 from discord import app_commands
 
+from bot.background_task import owned_task
 from bot.channel.port import ListenRequest
 from bot.discord.answers import answer, guild_id_of
 from bot.discord.audience import is_told_in, readable_channels
@@ -116,13 +116,9 @@ async def _answer_while(change: Coroutine[Any, Any, object], interaction: discor
     """Begin `change` at once and answer meanwhile, so that the next command, which may come before the answer has left,
     finds the change begun. *Cancellation*: cancels the change.
     """
-    changing = asyncio.create_task(change, name="room-command")
-    try:
+    async with owned_task(change, name="room-command") as changing:
         await answer(interaction, sentence)
         await changing
-    except BaseException:
-        changing.cancel()
-        raise
 
 
 def _thread_refusal(interaction: discord.Interaction) -> Text | None:

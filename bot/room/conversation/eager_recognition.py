@@ -17,6 +17,7 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from bot.background_task import owned_task
 from voice.listening.end_policy import PauseEvidence
 
 if TYPE_CHECKING:
@@ -129,15 +130,10 @@ class EagerRecognition(Generic[HeardT]):
             return None
         # Without the turn-end detector the text alone does not decide: it was not measured for that.
         self._judge(pause, known, complete=known is None)
-        recognising = asyncio.create_task(self._recognise(pause.utterance), name="early-text")
-        try:
+        async with owned_task(self._recognise(pause.utterance), name="early-text") as recognising:
             if not (await asyncio.wait({recognising}, timeout=TEXT_TIMEOUT_S))[0]:
                 self._judge(pause, known, complete=True)
             heard = await recognising
-        finally:
-            if not recognising.done():
-                recognising.cancel()
-                await asyncio.wait({recognising})
         if known is not None:
             self._judge(pause, await self._with_text(known, heard), complete=True)
             # The answer may show that the pause is over, and then this task was cancelled.

@@ -184,3 +184,25 @@ def test_a_command_that_came_late_is_put_off_sooner(age_s: float, expected: floa
 def test_a_check_and_the_work_after_it_leave_time_to_tell_discord() -> None:
     """Discord waits 3 s for the first answer; half a second is for the way there and back."""
     assert CHECK_S + answers.DEFER_AFTER_S <= 2.5
+
+
+@pytest.mark.asyncio
+async def test_work_does_not_go_on_without_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A defect while Discord is told that the answer comes later ends the work: nobody would see what becomes of it."""
+    monkeypatch.setattr(answers, "DEFER_AFTER_S", 0.0)
+    ended = asyncio.Event()
+
+    async def fail(**_: object) -> None:
+        raise KeyError
+
+    async def work() -> Text:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return Text("I may speak again.")
+
+    interaction = SimpleNamespace(response=SimpleNamespace(defer=fail), extras={}, created_at=discord.utils.utcnow())
+    with pytest.raises(KeyError):
+        await answer_when_known(cast("Any", interaction), work())
+    assert ended.is_set()
