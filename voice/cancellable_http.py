@@ -10,6 +10,9 @@ import asyncio
 from typing import Any, Final
 
 import httpx2
+import structlog
+
+_log = structlog.get_logger()
 
 # After so long a request is under way, or its connection has a limit of its own. Cancelling it then loses nothing.
 UNDER_WAY_S: Final = 0.5
@@ -52,4 +55,7 @@ async def _end(sending: asyncio.Task[httpx2.Response], at: float) -> None:
     sending.cancel()
     [answer] = await asyncio.gather(sending, return_exceptions=True)
     if isinstance(answer, httpx2.Response):
-        await answer.aclose()
+        try:
+            await answer.aclose()
+        except Exception:  # noqa: BLE001 - whoever made the request is gone
+            _log.exception("http_answer_not_closed")

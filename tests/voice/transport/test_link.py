@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from structlog.testing import capture_logs
 
 from rehearsal.runner.scripted_member import scripted_member
 from tests.rehearsal.discord.stock import until
@@ -18,6 +19,7 @@ from voice.audio import DISCORD_FRAME_SAMPLES, Pcm
 from voice.transport.audio_events import SpeakerLeft, SpeechFrames
 from voice.transport.link_events import Connected
 from voice.transport.paced_sender import running_paced_sender
+from voice.transport.private.websocket import TolerantWebSocket
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -197,3 +199,21 @@ async def test_the_bot_is_heard_on_when_the_paced_sender_ends_in_mid_sentence(tm
             await until(lambda: len(arrivals) >= 65 - 4, "the rest of the voice")
             assert len(arrivals) <= 65
             assert room.listener.kinds() == [Connected]
+
+
+@pytest.mark.asyncio
+async def test_an_announcement_of_speaking_that_fails_is_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sending thread does not wait for it, so nobody else would see the error."""
+
+    async def fail(*_: object) -> None:
+        raise KeyError
+
+    async with scene(tmp_path) as room:
+        client = room.link._connector.client
+        assert client is not None
+        monkeypatch.setattr(TolerantWebSocket, "speak", fail)
+        with capture_logs() as logs:
+            await asyncio.to_thread(client.set_speaking, True)
+            await until(lambda: "speaking_announcement_failed" in [line["event"] for line in logs], "the log line")

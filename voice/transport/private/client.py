@@ -11,6 +11,7 @@ from discord.utils import MISSING
 from discord.voice_state import ConnectionFlowState
 
 from voice.audio import DISCORD_FRAME_SAMPLES
+from voice.thread_future import call_in_loop
 from voice.transport.private.connection_state import ReceivingState
 from voice.transport.private.stand_ins import ChannelStandIn, ClientStandIn, GuildStandIn
 
@@ -50,6 +51,8 @@ class ReceivingClient(discord.VoiceClient):
         self._on_state = on_state
         self._paced_sender = paced_sender
         self._line: PacedLine | None = None
+        # Announcements of speaking that are on their way.
+        self._announcing: set[asyncio.Task[None]] = set()
         self._gateway = gateway
         # Whether it has asked to come in, so that it has to ask to leave.
         self._asked = False
@@ -121,8 +124,12 @@ class ReceivingClient(discord.VoiceClient):
 
     def set_speaking(self, speaking: bool) -> None:
         """Announce whether the bot is speaking (op 5). Any thread may call; returns at once."""
-        state = discord.SpeakingState.voice if speaking else discord.SpeakingState.none
-        asyncio.run_coroutine_threadsafe(self._speak(state), self.loop)
+        call_in_loop(self.loop, self._announce, discord.SpeakingState.voice if speaking else discord.SpeakingState.none)
+
+    def _announce(self, state: discord.SpeakingState) -> None:
+        task = self.loop.create_task(self._speak(state), name=f"voice-speaking-{self._gateway.channel_id}")
+        self._announcing.add(task)
+        task.add_done_callback(self._announcing.discard)
 
     async def _speak(self, state: discord.SpeakingState) -> None:
         try:
@@ -130,6 +137,8 @@ class ReceivingClient(discord.VoiceClient):
         except (OSError, AttributeError) as error:
             # The websocket is closing or missing. Speaking is announced again after the reconnection.
             _log.debug("speaking_not_told", error_class=type(error).__name__)
+        except Exception:  # noqa: BLE001 - nobody awaits it
+            _log.exception("speaking_announcement_failed")
 
     async def retire(self, *, timeout_s: float) -> None:
         """Leave the channel for good and end every task and thread of this client.
@@ -156,6 +165,8 @@ class ReceivingClient(discord.VoiceClient):
             _log.warning("leaving_voice_timed_out", timeout_s=timeout_s)
         finally:
             self.cleanup()
+            for task in self._announcing:
+                task.cancel()
             state._socket_reader.stop()
             self._close_line()
         await asyncio.to_thread(state._socket_reader.join, 1.0)
