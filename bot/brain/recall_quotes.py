@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.background_task import logged_task
 from bot.brain.wakeword import strip_call
 from compaction.errors import StoreError
 from compaction.memory.query import parse_query
@@ -88,7 +89,7 @@ class QuoteFinder:
             if self._prefetched.fits(text, scope):
                 return
             self._prefetched.task.cancel()
-        task = asyncio.create_task(self._run_prefetch(text, scope), name="recall-prefetch")
+        task = logged_task(self._run_prefetch(text, scope), name="recall-prefetch")
         self._prefetched = _Prefetch(_words(text), scope, task)
 
     def discard(self) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 import structlog
 
+from bot.background_task import logged_task
 from bot.models.voices import VOICES
 from voice.daemon_thread import STOP_TIMEOUT_S, DaemonThread
 
@@ -79,7 +80,7 @@ class InstalledVoices:
         """Return the task that looks. There is one at a time, so that a disk that hangs is asked once."""
         if self._looking is None or self._looking.done():
             self._looked_at = self._monotonic()
-            self._looking = asyncio.create_task(self._look(), name="installed-voices")
+            self._looking = logged_task(self._look(), name="installed-voices")
         return self._looking
 
     async def _look(self) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bot.background_task import background_task
+from bot.background_task import background_task, logged_task
 from bot.participation.opt_out_file import read_opt_outs, write_opt_outs
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
@@ -281,7 +281,7 @@ class WaitingOptOuts:
     def _begin_to_save(self) -> asyncio.Task[None]:
         """Return the task that writes the file next. What is written is what waits when it begins."""
         if self._next_write is None:
-            self._next_write = asyncio.create_task(self._write(), name="opt-outs-file")
+            self._next_write = logged_task(self._write(), name="opt-outs-file")
             self._writes.add(self._next_write)
             self._next_write.add_done_callback(self._writes.discard)
         return self._next_write

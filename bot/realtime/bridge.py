@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot import events
+from bot.background_task import logged_task
 from bot.brain.skip import unless_spoken_skip
 from bot.brain.tools.permission import NOBODY
 from bot.channel.notice_queue import NoticeQueue
@@ -306,7 +307,7 @@ class RealtimeBridge:
                 # Meanwhile the turn was sent as text or removed, perhaps because words of it may not be used any more.
                 self._session.delete_items(item_ids)
 
-        task = asyncio.create_task(hold(), name=f"realtime-hearing-{seq}")
+        task = logged_task(hold(), name=f"realtime-hearing-{seq}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 

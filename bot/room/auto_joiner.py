@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
+from bot.background_task import logged_task
 from bot.errors import crash_sentence
 from bot.room.auto_join import DECLINING_ENDS, Arrival, BotStay, should_go
 from bot.texts.text import Text
@@ -116,7 +117,7 @@ class AutoJoiner:
         if not should_go(self._servers.of(guild_id), arrival, stay):
             return
         log.info("visit_begun", guild_id=guild_id, channel_id=place.channel_id, follows=stay is not None)
-        visit = self._visits[guild_id] = asyncio.create_task(
+        visit = self._visits[guild_id] = logged_task(
             self._visit(place, follows=stay is not None), name=f"visit-{guild_id}"
         )
         visit.add_done_callback(lambda _: self._on_visit_over(place))

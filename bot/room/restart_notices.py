@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from bot.background_task import logged_task
 from bot.errors import crash_sentence
 from bot.room.restarts import DATABASE_PAUSE_S
 from bot.texts.text import Text, sentence_of
@@ -66,7 +67,7 @@ class RestartNotices:
 
     def write_going_on(self, place: Place, error: Exception) -> None:
         """Write that the room goes on. Does not wait: without a pause nobody shall wait for Discord either."""
-        writing = asyncio.create_task(
+        writing = logged_task(
             place.write(Text("{why} I go on at once; what was said before is kept.", why=crash_sentence(error))),
             name=f"room-lost-{place.guild_id}",
         )

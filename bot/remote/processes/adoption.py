@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.background_task import logged_task
 from bot.errors import KNOWN_ERRORS, SetupError
 from bot.remote.messages.wire_error import NotYetError
 from bot.texts.text import Text
@@ -146,10 +147,9 @@ class Adoptions:
             log.warning("room_not_taken_back", guild_id=room.guild_id, reason=why, machine=room.machine or "here")
             raise SetupError(MAY_NOT.fill(reason=why))
         admitted = asyncio.Event()
-        task = asyncio.create_task(
+        task = self._starting[room.guild_id] = logged_task(
             self._take_back(AdoptedRoom(room, link, admitted.set)), name=f"room-taken-back-{room.guild_id}"
         )
-        self._starting[room.guild_id] = task
         waiting = asyncio.create_task(admitted.wait(), name=f"room-admitted-{room.guild_id}")
         try:
             await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)

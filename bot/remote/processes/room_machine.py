@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from bot.background_task import background_task, logged_task
 from bot.cluster.worker_folder import OfferedProcesses
 from bot.remote.processes.room_child import RoomChild
 from bot.remote.processes.spare_pool import SparePool
@@ -103,7 +104,7 @@ class RoomMachine:
 
     def _watched(self, run_id: str, process: Process) -> RoomChild:
         child = RoomChild(run_id, process)
-        watching = asyncio.create_task(self._watch(child, process), name=f"room-process-{run_id}")
+        watching = logged_task(self._watch(child, process), name=f"room-process-{run_id}")
         self._watching.add(watching)
         watching.add_done_callback(self._watching.discard)
         return child
@@ -111,11 +112,10 @@ class RoomMachine:
     async def _watch(self, child: RoomChild, process: Process) -> None:
         """Take what a process says until it has ended."""
         self._tell_processes()
-        saying = asyncio.create_task(self._hear(child, process), name=f"room-process-{child.run_id}-says")
         try:
-            await process.wait()
+            async with background_task(self._hear(child, process), name=f"room-process-{child.run_id}-says"):
+                await process.wait()
         finally:
-            saying.cancel()
             self._pool.forget(child)
             self._tell_processes()
 

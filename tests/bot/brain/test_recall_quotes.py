@@ -292,3 +292,22 @@ async def talked_into(index: InMemoryRecallIndex, room: Room) -> None:
     """Add a few turns and index them."""
     for seq in range(5):
         index.tell(EVENING, await room.say(f"Level {seq}."), guild_id=1, channel_id=10)
+
+
+@pytest.mark.asyncio
+async def test_a_defect_in_a_search_ahead_is_logged_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Perhaps nobody asks for its result."""
+    async with Room() as room:
+        index = Counting()
+        await talked_into(index, room)
+        own = quoting(index, room)
+
+        async def fail(_: Sequence[str]) -> TermCounts:
+            raise KeyError("walrus")
+
+        monkeypatch.setattr(index, "count", fail)
+        with capture_logs() as logs:
+            own.prefetch(turn(5, "Where is the key?"), room.memory)
+            for _ in range(20):
+                await asyncio.sleep(0)
+        assert [(line["event"], line["task"]) for line in logs] == [("task_failed", "recall-prefetch")]

@@ -25,7 +25,7 @@ class Disk:
     def __init__(self) -> None:
         self.gate, self.begun = threading.Event(), threading.Event()
         self.looks: list[str] = []
-        self.failure: OSError | None = None
+        self.failure: Exception | None = None
         self.has_it = True
 
     def holds(self, entry: ModelEntry) -> bool:
@@ -99,4 +99,18 @@ async def test_a_folder_that_cannot_be_read_changes_nothing() -> None:
         with capture_logs() as logs:
             await voices.look()
         assert [line["event"] for line in logs] == ["voices_not_looked_up"]
+        assert voices.holds(DEFAULT_VOICE)
+
+
+@pytest.mark.asyncio
+async def test_a_look_that_fails_of_a_defect_is_logged_at_once() -> None:
+    """Nobody awaits it, and the voices go on as they were seen last."""
+    disk = Disk()
+    disk.gate.set()
+    async with InstalledVoices(disk.holds, FakeClock().monotonic) as voices:
+        disk.failure = KeyError("voice")
+        with capture_logs() as logs:
+            await voices.look()
+            await asyncio.sleep(0)
+        assert [(line["event"], line["task"]) for line in logs] == [("task_failed", "installed-voices")]
         assert voices.holds(DEFAULT_VOICE)

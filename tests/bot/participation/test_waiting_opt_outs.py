@@ -565,3 +565,20 @@ async def test_a_command_that_is_cancelled_is_carried_out_all_the_same(waiting: 
         waiting.store.goes_on.set()
         await until(lambda: not waiting.opt_outs.waiting, "the choice is stored")
     assert waiting.store.out == {GUILD: frozenset({ADA})}
+
+
+@pytest.mark.asyncio
+async def test_a_defect_in_writing_the_file_is_logged_at_once(
+    waiting: Waiting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody awaits the writing, and opt-outs that are not in the file are lost with the process."""
+
+    def fail(*_: object) -> None:
+        raise KeyError
+
+    monkeypatch.setattr(waiting_opt_outs, "write_opt_outs", fail)
+    with structlog.testing.capture_logs() as logs:
+        async with waiting.away():
+            await waiting.fails(ADA, out=True)
+            await until(lambda: "task_failed" in [line["event"] for line in logs], "the log line")
+    assert {line["task"] for line in logs if line["event"] == "task_failed"} == {"opt-outs-file"}

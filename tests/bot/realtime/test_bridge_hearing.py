@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from structlog.testing import capture_logs
 
 from bot.events import SpokenText
 from compaction.model import TurnKind, TurnPart
@@ -218,3 +219,17 @@ async def test_a_turn_that_did_not_get_through_is_told_in_writing() -> None:
         await asyncio.sleep(0)
         await room.record(TurnKind.MEMBERSHIP, "2", "Bo", "Bo joined.")
         assert [text.split("] ")[1] for text in room.session.items.values()] == ["Ada: left", "(Bo joined.)"]
+
+
+@pytest.mark.asyncio
+async def test_a_defect_in_hearing_a_turn_is_logged_at_once() -> None:
+    """Nobody awaits what the endpoint says of a mixed sound, so nobody else would see the error."""
+    async with desk("mixed") as room:
+        room.recognizer.texts.append("left")
+        recognition = await room.bridge.recognize(SPEECH, speaker_id=1)
+        room.session.heard.append(KeyError("walrus"))
+        spoken = SpokenText(Utterance("u", 1, 1.0, 2.0, 2.5, SPEECH), recognition, 2.5, 3.0)
+        with capture_logs() as logs:
+            turn = await room.record(TurnKind.SPEECH, "1", "Ada", "left", spoken)
+            await settle(lambda: "task_failed" in [line["event"] for line in logs])
+        assert [line["task"] for line in logs if line["event"] == "task_failed"] == [f"realtime-hearing-{turn.seq}"]

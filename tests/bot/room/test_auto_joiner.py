@@ -6,6 +6,7 @@ import asyncio
 from functools import partial
 
 import pytest
+from structlog.testing import capture_logs
 
 from bot.channel.port import Person
 from bot.room.announcer import NotAnnouncedError
@@ -130,6 +131,25 @@ async def test_a_defect_that_keeps_it_from_coming_is_told() -> None:
         rooms.on_arrival(place, ADA, came_from=None)
         await until(lambda: not house.is_visiting)
     assert place.written == ["I could not come by myself. Something in me broke."]
+
+
+@pytest.mark.asyncio
+async def test_a_visit_that_fails_of_a_defect_is_logged_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody awaits it. The next arrival begins another one."""
+    house, place = House(), FakePlace(people=[ADA])
+    await house.servers.change(place.guild_id, lambda _: ServerSettings(auto_join_with=(ADA.id,)), by=1)
+
+    def break_off() -> Text | None:
+        raise KeyError
+
+    async with house.supervisor as rooms:
+        with monkeypatch.context() as patched, capture_logs() as logs:
+            patched.setattr(place, "refusal", break_off)
+            rooms.on_arrival(place, ADA, came_from=None)
+            await until(lambda: not house.is_visiting)
+        assert [line["task"] for line in logs if line["event"] == "task_failed"] == [f"visit-{place.guild_id}"]
+        rooms.on_arrival(place, ADA, came_from=None)
+        await until(lambda: bool(house.rooms))
 
 
 @pytest.mark.asyncio

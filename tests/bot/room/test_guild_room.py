@@ -558,3 +558,39 @@ async def test_a_room_that_is_over_leaves_no_task_behind(*, opens: bool) -> None
         await until(lambda: len(house.rooms) == 2)
         assert await rooms.leave(place.guild_id)
     assert sorted(left) == [f"room-{place.guild_id}", f"room-end-{place.guild_id}"]
+
+
+@pytest.mark.asyncio
+async def test_what_a_rooms_task_fails_of_is_logged_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody awaits it, and the room is over: nothing else would tell why."""
+    house, place = House(), FakePlace()
+
+    async def fail(_: str) -> None:
+        raise KeyError
+
+    monkeypatch.setattr(place, "write", fail)
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        with capture_logs() as logs:
+            house.rooms[0].end.set_exception(LinkError("Discord hung up."))
+            await until(lambda: rooms.room_count == 0)
+            await asyncio.sleep(0)
+        assert [line["task"] for line in logs if line["event"] == "task_failed"] == ["room-10"]
+
+
+@pytest.mark.asyncio
+async def test_a_notice_that_a_room_goes_on_is_logged_if_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for it, so nobody else would see the error. The room goes on."""
+    house, place = House(), FakePlace()
+
+    async def fail(_: str) -> None:
+        raise KeyError
+
+    monkeypatch.setattr(place, "write", fail)
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        with capture_logs() as logs:
+            house.rooms[0].end.set_exception(ProcessLostError("It is not there any more."))
+            await until(lambda: len(house.rooms) == 2 and house.rooms[1].opened.is_set())
+            await until(lambda: "task_failed" in [line["event"] for line in logs])
+        assert [line["task"] for line in logs if line["event"] == "task_failed"] == ["room-lost-10"]

@@ -244,3 +244,14 @@ async def test_a_room_that_is_admitted_is_taken_back_although_its_link_ends() ->
     start.clock.advance(COME_WITHIN_S)
     await waiting
     assert (start.started, start.cut_off) == ([10], [])
+
+
+@pytest.mark.asyncio
+async def test_a_defect_that_keeps_a_room_from_being_taken_back_is_logged() -> None:
+    """Nobody awaits the taking back: the room's process is only told that it may not go on."""
+    start = Start()
+    start.begin()
+    start.error = KeyError("walrus")
+    with capture_logs() as logs, pytest.raises(SetupError):
+        await start.come()
+    assert [(line["event"], line["task"]) for line in logs] == [("task_failed", "room-taken-back-10")]

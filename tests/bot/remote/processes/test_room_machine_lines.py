@@ -69,3 +69,23 @@ async def test_a_process_that_writes_a_long_line_is_heard_all_the_same() -> None
     (line,) = logs
     assert line["event"] == "room_process_line_skipped"
     assert "walrus" not in str(line)
+
+
+@pytest.mark.asyncio
+async def test_a_defect_in_hearing_a_process_is_logged_at_once() -> None:
+    """Nobody awaits it, and the process would be taken for one that loads for ever."""
+
+    async def fail(_: bytes) -> bytes:
+        raise KeyError
+
+    ended = asyncio.Event()
+    process = SimpleNamespace(returncode=None, stdout=SimpleNamespace(readuntil=fail), wait=ended.wait)
+    machine = RoomMachine(lambda _: (), FakeClock(), most=1)
+    with capture_logs() as logs:
+        machine._watched("one", cast("Any", process))
+        (watching,) = machine._watching
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert [(line["event"], line["task"]) for line in logs] == [("task_failed", "room-process-one-says")]
+        ended.set()
+        await watching
