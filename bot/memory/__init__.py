@@ -6,7 +6,7 @@
   (`fact_extraction`, which `people` keeps), stores what models were sent besides turns (`sent_texts`) and moves old
   segments (`tier_checks`). `retention` deletes what is old.
 - For people: `session_reader` and `readable_memory` say who may read what, `digests`, `absence` and `transcript_files`
-  what of it, `personal_data` and `erasing` show and forget what is kept of somebody.
+  what of it, `personal_data` shows what is kept of somebody, and `person_forgetting` forgets it.
 - For operators: `admin` serves `roomtone memory`; `explain`, with `prompt_records`, rebuilds the prompt of a reply;
   `transcript` and `replay` run a transcript through the memory.
 """

@@ -16,8 +16,8 @@ from bot.store.speakers import StoredSpeaker
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from bot.memory.erasing import ErasureReport, PersonEraser
     from bot.memory.people import PeopleBook
+    from bot.memory.person_forgetting import PersonForgetReport, PersonForgetter
     from bot.store.database import Database
     from compaction.model import SessionId
 
@@ -39,7 +39,7 @@ class DataFile:
 
 
 class OpenRooms(Protocol):
-    """The open rooms of the process; `bot.wiring.forgetting.ForgettingRooms` implements it."""
+    """The open rooms of the process; `bot.wiring.room_forgetting.RoomForgetting` implements it."""
 
     async def before_forgetting(self, person_id: str) -> None:
         """Drop what the person has said or shown that is not recorded yet, and store what the store has refused so far:
@@ -55,9 +55,9 @@ class OpenRooms(Protocol):
 class PersonalData:
     """Personal data in one database and its logs. `rooms`: the open rooms."""
 
-    def __init__(self, database: Database, eraser: PersonEraser, people: PeopleBook, *, rooms: OpenRooms) -> None:
+    def __init__(self, database: Database, forgetter: PersonForgetter, people: PeopleBook, *, rooms: OpenRooms) -> None:
         self._store = PersonalDataStore(database)
-        self._eraser = eraser
+        self._forgetter = forgetter
         self._people = people
         self._rooms = rooms
         # Reading and forgetting takes seconds of work for a long memory; anybody may ask for it, at any rate.
@@ -69,7 +69,7 @@ class PersonalData:
             found = await self._store.of(person_id)
             return await asyncio.to_thread(_file, found)
 
-    async def forget(self, person_id: str) -> ErasureReport:
+    async def forget(self, person_id: str) -> PersonForgetReport:
         """Forget a person everywhere. Raises `StoreError`, and `OSError` for the log files; the next call then does
         what is left. The open rooms take over what has changed in either case.
         """
@@ -77,12 +77,12 @@ class PersonalData:
         async with self._one_at_a_time:
             return await self._forget(person_id)
 
-    async def _forget(self, person_id: str) -> ErasureReport:
+    async def _forget(self, person_id: str) -> PersonForgetReport:
         # Somebody who never spoke may be in the logs.
-        person = await self._eraser.find_by_id(person_id) or StoredSpeaker(person_id, (), 0.0, 0, ())
+        person = await self._forgetter.find_by_id(person_id) or StoredSpeaker(person_id, (), 0.0, 0, ())
         changed: list[SessionId] = []
         try:
-            done = await self._eraser.erase(person, on_changed=changed.append)
+            done = await self._forgetter.forget(person, on_changed=changed.append)
         finally:
             try:
                 await self._people.reload()

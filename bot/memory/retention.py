@@ -21,7 +21,7 @@ from bot.logs.removal import drop_lines_before
 from bot.server_settings import ServerSettingsBook
 from bot.shards import ONLY_SHARD
 from bot.store.ageing import delete_aged
-from bot.store.forgetting_notes import drop_old_forgettings
+from bot.store.forgettings import drop_old_forgettings
 from bot.store.servers import SqlServerSettings
 from bot.store.session_expiry import delete_expired_sessions, delete_unused_sessions
 from bot.store.tiers import TierStore

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.events import SpokenText
-from bot.store.forgetting_notes import people_among
+from bot.store.forgettings import people_among
 from voice.asr.port import Recognition
 from voice.audio import NO_SOUND
 from voice.listening.utterance import Utterance

@@ -1,6 +1,6 @@
 """Watches whether another process has forgotten somebody of whom a room has something that is not stored yet.
 
-The store itself keeps that from coming back (`bot.store.forgetting_notes`). What a model or people would still get of
+The store itself keeps that from coming back (`bot.store.forgettings`). What a model or people would still get of
 it is dropped here: speech that has no text yet, pictures of a screen, the reply in progress.
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.store.forgetting_notes import people_among
+from bot.store.forgettings import people_among
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.participation.guild_participation import GuildParticipation, SilenceableRoom
-    from bot.store.forgetting_notes import Forgetting
+    from bot.store.forgettings import Forgetting
     from bot.store.sessions import Sessions
     from compaction.model import SessionId
 
 log = structlog.get_logger()
 
-# How long a room may take to find out, with its answer: less than `bot.store.forgetting_notes._TAKEN_OVER_S`.
+# How long a room may take to find out, with its answer: less than `bot.store.forgettings._TAKEN_OVER_S`.
 CHECK_FORGETTINGS_S = 5.0
 # A database that answers later is left alone until the next check. Nobody is forgotten while it is away.
 ANSWER_WITHIN_S = 1.0

@@ -8,9 +8,9 @@ columns, `inserts` how rows are added once, `number_range` how large a number ma
   `claims` keeps an older room from writing. `stored_memory` reads what a session goes on with, `personal_data` what is
   stored of one person, and `salvage` what can be read of damaged rows.
 - Found: `search` keeps the search index and finds passages in it.
-- Removed: `forgetting` what a person said, with `session_forgetting` in each session (`speakers` finds them,
+- Removed: `speech_forgetting` what a person said, with `session_forgetting` in each session (`speakers` finds them,
   `rebuilding` makes anew what was made of it, `forgotten_facts` goes, `forgotten_hashes` keeps it from coming back with
-  an import, `forgetting_notes` with what open rooms still store; `forget_report` counts it), `ageing` what is old in
+  an import, `forgettings` with what open rooms still store; `forget_report` counts it), `ageing` what is old in
   sessions that stay, `session_expiry` whole sessions; `wiping` their last bytes.
 - Whole files: `backup`, `restore` and `restore_merge`; `segment_import`; `write_check`.
 

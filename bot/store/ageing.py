@@ -32,8 +32,8 @@ from bot.store.tables import (
     turns,
 )
 from bot.store.thread_work import in_thread
-from compaction.memory.forgetting import RemainingWords, forget_in_segment, remake_paragraph
 from compaction.memory.restating import forgotten_words
+from compaction.memory.segment_forgetting import RemainingWords, forget_in_segment, remake_paragraph
 from compaction.model import SessionId
 from compaction.summary.port import REACH_TURNS
 from compaction.timeline import CAPACITY

@@ -25,9 +25,9 @@ from bot.store.tables import chapters, landings, segment_tiers, segments
 from bot.store.thread_work import in_thread
 from bot.store.tier_rows import record_values, text_of_record
 from bot.store.tiers import mark_archived
-from compaction.memory.forgetting import RemainingWords, forget_in_segment, remake_paragraph
 from compaction.memory.quotations import names_any
 from compaction.memory.restating import ForgottenWords
+from compaction.memory.segment_forgetting import RemainingWords, forget_in_segment, remake_paragraph
 from compaction.memory.segment_record import make_record
 from compaction.summary.port import REACH_TURNS
 

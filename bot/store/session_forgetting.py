@@ -1,6 +1,6 @@
 """Forgets a person in one session: in its turns, its notes, and everything that was made of them.
 
-`bot.store.forgetting` does this for each session, and says what is forgotten, and what of rows that cannot be read.
+`bot.store.speech_forgetting` does this for each session. It says what is forgotten, also of rows that cannot be read.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from sqlalchemy import case, delete, exists, func, literal, select, update
 
 from bot.store.claims import check_claim, claim_room, refuse_stale
 from bot.store.columns import Prose
-from bot.store.forgetting_notes import forgettings_after, last_forgetting
+from bot.store.forgettings import forgettings_after, last_forgetting
 from bot.store.inserts import add_once
 from bot.store.speakers import quotable_speakers
 from bot.store.tables import sessions, turns
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.store.claims import RoomClaim
     from bot.store.database import Database
-    from bot.store.forgetting_notes import Forgetting
+    from bot.store.forgettings import Forgetting
 
 
 @dataclass(frozen=True, slots=True)

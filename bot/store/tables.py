@@ -337,7 +337,7 @@ forgotten_sessions = Table(
 )
 forgotten_runs = Table("forgotten_runs", metadata, Column("digest", String, primary_key=True))
 
-# Who was forgotten, as digests, for rooms that are open (`forgetting_notes`). `number` rises with each; the newest
+# Who was forgotten, as digests, for rooms that are open (`bot.store.forgettings`). `number` rises with each; the newest
 # row is kept without the rest, so that none is given twice. `at`: when the newest of the sessions that were open had
 # begun, by its own clock. `only_session`, `only_seq`: if only that was forgotten.
 forgettings = Table(

@@ -14,7 +14,7 @@ import structlog
 from sqlalchemy import delete, exists, func, select, update
 
 from bot.store import rows
-from bot.store.forgetting_notes import LearnedForgettings
+from bot.store.forgettings import LearnedForgettings
 from bot.store.forgotten_hashes import NOTHING_MADE, list_session
 from bot.store.history import rerender_summary
 from bot.store.inserts import add_once

@@ -7,7 +7,7 @@
   at the other end). After a crash, `session_rejoining` and `room_adoption` go on with what there was.
 - Models: `recogniser` and `speech_models` load those for hearing and speaking, `recollection` the language models, with
   the memory search, and `summariser` what folds. `recipients` says who gets a part of the conversation.
-- What rooms are made of: `memory`, `screens` and `tools` build the parts of those names. `forgetting` lets open rooms
-  drop what they hold of somebody.
+- What rooms are made of: `memory`, `screens` and `tools` build the parts of those names. `room_forgetting` lets open
+  rooms drop what they hold of somebody.
 - Beside them: `commands` makes the slash commands, `dashboard` and `monitoring` what shows how the rooms are.
 """

@@ -20,11 +20,11 @@ from bot.discord.commands.transcript import add_transcript
 from bot.discord.commands.voice import add_voice
 from bot.discord.commands.watch import add_watch_commands
 from bot.logs.log_file import log_path
-from bot.memory.erasing import PersonEraser
+from bot.memory.person_forgetting import PersonForgetter
 from bot.memory.personal_data import PersonalData
 from bot.room.notice import ListeningNotice
-from bot.wiring.forgetting import ForgettingRooms, PersonFactsEverywhere
 from bot.wiring.recipients import recipients
+from bot.wiring.room_forgetting import PersonFactsEverywhere, RoomForgetting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,9 +98,11 @@ def _personal_data(
     parts: ProcessParts, participation: GuildParticipations, on_forgotten: Callable[[], None]
 ) -> PersonalData:
     stores = parts.stores
-    eraser = PersonEraser(stores.database, parts.clock, log_folder=log_path(parts.settings.storage.data_dir).parent)
-    rooms = ForgettingRooms(participation, stores.upkeeps, stores.servers, on_forgotten=on_forgotten)
-    return PersonalData(stores.database, eraser, stores.people, rooms=rooms)
+    forgetter = PersonForgetter(
+        stores.database, parts.clock, log_folder=log_path(parts.settings.storage.data_dir).parent
+    )
+    rooms = RoomForgetting(participation, stores.upkeeps, stores.servers, on_forgotten=on_forgotten)
+    return PersonalData(stores.database, forgetter, stores.people, rooms=rooms)
 
 
 def _privacy_facts(parts: ProcessParts, *, in_cluster: bool, elsewhere: bool) -> PrivacyFacts:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from bot.clock import SystemClock
 from bot.store.database import open_database
-from bot.store.forgetting import SpeechForgetter
+from bot.store.speech_forgetting import SpeechForgetter
 from compaction.folding.events import FoldLanded
 from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
 from compaction.model import Mode, TurnKind

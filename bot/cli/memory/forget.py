@@ -12,7 +12,7 @@ from bot.cli.output import count, say
 from bot.store.number_range import LARGEST_NUMBER
 
 if TYPE_CHECKING:
-    from bot.memory.erasing import ErasureReport, PersonEraser
+    from bot.memory.person_forgetting import PersonForgetReport, PersonForgetter
     from bot.store.database import Database
     from bot.store.speakers import StoredSpeaker
     from config.schema import Settings
@@ -88,22 +88,24 @@ async def _find(settings: Settings, person: str, session: str | None) -> tuple[S
 
     async with open_existing_database(settings) as database:
         of = None if session is None else await MemoryAdmin(database, SystemClock()).find_session(session)
-        return await _eraser(settings, database).find(person, session_id=of)
+        return await _forgetter(settings, database).find(person, session_id=of)
 
 
-async def _forget(settings: Settings, speaker: StoredSpeaker, session: str | None, turn: int | None) -> ErasureReport:
+async def _forget(
+    settings: Settings, speaker: StoredSpeaker, session: str | None, turn: int | None
+) -> PersonForgetReport:
     from bot.cli.environment import open_existing_database
     from bot.clock import SystemClock
     from bot.memory.admin import MemoryAdmin
 
     async with open_existing_database(settings) as database:
         of = None if session is None else await MemoryAdmin(database, SystemClock()).find_session(session)
-        return await _eraser(settings, database).erase(speaker, session_id=of, seq=turn)
+        return await _forgetter(settings, database).forget(speaker, session_id=of, seq=turn)
 
 
-def _eraser(settings: Settings, database: Database) -> PersonEraser:
+def _forgetter(settings: Settings, database: Database) -> PersonForgetter:
     from bot.clock import SystemClock
     from bot.logs.log_file import log_path
-    from bot.memory.erasing import PersonEraser
+    from bot.memory.person_forgetting import PersonForgetter
 
-    return PersonEraser(database, SystemClock(), log_folder=log_path(settings.storage.data_dir).parent)
+    return PersonForgetter(database, SystemClock(), log_folder=log_path(settings.storage.data_dir).parent)

@@ -21,7 +21,7 @@ from compaction.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bot.memory.erasing import ErasureReport
+    from bot.memory.person_forgetting import PersonForgetReport
     from bot.memory.personal_data import DataFile
 
 NOTHING_KEPT = Text("I keep nothing of you.")
@@ -41,7 +41,7 @@ class PersonalRecords(Protocol):
     async def file_of(self, person_id: str) -> DataFile:
         """Return everything that is kept of a person as a file. Raises `StoreError`."""
 
-    async def forget(self, person_id: str) -> ErasureReport:
+    async def forget(self, person_id: str) -> PersonForgetReport:
         """Forget a person everywhere. Raises `StoreError`, and `OSError` for the log files."""
 
 

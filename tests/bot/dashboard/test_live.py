@@ -14,7 +14,7 @@ from bot.dashboard.follower import WAITING_EVENTS, Follower
 from bot.dashboard.live import LiveRooms
 from bot.events import CompactionLanded
 from bot.participation.costs import Cost
-from bot.store.forgetting import SpeechForgetter
+from bot.store.speech_forgetting import SpeechForgetter
 from compaction.model import NoteReason, SessionId
 from tests.bot.dashboard.house import ADA, BEN, House, open_house
 from tests.bot.evening import CHANNEL, GUILD

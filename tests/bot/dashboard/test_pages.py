@@ -18,7 +18,7 @@ from bot.dashboard.service import ELSEWHERE_S
 from bot.machine_load import MachineLoad
 from bot.settings import WebSettings
 from bot.shards import Shards
-from bot.store.forgetting import SpeechForgetter
+from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.tables import turns
 from bot.web import dashboard_routes
 from bot.web.dashboard_port import NotShownError

@@ -34,10 +34,10 @@ from bot.realtime.items import Items, ReplyMaterial
 from bot.room.conversation.prompt import record_call
 from bot.settings import RecallSettings
 from bot.store.database import open_database
-from bot.store.forgetting import SpeechForgetter
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from bot.store.sessions import Sessions
+from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.turns import SqlTurnStore
 from compaction.context.record import read_call, read_record
 from compaction.model import Mode, Note, NoteId, Seq, Turn, TurnKind, TurnPart

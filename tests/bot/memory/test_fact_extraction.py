@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 from structlog.testing import capture_logs
 
-from bot.store.forgetting import SpeechForgetter
+from bot.store.speech_forgetting import SpeechForgetter
 from compaction.errors import CompletionError
 from compaction.memory.people import Audience
 from compaction.model import Fact, FactKind, Seq

@@ -11,10 +11,10 @@ from structlog.testing import capture_logs
 
 from bot.memory.recall import Recall
 from bot.memory.retention import DAY_S, Retention
-from bot.store.forgetting import SpeechForgetter
 from bot.store.prompts import RENEWED_S
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
+from bot.store.speech_forgetting import SpeechForgetter
 from compaction.errors import StoreError
 from compaction.memory.passage import PassageKind, Scope
 from compaction.memory.people import Audience, PersonFact

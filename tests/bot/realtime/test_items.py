@@ -9,7 +9,7 @@ import pytest
 
 from bot.brain.system_prompt import SystemPrompt
 from bot.realtime.items import Items
-from bot.store.forgetting import SpeechForgetter
+from bot.store.speech_forgetting import SpeechForgetter
 from compaction.model import Seq
 from tests.bot.evening import Evening
 

@@ -10,7 +10,7 @@ import pytest
 
 from bot import events
 from bot.store.database import open_database
-from bot.store.forgetting_notes import note_forgetting
+from bot.store.forgettings import record_forgetting
 from compaction.model import TurnKind, TurnPart
 from tests.bot.room.room_scene import TICK_S, House, a_house, living, settle
 from tests.fakes.hearing import LOUD, speech
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.room.room import Room
-    from bot.store.forgetting_notes import Forgetting
+    from bot.store.forgettings import Forgetting
 
 WORDS = "We meet at the harbour at nine."
 
@@ -153,7 +153,7 @@ async def test_words_of_somebody_who_was_forgotten_meanwhile_are_dropped(tmp_pat
         if elsewhere:
             path = tmp_path / "room.db"
             async with open_database(path, synchronous="normal") as database, database.writing() as connection:
-                await note_forgetting(connection, str(BO.id), session_id=None, seq=None)
+                await record_forgetting(connection, str(BO.id), session_id=None, seq=None)
         else:
             await house.participation.on_forgetting(BO.id)
         async with living(house):

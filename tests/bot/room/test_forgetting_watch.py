@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from bot.guild import VoiceMode
 from bot.logs.log_file import log_path
-from bot.memory.erasing import PersonEraser
+from bot.memory.person_forgetting import PersonForgetter
 from bot.participation.costs import CostCeiling, CostLedger
 from bot.participation.guild_participation import GuildParticipation
 from bot.participation.settings import ParticipationSettings
@@ -17,7 +17,7 @@ from bot.room import forgetting_watch
 from bot.room.forgetting_watch import ANSWER_WITHIN_S, CHECK_FORGETTINGS_S, ForgettingWatch
 from bot.room.room_check import CHECK_ROOM_S
 from bot.store.database import open_database
-from bot.store.forgetting_notes import _TAKEN_OVER_S, note_forgetting
+from bot.store.forgettings import _TAKEN_OVER_S, record_forgetting
 from bot.store.sessions import Sessions
 from compaction.errors import StoreError
 from compaction.model import SessionId
@@ -58,7 +58,7 @@ class Scene:
         """Note that a person is forgotten, as another process does."""
         where = None if session_id is None else SessionId(session_id)
         async with self.database.writing() as connection:
-            await note_forgetting(connection, person_id, session_id=where, seq=seq)
+            await record_forgetting(connection, person_id, session_id=where, seq=seq)
 
     async def check(self) -> tuple[list[int], int]:
         """Let time pass and look; return whom the room was told to forget so far, and how often to drop the rest."""
@@ -146,10 +146,10 @@ async def test_an_open_room_finds_out(tmp_path: Path, monkeypatch: pytest.Monkey
         assert channel is not None
         await settle(lambda: channel._forgetting_watch._seen is not None)
         guild = await house.participation.of_guild(house.place.guild_id)
-        eraser = PersonEraser(other, house.clock, log_folder=log_path(tmp_path).parent)
-        (ada,) = await eraser.find(str(ADA.id))
+        forgetter = PersonForgetter(other, house.clock, log_folder=log_path(tmp_path).parent)
+        (ada,) = await forgetter.find(str(ADA.id))
         with capture_logs() as logs:
-            await eraser.erase(ada)
+            await forgetter.forget(ada)
             await house.pass_time(CHECK_FORGETTINGS_S + 1)
             await settle(lambda: bool(guild.consent.forgotten_until))
         assert list(guild.consent.forgotten_until) == [ADA.id]

@@ -16,9 +16,9 @@ from bot.room.recap import LEAST_SAID, post_recap
 from bot.room.recap_renewal import RecapRenewal
 from bot.server_settings import ServerSettings
 from bot.store.database import open_database
-from bot.store.forgetting import SpeechForgetter
 from bot.store.history import SessionHistory
 from bot.store.sessions import Sessions
+from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.tables import chapters, sessions
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError

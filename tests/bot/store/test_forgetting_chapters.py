@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.store.database import Database, open_database
-from bot.store.forgetting import SpeechForgetter
+from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.turns import SqlTurnStore
-from compaction.memory.forgetting import FORGOTTEN, RemainingWords, forget_in_segment
+from compaction.memory.segment_forgetting import FORGOTTEN, RemainingWords, forget_in_segment
 from compaction.model import Fact, FactKind, Seq, Turn, TurnPart
 from compaction.summary.ledger import SegmentLedger
 from tests.compaction.turn_store_contract import (

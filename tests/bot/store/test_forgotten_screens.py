@@ -10,8 +10,8 @@ from sqlalchemy import insert
 
 from bot.store.ageing import delete_aged
 from bot.store.database import open_database
-from bot.store.forgetting import SpeechForgetter
 from bot.store.people import PeopleStore
+from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.tables import person_facts
 from bot.store.turns import SqlTurnStore
 from compaction.model import Fact, FactKind, Note, NoteId, Seq, SessionId

@@ -9,9 +9,9 @@ from sqlalchemy import func, select
 
 from bot.memory.retention import DAY_S, Retention
 from bot.store.database import open_database
-from bot.store.forgetting import SpeechForgetter
 from bot.store.prompts import RENEWED_S, PromptStore, forget_sent_texts
 from bot.store.sessions import Sessions
+from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.tables import sent_prompts
 from bot.store.turns import SqlTurnStore
 from compaction.model import SessionId

@@ -12,7 +12,6 @@ from bot.memory.recall import Recall
 from bot.store import restore
 from bot.store.backup import BackupError, write_backup
 from bot.store.database import open_database
-from bot.store.forgetting import SpeechForgetter
 from bot.store.guilds import OptOutStore
 from bot.store.migrations.upgrade import HEAD
 from bot.store.prompts import PromptStore
@@ -21,6 +20,7 @@ from bot.store.restore_merge import MergedSessions
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from bot.store.sessions import Sessions
+from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from compaction.model import Seq, SessionId

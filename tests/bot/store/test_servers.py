@@ -27,8 +27,8 @@ from bot.server_settings import (
     without_person,
 )
 from bot.store.database import open_database
-from bot.store.forgetting import SpeechForgetter
 from bot.store.servers import SqlServerSettings, drop_person
+from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.tables import server_settings
 from compaction.errors import StoreError
 from tests.fakes.clock import FakeClock

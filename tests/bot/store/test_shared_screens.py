@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bot.memory.session_reader import SessionReader
-from bot.store.forgetting import SpeechForgetter
 from bot.store.guilds import OptOutStore
 from bot.store.history import SessionHistory
 from bot.store.personal_data import PersonalDataStore
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from bot.store.sessions import Sessions
+from bot.store.speech_forgetting import SpeechForgetter
 from compaction.memory.passage import Scope
 from compaction.model import Note, NoteId, Seq, TurnKind
 from tests.bot.evening import GUILD, Evening

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from bot.store.database import open_database
-from bot.store.forgetting import SpeechForgetter
+from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from compaction.model import CompactionState, Note, NoteId, Seq, SessionId, Turn, TurnKind, TurnPart

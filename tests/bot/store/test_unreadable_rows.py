@@ -17,19 +17,19 @@ from bot.store import rows
 from bot.store.ageing import delete_aged
 from bot.store.database import open_database
 from bot.store.each_session import write_each
-from bot.store.forgetting import SpeechForgetter
 from bot.store.personal_data import PersonalDataStore
 from bot.store.rows import UnreadableRowError
 from bot.store.search.indexing import catch_up
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
+from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.tables import chapters, metadata, notes, passages, person_facts, segments, tier_opt_outs, turns
 from bot.texts.text import in_language, sentence_of
 from compaction.errors import StoreError
 from compaction.model import Note, NoteId, Seq, SessionId, TurnKind, TurnPart
 from compaction.settings import TierSettings
 from tests.bot.evening import Evening
-from tests.bot.store.test_forgetting import bytes_on_disk
+from tests.bot.store.test_speech_forgetting import bytes_on_disk
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:

@@ -25,10 +25,10 @@ from bot.discord.commands.privacy import (
 from bot.discord.connection import connected
 from bot.logs.log_file import log_path
 from bot.memory import personal_data
-from bot.memory.erasing import ErasureReport, PersonEraser
+from bot.memory.person_forgetting import PersonForgetReport, PersonForgetter
 from bot.memory.personal_data import FILE_NAME, PersonalData
 from bot.server_settings import ServerSettings
-from bot.store import forgetting, rows
+from bot.store import rows, speech_forgetting
 from bot.store.forget_report import ForgetReport
 from bot.store.guilds import GuildStore
 from bot.store.servers import SqlServerSettings
@@ -64,7 +64,7 @@ class FailingRecords:
         """Fail."""
         raise self._error
 
-    async def forget(self, person_id: str) -> ErasureReport:
+    async def forget(self, person_id: str) -> PersonForgetReport:
         """Fail."""
         raise self._error
 
@@ -122,10 +122,10 @@ async def an_evening(folder: Path) -> AsyncIterator[tuple[Evening, PersonalData,
         await evening.memory.add_note(Note(NoteId("n1"), at, "Ada", "A map of Zanzibarq."))
         await evening.memory.add_note(Note(NoteId("n2"), at, "Ben", "A cat."))
         await evening.upkeep.run_once(through=evening.memory.total_turns)
-        eraser = PersonEraser(evening.database, evening.clock, log_folder=log_path(folder).parent)
+        forgetter = PersonForgetter(evening.database, evening.clock, log_folder=log_path(folder).parent)
         yield (
             evening,
-            PersonalData(evening.database, eraser, evening.people, rooms=RecordedRooms(refreshed)),
+            PersonalData(evening.database, forgetter, evening.people, rooms=RecordedRooms(refreshed)),
             refreshed,
         )
 
@@ -163,8 +163,8 @@ async def test_who_chose_for_a_server_is_told_and_forgotten(tmp_path: Path) -> N
         database, clock = evening.database, evening.clock
         await SqlServerSettings(database, clock).put(GUILD, ServerSettings(posts_recap=True), by=ADA)
         await GuildStore(database, clock).choose(GUILD + 1, lambda now: replace(now, persona="Be brief."), by=ADA)
-        eraser = PersonEraser(database, clock, log_folder=log_path(tmp_path).parent)
-        records = PersonalData(database, eraser, evening.people, rooms=RecordedRooms([]))
+        forgetter = PersonForgetter(database, clock, log_folder=log_path(tmp_path).parent)
+        records = PersonalData(database, forgetter, evening.people, rooms=RecordedRooms([]))
         told = json.loads((await records.file_of(str(ADA))).content)
         assert sorted(told["servers_where_you_chose_last"]) == [str(GUILD), str(GUILD + 1)]
         await records.forget(str(ADA))
@@ -194,7 +194,7 @@ async def test_open_rooms_take_over_what_an_interrupted_attempt_changed(
             raise StoreError("The disk is full.")
 
         with monkeypatch.context() as patch:
-            patch.setattr(forgetting, "forget_sent_texts", fails)
+            patch.setattr(speech_forgetting, "forget_sent_texts", fails)
             assert "The disk is full" in await forget_person(records, str(BEN))
         assert refreshed[2:] == [f"before {BEN}", "after evening"]
         for person in (ADA, BEN):
@@ -258,8 +258,8 @@ async def test_an_unfinished_wipe_is_told() -> None:
     """If another program reads the database, the answer says that the last bytes go later."""
 
     class Busy(FailingRecords):
-        async def forget(self, person_id: str) -> ErasureReport:
-            return ErasureReport(ForgetReport(turns=1, wiped=False), 0)
+        async def forget(self, person_id: str) -> PersonForgetReport:
+            return PersonForgetReport(ForgetReport(turns=1, wiped=False), 0)
 
     assert "within a day" in await forget_person(Busy(StoreError("")), "1")
 
@@ -272,14 +272,14 @@ async def test_many_who_ask_at_once_keep_nobody_from_being_heard(
     spoke, no session is searched.
     """
     running, most, on_loop = 0, 0, 0
-    describe, erase, find = rows.turn_from_row, PersonEraser.erase, forgetting._sessions_that_tell
+    describe, forget, find = rows.turn_from_row, PersonForgetter.forget, speech_forgetting._sessions_that_tell
 
-    async def counted(self: PersonEraser, person: StoredSpeaker, **options: Any) -> ErasureReport:
+    async def counted(self: PersonForgetter, person: StoredSpeaker, **options: Any) -> PersonForgetReport:
         nonlocal running, most
         running += 1
         most = max(most, running)
         try:
-            return await erase(self, person, **options)
+            return await forget(self, person, **options)
         finally:
             running -= 1
 
@@ -292,8 +292,8 @@ async def test_many_who_ask_at_once_keep_nobody_from_being_heard(
         assert words.names
         return await find(database, words, besides=besides)
 
-    monkeypatch.setattr(PersonEraser, "erase", counted)
-    monkeypatch.setattr(forgetting, "_sessions_that_tell", searched)
+    monkeypatch.setattr(PersonForgetter, "forget", counted)
+    monkeypatch.setattr(speech_forgetting, "_sessions_that_tell", searched)
     async with an_evening(tmp_path) as (_, records, _):
         monkeypatch.setattr(rows, "turn_from_row", watched)
         assert (await records.file_of(str(ADA))).turn_count == 2

@@ -14,10 +14,10 @@ from bot.discord.commands.recall import GONE, MOMENT, NOTHING, OFF, OVER, Recall
 from bot.discord.cooldowns import Cooldown
 from bot.memory.personal_recall import PersonalRecall
 from bot.memory.recall import Recall
-from bot.store.forgetting import SpeechForgetter
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from bot.store.sessions import Sessions
+from bot.store.speech_forgetting import SpeechForgetter
 from compaction.errors import StoreError
 from compaction.model import Note, NoteId, TurnKind, TurnPart
 from rehearsal.discord.limits.message_limits import check_embeds

@@ -25,10 +25,10 @@ from bot.store.dialects import postgresql_lock
 from bot.store.dialects.postgresql import PostgresDialect, place_of
 from bot.store.dialects.postgresql_failures import postgresql_failure
 from bot.store.dialects.postgresql_lock import held_lock
-from bot.store.forgetting import SpeechForgetter
 from bot.store.migrations import postgresql
 from bot.store.migrations.upgrade import HEAD
 from bot.store.servers import SqlServerSettings
+from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.tables import forgotten_runs as runs
 from bot.store.tables import metadata
 from bot.store.turns import SqlTurnStore

@@ -37,7 +37,7 @@ class PersonFactsEverywhere:
         return count
 
 
-class ForgettingRooms:
+class RoomForgetting:
     """Implements `bot.memory.personal_data.OpenRooms`. `upkeeps`: those of the open rooms.
 
     `servers`: their settings may have named the person. `on_forgotten`: called when the rooms have taken over that

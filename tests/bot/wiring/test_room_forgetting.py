@@ -9,12 +9,12 @@ import pytest
 
 from bot.discord.commands.privacy import NOTHING_KEPT, forget_person
 from bot.logs.log_file import log_path
-from bot.memory.erasing import PersonEraser
+from bot.memory.person_forgetting import PersonForgetter
 from bot.memory.personal_data import PersonalData
 from bot.participation.all_guilds import GuildParticipations
 from bot.participation.settings import ParticipationSettings
 from bot.server_settings import no_server_settings
-from bot.wiring.forgetting import ForgettingRooms, PersonFactsEverywhere
+from bot.wiring.room_forgetting import PersonFactsEverywhere, RoomForgetting
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.model import Note, NoteId, SessionId, TurnKind, TurnPart
 from tests.bot.evening import Evening
@@ -89,7 +89,7 @@ class Participations:
 async def test_what_is_on_its_way_is_dropped_while_the_database_is_away() -> None:
     """Replies that may hold the words end, although nothing can be read again; the failure is raised."""
     participations, woken = Participations(), list[str]()
-    rooms = ForgettingRooms(
+    rooms = RoomForgetting(
         cast("Any", participations),
         WeakSet(),
         cast("Any", ServersAway()),
@@ -109,7 +109,7 @@ async def test_a_room_drops_what_it_has_of_a_person_before_anything_is_deleted()
     )
     guild = await participation.of_guild(10)
     guild.room = room = FakeRoom()
-    rooms = ForgettingRooms(participation, WeakSet(), no_server_settings())
+    rooms = RoomForgetting(participation, WeakSet(), no_server_settings())
     await rooms.before_forgetting(BO)
     assert (room.forgetting, room.forgotten) == ([int(BO)], 0)
     await rooms.after_forgetting([SessionId(room.session_id)])
@@ -141,9 +141,9 @@ def records_of(evening: Evening, folder: Path) -> PersonalData:
     participation = GuildParticipations(
         FakeGuildChoices(), FakeOptOuts(), ParticipationSettings(), wake_names=(), clock=evening.clock
     )
-    rooms = ForgettingRooms(participation, WeakSet([evening.upkeep]), no_server_settings())
-    eraser = PersonEraser(evening.database, evening.clock, log_folder=log_path(folder).parent)
-    return PersonalData(evening.database, eraser, evening.people, rooms=rooms)
+    rooms = RoomForgetting(participation, WeakSet([evening.upkeep]), no_server_settings())
+    forgetter = PersonForgetter(evening.database, evening.clock, log_folder=log_path(folder).parent)
+    return PersonalData(evening.database, forgetter, evening.people, rooms=rooms)
 
 
 @pytest.mark.asyncio

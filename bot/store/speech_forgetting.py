@@ -23,7 +23,7 @@ from sqlalchemy import delete, select, update
 
 from bot.store.each_session import write_each
 from bot.store.forget_report import ForgetReport
-from bot.store.forgetting_notes import note_forgetting
+from bot.store.forgettings import record_forgetting
 from bot.store.forgotten_hashes import NOTHING_MADE, list_session, list_words
 from bot.store.history import rerender_summary
 from bot.store.number_range import LARGEST_NUMBER
@@ -102,7 +102,7 @@ class SpeechForgetter:
         Returns the person with what is stored of them by then. Call it before `words_of` and `forget`.
         """
         async with self._database.writing() as connection:
-            await note_forgetting(connection, person.id, session_id=session_id, seq=seq)
+            await record_forgetting(connection, person.id, session_id=session_id, seq=seq)
         stored = await self.find_by_id(person.id)
         if stored is None:
             return person

@@ -1,6 +1,6 @@
 """Forgets a person in the database and in the logs.
 
-`bot.store.forgetting` forgets in the database; this module adds the log files, which have ids, names, and with
+`bot.store.speech_forgetting` forgets in the database; this module adds the log files, which have ids, names, and with
 `logs.speech` also words.
 
 An attempt that was interrupted has taken some of the words out of the store already, and they are needed to find the
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from bot.logs.removal import forget_in_logs
-from bot.store.forgetting import SpeechForgetter
+from bot.store.speech_forgetting import SpeechForgetter
 from compaction.memory.restating import NOTHING_FORGOTTEN
 
 if TYPE_CHECKING:
@@ -36,14 +36,14 @@ MOST_UNFINISHED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class ErasureReport:
+class PersonForgetReport:
     """What was forgotten in the database, and how many log lines changed."""
 
     stored: ForgetReport
     log_lines: int
 
 
-class PersonEraser:
+class PersonForgetter:
     """Forgets people. `log_folder`: the folder of the log files."""
 
     def __init__(self, database: Database, clock: Clock, *, log_folder: Path) -> None:
@@ -60,14 +60,14 @@ class PersonEraser:
         """Return the speaker with that id, or None. Raises `StoreError`."""
         return await self._forgetter.find_by_id(person_id)
 
-    async def erase(
+    async def forget(
         self,
         person: StoredSpeaker,
         *,
         session_id: SessionId | None = None,
         seq: int | None = None,
         on_changed: Callable[[SessionId], object] = lambda _: None,
-    ) -> ErasureReport:
+    ) -> PersonForgetReport:
         """Forget what a person said: everywhere, in one session, or in one turn.
 
         Open rooms of all processes store nothing any more that they had of the person. Their id leaves the logs only if
@@ -84,7 +84,7 @@ class PersonEraser:
         # In a thread: the files may have a hundred megabytes.
         lines = await asyncio.to_thread(forget_in_logs, self._log_folder, words, person_id=person_id)
         self._unfinished.pop(wanted, None)
-        return ErasureReport(stored, lines)
+        return PersonForgetReport(stored, lines)
 
     async def _words_of(self, person: StoredSpeaker, wanted: Wanted) -> ForgottenWords:
         """Return the words to forget, with those of an earlier attempt that failed, and keep them for the next one."""

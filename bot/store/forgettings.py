@@ -51,7 +51,7 @@ class Forgetting:
         return self.session_id in (None, session_id)
 
 
-async def note_forgetting(
+async def record_forgetting(
     connection: AsyncConnection, person_id: str, *, session_id: SessionId | None, seq: int | None
 ) -> None:
     """Note, inside a write transaction, that a person is forgotten from now on."""

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from compaction.language.terms import terms
-from compaction.memory.forgetting import RemainingWords, forget_in_segment
 from compaction.memory.forgotten_turns import words_in_session
 from compaction.memory.restating import forgotten_words
+from compaction.memory.segment_forgetting import RemainingWords, forget_in_segment
 from compaction.model import Fact, FactKind, NoteId, Seq, TurnKind
 from tests.compaction.turn_store_contract import bot_turn, segment, turn
 
@@ -133,7 +133,7 @@ def test_the_words_of_a_turn_are_read_once(monkeypatch: pytest.MonkeyPatch) -> N
         read.append(text)
         return terms(text)
 
-    monkeypatch.setattr("compaction.memory.forgetting.terms", counted)
+    monkeypatch.setattr("compaction.memory.segment_forgetting.terms", counted)
     left_of(*(fact("Bob", f"Bob asked Ada {count} times whether she is fine.", 3) for count in range(50)))
     people = [each for each in (*NEAR, *ELSEWHERE) if each.kind is TurnKind.SPEECH]
     assert sorted(read) == sorted(part.text for each in people for part in each.parts)

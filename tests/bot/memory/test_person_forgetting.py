@@ -15,7 +15,7 @@ from bot.logs.log_file import log_path
 from bot.logs.output import configured_logging
 from bot.logs.removal import FORGOTTEN_VALUE, forget_in_logs
 from bot.memory.admin import MemoryAdmin
-from bot.memory.erasing import MOST_UNFINISHED, PersonEraser
+from bot.memory.person_forgetting import MOST_UNFINISHED, PersonForgetter
 from bot.server_settings import ServerSettings
 from bot.settings import LogsSettings
 from bot.store.dialects.sqlite import SqliteDialect
@@ -240,9 +240,9 @@ async def test_no_byte_of_a_forgotten_person_stays(tmp_path: Path) -> None:
         old = await export(evening)
         assert {each.split(": ")[1] for each in traces(data)} >= {PERSON, NAMES[0], "Will", *RARE}
 
-        eraser = PersonEraser(evening.database, evening.clock, log_folder=log_path(data).parent)
-        (person,) = await eraser.find(PERSON)
-        done = await eraser.erase(person)
+        forgetter = PersonForgetter(evening.database, evening.clock, log_folder=log_path(data).parent)
+        (person,) = await forgetter.find(PERSON)
+        done = await forgetter.forget(person)
         assert done.stored.wiped
         assert done.stored.rules == 1
         assert (await SqlServerSettings(evening.database, evening.clock).all())[GUILD].auto_join_with == (7,)
@@ -265,7 +265,7 @@ async def test_no_byte_of_a_forgotten_person_stays(tmp_path: Path) -> None:
         assert kept[8].parts[0].text == "It will rain at nine."
         assert [part.text for part in kept[9].parts] == ["We leave at ten."]
         assert "It will rain at nine." in log_path(data).read_text("utf-8")
-        assert await eraser.find(PERSON) == ()
+        assert await forgetter.find(PERSON) == ()
 
 
 class Outage:
@@ -306,21 +306,21 @@ async def test_an_interrupted_attempt_is_finished_by_the_next(tmp_path: Path) ->
                 await answers(telling, f"Quillfeather does. {WORDS[0]}")
             outage = Outage(writes)
             database = own.database.checked(outage.check)
-            eraser = PersonEraser(database, own.clock, log_folder=log_path(data).parent)
+            forgetter = PersonForgetter(database, own.clock, log_folder=log_path(data).parent)
             changed: list[SessionId] = []
             failed = False
-            (person,) = await eraser.find(PERSON)
+            (person,) = await forgetter.find(PERSON)
             try:
-                await eraser.erase(person, on_changed=changed.append)
+                await forgetter.forget(person, on_changed=changed.append)
             except StoreError:
                 failed = outage.is_over = True
                 # As soon as anything has changed, imports of all the words are refused.
                 assert not changed or await count_listed(own.database) > 0
-                again = await eraser.find_by_id(PERSON) or StoredSpeaker(PERSON, (), 0.0, 0, ())
-                await eraser.erase(again, on_changed=changed.append)
+                again = await forgetter.find_by_id(PERSON) or StoredSpeaker(PERSON, (), 0.0, 0, ())
+                await forgetter.forget(again, on_changed=changed.append)
             assert sorted(changed) == [own.session_id, SessionId("telling")]
             assert traces(data) == []
-            assert eraser._unfinished == {}
+            assert forgetter._unfinished == {}
             listed.add(await count_listed(own.database))
         if not failed:
             break
@@ -338,14 +338,14 @@ async def test_a_log_that_fails_is_cleaned_by_the_next_attempt(tmp_path: Path) -
     async with Evening(tmp_path / "a.db") as evening:
         await says(evening, WORDS[0])
         rotated.mkdir(parents=True)
-        eraser = PersonEraser(evening.database, evening.clock, log_folder=log.parent)
-        (person,) = await eraser.find(PERSON)
+        forgetter = PersonForgetter(evening.database, evening.clock, log_folder=log.parent)
+        (person,) = await forgetter.find(PERSON)
         with pytest.raises(IsADirectoryError):
-            await eraser.erase(person)
-        assert await eraser.find_by_id(PERSON) is None
+            await forgetter.forget(person)
+        assert await forgetter.find_by_id(PERSON) is None
         rotated.rmdir()
         rotated.write_text(json.dumps({"event": "turn_recorded", "text": WORDS[0]}) + "\n", "utf-8")
-        assert (await eraser.erase(StoredSpeaker(PERSON, (), 0.0, 0, ()))).log_lines == 1
+        assert (await forgetter.forget(StoredSpeaker(PERSON, (), 0.0, 0, ()))).log_lines == 1
         assert traces(tmp_path) == []
 
 
@@ -356,11 +356,11 @@ async def test_words_of_few_failed_attempts_are_kept(tmp_path: Path) -> None:
     log.mkdir(parents=True)
     async with Evening(tmp_path / "a.db") as evening:
         await says(evening, WORDS[0])
-        eraser = PersonEraser(evening.database, evening.clock, log_folder=log.parent)
+        forgetter = PersonForgetter(evening.database, evening.clock, log_folder=log.parent)
         for number in range(MOST_UNFINISHED + 2):
             with pytest.raises(IsADirectoryError):
-                await eraser.erase(StoredSpeaker(str(number), (), 0.0, 0, ()), session_id=evening.session_id, seq=0)
-    names = [person_id for person_id, _, _ in eraser._unfinished]
+                await forgetter.forget(StoredSpeaker(str(number), (), 0.0, 0, ()), session_id=evening.session_id, seq=0)
+    names = [person_id for person_id, _, _ in forgetter._unfinished]
     assert names == [str(number) for number in range(2, MOST_UNFINISHED + 2)]
 
 

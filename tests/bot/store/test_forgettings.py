@@ -11,15 +11,15 @@ import pytest
 from sqlalchemy import insert, select, update
 
 from bot.logs.log_file import log_path
-from bot.memory.erasing import PersonEraser
+from bot.memory.person_forgetting import PersonForgetter
 from bot.memory.retention import DAY_S, Retention
 from bot.store.database import open_database
-from bot.store.forgetting_notes import (
+from bot.store.forgettings import (
     LearnedForgettings,
     drop_old_forgettings,
     forgettings_after,
     last_forgetting,
-    note_forgetting,
+    record_forgetting,
 )
 from bot.store.forgotten_hashes import digest_of
 from bot.store.speakers import StoredSpeaker
@@ -46,10 +46,10 @@ ADA = "id-Ada"
 
 
 @asynccontextmanager
-async def another_process(place: Place, evening: Evening, folder: Path) -> AsyncIterator[PersonEraser]:
+async def another_process(place: Place, evening: Evening, folder: Path) -> AsyncIterator[PersonForgetter]:
     """Open the evening's database again, as `roomtone memory forget` does."""
     async with open_database(place, synchronous="normal") as database:
-        yield PersonEraser(database, evening.clock, log_folder=log_path(folder).parent)
+        yield PersonForgetter(database, evening.clock, log_folder=log_path(folder).parent)
 
 
 def refuse_writes(evening: Evening, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
@@ -76,7 +76,7 @@ async def test_what_waits_in_an_open_room_does_not_come_back(
     person, who was forgotten by another process meanwhile. What others said is there, and the room's memory and the
     next prompt have nothing of the person either.
     """
-    async with Evening(place) as evening, another_process(place, evening, tmp_path) as eraser:
+    async with Evening(place) as evening, another_process(place, evening, tmp_path) as forgetter:
         await evening.say("Good evening.")
         outage = refuse_writes(evening, monkeypatch)
         await say_unstored(evening, SECRET, "Ada")
@@ -86,8 +86,8 @@ async def test_what_waits_in_an_open_room_does_not_come_back(
             await evening.memory.add_note(Note(NoteId("n1"), evening.clock.now(), "Ada", "A map of Wickhamq."))
         with pytest.raises(StoreError, match="full"):
             await evening.memory.add_note(Note(NoteId("n2"), evening.clock.now(), "Bob", "A gate."))
-        (ada,) = await eraser.find("Ada")
-        await eraser.erase(ada)
+        (ada,) = await forgetter.find("Ada")
+        await forgetter.forget(ada)
         outage.undo()
         await evening.memory.store_waiting()
         await evening.upkeep.run_once()
@@ -107,14 +107,14 @@ async def test_nothing_of_the_person_had_been_stored_yet(
     """All they ever said and showed waits in an open room when they use /forget-me at another shard, which finds
     nothing of them. Neither that nor the reply to it is stored.
     """
-    async with Evening(place) as evening, another_process(place, evening, tmp_path) as eraser:
+    async with Evening(place) as evening, another_process(place, evening, tmp_path) as forgetter:
         await evening.say("Good evening.", "Bob")
         outage = refuse_writes(evening, monkeypatch)
         await say_unstored(evening, SECRET, "Ada")
         await say_unstored(evening, "So it is at Wickhamq.", "Bot", TurnKind.ASSISTANT)
         with pytest.raises(StoreError, match="full"):
             await evening.memory.add_note(Note(NoteId("n1"), evening.clock.now(), "Ada", "A map of Wickhamq."))
-        assert (await eraser.erase(StoredSpeaker("id-Ada", (), 0.0, 0, ()))).stored.sessions == ()
+        assert (await forgetter.forget(StoredSpeaker("id-Ada", (), 0.0, 0, ()))).stored.sessions == ()
         outage.undo()
         await evening.memory.store_waiting()
         await evening.upkeep.run_once()
@@ -129,11 +129,11 @@ async def test_what_is_recorded_later_was_said_before(place: Place, tmp_path: Pa
     """Speech that had no text yet, and a note of a picture of then, are left out. What the person says and shows once
     the room has learned of it is kept.
     """
-    async with Evening(place) as evening, another_process(place, evening, tmp_path) as eraser:
+    async with Evening(place) as evening, another_process(place, evening, tmp_path) as forgetter:
         await evening.say("Good evening.")
         spoken_at = evening.clock.now()
-        (ada,) = await eraser.find("Ada")
-        await eraser.erase(ada)
+        (ada,) = await forgetter.find("Ada")
+        await forgetter.forget(ada)
         evening.clock.advance(3.0)
         part = TurnPart("id-Ada", "Ada", SECRET)
         await evening.memory.append(TurnKind.SPEECH, (part,), started_at=spoken_at, ended_at=spoken_at + 2.0)
@@ -152,12 +152,12 @@ async def test_a_session_that_began_after_the_person_was_looked_up_is_forgotten_
     place: Place, tmp_path: Path
 ) -> None:
     """The owner takes their time to confirm, and meanwhile the person speaks in another channel."""
-    async with Evening(place) as evening, another_process(place, evening, tmp_path) as eraser:
+    async with Evening(place) as evening, another_process(place, evening, tmp_path) as forgetter:
         await evening.say("Good evening.")
-        (ada,) = await eraser.find("Ada")
+        (ada,) = await forgetter.find("Ada")
         async with Evening(place, name="other", clock=evening.clock, channel=702) as other:
             await other.say(SECRET)
-            assert set((await eraser.erase(ada)).stored.sessions) == {EVENING, OTHER}
+            assert set((await forgetter.forget(ada)).stored.sessions) == {EVENING, OTHER}
             assert (await other.store.load(OTHER)).window[0].parts == ()
 
 
@@ -171,11 +171,11 @@ async def test_a_reply_is_left_out_whatever_the_clock_of_who_forgets_says(
     """
     async with Evening(place) as evening, open_database(place, synchronous="normal") as database:
         clock = FakeClock(evening.clock.now() + ahead_s)
-        eraser = PersonEraser(database, clock, log_folder=log_path(tmp_path).parent)
+        forgetter = PersonForgetter(database, clock, log_folder=log_path(tmp_path).parent)
         await evening.say(SECRET)
         await evening.say("Where is it moored?", "Bob")
-        (ada,) = await eraser.find("Ada")
-        await eraser.erase(ada)
+        (ada,) = await forgetter.find("Ada")
+        await forgetter.forget(ada)
         await evening.say("Behind the old lighthouse.", "Bot", kind=TurnKind.ASSISTANT)
         await evening.upkeep.run_once()
         evening.clock.advance(30.0)
@@ -194,7 +194,7 @@ async def test_what_was_said_before_the_clock_was_set_back_is_left_out(
     """The room's own clock is set back before the room learns of the forgetting. What waited and what was on its way is
     left out: turns, a note, and the reply to a question of before. Once the clock has caught up, all is kept again.
     """
-    async with Evening(place) as evening, another_process(place, evening, tmp_path) as eraser:
+    async with Evening(place) as evening, another_process(place, evening, tmp_path) as forgetter:
         await evening.say(SECRET)
         question = await evening.say("Where is it moored?", "Bob")
         outage = refuse_writes(evening, monkeypatch)
@@ -203,8 +203,8 @@ async def test_what_was_said_before_the_clock_was_set_back_is_left_out(
         shown_at = evening.clock.now()
         evening.clock.advance(1.0)
         evening.clock.set_wall(-back_s)
-        (ada,) = await eraser.find("Ada")
-        await eraser.erase(ada)
+        (ada,) = await forgetter.find("Ada")
+        await forgetter.forget(ada)
         outage.undo()
         await evening.memory.store_waiting()
         reply = (TurnPart("assistant", "Roomtone", "Behind the old lighthouse."),)
@@ -232,7 +232,7 @@ def said(text: str, speaker: str, *, seq: int = 0, at: float = 0.0) -> Turn:
 async def note_of(database: Database, session_id: SessionId | None = None, seq: int | None = None) -> None:
     """Note that Ada is forgotten."""
     async with database.writing() as connection:
-        await note_forgetting(connection, ADA, session_id=session_id, seq=seq)
+        await record_forgetting(connection, ADA, session_id=session_id, seq=seq)
 
 
 @pytest.mark.asyncio
@@ -284,11 +284,11 @@ async def test_no_clock_loses_what_an_open_room_does_not_know_yet(
         outage = refuse_writes(evening, monkeypatch)
         await say_unstored(evening, SECRET, "Ada")
         clock = FakeClock(evening.clock.now() + ahead_s)
-        eraser = PersonEraser(database, clock, log_folder=log_path(tmp_path).parent)
-        (ada,) = await eraser.find("Ada")
-        await eraser.erase(ada)
+        forgetter = PersonForgetter(database, clock, log_folder=log_path(tmp_path).parent)
+        (ada,) = await forgetter.find("Ada")
+        await forgetter.forget(ada)
         async with Evening(place, name="other", clock=evening.clock, channel=702):
-            await eraser.erase(StoredSpeaker("id-Bob", (), 0.0, 0, ()))
+            await forgetter.forget(StoredSpeaker("id-Bob", (), 0.0, 0, ()))
             await Retention(database, TierSettings(retention_days=0), clock=clock).enforce()
             outage.undo()
             await evening.memory.store_waiting()
@@ -317,7 +317,7 @@ async def test_a_note_goes_once_no_room_of_its_time_is_open(place: Place) -> Non
         clock.advance(1.0)
         async with Evening(place, name="other", clock=clock, channel=702):
             async with evening.database.writing() as connection:
-                await note_forgetting(connection, "id-Bob", session_id=None, seq=None)
+                await record_forgetting(connection, "id-Bob", session_id=None, seq=None)
             assert await noted() == {digest_of(ADA), digest_of("id-Bob")}
             async with evening.database.writing() as connection:
                 await connection.execute(update(sessions).where(sessions.c.id == EVENING).values(ended_at=clock.now()))
@@ -331,7 +331,7 @@ async def test_nothing_of_the_person_stands_there_and_no_longer_than_needed(plac
     async with Evening(place, clock=clock) as evening:
         for seq in (None, 1):
             async with evening.database.writing() as connection:
-                await note_forgetting(connection, ADA, session_id=EVENING, seq=seq)
+                await record_forgetting(connection, ADA, session_id=EVENING, seq=seq)
         retention = Retention(evening.database, TierSettings(), clock=clock, in_use={EVENING})
         await retention.enforce()
         async with evening.database.reading() as connection:

@@ -15,12 +15,12 @@ from sqlalchemy import insert
 from bot.memory.recall import Recall
 from bot.store import forgotten_facts, forgotten_hashes, rows
 from bot.store.forget_report import ForgetReport
-from bot.store.forgetting import SpeechForgetter
 from bot.store.search import indexing
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from bot.store.segment_import import SegmentImporter
 from bot.store.speakers import StoredSpeaker
+from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.tables import person_facts
 from compaction.folding import ledger_view
 from compaction.memory.passage import Scope
