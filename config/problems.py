@@ -216,6 +216,8 @@ def _demand(detail: ErrorDetails) -> str:
         return str(context.get("error", detail["msg"])).rstrip(".")
     if detail["type"] == "string_pattern_mismatch":
         return FORMS.get(str(context.get("pattern", "")), "must have another form")
+    if context.get("min_length") == 1:
+        return "must not be empty"
     template = _DEMANDS.get(detail["type"])
     return template.format(**context) if template is not None else f"is not usable ({detail['msg']})"
 

@@ -155,7 +155,8 @@ async def _rooms(settings: Settings, offer: RoomOffer, name: str, worker: str) -
     with ExitStack() as held:
         logs = held.enter_context(logging_from_settings(settings, wordless=True))
         held.enter_context(stop_on_signals(stop))
-        say(f"Offering at most {offer.processes} processes to the bot at {offer.gateway}, as {name}.")
+        processes = "one process" if offer.processes == 1 else f"at most {offer.processes} processes"
+        say(f"Offering {processes} to the bot at {offer.gateway}, as {name}.")
         say("Ctrl-C hands their rooms over.")
         if settings.logs.speech:
             say(NO_SPEECH)

@@ -2,6 +2,7 @@
 
     pool_settings ---- how many recognisers the cluster keeps, and what each may use
     room_offer ------- what a room worker offers, and what it reserves
+    resources -------- CPUs and GPUs in words: pure
     workers ---------- how many room workers there are, and how they leave a machine
     worker_names ----- how workers are called: by gateway process and number
     worker_placement - on which machine each new worker comes: a pure policy

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bot.cluster.resources import cpus_in_words, gpus_in_words
 from bot.errors import SetupError
 
 # Recognisers that one pool may have. A mistyped number must not fill a cluster.
@@ -48,7 +49,7 @@ class PoolSettings:
     @property
     def reserved(self) -> str:
         """Return what each recogniser reserves, for the operator."""
-        return f"{self.cpus:g} CPUs and {self.gpus:g} GPUs"
+        return f"{cpus_in_words(self.cpus)} and {gpus_in_words(self.gpus)}"
 
     @property
     def device(self) -> str:

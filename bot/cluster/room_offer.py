@@ -6,6 +6,7 @@ import sys
 from dataclasses import dataclass
 from typing import Final
 
+from bot.cluster.resources import cpus_in_words, gpus_in_words
 from bot.errors import SetupError
 
 # A loaded process has 457 MB, and a room's memory, sound and texts come to it.
@@ -43,7 +44,8 @@ class RoomOffer:
             raise SetupError("A room worker cannot reserve less than nothing: give CPUs and GPUs of 0 or more.")
         if self.waiting > self.processes:
             raise SetupError(
-                f"Of {self.processes} processes (--rooms), {self.waiting} cannot wait (--waiting). Give more --rooms."
+                f"There are fewer processes (--rooms, {self.processes}) than shall wait (--waiting, {self.waiting}). "
+                "Give more --rooms."
             )
 
     @property
@@ -54,8 +56,8 @@ class RoomOffer:
     @property
     def needs(self) -> str:
         """Return what a machine must have free for one more worker."""
-        gpus = f" and {self.gpus:g} GPUs" if self.gpus else ""
-        return f"{self.cpus:g} CPUs, {self.memory_bytes / 1e9:.1f} GB{gpus}"
+        and_gpus = f" and {gpus_in_words(self.gpus)}" if self.gpus else ""
+        return f"{cpus_in_words(self.cpus)}, {self.memory_bytes / 1e9:.1f} GB{and_gpus}"
 
     def command(self, worker: str) -> list[str]:
         """Return the command of a worker's process."""

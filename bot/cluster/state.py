@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bot.cluster.address import told
+from bot.cluster.resources import cpus_in_words, gpus_in_words
 from bot.cluster.workers import worker_states
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ class NodeState:
         """Return the state as a sentence for the operator."""
         match self.alive, self.leaves:
             case True, False:
-                return f"{self.ip}: {self.cpus:g} CPUs, {self.gpus:g} GPUs, recognisers that hear: {self.recognisers}"
+                has = f"{cpus_in_words(self.cpus)}, {gpus_in_words(self.gpus)}"
+                return f"{self.ip}: {has}, recognisers that hear: {self.recognisers}"
             case True, True:
                 return f"{self.ip}: drained, so it gets no rooms and no speech. `roomtone cluster down` there ends it."
             case False, True:

@@ -21,7 +21,7 @@ from bot.discord.bot_token import COPY_AGAIN, require_token
 from bot.discord.endpoint import connector, point_at
 from bot.discord.request_errors import REQUEST_ERRORS
 from bot.errors import SetupError
-from bot.texts.text import Text
+from bot.texts.text import Text, counted
 from voice.transport.connector import Connector
 from voice.transport.discord_gateway import DiscordMainGateway, VoiceChannel, check_entry
 from voice.transport.header_recorder import HeaderRecorder
@@ -41,10 +41,6 @@ _TELL_TIMEOUT_S = 10.0
 _CHECK_S = 0.5
 # Changes of a connection that a hostile server could make without end.
 _MAX_CHANGES = 200
-NOTICE = Text(
-    "I am testing the voice connection for {seconds} seconds. I count and measure the packets here. "
-    "Nothing that is said is played, written down or kept."
-)
 THANKS = Text("The test of the voice connection is over. Thank you.")
 _VERSIONS = ("roomtone", "discord.py", "davey", "PyNaCl")
 
@@ -107,7 +103,7 @@ async def probe_channel(
         try:
             await _logged_in(client, running)
             channel = _channel(client, channel_id)
-            say(f"Joining {channel.name} in {channel.guild.name} for {seconds:g} seconds.")
+            say(f"Joining {channel.name} in {channel.guild.name} for {seconds:g} s.")
             noted = await _listened(client, channel, seconds=seconds)
         finally:
             await client.close()
@@ -154,7 +150,7 @@ async def _listened(client: discord.Client, channel: VoiceChannel, *, seconds: f
     """Tell the people, join, wait, leave. Returns what was noted. Raises `SetupError` if they cannot be told, and
     `LinkError`.
     """
-    if not await _tell(channel, NOTICE.fill(seconds=round(seconds))):
+    if not await _tell(channel, notice(round(seconds))):
         raise SetupError(
             f"The people in {channel.name} could not be told of the test, so it was not made. Give the bot's role the "
             "permission Send Messages there."
@@ -177,6 +173,17 @@ async def _listened(client: discord.Client, channel: VoiceChannel, *, seconds: f
     finally:
         await voice.retire()
         await _tell(channel, THANKS)
+
+
+def notice(seconds: int) -> Text:
+    """Return what people read before the test."""
+    return counted(
+        seconds,
+        "I am testing the voice connection for {count} second. I count and measure the packets here. Nothing that is "
+        "said is played, written down or kept.",
+        "I am testing the voice connection for {count} seconds. I count and measure the packets here. Nothing that is "
+        "said is played, written down or kept.",
+    )
 
 
 async def _tell(channel: VoiceChannel, text: Text) -> bool:

@@ -51,9 +51,9 @@ async def chosen_shards(settings: DiscordSettings, choice: Shards | None) -> Sha
     limit = advice.session_start_limit
     if limit.remaining < len(shards.ids):
         raise SetupError(
-            f"Discord lets this bot connect {limit.remaining} more times (of {limit.total}), and this process needs "
-            f"{len(shards.ids)}, one for each shard. Start it again in {max(1, round(limit.reset_after / 60_000))} "
-            "minutes, and find out what connected so often."
+            f"Discord has {limit.remaining} of {limit.total} connections left for this bot, and this process needs "
+            f"{len(shards.ids)}, one for each shard. Start it again in {max(1, round(limit.reset_after / 60_000))} min "
+            "and find out what connected so often."
         )
     if shards.total < advice.shards:
         log.warning(

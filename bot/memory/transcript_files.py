@@ -224,9 +224,11 @@ def _missing(head: TranscriptHead, left_out: int) -> list[str]:
     """Return what a file says of the turns and lines that it does not have."""
     told = []
     if head.missing:
-        told.append(f"The first {head.missing:,} turns are not kept any more.")
+        first = "first turn is" if head.missing == 1 else f"first {head.missing:,} turns are"
+        told.append(f"The {first} not kept any more.")
     if left_out:
-        told.append(f"The oldest {left_out:,} lines are left out, because the file would be too large.")
+        oldest = "oldest line is" if left_out == 1 else f"oldest {left_out:,} lines are"
+        told.append(f"The {oldest} left out, because the file would be too large.")
     return told
 
 

@@ -197,7 +197,7 @@ def _span(kept: StoredSources) -> tuple[float, float] | tuple[None, None]:
 def _notes(record: ContextRecord, kept: StoredSources, lost: list[str]) -> tuple[Note, ...]:
     gone = [note_id for note_id in record.note_ids if note_id not in kept.notes]
     if gone:
-        lost.append(f"{len(gone)} notes of what was on screen are not stored any more.")
+        lost.append(f"Notes of what was on screen that are not stored any more: {len(gone)}.")
     return tuple(kept.notes[note_id] for note_id in record.note_ids if note_id in kept.notes)
 
 
@@ -205,14 +205,14 @@ def _prompts(record: ContextRecord, kept: StoredSources, lost: list[str]) -> lis
     """Return the prompts in order, None for each that is not stored."""
     gone = [digest for digest in record.system if digest not in kept.prompts]
     if gone:
-        lost.append(f"{len(gone)} system prompts were other ones then and are not stored.")
+        lost.append(f"System prompts that were other ones then and are not stored: {len(gone)}.")
     return [kept.prompts.get(digest) for digest in record.system]
 
 
 def _participants(record: ContextRecord, kept: StoredSources, lost: list[str]) -> tuple[PayloadPart, ...]:
     gone = [fact_id for fact_id in record.participants if fact_id not in kept.people]
     if gone:
-        lost.append(f"{len(gone)} things that people had said of themselves were deleted since.")
+        lost.append(f"Things that people had said of themselves and that were deleted since: {len(gone)}.")
     facts = [kept.people[fact_id] for fact_id in record.participants if fact_id in kept.people]
     return (person_facts_part(facts, kept.names),) if facts else ()
 
@@ -230,7 +230,7 @@ def _recalled(record: ContextRecord, kept: StoredSources, lost: list[str]) -> li
         at = source.at if isinstance(source, Note) else source.started_at
         made.append(quote_part(cited, said, at=at, session_id=record.session_id, zone=record.zone))
     if gone:
-        lost.append(f"{gone} recalled quotes are of words that are not stored any more.")
+        lost.append(f"Recalled quotes of words that are not stored any more: {gone}.")
     return made
 
 

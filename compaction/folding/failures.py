@@ -46,7 +46,7 @@ def failure_of(exc: BaseException, culprit: FailureSource, *, timeout_s: float) 
         case StoreError() | StaleOwnerError():
             return RunFailure(FailureSource.STORE, str(exc)[:_ERROR_CHARS])
         case TimeoutError() if culprit is not FailureSource.CODE:
-            return RunFailure(culprit, f"No summary within {timeout_s:g} seconds.", timeout=True)
+            return RunFailure(culprit, f"No summary within {timeout_s:g} s.", timeout=True)
         case _ if culprit is FailureSource.CODE:
             return RunFailure(culprit, "The fold broke.", unplanned=True)
         case _:

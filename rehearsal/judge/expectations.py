@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from rehearsal.judge import replies
 from rehearsal.judge.silence import judge_silence
+from rehearsal.report.count import count
 from rehearsal.report.report import ExpectationResult
 from rehearsal.script.expectations import (
     ExpectAnswer,
@@ -110,8 +111,8 @@ def _verdict(expected: Expectation, evidence: RunEvidence) -> tuple[bool, str]:
         case ExpectTruncated():
             return replies.judge_truncated(expected, evidence)
         case ExpectRealtimeSessions():
-            count = evidence.servers.realtime_sessions
-            return count == expected.count, f"{count} sessions"
+            sessions = evidence.servers.realtime_sessions
+            return sessions == expected.count, count(sessions, "session")
         case ExpectFactOnlyInSummary():
             return replies.judge_only_in_summary(expected, evidence)
         case ExpectNoticePosted():
@@ -120,9 +121,9 @@ def _verdict(expected: Expectation, evidence: RunEvidence) -> tuple[bool, str]:
             return _nothing_raised(expected, evidence.problems)
         case ExpectMinBotTurns():
             heard = len(evidence.received_turns)
-            return heard >= expected.count, f"it was heard {heard} times"
+            return heard >= expected.count, f"it was heard {count(heard, 'time')}"
         case ExpectMaxBotTurns():
-            return len(evidence.bot_turns) <= expected.count, f"it spoke {len(evidence.bot_turns)} times"
+            return len(evidence.bot_turns) <= expected.count, f"it spoke {count(len(evidence.bot_turns), 'time')}"
         case ExpectMaxLatency():
             return _latency(expected, evidence.latency)
         case ExpectTurnsUnbroken():
@@ -174,9 +175,9 @@ def _notice_posted(expected: ExpectNoticePosted, messages: Sequence[str]) -> tup
     if not messages:
         return expected.count == 0, "the bot wrote no message"
     if expected.count is not None:
-        detail = f"{len(found)} of {len(messages)} messages, exactly {expected.count} expected"
+        detail = f"{len(found)} of {count(len(messages), 'message')}, exactly {expected.count} expected"
         return len(found) == expected.count, detail
-    return bool(found), f'"{found[0]}"' if found else f"{len(messages)} messages, none contains it"
+    return bool(found), f'"{found[0]}"' if found else f"{count(len(messages), 'message')}, none contains it"
 
 
 def _nothing_raised(expected: ExpectNothingRaised, problems: Sequence[LoggedProblem]) -> tuple[bool, str]:
@@ -222,14 +223,14 @@ def _timeline_complete(heard: Sequence[ObservedUtterance], turns: Sequence[Obser
     for speaker in spoken.keys() | written.keys():
         wrong += word_errors(" ".join(spoken.get(speaker, [])), " ".join(written.get(speaker, []))).errors
     total = sum(len(texts) for texts in spoken.values())
-    return total > 0 and not wrong, f"{total} utterances, {wrong} words missing or twice"
+    return total > 0 and not wrong, f"{count(total, 'utterance')}, {count(wrong, 'word')} missing or twice"
 
 
 def _recorded(expected: ExpectRecorded, evidence: RunEvidence) -> tuple[bool, str]:
     own = [turn.text for turn in evidence.turns if turn.speaker_id == evidence.speaker_ids[expected.who]]
     # A recogniser writes the same word large at the beginning of a sentence.
     found = next((text for text in own if expected.contains.casefold() in text.casefold()), None)
-    detail = f"{len(own)} turns of {expected.who}, none contains it" if found is None else f'"{found}"'
+    detail = f"{count(len(own), 'turn')} of {expected.who}, none contains it" if found is None else f'"{found}"'
     return (found is not None) is expected.value, detail
 
 
@@ -239,4 +240,4 @@ def _tool_called(expected: ExpectToolCalled, evidence: RunEvidence) -> tuple[boo
     if not results:
         return False, f"tools that were called: {others}"
     missing = [word for word in expected.words if not any(contains_words(text, word) for text in results)]
-    return not missing, f"missing {', '.join(missing)}" if missing else f"{len(results)} times"
+    return not missing, f"missing {', '.join(missing)}" if missing else count(len(results), "time")

@@ -17,6 +17,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from rehearsal.judge.report_builder import machine_facts
+from rehearsal.report.count import count
 from rehearsal.report.report import (
     BotTurnReport,
     CompactionReport,
@@ -130,15 +131,15 @@ def _timeline_complete(record: EveningRecord, ids: Mapping[str, str]) -> Expecta
     said = Counter((ids[line.who], line.say) for one in record.speeches for line in lines_in(one))
     recorded = Counter((turn.speaker_id, turn.text) for turn in record.turns if turn.kind == _SPEECH)
     missing, extra = sum((said - recorded).values()), sum((recorded - said).values())
-    detail = f"{_count(said.total(), 'line')}, each once under its speaker"
+    detail = f"{count(said.total(), 'line')}, each once under its speaker"
     if missing or extra:
-        detail = f"{missing} of {said.total()} lines are missing, and {extra} are recorded that nobody said"
+        detail = f"{missing} of {count(said.total(), 'line')} missing, and {extra} recorded that nobody said"
     return ExpectationResult("timeline_complete", not missing and not extra, detail)
 
 
 def _turns_unbroken(record: EveningRecord) -> ExpectationResult:
     seqs = list(dict.fromkeys(turn.seq for turn in record.turns))
-    return ExpectationResult("turns_unbroken", seqs == list(range(len(seqs))), _count(len(seqs), "turn"))
+    return ExpectationResult("turns_unbroken", seqs == list(range(len(seqs))), count(len(seqs), "turn"))
 
 
 def _answered(record: EveningRecord, answers: Mapping[int, ObservedReply]) -> ExpectationResult:
@@ -151,7 +152,7 @@ def _answered(record: EveningRecord, answers: Mapping[int, ObservedReply]) -> Ex
             f'{len(wrong)} of {len(questions)} questions are not answered as expected; "{first.event.say}" {outcome}'
         )
     else:
-        detail = f"{_count(len(questions), 'question')}, each with the expected words"
+        detail = f"{count(len(questions), 'question')}, each with the expected words"
     return ExpectationResult("answered", not wrong, detail)
 
 
@@ -166,16 +167,16 @@ def _nothing_else_answered(record: EveningRecord, answers: Mapping[int, Observed
     questions = {speech.line for speech in record.speeches if speech.event.answer}
     expected = [reply for line, reply in answers.items() if line in questions]
     unexpected = [reply for reply in record.replies if reply not in expected]
-    detail = f"{_count(len(record.speeches) - len(questions), 'other line')}, none answered"
+    detail = f"{count(len(record.speeches) - len(questions), 'other line')}, none answered"
     if unexpected:
-        detail = f'{len(unexpected)} unexpected answers, the first of them "{unexpected[0].text}"'
+        detail = f'{count(len(unexpected), "unexpected answer")}, the first of them "{unexpected[0].text}"'
     return ExpectationResult("not_answered", not unexpected, detail)
 
 
 def _interrupted(record: EveningRecord, answers: Mapping[int, ObservedReply]) -> ExpectationResult:
     expected = {speech.line for speech in record.speeches if speech.event.broken_off is not None}
     actual = {line for line, reply in answers.items() if reply.interrupted}
-    detail = f"{_count(len(expected), 'answer')} broken off, and no other"
+    detail = f"{count(len(expected), 'answer')} broken off, and no other"
     if expected != actual:
         detail = (
             f"{len(expected & actual)} of {len(expected)} answers were broken off as expected, "
@@ -188,13 +189,13 @@ def _prompts_cover_all_turns(record: EveningRecord) -> ExpectationResult:
     known = {built.answer_to for built in record.prompts}
     unknown = [reply for reply in record.replies if reply.answer_to not in known]
     lacking = {built.answer_to: missing for built in record.prompts if (missing := _missing(built))}
-    detail = f"{_count(len(record.prompts), 'prompt')}, each covers every turn before it"
+    detail = f"{count(len(record.prompts), 'prompt')}, each covers every turn before it"
     if lacking:
         seq, missing = next(iter(lacking.items()))
         first = f"that for turn {seq} lacks {len(missing)}, from turn {missing[0]}"
         detail = f"{len(lacking)} of {len(record.prompts)} prompts lack turns; {first}"
     if unknown:
-        detail = f'{_count(len(unknown), "answer")} without a prompt, the first of them "{unknown[0].text}"'
+        detail = f'{count(len(unknown), "answer")} without a prompt, the first of them "{unknown[0].text}"'
     return ExpectationResult("every_turn_in_the_prompt", not lacking and not unknown, detail)
 
 
@@ -219,7 +220,7 @@ def _compaction(record: EveningRecord) -> ExpectationResult:
     last = compactions[-1].new_cursor if compactions else 0
     # A chapter or a repair folds no new turns.
     folds = sum(each.new_cursor > each.old_cursor for each in compactions)
-    detail = f"{_count(folds, 'fold')} without a gap, up to turn {last}"
+    detail = f"{count(folds, 'fold')} without a gap, up to turn {last}"
     return ExpectationResult("compaction", met, detail if met else f"{folds} folds do not follow each other")
 
 
@@ -261,7 +262,3 @@ def _bot_turn(record: EveningRecord, reply: ObservedReply, answers: Mapping[int,
 def _hours(seconds: float) -> str:
     minutes = round(seconds / 60)
     return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

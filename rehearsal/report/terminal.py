@@ -12,6 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from rehearsal.report.count import count
 from rehearsal.runner.observations import ObservedCompaction
 from rehearsal.runner.ports import RunObserver
 
@@ -76,9 +77,9 @@ class TerminalReport(RunObserver):
     def opened(self, scenario: Scenario) -> None:
         """Print the title, who takes part, and the settings of the network."""
         names = ", ".join(person.name for person in scenario.people)
-        facts = [f"{names} in {scenario.guild}, {scenario.channel}", _count(len(scenario.says), "thing") + " to say"]
+        facts = [f"{names} in {scenario.guild}, {scenario.channel}", count(len(scenario.says), "thing") + " to say"]
         if scenario.history:
-            facts.append(_count(len(scenario.history), "turn") + " remembered from before")
+            facts.append(count(len(scenario.history), "turn") + " remembered from before")
         network = {name: value for name, value in scenario.network.model_dump().items() if value}
         facts += [f"{value:.0%} {name}" for name, value in network.items()]
         self._begin(scenario.title, scenario.bot.name, [person.name for person in scenario.people], facts)
@@ -86,7 +87,7 @@ class TerminalReport(RunObserver):
 
     def opened_in_writing(self, title: str, bot: str, names: Sequence[str], to_say: int) -> None:
         """Print the title and who takes part in a written evening."""
-        facts = [", ".join(names), _count(to_say, "thing") + " to say", "in writing, on a virtual clock"]
+        facts = [", ".join(names), count(to_say, "thing") + " to say", "in writing, on a virtual clock"]
         self._begin(title, bot, names, facts)
 
     def _begin(self, title: str, bot: str, names: Sequence[str], facts: Sequence[str]) -> None:
@@ -205,15 +206,15 @@ class TerminalReport(RunObserver):
         packets = Table(title="Packets", title_justify="left", box=None, show_header=False)
         packets.add_column()
         packets.add_column(justify="right")
-        for name, count in report.packets.items():
-            if not count:
+        for name, number in report.packets.items():
+            if not number:
                 continue
-            packets.add_row(name.replace("_", " "), f"{count}")
+            packets.add_row(name.replace("_", " "), f"{number}")
         self._section(packets)
 
     def _dropped(self, report: RehearsalReport) -> None:
         if report.dropped:
-            dropped = ", ".join(f"{count} {_plain(reason)}" for reason, count in report.dropped.items())
+            dropped = ", ".join(f"{number} {_plain(reason)}" for reason, number in report.dropped.items())
             self._section(Text(f"Utterances dropped by the bot: {dropped}"))
 
     def _memory(self, report: RehearsalReport) -> None:
@@ -262,7 +263,7 @@ def busy_sentence(machine: Mapping[str, str]) -> str:
     if load <= cores:
         return ""
     return (
-        f"The machine was busy: {load:.1f} threads wanted its {_count(cores, 'core')} at once. Then sound comes late "
+        f"The machine was busy: {load:.1f} threads wanted its {count(cores, 'core')} at once. Then sound comes late "
         "and words are misheard, so play it again while little else runs."
     )
 
@@ -287,10 +288,6 @@ def _spread_cells(spread: LatencyPercentiles) -> tuple[str, str, str]:
     if spread.p50 is None or spread.p95 is None:
         return "-", "-", "0"
     return _milliseconds(spread.p50), _milliseconds(spread.p95), f"{spread.count}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _plain(reason: str) -> str:

@@ -134,3 +134,9 @@ def test_people_call_the_bot_by_the_name_that_it_is_given(tmp_path: Path, text: 
     """Whoever sets brain.name alone expects an answer to it."""
     (tmp_path / "roomtone.toml").write_text(f"[brain]\n{text}\n", "utf-8")
     assert load(directory=tmp_path, environ={}).brain.wake_names == names
+
+
+def test_a_list_that_is_empty_and_must_not_be_is_told_so(tmp_path: Path) -> None:
+    """Not as one that must have at least 1 entries."""
+    (problem,) = told(tmp_path, "[brain]\nwake_names = []")
+    assert "must not be empty, but is []" in problem

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from bot.cli.doctor.file_access import GIVE_RIGHTS, why_unreadable
 from bot.cli.doctor.finding import Finding, Status
 from bot.cli.failures import INSTALL_PARTS
+from bot.cli.output import count
 from bot.models.catalogue import CATALOGUE, TURN_SMART, TURN_TEXT, VAD_SILERO, VOICE_JOE, WHISPER_BASE
 from bot.models.directory import ModelDirectory
 from voice.errors import RecogniserError
@@ -100,7 +101,7 @@ def check_device(settings: AsrSettings, *, cuda_devices: int, place: Callable[[]
         return Finding("cuda", Status.MISSING, str(error), remedy)
     if cuda_devices:
         on = "not used, for asr.device is cpu" if settings.device == "cpu" else "the recogniser runs there"
-        return Finding("cuda", Status.OK, f"{cuda_devices} device{'' if cuda_devices == 1 else 's'}; {on}")
+        return Finding("cuda", Status.OK, f"{count(cuda_devices, 'device')}; {on}")
     return Finding("cuda", Status.OK, "none; the recogniser runs on the CPU, which is enough")
 
 

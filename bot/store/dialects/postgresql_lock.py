@@ -77,6 +77,13 @@ def held_shards(connection: psycopg.Connection[Any]) -> list[Shards]:
 def refusal(shards: Shards, others: Sequence[Shards], place: str) -> Text | None:
     """Return why a process may not serve `shards` beside those that `others` serve; None: it may."""
     for other in others:
+        if other.total != shards.total and not other.is_divided:
+            return Text(
+                "The bots that run with {path} do not divide the servers into shards, and this one divides them into "
+                "{ours}. Start all of them with the same total (`roomtone run --shards`; without it, it is 1).",
+                path=place,
+                ours=shards.total,
+            )
         if other.total != shards.total:
             return Text(
                 "The bots that run with {path} divide the servers into {theirs} shards, and this one into {ours}. "

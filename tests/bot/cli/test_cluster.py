@@ -103,7 +103,7 @@ def test_scale_changes_what_it_was_told_and_nothing_else(
     """
     deployed = scaled(folder, monkeypatch, there, *words)
     assert deployed == [pool]
-    assert f"Each reserves {pool.cpus:g} CPUs and {pool.gpus:g} GPUs." in capsys.readouterr().out
+    assert f"Each reserves {pool.reserved}." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -142,11 +142,14 @@ def test_workers_are_asked_for_with_the_same_words(
     ]
     for words, problem in (
         ([*offering, "--workers", "999"], "between 0 and 256 room workers"),
-        ([*offering, "--workers", "2", "--waiting", "5"], "Of 4 processes (--rooms), 5 cannot wait"),
+        (
+            [*offering, "--workers", "2", "--waiting", "5"],
+            "fewer processes (--rooms, 4) than shall wait",
+        ),
         (["cluster", "up", "--gateway", "10.0.0.1:8572"], "--workers and --gateway belong together"),
         (["cluster", "up", "--workers", "2"], "--workers and --gateway belong together"),
         (["cluster", "up", "--rooms-each", "2"], "are for --workers"),
-        ([*UP, "--waiting", "5"], "Of 4 processes (--rooms), 5 cannot wait"),
+        ([*UP, "--waiting", "5"], "fewer processes (--rooms, 4) than shall wait"),
         ([*UP, "--cluster", "north"], "is not the address of a cluster"),
     ):
         assert run_command_line(words) == 1

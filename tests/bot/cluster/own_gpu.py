@@ -58,7 +58,7 @@ def test_two_recognisers_share_a_gpu(machine: Machine) -> None:
     """Both hear, and Ray has nothing left of the GPU."""
     told = machine.run("cluster", "status").splitlines()
     assert told[0].startswith(f"{FIRST_IP}: ")
-    assert told[0].endswith(" CPUs, 1 GPUs, recognisers that hear: 2")
+    assert told[0].endswith(" CPUs, 1 GPU, recognisers that hear: 2")
     assert "Recognisers that hear: 2 (running)." in told
     assert float(machine.python(LEFT).split()[-1]) == 0.0
 

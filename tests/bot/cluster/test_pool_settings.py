@@ -42,3 +42,12 @@ def test_a_recogniser_needs_something_to_run_on(cpus: float, gpus: float) -> Non
     """Neither a CPU nor a GPU, or less than none, is refused."""
     with pytest.raises(SetupError, match="--cpus or --gpus"):
         PoolSettings(cpus=cpus, gpus=gpus)
+
+
+@pytest.mark.parametrize(
+    ("cpus", "gpus", "told"),
+    [(1.0, 0.0, "1 CPU and 0 GPUs"), (2.0, 1.0, "2 CPUs and 1 GPU"), (0.5, 0.33, "0.5 CPUs and 0.33 GPUs")],
+)
+def test_what_a_recogniser_reserves_reads_as_a_phrase(cpus: float, gpus: float, told: str) -> None:
+    """The operator reads it after `roomtone cluster up` and `scale`."""
+    assert PoolSettings(cpus=cpus, gpus=gpus).reserved == told

@@ -25,7 +25,7 @@ MACHINE = NodeState("10.0.0.1", alive=True, cpus=4, gpus=1)
     [
         (
             ClusterState((replace(MACHINE, recognisers=3),), PoolState("RUNNING", running=3, starting=0, problem="")),
-            ["10.0.0.1: 4 CPUs, 1 GPUs, recognisers that hear: 3", "Recognisers that hear: 3 (running)."],
+            ["10.0.0.1: 4 CPUs, 1 GPU, recognisers that hear: 3", "Recognisers that hear: 3 (running)."],
         ),
         (
             ClusterState(
@@ -33,7 +33,7 @@ MACHINE = NodeState("10.0.0.1", alive=True, cpus=4, gpus=1)
                 PoolState("UNHEALTHY", running=1, starting=1, problem="No node has a free CPU."),
             ),
             [
-                "10.0.0.1: 4 CPUs, 1 GPUs, recognisers that hear: 0",
+                "10.0.0.1: 4 CPUs, 1 GPU, recognisers that hear: 0",
                 "10.0.0.2: lost",
                 "Recognisers that hear: 1, and 1 more start (unhealthy).",
                 "No node has a free CPU.",
@@ -42,7 +42,7 @@ MACHINE = NodeState("10.0.0.1", alive=True, cpus=4, gpus=1)
         (
             ClusterState((MACHINE,), None, (WorkerState("worker-1"),)),
             [
-                "10.0.0.1: 4 CPUs, 1 GPUs, recognisers that hear: 0",
+                "10.0.0.1: 4 CPUs, 1 GPU, recognisers that hear: 0",
                 "There are no recognisers. `roomtone cluster up` on the first machine starts them.",
                 "worker-1: waits for a machine that has as much free as it reserves",
             ],
@@ -50,7 +50,7 @@ MACHINE = NodeState("10.0.0.1", alive=True, cpus=4, gpus=1)
         (
             ClusterState((MACHINE,), None),
             [
-                "10.0.0.1: 4 CPUs, 1 GPUs, recognisers that hear: 0",
+                "10.0.0.1: 4 CPUs, 1 GPU, recognisers that hear: 0",
                 "There are no recognisers. `roomtone cluster up` on the first machine starts them.",
             ],
         ),

@@ -76,7 +76,7 @@ async def test_what_comes_is_noted_and_can_be_replayed(tmp_path: Path, monkeypat
             record = await probe_channel(settings_of(local), CHANNEL, seconds=8.0, say=said.append)
             await speaking
         messages = [message.content for message in local.messages]
-    assert [sentence.endswith("for 8 seconds.") for sentence in said] == [True]
+    assert [sentence.endswith("for 8 s.") for sentence in said] == [True]
     assert "I am testing the voice connection for 8 seconds" in messages[0]
     assert messages[-1] == "The test of the voice connection is over. Thank you."
     (stream,) = record["streams"]
@@ -270,4 +270,4 @@ async def test_a_chat_that_does_not_answer_tells_nobody(monkeypatch: pytest.Monk
         guild=SimpleNamespace(preferred_locale=SimpleNamespace(value="en-US")),
     )
     async with asyncio.timeout(5):
-        assert not await live_probe._tell(channel, live_probe.NOTICE.fill(seconds=60))
+        assert not await live_probe._tell(channel, live_probe.notice(60))

@@ -221,7 +221,7 @@ async def test_discords_recommendation_and_limit_are_heeded() -> None:
             assert await chosen_shards(settings_for(local), whole(2)) == whole(2)
         assert [line["event"] for line in logged] == ["fewer_shards_than_recommended"]
         local._gateway.sessions.starts[1001] = SESSION_STARTS - 1
-        with pytest.raises(SetupError, match=r"1 more times \(of 1000\), and this process needs 2"):
+        with pytest.raises(SetupError, match="1 of 1000 connections left for this bot, and this process needs 2"):
             await chosen_shards(settings_for(local), Shards((4, 5), 8))
         with pytest.raises(SetupError, match="refused the bot's token"):
             await chosen_shards(settings_for(local, token="9999.nobody"), None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from datetime import timedelta, timezone
 
 import pytest
@@ -121,6 +122,8 @@ def test_what_is_gone_is_named() -> None:
     head = TranscriptHead("s/../x", "S", "C", AT, None, missing=1_200)
     file = write_transcript(TURNS, head, TranscriptFormat.MARKDOWN, zone=ZONE)
     assert "The first 1,200 turns are not kept any more." in file.content.decode()
+    one = write_transcript(TURNS, replace(head, missing=1), TranscriptFormat.MARKDOWN, zone=ZONE)
+    assert "The first turn is not kept any more." in one.content.decode()
     assert " to now " in file.content.decode()
     assert file.name == "roomtone-s-x.md"
     assert MOST_BYTES < 10_000_000

@@ -131,7 +131,7 @@ def test_a_quote_of_words_forgotten_since_is_told_as_lost() -> None:
     assert whole.lost == ()
     left = rebuild_payload(record, replace(kept(made), quoted={ref: replace(both, parts=both.parts[1:])}))
     assert all(part.kind is not PartKind.RECALL for part in left.payload)
-    assert left.lost == ("1 recalled quotes are of words that are not stored any more.",)
+    assert left.lost == ("Recalled quotes of words that are not stored any more: 1.",)
 
 
 def test_parts_of_another_kind_are_told_as_lost() -> None:
