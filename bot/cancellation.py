@@ -1,4 +1,4 @@
-"""Tells whether a task is being cancelled itself.
+"""Tells whether the current task is being cancelled, or only something that it awaits.
 
 A `CancelledError` also comes out of something awaited that was cancelled elsewhere, such as the connection of a tool
 server. Then nobody has asked this task to end, and a task group would ignore that it ended.

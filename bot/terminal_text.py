@@ -1,4 +1,4 @@
-"""What a terminal obeys instead of showing it. Names, what was said, and what other servers write may hold it. Pure."""
+"""Escapes control characters, which a terminal obeys, in names, speech and what other servers write. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a thread answers a future of an event loop: in the loop, once, and not at all if the loop is closed."""
+"""Answers futures of an event loop from another thread: in the loop, once, and not at all if the loop is closed."""
 
 from __future__ import annotations
 

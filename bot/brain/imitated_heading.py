@@ -1,4 +1,4 @@
-"""Takes the time and the name away that a model may put before its answer.
+"""Removes the time and the name that a model may write before its answer.
 
 Prompts show turns as `[21:04] Ada: …`, and small models imitate that.
 """

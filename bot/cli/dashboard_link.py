@@ -1,4 +1,4 @@
-"""How the command line says where the dashboard is: the login link itself to a person alone.
+"""Tells where the dashboard is, on the command line. Only a person at a terminal gets the login link itself.
 
 The link is as good as a password until somebody uses it. What a service prints is kept in the journal or in the log of
 its container, which more people may read than the data folder.

@@ -1,4 +1,4 @@
-"""What answers HTTP on every node: an application around Ray Serve's own, in its process for HTTP (`node`).
+"""Answers HTTP requests on every node: an application around Ray Serve's own, in Serve's proxy process (`node`).
 
 It reads a request, hands the utterance to a free recogniser, and answers with what that heard. Ray Serve would do the
 same for a recogniser that takes HTTP requests, but more slowly (decision 0023): there a recogniser fetches the body

@@ -1,4 +1,4 @@
-"""Requests in Ray Serve's process for HTTP, counted as Serve counts those that it hands on itself.
+"""Counts the requests that `front` answers in Ray Serve's proxy process, so that Serve does not end it meanwhile.
 
 Serve ends that process on a machine that is drained or has no recogniser any more: once that has lasted for half a
 minute, and no request is counted. It does not see the requests that `front` answers, so they are added to its own

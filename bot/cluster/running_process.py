@@ -1,4 +1,4 @@
-"""Which process has a folder: the one that holds its lock and whose number is written there.
+"""Tells which process uses a folder: the one that holds its lock and whose number is written there.
 
 A number that a killed process left behind names nobody, because the lock ended with it.
 """

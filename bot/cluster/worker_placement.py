@@ -1,4 +1,4 @@
-"""On which machine each new room worker comes. Pure.
+"""Chooses the machine for each new room worker. Pure.
 
 Ray could spread the workers itself (its `SPREAD`), but an actor whose process was killed then comes back on any
 machine, while the worker's process goes on where it was. So a machine is chosen here, the one with the fewest workers,

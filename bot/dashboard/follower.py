@@ -1,4 +1,4 @@
-"""What one open page of the dashboard is told of the rooms: its events, in order, as far as its viewer may see them.
+"""The events of rooms that one open page of the dashboard gets: in order, and only what its viewer may see.
 
 A page that does not keep up is dropped. Unfinished words are the first to go where too much waits: the latest of a
 person replaces what still waits.

@@ -1,4 +1,4 @@
-"""Learn from an endpoint's refusals which parameters of the chat completions API it takes. Pure.
+"""Learns from an endpoint's refusals which parameters of the chat completions API it takes. Pure.
 
 OpenAI-compatible servers differ in what they know, and none says so in advance. One that refuses a parameter names it
 in its error; the call is then repeated without it, and later calls leave it out too.

@@ -1,4 +1,4 @@
-"""Looks every few seconds whether the database can be written, the disk has room and Discord is there.
+"""Checks every few seconds whether the database can be written, the disk has space and Discord is connected.
 
 What it finds are faults for `bot.health`.
 """

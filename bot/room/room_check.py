@@ -1,4 +1,4 @@
-"""Sees to an open room at intervals: measures it, stores what waits, tells people of troubles, and ends it at a limit.
+"""Checks an open room at intervals: measures it, stores what waits, tells people of troubles, and ends it at a limit.
 
 `room_faults`, `trouble_notice` and `session_limits` decide what is a fault, what people are told, and what a limit is.
 """

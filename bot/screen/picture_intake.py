@@ -1,4 +1,4 @@
-"""Takes the pictures of one page in: not too many a second, and only those that can be decoded."""
+"""Accepts the pictures of one page: only so many a second, and only those that can be decoded."""
 
 from __future__ import annotations
 

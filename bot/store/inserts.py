@@ -1,6 +1,4 @@
-"""Inserts rows once or in the place of others, and executes a statement for many rows without keeping the event loop
-from audio.
-"""
+"""Inserts rows that may be there already, and runs a statement for many rows in parts, so that audio does not wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Computes in a thread inside a transaction, without seeming to hang and without keeping the event loop from audio."""
+"""Computes in a thread while a transaction is open: audio does not wait, and the database does not take the process for
+one that hangs.
+"""
 
 from __future__ import annotations
 

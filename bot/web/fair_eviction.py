@@ -1,4 +1,4 @@
-"""Whose connection or login ends when there is room for no more: that of who has most of them. Pure.
+"""Chooses whose connection or login ends when there are too many: one of whoever has the most. Pure.
 
 So a few people cannot keep others out.
 """

@@ -1,4 +1,4 @@
-"""Leaves out what stands in brackets, where a text is a little too long. Pure.
+"""Shortens a text that is a little too long: leaves out what stands in brackets. Pure.
 
 Whatever else is left out of dense prose may turn the rest: the next 'she' is somebody else then. A bracket is an aside
 to what stands before it, and the sentence is whole without it.

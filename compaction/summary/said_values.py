@@ -1,4 +1,4 @@
-"""Which numbers, times and codes were said, also in another form than they are written in. Pure.
+"""Finds the numbers, times and codes that were said, also if a text writes them in another form. Pure.
 
 A value is one of `Meaning.values`: '7', '19:30', '3/4', 'drf99'. People say many of them in pieces or in words that
 tell less: 'half past seven', 'seven and a half', 'three hundred and fifty', 'D-R-F-nine-nine'.

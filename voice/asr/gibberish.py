@@ -1,4 +1,4 @@
-"""Recognise texts that no language has: runs of one letter, a syllable without end, scripts mixed within words.
+"""Recognises texts that no language has: runs of one letter, a syllable without end, scripts mixed within words.
 
 Only the structure of a text counts; no rule knows a language. Loops of whole words belong to `repetition` and `guards`.
 """

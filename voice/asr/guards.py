@@ -1,4 +1,4 @@
-"""Detect recognised texts that nobody said (hallucinations).
+"""Detects recognised texts that nobody said (hallucinations).
 
 Whisper turns silence and noise into phrases of its training data, loops and guesses. Every rule has a reason code, so
 operators can see which one applied. No rule looks at the meaning of a text.

@@ -1,4 +1,4 @@
-"""Map language names to codes: OpenAI's endpoint reports `english`, others report `en`.
+"""Maps language names to codes: OpenAI's endpoint reports `english`, others report `en`.
 
 Source: the languages that OpenAI's transcription API supports, by the names in Whisper's tokeniser.
 """

@@ -1,4 +1,4 @@
-"""Track each person's language: detect it once, keep it, and confirm it when in doubt and now and then.
+"""Tracks each person's language: detects it once, keeps it, and confirms it when in doubt and now and then.
 
 Detection on one short word is a guess, a wrong guess ruins the whole utterance, and people rarely change their
 language. So a language is settled after one sure detection or two equal ones, and changed only after two contradicting

@@ -1,4 +1,4 @@
-"""Detect and remove repetition loops in recognised text.
+"""Detects and removes repetition loops in recognised text.
 
 Whisper rarely loops on a short window; when it does, the text before the loop is worth keeping. Only a text that
 reached its token cap is changed, because people repeat themselves too.

@@ -1,4 +1,4 @@
-"""Group utterances of people who speak at the same time, so that they get one reply. Pure.
+"""Groups utterances of people who speak at the same time, so that they get one reply. Pure.
 
 A finished utterance waits while anybody is still speaking or their speech is being recognised. Then all waiting
 utterances form one group, ordered by start time, each person with their own words. An utterance that calls the bot by

@@ -1,4 +1,4 @@
-"""Connect one voice client at a time, and say in a plain sentence why it could not be connected.
+"""Connects one voice client at a time, and says in a plain sentence why it could not be connected.
 
 The connector owns discord.py's voice client from its making to its retirement. When to connect, and when to give up, is
 decided by `link`.

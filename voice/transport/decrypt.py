@@ -1,4 +1,4 @@
-"""Decrypt a datagram to an Opus frame: transport encryption, then Discord's end-to-end encryption (DAVE).
+"""Decrypts a datagram to an Opus frame: transport encryption, then Discord's end-to-end encryption (DAVE).
 
 Keys are read from the live connection for every packet, because a copy would be wrong after the first re-key. A frame
 that cannot be decrypted is dropped with a reason; ciphertext never reaches Opus.

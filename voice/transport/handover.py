@@ -1,4 +1,4 @@
-"""Pass audio events from the reader thread to the event loop, in short pieces.
+"""Passes audio events from the reader thread to the event loop, in short pieces.
 
 Only one callback is scheduled at a time, and the length of waiting sound is limited, however slow the loop is: each
 speaker has an equal share, and who is beyond it loses their own oldest sound. Events without sound (talkspurt ended,

@@ -1,4 +1,4 @@
-"""Keep the UDP path open in both directions, and notice when it is not. Pure.
+"""Keeps the UDP path open in both directions, and notices when it is not. Pure.
 
 A NAT forgets a mapping over which nothing leaves, and then drops whatever comes for it: Linux and Docker after 30 s
 (nf_conntrack_udp_timeout), home routers from 20 s on. Who listens and says nothing sends nothing else.

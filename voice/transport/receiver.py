@@ -1,4 +1,4 @@
-"""Take in the datagrams of one voice connection on the reader thread, and find out whose sound each one carries.
+"""Receives the datagrams of one voice connection on the reader thread, and finds out whose sound each one carries.
 
 Owns the roster, and the streams that make sound of the frames (`speaker_streams`). Datagrams without sound are counted
 by reason. The thread that reads the socket calls `datagram` and `flush`; the event loop calls the rest. One lock guards

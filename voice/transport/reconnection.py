@@ -1,4 +1,4 @@
-"""Decide how long to wait before the next attempt to connect. Pure.
+"""Decides how long to wait before the next attempt to connect. Pure.
 
 Discord's servers get time to recover from a failure that lasts, and a failure that is over costs nobody a long silence.
 """

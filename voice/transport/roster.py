@@ -1,4 +1,4 @@
-"""Map SSRCs to users, and hold frames until their sender is known.
+"""Maps SSRCs to users, and holds frames until their sender is known.
 
 The table is built from the voice gateway's messages (op 2, 5, 11, 12, 13, 22). UDP packets may arrive before op 5, and
 after a restart during speech op 5 never comes. Early frames wait here, still encrypted, and the receiver may try the

@@ -1,4 +1,4 @@
-"""Parse one UDP datagram of a voice connection into an audio packet's header, or a reason for rejection.
+"""Parses one UDP datagram of a voice connection into an audio packet's header, or a reason for rejection.
 
 Pure parsing of RFC 3550 headers as Discord uses them; it does not decrypt or identify speakers. No input raises.
 """

@@ -1,4 +1,4 @@
-"""Decode one person's packets and gather the sound in runs of whole 20 ms frames.
+"""Decodes one person's packets and gathers the sound in runs of whole 20 ms frames.
 
 A `SpeakerStream` owns one SSRC's jitter buffer, its Opus decoder, and the sound that waits for the next batch. It knows
 no keys and no lock: the `Receiver` hands it decrypted frames, one thread at a time.

@@ -1,4 +1,4 @@
-"""Detect failures of a connected link: keys that no longer fit, announced speech that never arrives, a dead task.
+"""Detects failures of a connected link: keys that no longer fit, announced speech that never arrives, a dead task.
 
 A pure state machine over the reports of the receiver and the gateway; the link acts on its findings.
 """

@@ -1,4 +1,4 @@
-"""What a room that ran on without its gateway process, and the next gateway process, have to tell each other.
+"""What a room and the next gateway process tell each other after the room ran on without one.
 
 The room knows what was kept in memory alone: who agreed to be heard, the costs of the last hour, a silence that nobody
 could store. The gateway process knows what is stored, and who is in the channel now.

@@ -1,4 +1,4 @@
-"""Who comes into a room's channel and goes, told to the process that runs the room once it takes that."""
+"""Tells the process that runs a room who comes into its channel and who leaves, as soon as it accepts that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a server has chosen, told to the process that runs its room; and what is changed there, stored.
+"""Tells the process that runs a room what its server has chosen, and stores what is changed there.
 
 Only the gateway process stores: with two caches of one row, the later write would undo the other's choice.
 """

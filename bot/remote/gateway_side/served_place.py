@@ -1,4 +1,4 @@
-"""Serves a voice channel of the gateway process to the room that another process runs in it: tells facts, does acts.
+"""Serves a voice channel of the gateway process to a room in another process: tells it facts, and does what it asks.
 
 The facts are told whole whenever they have changed: at once when somebody comes or goes, so that a room never tells
 newcomers what they may not hear; soon after anything else that Discord tells; and every second for what it does not.

@@ -1,4 +1,4 @@
-"""What a room's process measures itself, told to the gateway process every few seconds."""
+"""Tells the gateway process every few seconds what this process, which runs rooms, measures itself."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Which finished utterances wait for the recogniser, and which one is given up when more are spoken than it can keep up
-with. Pure.
+"""The finished utterances that wait for the recogniser, and which of them is dropped when it cannot keep up. Pure.
 
 The rule is fair between people: whoever has the most utterances waiting loses their oldest one; among equals, whoever
 has waited longest does. So nobody loses their only utterance while somebody else has two. Who speaks little is heard in

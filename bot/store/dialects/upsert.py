@@ -1,4 +1,4 @@
-"""Begins an INSERT that says what happens to rows whose keys are taken: each dialect has a class of its own for it."""
+"""Begins an upsert: an INSERT that says what happens if a row has the key already. Each dialect has its own class."""
 
 from __future__ import annotations
 
