@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bot.errors import BotError
 from bot.texts.text import Text
+from bot.time_phrases import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,10 +69,9 @@ def format_share_start(name: str, surface: str) -> str:
     return f"{name} shares {surface} with the bot from now on."
 
 
-def format_recap(name: str, surface: str, *, minutes: int, seen: Sequence[str]) -> str:
+def format_recap(name: str, surface: str, *, lasted_s: float, seen: Sequence[str]) -> str:
     """Return the text of the timeline turn for the end of a share. `seen`: its notes, oldest first."""
-    length = "less than a minute" if minutes < 1 else f"{minutes} minute{'' if minutes == 1 else 's'}"
-    sentence = f"{name} stopped sharing {surface} after {length}."
+    sentence = f"{name} stopped sharing {surface} after {format_duration(lasted_s)}."
     lead = " Last seen on it: "
     room, parts = RECAP_CHARS - len(sentence) - len(lead) - 1, list[str]()
     for what in reversed(seen):

@@ -62,9 +62,9 @@ class ShareRecorder:
         """Record that a share has ended, with a recap of its last notes."""
         if self._excludes(sharer.person.id):
             return
-        minutes = round((self._clock.monotonic() - share.began_at) / 60)
+        lasted_s = self._clock.monotonic() - share.began_at
         self._drop_forgotten(sharer)
-        text = format_recap(share.who, share.surface, minutes=minutes, seen=tuple(sharer.seen))
+        text = format_recap(share.who, share.surface, lasted_s=lasted_s, seen=tuple(sharer.seen))
         await self._record(sharer.person, text)
 
     async def take_note(self, sharer: Sharer, seen: ScreenNote) -> None:

@@ -26,15 +26,16 @@ def test_a_surface_is_one_we_know(told: object, surface: str) -> None:
 def test_a_recap_is_one_sentence_or_two() -> None:
     """A recap says who stopped sharing, and lists the last things seen, oldest first, if there are any."""
     assert (
-        format_recap("Ada", "a window", minutes=0, seen=()) == "Ada stopped sharing a window after less than a minute."
+        format_recap("Ada", "a window", lasted_s=0.0, seen=())
+        == "Ada stopped sharing a window after less than a minute."
     )
-    told = format_recap("Ada", "a window", minutes=12, seen=("Round 1.", "Round 2"))
+    told = format_recap("Ada", "a window", lasted_s=720.0, seen=("Round 1.", "Round 2"))
     assert told == "Ada stopped sharing a window after 12 minutes. Last seen on it: Round 1; Round 2."
 
 
 def test_a_recap_stays_short() -> None:
     """A long recap keeps the newest notes."""
-    told = format_recap("Ada", "a window", minutes=1, seen=[f"note {n} " + "x" * 150 for n in range(9)])
+    told = format_recap("Ada", "a window", lasted_s=60.0, seen=[f"note {n} " + "x" * 150 for n in range(9)])
     assert len(told) <= RECAP_CHARS
     assert "after 1 minute." in told
     assert "note 8" in told
