@@ -416,7 +416,7 @@ async def test_the_failure_of_one_session_is_raised_when_the_others_are_done(
             if session_id == slow.session_id:
                 raise StoreError("It is slow.")
 
-        for module in ("ageing", "forgetting", "session_forgetting"):
+        for module in ("ageing", "speech_forgetting", "session_forgetting"):
             monkeypatch.setattr(f"bot.store.{module}.{rerender}", fails)
         aged = await delete_aged(slow.database, before=clock.now() + DAY_S, now=clock.now())
         assert (aged.results, str(aged.failure)) == (("other",), "It is slow.")
