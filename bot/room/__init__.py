@@ -8,9 +8,10 @@ owns one session; its `joined_channel` has the connection and the tasks (`announ
 heard and not recorded, `forgetting_watch` notices that another process has forgotten somebody. `recap` posts what a
 session was about, and `recap_renewal` takes forgotten words out of it.
 
-What is decided without a clock, a task or a log line is in modules of its own: `auto_join`, `restarts`, `room_faults`,
-`session_limits`, `listen_only` (whether a session is only written down) and `endings` (why a room ends). What people
-read is in `notice`, `trouble_notice`, `restart_notices` and `room_status`, with `unfinished_speech`.
+What is decided without a clock, a task or a log line is in modules of its own: `lifecycle` (what becomes of a room that
+is moved, ends or crashes), `restarts`, `auto_join`, `room_faults`, `session_limits`, `listen_only` (whether a session
+is only written down) and `endings` (why a room ends). What people read is in `notice`, `trouble_notice`,
+`restart_notices` and `room_status`, with `unfinished_speech`.
 
 A room is asked through `port`, whichever process it runs in. All rooms share `services`; `guild_policy` decides how a
 guild's prompts are built, `server_voice` which voice it has; `tasks` reports a task that was cancelled by mistake.

@@ -1,26 +1,26 @@
 """The room of one guild: starts again after a crash, and in the channel that somebody moves the bot to.
 
-A crash is written into the text channel (`bot.room.restart_notices`), and the next room resumes the session.
-`bot.room.restarts` decides when it starts. A room that another process has taken over stays ended.
+A crash is written into the text channel, and the next room resumes the session. `bot.room.lifecycle` decides what comes
+next; here are the task, the log and what others do about it.
 """
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, assert_never
 
 import structlog
 
-from bot.background_task import logged_task
 from bot.errors import SetupError, first_cause
 from bot.health import FaultKind, HealthFault
 from bot.room.announcer import NotAnnouncedError
-from bot.room.endings import EXPELLED, LEFT, MOVED, NOT_ANNOUNCED, ProcessLostError
+from bot.room.endings import EXPELLED, MOVED, NOT_ANNOUNCED, PROCESS_ENDS, ProcessLostError
 from bot.room.first_opening import FirstOpening
-from bot.room.restart_notices import RestartNotices
-from bot.room.restarts import DATABASE_PAUSE_S, RoomRestarts, waits_for_database
-from bot.texts.text import Text, sentence_of
+from bot.room.lifecycle import Crash, Ending, Moving, Over, Pausing, RoomLifecycle, Running
+from bot.room.restart_notices import UnawaitedNotices
+from bot.room.restarts import waits_for_database
+from bot.texts.text import Text
 from compaction.errors import StaleOwnerError, StoreError
 from voice.errors import RemovedFromChannelError
 from voice.shielded import run_shielded
@@ -82,43 +82,39 @@ class GuildRoom:
         leave_channel: LeaveChannel | None,
         end_session: Callable[[Place], Awaitable[None]] | None,
     ) -> None:
-        self.place = place
         self.current = first
-        # Whether somebody has asked it to end.
-        self.is_ending = False
-        # Whether no further room follows. The bot may still be in the channel, until it was taken out.
-        self.is_over = False
+        self._lifecycle = RoomLifecycle(place, ran_on=ran_on)
         self._make_room = make_room
         self._listen = listen
         self._stored_listen = stored_listen
-        self._ran_on = ran_on
         self._clock = clock
         self._on_room_end = on_room_end
         self._leave_channel = leave_channel
         self._end_session = end_session
-        # Somebody has sent the bot away.
-        self._is_sent_away = False
-        self._is_cut_off = False
-        # The last room has ended in order, and with it its session.
-        self._has_ended = False
-        self._is_taken_over = False
-        self._restarts = RoomRestarts()
-        self._notices = RestartNotices()
+        self._unawaited_notices = UnawaitedNotices()
         self._first_opening = FirstOpening()
         self._task: asyncio.Task[None] | None = None
-        # True between a crash and the restart: there is no room to end in order.
-        self._is_restarting = False
-        # The room could not begin because the database is away, and tries again.
-        self._waits = False
-        # The channel that somebody moved the bot to; the next room opens there.
-        self._next_place: Place | None = None
-        # A room that has not opened yet is where somebody moved the bot to.
-        self._was_moved = False
+        self._is_cut_off = False
+
+    @property
+    def place(self) -> Place:
+        """Return where the room is."""
+        return self._lifecycle.state.place
 
     @property
     def bound_for(self) -> Place:
         """Return where the next room opens if the bot is being moved, else where it is."""
-        return self._next_place or self.place
+        return self._lifecycle.bound_for
+
+    @property
+    def is_ending(self) -> bool:
+        """Return whether somebody has asked the room to end, or it is over."""
+        return isinstance(self._lifecycle.state, Ending | Over)
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether no further room follows. The bot may still be in the channel, until it was taken out."""
+        return isinstance(self._lifecycle.state, Over)
 
     @property
     def listen(self) -> ListenRequest | None:
@@ -132,7 +128,7 @@ class GuildRoom:
 
     def begin(self, on_over: Callable[[], object]) -> None:
         """Start the first room. `on_over` is called when no further room follows."""
-        self._task = logged_task(self._run(on_over), name=f"room-{self.place.guild_id}")
+        self._task = asyncio.create_task(self._run(on_over), name=f"room-{self.place.guild_id}")
 
     async def wait_opened(self) -> None:
         """Wait until the bot has joined the channel. Raises what ended the room before that.
@@ -142,7 +138,7 @@ class GuildRoom:
         await self._first_opening.wait()
 
     async def wait_over(self) -> None:
-        """Wait until no further room follows."""
+        """Wait until no further room follows, and the bot was taken out of the channel."""
         if self._task is not None:
             await asyncio.wait({self._task})
 
@@ -150,14 +146,19 @@ class GuildRoom:
         """End the room in order. One that takes longer than `CLOSE_TIMEOUT_S` is cut off."""
         if self._task is None:
             return
-        self.is_ending, self._next_place = True, None
-        self._is_sent_away = reason == LEFT
+        before = self._lifecycle.state
+        self._lifecycle.ask_to_end(reason)
         # Now: a room that has crashed, or is cut off, does not end in order any more.
         self._on_room_end(self.place, reason)
-        if self._is_restarting:
-            self._cut_off()
-        else:
-            self.current.close(reason)
+        match before:
+            case Running() | Moving() | Ending():
+                self.current.close(reason)
+            case Pausing():
+                self._cut_off()
+            case Over():
+                pass
+            case _ as never:
+                assert_never(never)
         done, _ = await asyncio.wait({self._task}, timeout=CLOSE_TIMEOUT_S)
         if not done:
             log.warning("room_close_timed_out", guild_id=self.place.guild_id, timeout_s=CLOSE_TIMEOUT_S)
@@ -166,45 +167,41 @@ class GuildRoom:
 
     def cancel(self) -> None:
         """Cut the room off without saving. Its session stays open, and no further room follows."""
-        self.is_ending, self._next_place = True, None
+        self._lifecycle.ask_to_end(PROCESS_ENDS)
         self._cut_off()
 
     def _cut_off(self) -> None:
         """Cancel the room's task, once: if several people send the bot away, the second cancellation would break off
-        what the room does because of the first one.
+        what the room does because of the first one. What is done once it is over has limits of its own.
         """
-        if self._task is not None and not self._is_cut_off:
+        if self._task is not None and not self._is_cut_off and not self.is_over:
             self._is_cut_off = True
             self._task.cancel()
 
     def move_to(self, place: Place) -> None:
         """End the room in order and open the next one in `place`, unless the room is there or ends already."""
-        if self.is_ending or self.is_over or self._is_restarting:
-            return
-        if place.channel_id == self.bound_for.channel_id:
-            return
-        self._next_place = place
-        self.current.close(MOVED)
+        if self._lifecycle.move_to(place):
+            self.current.close(MOVED)
 
     def faults(self) -> list[HealthFault]:
         """Return why the room cannot do its work: its faults, or that it is being started again."""
-        if self._is_restarting:
-            return [RESTARTING]
-        # One that waits for the database is tried again every few seconds, which nobody shall take for a recovery.
-        waiting = [RESTARTING] if self._waits and not self.current.opened.is_set() else []
-        return [*self.current.faults(), *waiting]
+        match self._lifecycle.state:
+            case Pausing():
+                return [RESTARTING]
+            case Running(waits=True) if not self.current.opened.is_set():
+                # It is tried again every few seconds, which nobody shall take for a recovery.
+                return [*self.current.faults(), RESTARTING]
+            case Over():
+                return []
+        return self.current.faults()
 
     # -- the task ---------------------------------------------------------------------------------------------------
 
     async def _run(self, on_over: Callable[[], object]) -> None:
         try:
-            begun_at = self._clock.monotonic()
-            while await self._goes_on_after(await self._run_current(), begun_at):
-                self.current = self._make_room(self.place, self._listen)
-                begun_at = self._clock.monotonic()
+            await self._run_rooms()
         finally:
-            # Before anybody hears that it could not begin: who comes now is not told that there is a room.
-            self.is_over = True
+            self._lifecycle.cut_off()
             try:
                 # Somebody may send the bot away meanwhile, which cancels a room that has crashed.
                 await run_shielded(self._clean_up(), name=f"room-end-{self.place.guild_id}")
@@ -212,112 +209,76 @@ class GuildRoom:
                 on_over()
                 self._first_opening.fail(SetupError(Text("The room closed before it was open. Try /join again.")))
 
-    async def _run_current(self) -> Exception | None:
-        """Run the room once. Return the error it crashed with, or None when it ended in order."""
+    async def _run_rooms(self) -> None:
+        """Run one room after the other, until it is over."""
+        while True:
+            begun_at = self._clock.monotonic()
+            ended = await self._run_current()
+            notice = self._take_note_of(ended, ran_s=self._clock.monotonic() - begun_at)
+            state = self._lifecycle.state
+            if notice is not None and isinstance(state, Running):
+                self._unawaited_notices.write(state.place, notice)
+            elif notice is not None:
+                await state.place.write(notice)
+            if isinstance(state, Pausing):
+                await self._clock.sleep(state.pause_s)
+                self._lifecycle.pause_over()
+            if self.is_over:
+                return
+            self.current = self._make_room(self.place, self._listen)
+
+    async def _run_current(self) -> str | Exception:
+        """Run the room once. Return why it ended in order, or the error that it crashed with."""
         guild_id, room = self.place.guild_id, self.current
-        self._has_ended = False
         try:
             async with self._first_opening.watching(room, name=f"room-opening-{guild_id}"):
                 reason = await room.run()
-            self._has_ended = True
-            log.info("room_ended", guild_id=guild_id, reason=reason)
-            self._on_room_end(self.place, reason)
-            return RemovedFromChannelError() if reason == EXPELLED and not self._first_opening.is_settled else None
         except Exception as error:
             # A crash of one room must not end another.
             cause = first_cause(error)
             if isinstance(cause, StaleOwnerError):
                 log.error("room_taken_over", guild_id=guild_id, problem=cause)  # noqa: TRY400 - no crash
-                return cause
-            if isinstance(cause, ProcessLostError):
+            elif isinstance(cause, ProcessLostError):
                 log.error("room_process_lost", guild_id=guild_id, problem=cause)  # noqa: TRY400 - nothing here failed
-                return cause
-            if isinstance(cause, NotAnnouncedError):
-                self._on_room_end(self.place, NOT_ANNOUNCED)
-            if waits_for_database(cause, has_opened=room.opened.is_set()):
-                if not self._waits:
-                    log.error("room_not_opened", guild_id=guild_id, problem=cause)  # noqa: TRY400 - no crash
-                return cause
-            log.exception("room_crashed", guild_id=guild_id, error_class=type(cause).__name__)
+            elif not waits_for_database(cause, has_opened=room.opened.is_set()):
+                log.exception("room_crashed", guild_id=guild_id, error_class=type(cause).__name__)
+            elif not self._lifecycle.waits:
+                log.error("room_not_opened", guild_id=guild_id, problem=cause)  # noqa: TRY400 - no crash
             return cause
+        log.info("room_ended", guild_id=guild_id, reason=reason)
+        return reason
 
-    async def _goes_on_after(self, error: Exception | None, begun_at: float) -> bool:
-        """Return whether another room follows the one that began at `begun_at` and ended with `error`; True as soon as
-        it may start. None: it ended in order.
-        """
-        if isinstance(error, StaleOwnerError):
-            # Starting again would take the room back, and the two would go on like that.
-            self._is_taken_over = True
-            self._first_opening.fail(error)
-            await self.place.write(sentence_of(error))
-            return False
-        if self._next_place is not None:
-            self._listen = self._listen_in(self._next_place)
-            self.place, self._next_place = self._next_place, None
-            self._was_moved = True
-            return True
-        if error is None:
-            return False
-        if not self._first_opening.is_settled:
-            # The first start: `wait_opened` raises the error, and the person may try again.
-            self._first_opening.fail(error)
-            if not (self._ran_on and waits_for_database(error, has_opened=False)):
-                return False
-        # Nobody wants one back that was asked to end.
-        return not self.is_ending and await self._starts_again_after(error, ran_s=self._clock.monotonic() - begun_at)
-
-    async def _starts_again_after(self, error: Exception, *, ran_s: float) -> bool:
-        """Return whether a room that has ended with `error` starts again where it was; True as soon as it may."""
-        if waits_for_database(error, has_opened=self.current.opened.is_set()):
-            await self._wait_for_database(error)
-            return True
-        self._waits = False
-        if self._was_moved and not self.current.opened.is_set():
-            # The bot may not join there; trying again would not help.
-            await self._notices.write_not_moved(self.place, error)
-            return False
-        if isinstance(error, NotAnnouncedError):
-            # Trying again would not help before somebody changes the permissions.
-            await self.place.write(sentence_of(error))
-            return False
-        self._was_moved = False
-        return await self._restarts_after(error, ran_s=ran_s)
-
-    def _listen_in(self, place: Place) -> ListenRequest | None:
-        """Return how the bot writes down in `place`, to which it was moved."""
-        listen = self.listen
-        if listen is not None and listen.channel_id == self.place.channel_id:
-            # What is said in one voice channel does not go into the chat of another.
-            return replace(listen, channel_id=place.channel_id)
-        return listen
-
-    async def _wait_for_database(self, error: Exception) -> None:
-        """Write into the channel once that the room waits, and pause."""
-        self._is_restarting = True
-        if not self._waits:
-            self._waits = True
-            await self._notices.write_waiting(self.place, error)
-        await self._clock.sleep(DATABASE_PAUSE_S)
-        self._is_restarting = False
-
-    async def _restarts_after(self, error: Exception, *, ran_s: float) -> bool:
-        """Write the crash into the channel and pause. Return whether the room starts again; False: it is given up."""
-        pause_s = self._restarts.pause_after(error, ran_s=ran_s)
-        self._is_restarting = True
-        if pause_s is None:
-            await self._notices.write_giving_up(self.place, error, crashes=self._restarts.crashes)
-            return False
-        if pause_s:
-            await self._notices.write_pausing(self.place, error, pause_s=pause_s)
-            await self._clock.sleep(pause_s)
+    def _take_note_of(self, ended: str | Exception, *, ran_s: float) -> Text | None:
+        """Decide what comes after a room that has ended. Return what is written into its channel."""
+        if isinstance(self._lifecycle.state, Moving):
+            self._listen = self._listen_in(self._lifecycle.state)
+        error: Exception | None
+        notice: Text | None = None
+        if isinstance(ended, Exception):
+            error = ended
+            if isinstance(error, NotAnnouncedError):
+                self._on_room_end(self.place, NOT_ANNOUNCED)
+            has_opened, is_awaited = self.current.opened.is_set(), not self._first_opening.is_settled
+            notice = self._lifecycle.room_crashed(Crash(error, ran_s, has_opened=has_opened, is_awaited=is_awaited))
         else:
-            self._notices.write_going_on(self.place, error)
-        self._is_restarting = False
-        return True
+            error = RemovedFromChannelError() if ended == EXPELLED else None
+            self._on_room_end(self.place, ended)
+            self._lifecycle.room_ended()
+        if error is not None and not isinstance(self._lifecycle.state, Running):
+            self._first_opening.fail(error)
+        return notice
+
+    def _listen_in(self, moving: Moving) -> ListenRequest | None:
+        """Return how the bot writes down where it is moved to."""
+        listen = self.listen
+        if listen is not None and listen.channel_id == moving.place.channel_id:
+            # What is said in one voice channel does not go into the chat of another.
+            return replace(listen, channel_id=moving.to.channel_id)
+        return listen
 
     async def _clean_up(self) -> None:
         """End what the last room has left behind."""
-        await self._notices.close()
+        await self._unawaited_notices.close()
         await self._take_out_of_channel()
         await self._end_open_session()
 
@@ -325,10 +286,10 @@ class GuildRoom:
         """Take the bot out of a channel that its room could not leave. Whatever fails, the room is over."""
         if self._leave_channel is None:
             return
-        guild_id = self.place.guild_id
+        guild_id, taken_over = self.place.guild_id, self._lifecycle.is_taken_over
         try:
             async with asyncio.timeout(LEAVE_CHANNEL_S):
-                await self._leave_channel(guild_id, taken_over=self._is_taken_over)
+                await self._leave_channel(guild_id, taken_over=taken_over)
         except Exception:
             log.exception("bot_left_in_channel", guild_id=guild_id, remedy="use /join and /leave on that server")
 
@@ -336,7 +297,7 @@ class GuildRoom:
         """End the session of a room that has crashed or was cut off, if somebody has sent the bot away: otherwise its
         next start would bring it back.
         """
-        if self._end_session is None or not self._is_sent_away or self._has_ended:
+        if self._end_session is None or not self._lifecycle.is_session_unwanted:
             return
         try:
             async with asyncio.timeout(END_SESSION_S):

@@ -1,4 +1,7 @@
-"""Writes into a room's channel why the room has ended by itself, and what comes next. `bot.room.restarts` decides."""
+"""What is written into a room's channel when it has ended by itself: why (`error`), and what comes next.
+
+`bot.room.lifecycle` decides what comes next.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,47 @@ if TYPE_CHECKING:
     from bot.channel.port import Place
 
 
-class RestartNotices:
-    """The notices about one guild's rooms. Each says why the last one has ended, its `error`.
+def not_moved(error: Exception) -> Text:
+    """Return that the bot could not come to where somebody has moved it."""
+    return Text("I could not come along. {why}", why=crash_sentence(error))
 
-    *Ownership*: owns the tasks of `write_going_on`, until `close`.
+
+def waiting(error: Exception) -> Text:
+    """Return that the room waits for the database."""
+    return Text(
+        "{why} I try again every {seconds} s until I can store again; what was said before is kept.",
+        why=sentence_of(error),
+        seconds=DATABASE_PAUSE_S,
+    )
+
+
+def giving_up(error: Exception, *, crashes: int) -> Text:
+    """Return that the room stays closed, after so many crashes in a row."""
+    return Text(
+        "{why} I have failed {count} times in a row, so I stop. Use /join to call me back.",
+        why=crash_sentence(error),
+        count=crashes,
+    )
+
+
+def pausing(error: Exception, *, pause_s: float) -> Text:
+    """Return when the room starts again."""
+    return Text(
+        "{why} I am starting again in {seconds} s; what was said before is kept.",
+        why=crash_sentence(error),
+        seconds=pause_s,
+    )
+
+
+def going_on(error: Exception) -> Text:
+    """Return that the room starts again at once."""
+    return Text("{why} I go on at once; what was said before is kept.", why=crash_sentence(error))
+
+
+class UnawaitedNotices:
+    """Notices that nobody waits for: a room that goes on at once shall not wait for Discord either.
+
+    *Ownership*: owns the tasks that write them, until `close`.
     """
 
     def __init__(self) -> None:
@@ -31,45 +71,8 @@ class RestartNotices:
         if self._writing:
             await asyncio.wait(self._writing)
 
-    async def write_not_moved(self, place: Place, error: Exception) -> None:
-        """Write that the bot could not come to `place`, to which somebody has moved it."""
-        await place.write(Text("I could not come along. {why}", why=crash_sentence(error)))
-
-    async def write_waiting(self, place: Place, error: Exception) -> None:
-        """Write that the room waits for the database."""
-        await place.write(
-            Text(
-                "{why} I try again every {seconds} s until I can store again; what was said before is kept.",
-                why=sentence_of(error),
-                seconds=DATABASE_PAUSE_S,
-            )
-        )
-
-    async def write_giving_up(self, place: Place, error: Exception, *, crashes: int) -> None:
-        """Write that the room stays closed, after so many crashes in a row."""
-        await place.write(
-            Text(
-                "{why} I have failed {count} times in a row, so I stop. Use /join to call me back.",
-                why=crash_sentence(error),
-                count=crashes,
-            )
-        )
-
-    async def write_pausing(self, place: Place, error: Exception, *, pause_s: float) -> None:
-        """Write when the room starts again."""
-        await place.write(
-            Text(
-                "{why} I am starting again in {seconds} s; what was said before is kept.",
-                why=crash_sentence(error),
-                seconds=pause_s,
-            )
-        )
-
-    def write_going_on(self, place: Place, error: Exception) -> None:
-        """Write that the room goes on. Does not wait: without a pause nobody shall wait for Discord either."""
-        writing = logged_task(
-            place.write(Text("{why} I go on at once; what was said before is kept.", why=crash_sentence(error))),
-            name=f"room-lost-{place.guild_id}",
-        )
+    def write(self, place: Place, notice: Text) -> None:
+        """Write a notice. Does not wait."""
+        writing = logged_task(place.write(notice), name=f"room-lost-{place.guild_id}")
         self._writing.add(writing)
         writing.add_done_callback(self._writing.discard)

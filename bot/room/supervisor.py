@@ -101,7 +101,7 @@ class RoomSupervisor:
         """
         guild_id = place.guild_id
         ending = self._rooms.get(guild_id)
-        if ending is not None and (ending.is_ending or ending.is_over):
+        if ending is not None and ending.is_ending:
             await self._wait_for_turn(place, ending)
         if self._closing:
             raise SetupError(Text("I am shutting down. Try again in a moment."))
@@ -191,7 +191,7 @@ class RoomSupervisor:
     def _room_in(self, guild_id: int) -> GuildRoom | None:
         """Return the guild's room; None if it is ending. Who may ask about a room depends on `place_of`."""
         room = self._rooms.get(guild_id)
-        return None if room is None or room.is_ending or room.is_over else room
+        return None if room is None or room.is_ending else room
 
     def room_place(self, guild_id: int) -> Place | None:
         """Return where the guild's room is or is moved to, also one that is ending; None: there is none any more."""

@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.channel.port import ListenRequest
-from bot.room import guild_room
+from bot.room import guild_room, restarts
 from bot.room.endings import HandedOverError, ProcessLostError
 from bot.room.guild_room import RESTARTING
 from bot.room.restarts import DATABASE_PAUSE_S, LOST_AFTER_S, MOST_CRASHES
@@ -408,6 +408,74 @@ async def test_a_bot_that_is_sent_away_after_a_crash_leaves_no_session_open(
     assert ended == ([place] if ends else [])
     told = [each["event"] for each in logs if each["event"] == "session_left_open"]
     assert told == (["session_left_open"] if ends and refused else [])
+
+
+@pytest.mark.parametrize("is_given_up", [True, False])
+@pytest.mark.parametrize("process_ends", [True, False])
+@pytest.mark.asyncio
+async def test_whoever_asks_again_does_not_break_off_how_a_bot_that_is_sent_away_leaves(
+    monkeypatch: pytest.MonkeyPatch, *, is_given_up: bool, process_ends: bool
+) -> None:
+    """Taking it out of the channel may take Discord seconds. Meanwhile somebody else sends it away too, or the process
+    ends. It leaves all the same, and no session stays open that would bring it back.
+    """
+    if is_given_up:
+        monkeypatch.setattr(restarts, "MOST_CRASHES", 0)
+    house, place = House(), FakePlace()
+    leaving, is_out = asyncio.Event(), asyncio.Event()
+    done: list[str] = []
+
+    async def leave_channel(_: int, *, taken_over: bool) -> None:
+        assert not taken_over
+        leaving.set()
+        await is_out.wait()
+        done.append("out")
+
+    async def end_session(at: Place) -> None:
+        assert at is place
+        done.append("session ended")
+
+    rooms = RoomSupervisor(house.make, clock=house.clock, leave_channel=leave_channel, end_session=end_session)
+
+    async def stop() -> None:
+        async with rooms:
+            pass
+
+    async def leave() -> None:
+        assert await rooms.leave(place.guild_id)
+
+    await rooms.join(place)
+    house.rooms[0].end.set_exception(LinkError("Discord hung up."))
+    await until(lambda: bool(place.written))
+    asking = [asyncio.create_task(leave(), name="leaving")]
+    await leaving.wait()
+    assert rooms.faults() == [], "it is not being opened again"
+    asking.append(asyncio.create_task(stop() if process_ends else leave(), name="asking again"))
+    await asyncio.sleep(0)
+    is_out.set()
+    await asyncio.gather(*asking)
+    assert done == ["out", "session ended"]
+
+
+@pytest.mark.asyncio
+async def test_each_outage_is_told() -> None:
+    """A room that has waited for the database and was open since says so again when the next one cannot open."""
+    house, place, side = House(), FakePlace(), FakePlace(channel_id=21)
+    away = StoreError("The database is away.")
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        house.fails_to_open = away
+        house.rooms[0].end.set_exception(ProcessLostError("The process of this room was killed."))
+        await until(lambda: house.clock.sleeping == 1)
+        house.fails_to_open = None
+        house.clock.advance(DATABASE_PAUSE_S)
+        await until(lambda: len(house.rooms) == 3 and house.rooms[2].opened.is_set())
+        house.fails_to_open = away
+        with capture_logs() as logs:
+            rooms.on_bot_moved(side)
+            await until(lambda: house.clock.sleeping == 1)
+    assert [each["event"] for each in logs if each["log_level"] == "error"] == ["room_not_opened"]
+    assert [each.startswith("The database is away. I try again") for each in side.written] == [True]
 
 
 @pytest.mark.asyncio

@@ -1,0 +1,224 @@
+"""What becomes of a guild's room when it is asked to end, moved, has ended or has crashed. Pure; `guild_room` does it.
+
+| state     | asked to end | moved    | its room has ended | its room has crashed            | its pause is over |
+|-----------|--------------|----------|--------------------|---------------------------------|-------------------|
+| `Running` | `Ending`     | `Moving` | `Over`             | `Running`, `Pausing` or `Over`  |                   |
+| `Moving`  | `Ending`     | `Moving` | `Running`          | `Running`                       |                   |
+| `Pausing` | `Ending`     |          |                    |                                 | `Running`         |
+| `Ending`  | `Ending`     |          | `Over`             | `Over`                          | `Over`            |
+| `Over`    | `Over`       |          |                    |                                 |                   |
+
+A room that is cut off, or that another process has taken over, is over in any state. How often and how soon one that
+has crashed starts again is decided by `restarts`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from typing import TYPE_CHECKING, assert_never
+
+from bot.room import restart_notices
+from bot.room.announcer import NotAnnouncedError
+from bot.room.endings import LEFT
+from bot.room.restarts import DATABASE_PAUSE_S, RoomRestarts, waits_for_database
+from bot.texts.text import sentence_of
+from compaction.errors import StaleOwnerError
+
+if TYPE_CHECKING:
+    from bot.channel.port import Place
+    from bot.texts.text import Text
+
+
+class LastSession(Enum):
+    """What the last room has left of its session."""
+
+    # The room has ended in order, and its session with it.
+    ENDED = auto()
+    # The next room in the channel resumes it.
+    OPEN = auto()
+    # Another process goes on with it.
+    TAKEN_OVER = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A room opens or is open. `is_moved`: somebody moved the bot there, and no room has opened there yet. `waits`: the
+    one before could not open because the database was away.
+    """
+
+    place: Place
+    is_moved: bool = False
+    waits: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """The room is asked to end, so that the next one opens in `to`."""
+
+    place: Place
+    to: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Pausing:
+    """No room runs for `pause_s` seconds; then comes `following`."""
+
+    following: Running
+    pause_s: float
+
+    @property
+    def place(self) -> Place:
+        return self.following.place
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """Somebody has asked the room to end, and no other follows. `is_sent_away`: it was a person on the server."""
+
+    place: Place
+    is_sent_away: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """No room runs or follows. The bot may still be in the channel, until it was taken out."""
+
+    place: Place
+    session: LastSession
+    is_sent_away: bool = False
+
+
+State = Running | Moving | Pausing | Ending | Over
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """A room has ended with `error` after `ran_s` seconds. `has_opened`: it was open. `is_awaited`: somebody has called
+    the bot and still waits for it to come; they get the error.
+    """
+
+    error: Exception
+    ran_s: float
+    has_opened: bool
+    is_awaited: bool
+
+
+class RoomLifecycle:
+    """The state of one guild's room, which begins in `place`. `ran_on`: its first room ran already, so nobody has asked
+    for it who could ask again.
+    """
+
+    def __init__(self, place: Place, *, ran_on: bool) -> None:
+        self.state: State = Running(place)
+        self._ran_on = ran_on
+        self._restarts = RoomRestarts()
+
+    @property
+    def bound_for(self) -> Place:
+        """Return where the next room opens if the bot is being moved, else where it is."""
+        return self.state.to if isinstance(self.state, Moving) else self.state.place
+
+    @property
+    def waits(self) -> bool:
+        """Return whether the room that runs was tried before, and the database was away."""
+        return isinstance(self.state, Running) and self.state.waits
+
+    @property
+    def is_taken_over(self) -> bool:
+        """Return whether the room is over because another process has it."""
+        return isinstance(self.state, Over) and self.state.session is LastSession.TAKEN_OVER
+
+    @property
+    def is_session_unwanted(self) -> bool:
+        """Return whether the room is over and has left a session open, although somebody has sent the bot away."""
+        state = self.state
+        return isinstance(state, Over) and state.is_sent_away and state.session is not LastSession.ENDED
+
+    def ask_to_end(self, reason: str) -> None:
+        """Somebody wants no room any more. Who has been sent away stays so, whoever else asks."""
+        is_sent_away = reason == LEFT
+        match self.state:
+            case Ending() | Over() as state:
+                self.state = replace(state, is_sent_away=state.is_sent_away or is_sent_away)
+            case Running() | Moving() | Pausing() as state:
+                self.state = Ending(state.place, is_sent_away)
+            case _ as never:
+                assert_never(never)
+
+    def move_to(self, place: Place) -> bool:
+        """Somebody has moved the bot to `place`. Return whether the room has to end for that: not if it is there or is
+        ending, nor in a pause, because the next room takes the bot back.
+        """
+        if not isinstance(self.state, Running | Moving) or place.channel_id == self.bound_for.channel_id:
+            return False
+        self.state = Moving(self.state.place, to=place)
+        return True
+
+    def room_ended(self) -> None:
+        """The room has ended in order."""
+        if isinstance(self.state, Moving):
+            self.state = Running(self.state.to, is_moved=True)
+        else:
+            self._stop(LastSession.ENDED)
+
+    def room_crashed(self, crash: Crash) -> Text | None:
+        """The room has crashed. Return what is written into its channel, if anything: why, and what comes next."""
+        if isinstance(crash.error, StaleOwnerError):
+            # Starting again would take the room back, and the two would go on like that.
+            self._stop(LastSession.TAKEN_OVER)
+            return sentence_of(crash.error)
+        match self.state:
+            case Running() as crashed:
+                return self._after_crash(crashed, crash)
+            case Moving(to=to):
+                self.state = Running(to, is_moved=True)
+            case _:
+                # Nobody wants one back that was asked to end.
+                self._stop(LastSession.OPEN)
+        return None
+
+    def _after_crash(self, crashed: Running, crash: Crash) -> Text | None:
+        error = crash.error
+        waits = waits_for_database(error, has_opened=crash.has_opened)
+        if crash.is_awaited and not (waits and self._ran_on):
+            # Who has called the bot may try again.
+            self._stop(LastSession.OPEN)
+            return None
+        if waits:
+            self.state = Pausing(replace(crashed, waits=True), DATABASE_PAUSE_S)
+            return None if crashed.waits else restart_notices.waiting(error)
+        if crashed.is_moved and not crash.has_opened:
+            # The bot may not join there; trying again would not help.
+            self._stop(LastSession.OPEN)
+            return restart_notices.not_moved(error)
+        if isinstance(error, NotAnnouncedError):
+            # Trying again would not help before somebody changes the permissions.
+            self._stop(LastSession.OPEN)
+            return sentence_of(error)
+        pause_s = self._restarts.pause_after(error, ran_s=crash.ran_s)
+        if pause_s is None:
+            self._stop(LastSession.OPEN)
+            return restart_notices.giving_up(error, crashes=self._restarts.crashes)
+        following = Running(crashed.place)
+        if not pause_s:
+            self.state = following
+            return restart_notices.going_on(error)
+        self.state = Pausing(following, pause_s)
+        return restart_notices.pausing(error, pause_s=pause_s)
+
+    def pause_over(self) -> None:
+        """The pause after a crash is over."""
+        if isinstance(self.state, Pausing):
+            self.state = self.state.following
+        else:
+            self._stop(LastSession.OPEN)
+
+    def cut_off(self) -> None:
+        """Whatever room there was has not ended in order, and none follows."""
+        if not isinstance(self.state, Over):
+            self._stop(LastSession.OPEN)
+
+    def _stop(self, session: LastSession) -> None:
+        is_sent_away = isinstance(self.state, Ending) and self.state.is_sent_away
+        self.state = Over(self.state.place, session, is_sent_away)

@@ -1,0 +1,200 @@
+"""What becomes of a guild's room, whatever happens to it and in whichever order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.room.announcer import NotAnnouncedError
+from bot.room.endings import LEFT, NOT_JOINED, PROCESS_ENDS, HandedOverError, ProcessLostError
+from bot.room.lifecycle import Crash, Ending, LastSession, Moving, Over, Pausing, RoomLifecycle, Running
+from bot.store.claims import STALE
+from compaction.errors import StaleOwnerError, StoreError
+from tests.fakes.place import FakePlace
+from voice.errors import LinkError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bot.room.lifecycle import State
+
+LOUNGE, SIDE, ATTIC = (FakePlace(channel_id=number) for number in (20, 21, 22))
+AWAY = StoreError("The database is away.")
+HUNG_UP = LinkError("Discord hung up.")
+LOST = ProcessLostError("The process of this room was killed.")
+
+
+@dataclass(frozen=True)
+class AskedToEnd:
+    """Somebody wants no room any more."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Somebody has moved the bot."""
+
+    to: FakePlace
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The room has ended in order."""
+
+
+@dataclass(frozen=True)
+class PauseOver:
+    """The pause after a crash is over."""
+
+
+@dataclass(frozen=True)
+class CutOff:
+    """The task of the room was cancelled."""
+
+
+Event = AskedToEnd | Moved | Ended | Crash | PauseOver | CutOff
+
+CRASHES = st.builds(
+    Crash,
+    st.sampled_from(
+        [AWAY, HUNG_UP, LOST, HandedOverError("It had to end."), StaleOwnerError(STALE), NotAnnouncedError("Nobody.")]
+    ),
+    ran_s=st.sampled_from([0.0, 60.0, 3600.0]),
+    has_opened=st.booleans(),
+    is_awaited=st.booleans(),
+)
+EVENTS = st.lists(
+    st.one_of(
+        st.builds(AskedToEnd, st.sampled_from([LEFT, PROCESS_ENDS, NOT_JOINED])),
+        st.builds(Moved, st.sampled_from([LOUNGE, SIDE, ATTIC])),
+        CRASHES,
+        CRASHES,
+        st.just(Ended()),
+        st.just(PauseOver()),
+        st.just(CutOff()),
+    ),
+    max_size=30,
+)
+
+# The table of `bot.room.lifecycle`: what may follow. What is missing cannot happen.
+FOLLOWS: dict[tuple[type, type], set[type]] = {
+    (Running, AskedToEnd): {Ending},
+    (Running, Moved): {Running, Moving},
+    (Running, Ended): {Over},
+    (Running, Crash): {Running, Pausing, Over},
+    (Running, CutOff): {Over},
+    (Moving, AskedToEnd): {Ending},
+    (Moving, Moved): {Moving},
+    (Moving, Ended): {Running},
+    (Moving, Crash): {Running, Over},
+    (Moving, CutOff): {Over},
+    (Pausing, AskedToEnd): {Ending},
+    (Pausing, Moved): {Pausing},
+    (Pausing, PauseOver): {Running},
+    (Pausing, CutOff): {Over},
+    (Ending, AskedToEnd): {Ending},
+    (Ending, Moved): {Ending},
+    (Ending, Ended): {Over},
+    (Ending, Crash): {Over},
+    (Ending, PauseOver): {Over},
+    (Ending, CutOff): {Over},
+    (Over, AskedToEnd): {Over},
+    (Over, Moved): {Over},
+    (Over, CutOff): {Over},
+}
+
+
+def _handle(lifecycle: RoomLifecycle, event: Event) -> str | None:
+    match event:
+        case AskedToEnd(reason):
+            lifecycle.ask_to_end(reason)
+        case Moved(to):
+            lifecycle.move_to(to)
+        case Ended():
+            lifecycle.room_ended()
+        case Crash():
+            return lifecycle.room_crashed(event)
+        case PauseOver():
+            lifecycle.pause_over()
+        case CutOff():
+            lifecycle.cut_off()
+    return None
+
+
+def _steps(lifecycle: RoomLifecycle, events: list[Event]) -> Iterator[tuple[State, Event, State, str | None]]:
+    """Let happen what can, and yield the state before and after each event, and what was written."""
+    for event in events:
+        before = lifecycle.state
+        if (type(before), type(event)) in FOLLOWS:
+            notice = _handle(lifecycle, event)
+            yield before, event, lifecycle.state, notice
+
+
+@given(EVENTS, st.booleans())
+def test_only_what_the_table_says_follows(events: list[Event], ran_on: bool) -> None:
+    """And nothing brings a room back that was asked to end, or is over."""
+    lifecycle = RoomLifecycle(LOUNGE, ran_on=ran_on)
+    for before, event, after, _ in _steps(lifecycle, events):
+        assert type(after) in FOLLOWS[type(before), type(event)], (before, event)
+
+
+@given(EVENTS, st.booleans())
+def test_the_room_is_where_it_was_last_moved(events: list[Event], ran_on: bool) -> None:
+    """It changes its channel only when it has ended for that."""
+    lifecycle = RoomLifecycle(LOUNGE, ran_on=ran_on)
+    for before, _, after, _ in _steps(lifecycle, events):
+        came = isinstance(before, Moving) and isinstance(after, Running)
+        assert after.place is (before.to if came else before.place)  # type: ignore[union-attr]
+        assert isinstance(after, Moving) or lifecycle.bound_for is after.place
+
+
+@given(EVENTS, st.booleans())
+def test_who_sends_the_bot_away_is_not_forgotten(events: list[Event], ran_on: bool) -> None:
+    """Whoever else asks it to end, before or after, and however the room ends."""
+    lifecycle = RoomLifecycle(LOUNGE, ran_on=ran_on)
+    is_sent_away = False
+    for _, event, after, _ in _steps(lifecycle, events):
+        is_sent_away |= event == AskedToEnd(LEFT)
+        assert not isinstance(after, Ending | Over) or after.is_sent_away == is_sent_away
+
+
+@given(EVENTS, st.booleans())
+def test_a_crash_is_told_once(events: list[Event], ran_on: bool) -> None:
+    """Unless the room goes on elsewhere, nobody wants it back, who has called it gets the error, or it was told that
+    the database is away.
+    """
+    lifecycle = RoomLifecycle(LOUNGE, ran_on=ran_on)
+    for before, event, after, notice in _steps(lifecycle, events):
+        if isinstance(event, Crash) and isinstance(before, Running):
+            is_told_before = before.waits and isinstance(after, Pausing) and after.following.waits
+            is_told_else = event.is_awaited and isinstance(after, Over) and after.session is not LastSession.TAKEN_OVER
+            assert (notice is None) == (is_told_before or is_told_else)
+        elif not isinstance(event, Crash) or not isinstance(event.error, StaleOwnerError):
+            assert notice is None
+
+
+def _crash(error: Exception, *, has_opened: bool = False) -> Crash:
+    return Crash(error, 0.0, has_opened=has_opened, is_awaited=False)
+
+
+@pytest.mark.parametrize(
+    ("events", "session"),
+    [
+        pytest.param([Ended()], LastSession.ENDED, id="in order"),
+        pytest.param([_crash(LOST, has_opened=True), CutOff()], LastSession.OPEN, id="lost, and lost again"),
+        pytest.param([AskedToEnd(LEFT), _crash(HUNG_UP)], LastSession.OPEN, id="crashed while it ended"),
+        pytest.param([_crash(HUNG_UP), AskedToEnd(LEFT), CutOff()], LastSession.OPEN, id="sent away in a pause"),
+        pytest.param([AskedToEnd(LEFT), _crash(StaleOwnerError(STALE))], LastSession.TAKEN_OVER, id="taken over"),
+    ],
+)
+def test_what_is_left_of_the_session(events: list[Event], session: LastSession) -> None:
+    """A session that is open would bring the bot back."""
+    lifecycle = RoomLifecycle(LOUNGE, ran_on=False)
+    assert len(list(_steps(lifecycle, events))) == len(events)
+    assert isinstance(lifecycle.state, Over)
+    assert lifecycle.state.session is session
