@@ -254,16 +254,17 @@ class GuildRoom:
             self._listen = self._listen_in(self._lifecycle.state)
         error: Exception | None
         notice: Text | None = None
+        has_opened = self.current.opened.is_set()
         if isinstance(ended, Exception):
             error = ended
             if isinstance(error, NotAnnouncedError):
                 self._on_room_end(self.place, NOT_ANNOUNCED)
-            has_opened, is_awaited = self.current.opened.is_set(), not self._first_opening.is_settled
+            is_awaited = not self._first_opening.is_settled
             notice = self._lifecycle.room_crashed(Crash(error, ran_s, has_opened=has_opened, is_awaited=is_awaited))
         else:
             error = RemovedFromChannelError() if ended == EXPELLED else None
             self._on_room_end(self.place, ended)
-            self._lifecycle.room_ended()
+            self._lifecycle.room_ended(has_opened=has_opened)
         if error is not None and not isinstance(self._lifecycle.state, Running):
             self._first_opening.fail(error)
         return notice

@@ -133,7 +133,7 @@ class RoomLifecycle:
     def is_session_unwanted(self) -> bool:
         """Return whether the room is over and has left a session open, although somebody has sent the bot away."""
         state = self.state
-        return isinstance(state, Over) and state.is_sent_away and state.session is not LastSession.ENDED
+        return isinstance(state, Over) and state.is_sent_away and state.session is LastSession.OPEN
 
     def ask_to_end(self, reason: str) -> None:
         """Somebody wants no room any more. Who has been sent away stays so, whoever else asks."""
@@ -155,12 +155,13 @@ class RoomLifecycle:
         self.state = Moving(self.state.place, to=place)
         return True
 
-    def room_ended(self) -> None:
-        """The room has ended in order."""
+    def room_ended(self, *, has_opened: bool) -> None:
+        """The room has ended in order. `has_opened`: it was open."""
         if isinstance(self.state, Moving):
             self.state = Running(self.state.to, is_moved=True)
         else:
-            self._stop(LastSession.ENDED)
+            # One that is closed while it waits for a process has not even begun to resume the session.
+            self._stop(LastSession.ENDED if has_opened else LastSession.OPEN)
 
     def room_crashed(self, crash: Crash) -> Text | None:
         """The room has crashed. Return what is written into its channel, if anything: why, and what comes next."""

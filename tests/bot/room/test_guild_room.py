@@ -410,6 +410,41 @@ async def test_a_bot_that_is_sent_away_after_a_crash_leaves_no_session_open(
     assert told == (["session_left_open"] if ends and refused else [])
 
 
+@pytest.mark.asyncio
+async def test_a_bot_that_is_sent_away_before_its_next_room_has_a_process_leaves_no_session_open() -> None:
+    """Such a room ends in order, but has resumed nothing: the session is that of the room whose process is gone."""
+    house, place = House(), FakePlace()
+    ended: list[Place] = []
+
+    async def end_session(at: Place) -> None:
+        ended.append(at)
+
+    async with RoomSupervisor(house.make, clock=house.clock, end_session=end_session) as rooms:
+        await rooms.join(place)
+        house.opens = False
+        house.rooms[0].end.set_exception(ProcessLostError("The process of this room was killed."))
+        await until(lambda: len(house.rooms) == 2)
+        assert await rooms.leave(place.guild_id)
+    assert (house.rooms[1].end.result(), ended) == ("left", [place])
+
+
+@pytest.mark.asyncio
+async def test_a_bot_that_is_sent_away_ends_no_session_of_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The room learns only while it ends that another process has taken it over, which goes on with the session."""
+    house, place = House(), FakePlace()
+    ended: list[Place] = []
+
+    async def end_session(at: Place) -> None:
+        ended.append(at)
+
+    async with RoomSupervisor(house.make, clock=house.clock, end_session=end_session) as rooms:
+        await rooms.join(place)
+        end = house.rooms[0].end
+        monkeypatch.setattr(house.rooms[0], "close", lambda _: end.set_exception(StaleOwnerError(STALE)))
+        assert await rooms.leave(place.guild_id)
+    assert (place.written, ended) == ([STALE], [])
+
+
 @pytest.mark.parametrize("is_given_up", [True, False])
 @pytest.mark.parametrize("process_ends", [True, False])
 @pytest.mark.asyncio

@@ -46,6 +46,8 @@ class Moved:
 class Ended:
     """The room has ended in order."""
 
+    has_opened: bool
+
 
 @dataclass(frozen=True)
 class PauseOver:
@@ -74,7 +76,7 @@ EVENTS = st.lists(
         st.builds(Moved, st.sampled_from([LOUNGE, SIDE, ATTIC])),
         CRASHES,
         CRASHES,
-        st.just(Ended()),
+        st.builds(Ended, st.booleans()),
         st.just(PauseOver()),
         st.just(CutOff()),
     ),
@@ -115,8 +117,8 @@ def _handle(lifecycle: RoomLifecycle, event: Event) -> str | None:
             lifecycle.ask_to_end(reason)
         case Moved(to):
             lifecycle.move_to(to)
-        case Ended():
-            lifecycle.room_ended()
+        case Ended(has_opened):
+            lifecycle.room_ended(has_opened=has_opened)
         case Crash():
             return lifecycle.room_crashed(event)
         case PauseOver():
@@ -185,7 +187,8 @@ def _crash(error: Exception, *, has_opened: bool = False) -> Crash:
 @pytest.mark.parametrize(
     ("events", "session"),
     [
-        pytest.param([Ended()], LastSession.ENDED, id="in order"),
+        pytest.param([Ended(has_opened=True)], LastSession.ENDED, id="in order"),
+        pytest.param([_crash(LOST, has_opened=True), Ended(has_opened=False)], LastSession.OPEN, id="closed too early"),
         pytest.param([_crash(LOST, has_opened=True), CutOff()], LastSession.OPEN, id="lost, and lost again"),
         pytest.param([AskedToEnd(LEFT), _crash(HUNG_UP)], LastSession.OPEN, id="crashed while it ended"),
         pytest.param([_crash(HUNG_UP), AskedToEnd(LEFT), CutOff()], LastSession.OPEN, id="sent away in a pause"),
