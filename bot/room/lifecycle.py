@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from bot.room import restart_notices
 from bot.room.announcer import NotAnnouncedError
-from bot.room.endings import LEFT
+from bot.room.endings import LEFT, ProcessLostError
 from bot.room.restarts import DATABASE_PAUSE_S, RoomRestarts, waits_for_database
 from bot.texts.text import sentence_of
 from compaction.errors import StaleOwnerError
@@ -189,7 +189,8 @@ class RoomLifecycle:
         if waits:
             self.state = Pausing(replace(crashed, waits=True), DATABASE_PAUSE_S)
             return None if crashed.waits else restart_notices.waiting(error)
-        if crashed.is_moved and not crash.has_opened:
+        comes_by_move = crashed.is_moved and not crash.has_opened
+        if comes_by_move and not isinstance(error, ProcessLostError):
             # The bot may not join there; trying again would not help.
             self._stop(LastSession.OPEN)
             return restart_notices.not_moved(error)
@@ -201,7 +202,7 @@ class RoomLifecycle:
         if pause_s is None:
             self._stop(LastSession.OPEN)
             return restart_notices.giving_up(error, crashes=self._restarts.crashes)
-        following = Running(crashed.place)
+        following = Running(crashed.place, is_moved=comes_by_move)
         if not pause_s:
             self.state = following
             return restart_notices.going_on(error)

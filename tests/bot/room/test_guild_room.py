@@ -597,6 +597,25 @@ async def test_a_bot_that_may_not_be_where_it_was_dragged_says_so_once() -> None
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("lost", [ProcessLostError, HandedOverError])
+async def test_a_bot_that_is_dragged_comes_although_it_loses_its_process(lost: type[ProcessLostError]) -> None:
+    """That says nothing about the new channel, so the next room opens there at once. Whether the bot may be there is
+    still open: if not, it says so and does not try again.
+    """
+    house, place, side = House(), FakePlace(), FakePlace(channel_id=21)
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        house.opens = False
+        rooms.on_bot_moved(side)
+        await until(lambda: len(house.rooms) == 2)
+        house.fails_to_open = LinkError("The bot may not join Lounge.")
+        house.rooms[1].end.set_exception(lost("The machine is gone."))
+        await until(lambda: rooms.place_of(place.guild_id) is None)
+    assert [room.place for room in house.rooms] == [place, side, side]
+    assert side.written[-1] == "I could not come along. The bot may not join Lounge."
+
+
+@pytest.mark.asyncio
 async def test_a_bot_that_is_sent_away_is_not_dragged_back() -> None:
     """/leave wins over a move, whether the move comes before or after it while the room is ending."""
     house, place, side = House(), FakePlace(), FakePlace(channel_id=21)
