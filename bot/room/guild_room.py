@@ -264,7 +264,7 @@ class GuildRoom:
         else:
             error = RemovedFromChannelError() if ended == EXPELLED else None
             self._on_room_end(self.place, ended)
-            self._lifecycle.room_ended(has_opened=has_opened)
+            self._lifecycle.room_ended(ended, has_opened=has_opened)
         if error is not None and not isinstance(self._lifecycle.state, Running):
             self._first_opening.fail(error)
         return notice

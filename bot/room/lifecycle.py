@@ -8,8 +8,9 @@
 | `Ending`  | `Ending`     |          | `Over`             | `Over`                          | `Over`            |
 | `Over`    | `Over`       |          |                    |                                 |                   |
 
-A room that is cut off, or that another process has taken over, is over in any state. How often and how soon one that
-has crashed starts again is decided by `restarts`.
+A room that is cut off, or that another process has taken over, is over in any state, as is one in which somebody took
+the bot out of the channel, although it was to follow people. How often and how soon one that has crashed starts again
+is decided by `restarts`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from bot.room import restart_notices
 from bot.room.announcer import NotAnnouncedError
-from bot.room.endings import LEFT, ProcessLostError
+from bot.room.endings import EXPELLED, LEFT, ProcessLostError
 from bot.room.restarts import DATABASE_PAUSE_S, RoomRestarts, waits_for_database
 from bot.texts.text import sentence_of
 from compaction.errors import StaleOwnerError
@@ -155,9 +156,9 @@ class RoomLifecycle:
         self.state = Moving(self.state.place, to=place)
         return True
 
-    def room_ended(self, *, has_opened: bool) -> None:
-        """The room has ended in order. `has_opened`: it was open."""
-        if isinstance(self.state, Moving):
+    def room_ended(self, reason: str, *, has_opened: bool) -> None:
+        """The room has ended in order, for `reason`. `has_opened`: it was open."""
+        if isinstance(self.state, Moving) and reason != EXPELLED:
             self.state = Running(self.state.to, is_moved=True)
         else:
             # One that is closed while it waits for a process has not even begun to resume the session.

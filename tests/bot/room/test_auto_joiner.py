@@ -187,6 +187,25 @@ async def test_it_goes_along_with_the_last_one() -> None:
         assert house.rooms[0].end.result() == "moved"
 
 
+@pytest.mark.asyncio
+@pytest.mark.parametrize("is_expelled", [True, False])
+async def test_it_goes_along_with_nobody_when_it_was_taken_out(*, is_expelled: bool) -> None:
+    """Its room takes time to end, and the person whom it follows goes to another channel meanwhile."""
+    house, lounge, side = House(), FakePlace(people=[ADA]), FakePlace(channel_id=21, people=[])
+    rules = ServerSettings(auto_join_with=(ADA.id,), follow="people")
+    await house.servers.change(lounge.guild_id, lambda _: rules, by=1)
+    async with house.supervisor as rooms:
+        await rooms.join(lounge)
+        house.rooms[0].stored.clear()
+        house.rooms[0].close("expelled" if is_expelled else "longest")
+        lounge.people, side.people = [], [ADA]
+        rooms.on_arrival(side, ADA, came_from=lounge.channel_id)
+        await until(lambda: not house.is_visiting)
+        house.rooms[0].stored.set()
+        await until(lambda: rooms.place_of(lounge.guild_id) is not lounge)
+        assert rooms.place_of(lounge.guild_id) is (None if is_expelled else side)
+
+
 HUB, SIDE, YARD = 20, 21, 22
 
 

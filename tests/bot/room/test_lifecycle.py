@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.room.announcer import NotAnnouncedError
-from bot.room.endings import LEFT, NOT_JOINED, PROCESS_ENDS, HandedOverError, ProcessLostError
+from bot.room.endings import EMPTY, EXPELLED, LEFT, MOVED, NOT_JOINED, PROCESS_ENDS, HandedOverError, ProcessLostError
 from bot.room.lifecycle import Crash, Ending, LastSession, Moving, Over, Pausing, RoomLifecycle, Running
 from bot.store.claims import STALE
 from compaction.errors import StaleOwnerError, StoreError
@@ -46,6 +46,7 @@ class Moved:
 class Ended:
     """The room has ended in order."""
 
+    reason: str
     has_opened: bool
 
 
@@ -76,7 +77,7 @@ EVENTS = st.lists(
         st.builds(Moved, st.sampled_from([LOUNGE, SIDE, ATTIC])),
         CRASHES,
         CRASHES,
-        st.builds(Ended, st.booleans()),
+        st.builds(Ended, st.sampled_from([LEFT, EXPELLED, MOVED, EMPTY]), st.booleans()),
         st.just(PauseOver()),
         st.just(CutOff()),
     ),
@@ -92,7 +93,7 @@ FOLLOWS: dict[tuple[type, type], set[type]] = {
     (Running, CutOff): {Over},
     (Moving, AskedToEnd): {Ending},
     (Moving, Moved): {Moving},
-    (Moving, Ended): {Running},
+    (Moving, Ended): {Running, Over},
     (Moving, Crash): {Running, Over},
     (Moving, CutOff): {Over},
     (Pausing, AskedToEnd): {Ending},
@@ -117,8 +118,8 @@ def _handle(lifecycle: RoomLifecycle, event: Event) -> str | None:
             lifecycle.ask_to_end(reason)
         case Moved(to):
             lifecycle.move_to(to)
-        case Ended(has_opened):
-            lifecycle.room_ended(has_opened=has_opened)
+        case Ended(reason, has_opened):
+            lifecycle.room_ended(reason, has_opened=has_opened)
         case Crash():
             return lifecycle.room_crashed(event)
         case PauseOver():
@@ -180,6 +181,14 @@ def test_a_crash_is_told_once(events: list[Event], ran_on: bool) -> None:
             assert notice is None
 
 
+@given(EVENTS, st.booleans())
+def test_who_takes_the_bot_out_does_not_meet_it_elsewhere(events: list[Event], ran_on: bool) -> None:
+    """Also if it was to follow somebody."""
+    lifecycle = RoomLifecycle(LOUNGE, ran_on=ran_on)
+    for _, event, after, _ in _steps(lifecycle, events):
+        assert not (isinstance(event, Ended) and event.reason == EXPELLED) or isinstance(after, Over)
+
+
 def _crash(error: Exception, *, has_opened: bool = False) -> Crash:
     return Crash(error, 0.0, has_opened=has_opened, is_awaited=False)
 
@@ -187,8 +196,8 @@ def _crash(error: Exception, *, has_opened: bool = False) -> Crash:
 @pytest.mark.parametrize(
     ("events", "session"),
     [
-        pytest.param([Ended(has_opened=True)], LastSession.ENDED, id="in order"),
-        pytest.param([_crash(LOST, has_opened=True), Ended(has_opened=False)], LastSession.OPEN, id="closed too early"),
+        pytest.param([Ended(EMPTY, has_opened=True)], LastSession.ENDED, id="in order"),
+        pytest.param([_crash(LOST, has_opened=True), Ended(LEFT, has_opened=False)], LastSession.OPEN, id="lost"),
         pytest.param([_crash(LOST, has_opened=True), CutOff()], LastSession.OPEN, id="lost, and lost again"),
         pytest.param([AskedToEnd(LEFT), _crash(HUNG_UP)], LastSession.OPEN, id="crashed while it ended"),
         pytest.param([_crash(HUNG_UP), AskedToEnd(LEFT), CutOff()], LastSession.OPEN, id="sent away in a pause"),
