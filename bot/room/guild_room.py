@@ -62,7 +62,8 @@ class GuildRoom:
     makes those that follow. `listen`: the bot only writes down there, also after a crash or a move; `stored_listen`:
     returns that of the session that has begun, which an earlier room may have been asked for. `ran_on`: the first
     one ran already, so nobody has asked for it who could ask again. `on_room_end`: gets the place and the reason when
-    somebody ends the room, and each time that one has ended in order or could tell nobody that it listens.
+    somebody ends the room, also the place that it is moved to, and each time that one has ended in order or could tell
+    nobody that it listens.
     `leave_channel`: see `LeaveChannel`. `end_session`: ends the session that a room in this place has left open.
 
     *Ownership*: owns the task between `begin` and `end`, or `cancel`, and the one in which that cleans up.
@@ -146,10 +147,11 @@ class GuildRoom:
         """End the room in order. One that takes longer than `CLOSE_TIMEOUT_S` is cut off."""
         if self._task is None:
             return
-        before = self._lifecycle.state
+        before, where = self._lifecycle.state, {self.place, self.bound_for}
         self._lifecycle.ask_to_end(reason)
-        # Now: a room that has crashed, or is cut off, does not end in order any more.
-        self._on_room_end(self.place, reason)
+        for place in where:
+            # Now: a room that has crashed, or is cut off, does not end in order any more.
+            self._on_room_end(place, reason)
         match before:
             case Running() | Moving() | Ending():
                 self.current.close(reason)

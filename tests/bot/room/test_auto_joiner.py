@@ -89,6 +89,25 @@ async def test_it_stays_away_though_the_room_did_not_end_in_order(
 
 
 @pytest.mark.asyncio
+async def test_it_stays_away_from_where_it_was_about_to_come() -> None:
+    """Somebody has moved it, and sends it away before the next room has opened there."""
+    house, lounge, side = House(), FakePlace(people=[ADA]), FakePlace(channel_id=21, people=[BO])
+    await house.servers.change(lounge.guild_id, lambda _: ServerSettings(auto_join_with=(ADA.id, BO.id)), by=1)
+    async with house.supervisor as rooms:
+        await rooms.join(lounge)
+        house.rooms[0].stored.clear()
+        rooms.on_bot_moved(side)
+        leaving = asyncio.create_task(rooms.leave(lounge.guild_id), name="leaving")
+        await asyncio.sleep(0)
+        house.rooms[0].stored.set()
+        assert await leaving
+        for place, person in ((lounge, ADA), (side, BO)):
+            rooms.on_arrival(place, person, came_from=None)
+            await until(lambda: not house.is_visiting)
+    assert len(house.rooms) == 1
+
+
+@pytest.mark.asyncio
 async def test_whoever_calls_it_keeps_it() -> None:
     """Somebody arrives in one channel, and before the bot has set out, somebody calls it into another one."""
     house, lounge, side = House(), FakePlace(people=[ADA]), FakePlace(channel_id=21, people=[BO])
