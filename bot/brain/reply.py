@@ -144,8 +144,7 @@ class Replier:
         self._idle.set()
         self._timeout: asyncio.Timeout | None = None
         self._shut_down = False
-        # Whether the reply in progress was interrupted; `_recorded` is clear until an interrupted reply is recorded.
-        self._interrupted = False
+        # Clear from the interruption of a reply until it is recorded.
         self._recorded = asyncio.Event()
         self._recorded.set()
         self._progress: ReplyProgress | None = None
@@ -179,14 +178,11 @@ class Replier:
 
     def interrupt_current(self) -> None:
         """Stop the reply in progress at once; the waiting question is answered next. For barge-in."""
-        if self._timeout is None or self._interrupted:
+        if self._progress is None or self._progress.stopped:
             return
-        self._interrupted = True
         self._recorded.clear()
-        if self._progress is not None:
-            self._progress.stopped = True
+        self._stop(self._progress)
         self._playback.stop()
-        self._end_within(0.0)
 
     def cancel_all(self) -> None:
         """Stop the reply in progress at once and discard the waiting question. For a request to be silent."""
@@ -214,7 +210,8 @@ class Replier:
         """
         self._shut_down = True
         self._waiting = None
-        self._end_within(0.0)
+        if self._progress is not None:
+            self._stop(self._progress)
         try:
             async with asyncio.timeout(within_s):
                 await self._idle.wait()
@@ -236,14 +233,13 @@ class Replier:
                     self._idle.set()
 
     async def _answer(self, question: Question) -> Reply:
-        progress = self._progress = ReplyProgress(started_at=self._clock.monotonic(), is_current=question.is_current)
-        self._interrupted = False
         self._on_begun(question)
+        progress = self._progress = ReplyProgress(started_at=self._clock.monotonic(), is_current=question.is_current)
         try:
             async with asyncio.timeout(self._timeout_s) as self._timeout:
                 await self._speak_answer(question, progress)
         except TimeoutError:
-            if not self._stopped:
+            if not progress.stopped:
                 progress.fail("time", TOO_SLOW)
         except CompactionError as error:
             # Session memory could not be read.
@@ -329,14 +325,18 @@ class Replier:
         service keeps sending.
         """
         played = progress.played_of_model
-        ended = not (self._stopped or progress.dropped or progress.failure is not None)
+        ended = not (progress.stopped or progress.dropped or progress.failure is not None)
         complete = ended and all(piece.complete for piece in played)
         direct.report_heard(sum(piece.played_s for piece in played), complete=complete)
 
     def _on_audio_queued(self) -> None:
         """Lift the time limit: from now on the length of the sound limits the reply."""
-        if not self._stopped:
+        if self._progress is not None and not self._progress.stopped:
             self._end_within(None)
+
+    def _stop(self, progress: ReplyProgress) -> None:
+        progress.stopped = True
+        self._end_within(0.0)
 
     def _end_within(self, seconds: float | None) -> None:
         """Change how long the reply in progress may take from now on, unless its time is over. None: without limit."""
@@ -378,7 +378,3 @@ class Replier:
             unsaid=" ".join(progress.unsaid),
             skipped=progress.skipped,
         )
-
-    @property
-    def _stopped(self) -> bool:
-        return self._shut_down or self._interrupted

@@ -46,7 +46,7 @@ class ReplyProgress:
     skipped: bool = False
     # Nobody can hear the bot: its voice failed, or the connection took no sound.
     unheard: bool = False
-    # The reply was interrupted, so nothing more of it may be played.
+    # The reply was interrupted, or the replier shuts down, so nothing more of it may be played.
     stopped: bool = False
 
     def fail(self, stage: str, problem: Exception | Text) -> None:
