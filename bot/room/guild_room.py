@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, assert_never
 
 import structlog
 
+from bot.background_task import logged_task
 from bot.errors import SetupError, first_cause
 from bot.health import FaultKind, HealthFault
 from bot.room.announcer import NotAnnouncedError
@@ -129,7 +130,7 @@ class GuildRoom:
 
     def begin(self, on_over: Callable[[], object]) -> None:
         """Start the first room. `on_over` is called when no further room follows."""
-        self._task = asyncio.create_task(self._run(on_over), name=f"room-{self.place.guild_id}")
+        self._task = logged_task(self._run(on_over), name=f"room-{self.place.guild_id}")
 
     async def wait_opened(self) -> None:
         """Wait until the bot has joined the channel. Raises what ended the room before that.
