@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
 from copy import copy
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -47,11 +48,20 @@ _NOTHING: Mapping[str, object] = MappingProxyType({})
 T = TypeVar("T")
 
 
+@dataclass(slots=True)
+class _Work:
+    """How many reads and writes are going on."""
+
+    running: int = 0
+
+
 class Database:
     """An open database, from `open_database`. Safe for all tasks of one event loop."""
 
     def __init__(self, dialect: Dialect, *, busy_timeout_s: float) -> None:
         self.dialect = dialect
+        # One for all that `checked` returns.
+        self._work = _Work()
         self._deadline_s = busy_timeout_s + TRANSACTION_GRACE_S
         # The database itself lets only one process write. This lock is fair and cheap, the database's wait is not.
         self._write_lock = asyncio.Lock()
@@ -62,6 +72,13 @@ class Database:
         other = copy(self)
         other._check = check
         return other
+
+    @property
+    def is_at_work(self) -> bool:
+        """Return whether something is being read or written. Who lets time pass on a clock of its own waits for the
+        threads that do so.
+        """
+        return self._work.running > 0
 
     @property
     def sql(self) -> PlainSql:
@@ -149,11 +166,14 @@ class Database:
     @asynccontextmanager
     async def _translated(self, deadline_s: float) -> AsyncIterator[None]:
         """End what takes too long, and turn errors from outside into `StoreError`."""
+        self._work.running += 1
         try:
             async with asyncio.timeout(deadline_s):
                 yield
         except self.dialect.failures as exc:
             raise self.dialect.failure(exc) from self.dialect.cause(exc)
+        finally:
+            self._work.running -= 1
 
 
 class DatabaseWorkLock:

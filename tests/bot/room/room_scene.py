@@ -171,11 +171,20 @@ class House:
         return [f"{part.speaker}: {part.text}" for turn in self.turns for part in turn.parts]
 
     async def pass_time(self, seconds: float, *, step_s: float = TICK_S) -> None:
-        """Advance the clock in steps and let all tasks run after each."""
+        """Advance the clock in steps. After each, let all tasks run, until the database has done what they want of it:
+        on a busy machine, minutes would pass meanwhile.
+        """
+        database = self.sessions._database
         for _ in range(round(seconds / step_s)):
             self.clock.advance(step_s)
-            for _ in range(5):
-                await asyncio.sleep(0)
+            await self._tasks_run()
+            while database.is_at_work:
+                await settle(lambda: not database.is_at_work)
+                await self._tasks_run()
+
+    async def _tasks_run(self) -> None:
+        for _ in range(5):
+            await asyncio.sleep(0)
 
     async def say(self, user_id: int, text: str) -> None:
         """Let a person say something, and wait until their turn is recorded: others may come before it."""

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.events import Event
+    from bot.store.database import Database
     from config.schema import Settings
     from rehearsal.report.report import RehearsalReport
     from rehearsal.report.terminal import TerminalReport
@@ -55,9 +56,9 @@ _BREAKS_OFF_AFTER_S = 0.3
 _MOVE_GATHERED_S = 2 * TURN_EVERY_S + CHECK_ROOM_S
 # How long an answer may take to begin and to end, on the manual clock.
 _PATIENCE_S = 60.0
-# How long to wait in real time for the database threads.
+# How long to wait in real time for what no clock brings about.
 SETTLE_TIMEOUT_S = 10.0
-# The real time that each step leaves to those threads.
+# How often to look, in real time, whether the database's threads have done their work.
 _THREADS_S = 0.0005
 # Event loop iterations after each step, so that woken tasks and the tasks they wake can run.
 _TURNS_OF_THE_LOOP = 5
@@ -102,12 +103,12 @@ async def open_player(
     player = WrittenPlayer(evening, program)
     async with open_written_services(
         settings, player.ears, clock=player.clock, observe=player.see, data_dir=data_dir
-    ) as means:
-        room = Room(player.place, means)
+    ) as (services, database):
+        room = Room(player.place, services)
         watch = ProblemLogHandler(player.note)
         logging.getLogger().addHandler(watch)
         life = asyncio.create_task(room.run(), name="written-evening")
-        player.enter(room, life)
+        player.enter(room, life, database)
         try:
             yield player
         finally:
@@ -136,14 +137,15 @@ class WrittenPlayer:
         self._news = asyncio.Event()
         self._room: Room | None = None
         self._life: asyncio.Task[str] | None = None
+        self._database: Database | None = None
         # Frames that the bot has sent since somebody last began to speak.
         self._sent = 0
         # When each person last moved (monotonic seconds).
         self._moved_at: dict[int, float] = {}
 
-    def enter(self, room: Room, life: asyncio.Task[str]) -> None:
-        """Set the room and the task that runs it."""
-        self._room, self._life = room, life
+    def enter(self, room: Room, life: asyncio.Task[str], database: Database) -> None:
+        """Set the room, the task that runs it, and its database."""
+        self._room, self._life, self._database = room, life, database
         life.add_done_callback(lambda _: self._news.set())
 
     @property
@@ -264,15 +266,25 @@ class WrittenPlayer:
         for _ in range(max(1, round(seconds / step_s))):
             self.clock.advance(step_s)
             self._sent += link.send(round(1000 * step_s / FRAME_MS))
+            await self._tasks_run()
+
+    async def _tasks_run(self) -> None:
+        """Let the tasks run that the clock has woken, until the database has done what they want of it: its threads
+        follow another clock, by which minutes of the evening would pass on a busy machine.
+        """
+        assert self._database is not None, "it is open"
+        while True:
             for _ in range(_TURNS_OF_THE_LOOP):
                 await asyncio.sleep(0)
+            if not self._database.is_at_work:
+                return
+            await asyncio.sleep(_THREADS_S)
 
     async def _rest(self, seconds: float) -> None:
         """Advance the clock through silence; in small steps at first, because the bot may still speak."""
         listened = min(seconds, _LISTENS_ON_S)
         for _ in range(round(listened / STEP_S)):
             await self._live(STEP_S)
-            await asyncio.sleep(_THREADS_S)
         for _ in range(round((seconds - listened) / QUIET_STEP_S)):
             await self._live(QUIET_STEP_S, step_s=QUIET_STEP_S)
 
@@ -283,7 +295,6 @@ class WrittenPlayer:
                 return
             self._present()
             await self._live(STEP_S)
-            await asyncio.sleep(_THREADS_S)
         self._missed(what)
 
     async def _settled(self, holds: Callable[[], bool], what: str) -> None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.events import Observer
+    from bot.store.database import Database
     from compaction.summary.port import Summariser
     from config.schema import Settings
     from voice.asr.port import Recognizer
@@ -52,8 +53,10 @@ EVENING_SETTINGS: dict[str, object] = {
 @asynccontextmanager
 async def open_written_services(
     settings: Settings, recognizer: Recognizer, *, clock: Clock, observe: Observer, data_dir: Path | None = None
-) -> AsyncIterator[RoomServices]:
-    """Open everything that the room needs; the database is in `data_dir`, or in a temporary folder."""
+) -> AsyncIterator[tuple[RoomServices, Database]]:
+    """Open everything that the room needs, and yield it with its database, which is in `data_dir` or in a temporary
+    folder.
+    """
     parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
     async with AsyncExitStack() as stack:
         folder = data_dir or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-evening-")))
@@ -64,7 +67,7 @@ async def open_written_services(
         recall = await open_recall(stack, parts, database, store, clock)
         names = (parts.brain.name, *parts.brain.wake_names)
         policy = await policy_for(parts, None, stores.guilds)
-        yield RoomServices(
+        services = RoomServices(
             speech=SpeechModels(recognizer, LoudnessDetector(), ToneSynthesizer()),
             memory=MemoryServices(
                 sessions=stores.sessions,
@@ -96,6 +99,7 @@ async def open_written_services(
             clock=clock,
             observe=observe,
         )
+        yield services, database
 
 
 async def _rules(_guild_id: int) -> Summariser:

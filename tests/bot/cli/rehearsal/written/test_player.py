@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from rich.console import Console
@@ -12,6 +12,7 @@ from rich.console import Console
 from bot.cli.rehearsal.written import player as playing
 from bot.cli.rehearsal.written.player import open_player, play_written
 from bot.cli.rehearsal.written.services import EVENING_SETTINGS
+from bot.store.dialects.reader import ThreadedReader
 from config.load import load
 from rehearsal.report.terminal import TerminalReport
 from rehearsal.script.written_evening import (
@@ -24,6 +25,8 @@ from rehearsal.script.written_evening import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rehearsal.report.report import RehearsalReport
 
 BOAT = SpeechEvent(who="ada", say="The boat in the harbour is green.")
@@ -125,3 +128,27 @@ async def test_a_room_that_ends_ends_the_evening() -> None:
         with pytest.raises(playing.EveningEndedError, match="The bot left"):
             await player.perform(2, BOAT)
     assert asyncio.all_tasks() == before
+
+
+@pytest.mark.asyncio
+async def test_the_clock_waits_for_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its threads follow another one. On a busy machine an evening would be over before it has answered."""
+    read, took_s = ThreadedReader.read, list[float]()
+
+    async def slow(self: ThreadedReader[Any], work: Callable[[Any], Any]) -> Any:
+        begun = player.clock.monotonic()
+        for _ in range(100):
+            await asyncio.sleep(0)
+        found = await read(self, work)
+        took_s.append(player.clock.monotonic() - begun)
+        return found
+
+    async with open_player(EVENING, load(overrides=EVENING_SETTINGS)) as player:
+        monkeypatch.setattr(ThreadedReader, "read", slow)
+        await player.begin()
+        await player.perform(1, BOAT)
+        await player.perform(2, SpeechEvent(who="bo", say=ASKED, answer=("green",)))
+        await player.leave()
+    assert took_s
+    # It may begin at the end of a step.
+    assert max(took_s) < 2 * playing.STEP_S
