@@ -18,6 +18,7 @@ from bot.remote.link.gateway_link import GatewayLink
 from bot.remote.link.hello import RoomIdentity, RoomRefusedError
 from bot.remote.link.listener import RemoteRoomListener
 from bot.remote.messages.room_messages import NoMoreRooms
+from bot.remote.processes import seated_process
 from bot.remote.processes.room_child import ENDED, FROZEN
 from bot.remote.processes.room_processes import RoomProcesses
 from bot.remote.processes.spare_pool import SPARE_AFTER_S
@@ -125,7 +126,7 @@ async def test_a_room_gets_the_process_that_waits_and_the_next_is_loaded_later()
 
 
 @pytest.mark.asyncio
-async def test_a_killed_process_and_a_frozen_one_are_told_apart() -> None:
+async def test_a_killed_process_and_a_frozen_one_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first is reaped; the second has only lost its link, and is killed."""
     async with opened() as house:
         await house.load(0)
@@ -137,6 +138,7 @@ async def test_a_killed_process_and_a_frozen_one_are_told_apart() -> None:
         await house.load(1)
         async with house.processes.taken(1) as frozen:
             os.kill(house.pid(1), signal.SIGSTOP)
+            monkeypatch.setattr(seated_process, "REAPED_WITHIN_S", 0.0)
             losing = asyncio.create_task(frozen.lost())
             frozen.link.close()
             assert await losing == FROZEN
