@@ -193,7 +193,8 @@ class PacedSender:
         with self._lock:
             wanted = not self._closing.is_set()
             if wanted:
-                self._worker, self._outage = worker, None
+                # In this order, because `alive` is asked without the lock.
+                self._outage, self._worker = None, worker
                 for line in self._lines.values():
                     self._lend(line)
         if wanted:
