@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import signal
 import sys
@@ -31,15 +32,18 @@ PROGRAM = (sys.executable, "-m", "tests.bot.cluster.worker_program")
 
 
 class WatchedClock(FakeClock):
-    """Notes every pause, and lets each pass at once."""
+    """Notes every pause, and lets each pass at once. `endless_s`: a pause of this length, or longer, does not end."""
 
     def __init__(self) -> None:
         super().__init__()
         self.pauses: list[float] = []
+        self.endless_s = math.inf
 
     async def sleep(self, seconds: float) -> None:
         """Let other processes work for a moment."""
         self.pauses.append(seconds)
+        if seconds >= self.endless_s:
+            await asyncio.Event().wait()
         self.advance(seconds if seconds > FIRST_PAUSE_S else 0)
         await asyncio.sleep(0.01)
 
@@ -138,6 +142,8 @@ async def test_a_process_with_other_words_hands_over_first(tmp_path: Path) -> No
 async def test_a_process_that_cannot_run_is_tried_after_growing_pauses(tmp_path: Path) -> None:
     """The worker says what the process said."""
     async with kept(tmp_path, "fails") as keeper:
+        # The next process would begin what it says anew.
+        keeper.clock.endless_s = 8.0
         await until(lambda: [pause for pause in keeper.clock.pauses if pause > FIRST_PAUSE_S][:3] == [2, 4, 8])
         assert keeper.folder.last_words() == "There is no database."
         assert keeper.folder.process is None
