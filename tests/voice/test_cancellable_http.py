@@ -15,6 +15,7 @@ from structlog.testing import capture_logs
 
 from rehearsal.discord.certificate import write_certificate
 from tests.patience import PATIENCE_S
+from voice import cancellable_http
 from voice.cancellable_http import CancellableHttpClient
 from voice.endpoint import open_client
 
@@ -50,15 +51,26 @@ async def _never(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
     writer.close()
 
 
+async def _answers(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answer one request, if one comes."""
+    with suppress(OSError):
+        if (await reader.readline()).strip():
+            writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            await writer.drain()
+    writer.close()
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 async def test_cancelled_requests_leave_no_connection_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, uncollected: None
 ) -> None:
     """Cancelled after each number of turns of the event loop, from before the connection to after its TLS handshake."""
+    # On a busy machine a handshake takes longer than half a second.
+    monkeypatch.setattr(cancellable_http, "UNDER_WAY_S", PATIENCE_S)
     certificate = write_certificate(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate.certificate_path))
-    async with await asyncio.start_server(_never, "127.0.0.1", 0, ssl=certificate.server_context()) as server:
+    async with await asyncio.start_server(_answers, "127.0.0.1", 0, ssl=certificate.server_context()) as server:
         port = server.sockets[0].getsockname()[1]
         client = open_client(f"https://127.0.0.1:{port}/v1", "", timeout_s=PATIENCE_S)
         before = sockets()

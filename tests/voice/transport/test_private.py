@@ -29,6 +29,7 @@ from discord.gateway import DiscordVoiceWebSocket
 from discord.voice_state import ConnectionFlowState, VoiceConnectionState
 
 from rehearsal.discord.dave import mls
+from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import until
 from voice.errors import LinkError
 from voice.transport import receive_buffer
@@ -154,7 +155,7 @@ async def connection_state() -> AsyncIterator[ReceivingState]:
         yield state
     finally:
         state._socket_reader.stop()
-        await asyncio.to_thread(state._socket_reader.join, 2.0)
+        await asyncio.to_thread(state._socket_reader.join, PATIENCE_S)
         assert not state._socket_reader.is_alive()
 
 
@@ -263,6 +264,7 @@ async def test_answer_that_comes_before_the_question_is_sent_off_is_heard() -> N
         ws._connection = state
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(websocket_module, "_DISCOVERY_WAIT_S", 0.1)
+            patch.setattr(websocket_module, "_DISCOVERY_TRIES", round(PATIENCE_S / 0.1))
             assert await ws.discover_ip() == ("203.0.113.9", 4567)
         assert asked[0] == asked[1] == struct.pack(">HHI", 1, 70, 7) + bytes(66)
         assert len(state._socket_reader._callbacks) == 1
