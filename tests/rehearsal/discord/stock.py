@@ -81,12 +81,18 @@ async def stock_bot(
                 ready.cancel()
                 if running.done():
                     running.result()
+                await until(lambda: shows_guilds(client), "seeing its guilds")
                 yield client
             finally:
                 for voice in list(client.voice_clients):
                     await voice.disconnect(force=True)
                 await client.close()
                 await asyncio.wait({running}, timeout=PATIENCE_S)
+
+
+def shows_guilds(client: discord.Client) -> bool:
+    """Return whether a client has got all of its guilds. On a busy machine it may be ready before."""
+    return not any(guild.unavailable for guild in client.guilds)
 
 
 async def connect(client: StockBot, channel_id: int = 600) -> discord.VoiceClient:

@@ -14,7 +14,7 @@ import pytest
 from rehearsal.discord import GuildSpec, LocalDiscord
 from rehearsal.discord.guild.spec import Channel
 from tests.patience import PATIENCE_S
-from tests.rehearsal.discord.stock import repointed, until
+from tests.rehearsal.discord.stock import repointed, shows_guilds, until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -55,6 +55,7 @@ async def sharded(local: LocalDiscord, **options: Any) -> AsyncIterator[Sharded]
             try:
                 async with asyncio.timeout(PATIENCE_S):
                     await client.wait_until_ready()
+                await until(lambda: shows_guilds(client), "seeing its guilds")
                 yield client
             finally:
                 await client.close()
