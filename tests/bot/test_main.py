@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import time
 from contextlib import asynccontextmanager, closing, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -18,6 +19,7 @@ from bot.cli.run import next_step
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
+from rehearsal.people.voiced import VoicedBounds
 from rehearsal.servers.free_port import free_port
 from tests.bot.bot_process import ADA, CLIPS, Process, ada_in, roomtone_run, started, stored, until_stored
 from tests.bot.monitoring.collector import collecting
@@ -27,6 +29,11 @@ from tests.scenarios.program import REPOSITORY
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
+
+    from rehearsal.people.person import ClipPlayback
+
+# The first 1.9 s of a clip.
+CUT = 95
 
 
 @asynccontextmanager
@@ -170,17 +177,22 @@ async def test_ended_in_mid_sentence_it_keeps_what_it_heard(tmp_path: Path, whis
         await local.invoke(ADA, "join")
         async with asyncio.timeout(PATIENCE_S):
             await ada.meet(ROOMTONE_BOT_ID)
-        speaking = asyncio.create_task(ada.say(clip), name="ada-speaks")
-        # She says "I bought a green bicycle at the market this morning" in three seconds.
-        await asyncio.sleep(1.9)
+        # She says "I bought a green bicycle at the market this morning" in three seconds. The rest comes once the bot
+        # knows that it has to end, and never earlier, as it could from a machine that stalls.
+        await ada.say(replace(clip, packets=clip.packets[:CUT], voiced=VoicedBounds(clip.voiced.first, CUT - 1)))
         ending = asyncio.create_task(bot.ends(signal.SIGTERM), name="bot-ends")
         causes = set[str]()
+        speaking: asyncio.Task[ClipPlayback] | None = None
         while not ending.done():
             with suppress(aiohttp.ClientError):
                 async with http.get(f"http://127.0.0.1:{port}/readyz") as answer:
                     causes.update(cause["cause"] for cause in (await answer.json())["causes"])
+            if causes and speaking is None:
+                rest = replace(clip, packets=clip.packets[CUT:], voiced=VoicedBounds(0, clip.voiced.last - CUT))
+                speaking = asyncio.create_task(ada.say(rest), name="ada-speaks")
             await asyncio.sleep(0.02)
         assert causes == {"draining"}
+        assert speaking is not None
         status, err = await ending
         speaking.cancel()
         await asyncio.gather(speaking, return_exceptions=True)
