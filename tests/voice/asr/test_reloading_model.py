@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -172,11 +173,12 @@ async def test_a_model_that_fails_on_every_sound_is_loaded_again_more_and_more_r
 
 async def test_loading_that_hangs_is_left_behind_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread that never finishes to load counts as one that never finishes to recognise."""
-    gate, loads = threading.Event(), 0
+    gate, begun, loads = threading.Event(), threading.Semaphore(0), 0
 
     def load() -> Engine:
         nonlocal loads
         loads += 1
+        begun.release()
         if loads > 1:
             gate.wait()
         return FakeEngine()
@@ -190,6 +192,9 @@ async def test_loading_that_hangs_is_left_behind_too(monkeypatch: pytest.MonkeyP
         with pytest.raises(RecogniserError):
             await model.recognize_together([request])
         now += LONGEST_PAUSE_S
+    # A thread that was given up may not have come so far.
+    for _ in range(1 + MOST_LEFT_BEHIND):
+        assert await asyncio.to_thread(begun.acquire, timeout=PATIENCE_S)
     assert loads == 1 + MOST_LEFT_BEHIND
     assert model.left_behind == MOST_LEFT_BEHIND
     gate.set()
