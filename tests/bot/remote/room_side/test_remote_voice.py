@@ -146,6 +146,13 @@ def inside(local: LocalDiscord) -> list[Any]:
     return [state for state in local.status()["voice_states"] if state["user_id"] == str(BOT)]
 
 
+def ssrc(local: LocalDiscord) -> int | None:
+    """Return the bot's SSRC, which each of its voice sessions has anew; None: it has no session."""
+    (bot,) = (member for member in local.status()["members"] if member["id"] == str(BOT))
+    number: int | None = bot["ssrc"]
+    return number
+
+
 @pytest.mark.asyncio
 async def test_a_room_hears_and_is_heard_over_the_wire(tmp_path: Path) -> None:
     """It joins, hears, speaks, is made anew with another voice server's word, and leaves."""
@@ -222,9 +229,13 @@ async def test_a_room_outlives_the_gateway_process(tmp_path: Path, monkeypatch: 
                 await room.hears(ada)
                 await until(lambda: room.end.is_open and room.place._gateway.attached, "the successor")
                 assert (successor.asked, room.link.state, room.link.down_since) == ([], "connected", None)
+                former = ssrc(gateway.local)
                 monkeypatch.setattr(remote_gateway, "QUIET_S", quiet_s)
                 await until(lambda: len(successor.asked) == 1 and successor.asked[0] is not None, "the renewal")
-                await until(lambda: room.link.state == "connected", "the renewed connection")
+                await until(
+                    lambda: ssrc(gateway.local) not in (None, former) and room.link.state == "connected",
+                    "the renewed connection",
+                )
                 await ada.meet(BOT)
                 await room.hears(ada)
                 await gateway.local.fault("kill_voice_websocket", user_id=BOT, close_code=4006)
