@@ -216,7 +216,7 @@ async def test_what_is_gone_since_is_said(place: Place) -> None:
         rebuilt = (await replies.explained(number)).rebuilt
         assert rebuilt.exact is False
         told = " ".join(rebuilt.lost)
-        for hint in ("forgotten", "deleted since", "notes", "system prompts", "The summary of revision"):
+        for hint in ("forgotten", "deleted since", "on screen", "System prompts", "The summary of revision"):
             assert hint in told
 
 
