@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from benchmarks.reply.spread import spread
 from benchmarks.stats import share_of
-from voice.listening.end_policy import READING_END_POLICY, EndPolicy, PauseEvidence
+from voice.listening.end_policy import READING_END_POLICY, EndPolicy
 from voice.listening.endpointing import ENDPOINTING, WINDOW_S, window_count
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def policy_rule(scale: float = 1.0, policy: EndPolicy = READING_END_POLICY) -> R
 
     def windows(pause: ObservedPause) -> int:
         # As in a room: without the end-of-turn model the fixed silence ends speech.
-        known = None if pause.finished is None else PauseEvidence(pause.finished, pause.sentence_end, pause.text_end)
+        known = pause.evidence
         needed_s = ENDPOINTING.end_silence_s if known is None else policy.silence_needed_s(known)
         return window_count(max(needed_s * scale, SHORTEST_S))
 

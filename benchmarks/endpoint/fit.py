@@ -26,12 +26,13 @@ from benchmarks.progress import NoProgress
 from benchmarks.reply.recordings import load_recordings
 from benchmarks.stats import percentile
 from config.load import load
-from voice.listening.end_policy import EndPolicy, PauseEvidence, ReadingWeights
+from voice.listening.end_policy import EndPolicy, ReadingWeights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from benchmarks.endpoint.observed_pauses import ObservedPause
+    from voice.listening.end_policy import PauseEvidence
 
 # How many seconds of waiting a cut is worth: the bot answers half a question and is interrupted, and the rest comes as
 # a turn of its own. Half of the waiting that is counted is the median's, a tenth that of the slowest.
@@ -128,9 +129,8 @@ def cost_s(pauses: Sequence[ObservedPause], policy: EndPolicy) -> float:
 
 
 def _evidence(pause: ObservedPause) -> PauseEvidence:
-    if pause.finished is None:
-        raise LookupError("the coefficients need the end-of-turn model; `roomtone models pull turn` brings it")
-    return PauseEvidence(pause.finished, pause.sentence_end, pause.text_end)
+    assert pause.evidence is not None, "observed with the end-of-turn model"
+    return pause.evidence
 
 
 def main() -> None:
@@ -140,6 +140,8 @@ def main() -> None:
     parser.add_argument("talk", type=Path)
     folders = parser.parse_args()
     observer = PauseObserver(load())
+    if not observer.has_turn_model:
+        raise LookupError("the coefficients need the end-of-turn model; `roomtone models pull turn` brings it")
     sets = [
         observe_all(load_recordings(folder).recordings, observer, NoProgress(), leads=leads)
         for folder, leads in ((folders.speech, LEADS), (folders.talk / TalkSet.TUNING, LEADS[:1]))

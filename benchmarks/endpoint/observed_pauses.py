@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.reply.pause_judge import sentence_reader
+from benchmarks.reply.pause_judge import PauseJudge
 from benchmarks.reply.recordings import voice_end_s
-from benchmarks.reply.usual_glossary import USUAL_GLOSSARY
-from bot.models.catalogue import TURN_SMART
-from bot.models.directory import ModelDirectory
 from bot.wiring.speech_models import open_vad
 from rehearsal.people.clip import Clip, read_sound
 from voice.asr.whisper import WhisperEngine
 from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ
+from voice.listening.end_policy import PauseEvidence
 from voice.listening.endpointing import (
     WINDOW_S,
     AudioWindow,
@@ -28,7 +26,6 @@ from voice.listening.endpointing import (
     SpeechPaused,
     SpeechResumed,
 )
-from voice.listening.turn_detection import SmartTurn
 from voice.listening.vad import WINDOW_SAMPLES, VadState, WindowRun
 from voice.transport.opus import Decoder
 
@@ -71,6 +68,11 @@ class ObservedPause:
         """Return whether the speaker had finished."""
         return self.windows is None
 
+    @property
+    def evidence(self) -> PauseEvidence | None:
+        """Return what is known of the pause; None without the end-of-turn model."""
+        return None if self.finished is None else PauseEvidence(self.finished, self.sentence_end, self.text_end)
+
     def known_after_s(self, silent_windows: int) -> float:
         """Return when an end is known that needs so much silence, in seconds from the end of the voice."""
         arrived = -(-round(silent_windows * WINDOW_S * 1000) // round(FRAME_S * 1000)) * FRAME_S
@@ -82,19 +84,20 @@ class PauseObserver:
 
     def __init__(self, settings: Settings) -> None:
         self._vad = open_vad(settings.models)
-        directory = ModelDirectory(settings.models.directory)
-        wanted = settings.listening.turn_model == "auto" and directory.holds(TURN_SMART)
-        self._turn = SmartTurn(directory.path(TURN_SMART) / TURN_SMART.main_file.name) if wanted else None
-        self._recogniser = WhisperEngine(settings.asr)
-        self._reader = sentence_reader(settings.models)
+        self._judge = PauseJudge(
+            settings.models,
+            turn_model=settings.listening.turn_model == "auto",
+            recogniser=WhisperEngine(settings.asr),
+            language=LANGUAGE,
+        )
 
     @property
     def has_turn_model(self) -> bool:
-        return self._turn is not None
+        return self._judge.has_turn_model
 
     @property
     def reads_text(self) -> bool:
-        return self._reader is not None
+        return self._judge.reads_text
 
     def observe(self, recording: SpeechRecording, *, lead_samples: int = 0) -> list[ObservedPause]:
         """Return the pauses of a recording in order, after `lead_samples` of silence. Blocks."""
@@ -106,15 +109,17 @@ class PauseObserver:
         loud_until_s = voice_end_s(read_sound(recording.path)) + lead_samples / LISTEN_RATE_HZ
         observed = []
         for pause, windows in self._pauses(pcm):
-            known = self._judged(pcm[pause.start * WINDOW_SAMPLES : pause.end * WINDOW_SAMPLES])
+            before = pcm[pause.start * WINDOW_SAMPLES : pause.end * WINDOW_SAMPLES]
+            known = self._judge.evidence(before, self._judge.finished(before))
             observed.append(
                 ObservedPause(
                     recording.path.name,
                     recording.speaker,
                     windows,
-                    *known[:2],
-                    0.0 if windows is not None else max(0.0, pause.last * WINDOW_S - loud_until_s),
-                    known[2],
+                    finished=None if known is None else known.finished,
+                    sentence_end=None if known is None else known.sentence_end,
+                    voice_end_s=0.0 if windows is not None else max(0.0, pause.last * WINDOW_S - loud_until_s),
+                    text_end=None if known is None else known.text_end,
                 )
             )
         return observed
@@ -133,12 +138,6 @@ class PauseObserver:
                 elif isinstance(event, SpeechResumed):
                     found[-1] = (found[-1][0], index - found[-1][0].last)
         return found
-
-    def _judged(self, pcm: Pcm) -> tuple[float | None, float | None, TextEnd | None]:
-        finished = None if self._turn is None else self._turn.probability(pcm)
-        recognition = self._recogniser.recognize(pcm, language=LANGUAGE, glossary=USUAL_GLOSSARY)
-        read = None if self._reader is None else self._reader.read(recognition.text)
-        return finished, recognition.sentence_end_probability, read
 
 
 def observe_all(

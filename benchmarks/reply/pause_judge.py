@@ -34,7 +34,8 @@ class PauseJudge:
         wanted = turn_model and directory.holds(TURN_SMART)
         self._turn = SmartTurn(directory.path(TURN_SMART) / TURN_SMART.main_file.name) if wanted else None
         self._recogniser = recogniser
-        self._reader = sentence_reader(models) if wanted and recogniser is not None and language == LANGUAGE else None
+        reads = wanted and recogniser is not None and language == LANGUAGE and directory.holds(TURN_TEXT)
+        self._reader = SentenceReader(converted_folder(directory.path(TURN_TEXT))) if reads else None
         self._language = language
 
     @property
@@ -63,11 +64,5 @@ class PauseJudge:
         if self._recogniser is None:
             return PauseEvidence(finished)
         heard = self._recogniser.recognize(pcm, language=self._language, glossary=USUAL_GLOSSARY)
-        read = None if self._reader is None or not heard.text else self._reader.read(heard.text)
+        read = None if self._reader is None else self._reader.read(heard.text)
         return PauseEvidence(finished, heard.sentence_end_probability, read)
-
-
-def sentence_reader(models: ModelsSettings) -> SentenceReader | None:
-    """Load the model that reads whether a sentence is finished; None without it. Raises `VoiceError`."""
-    directory = ModelDirectory(models.directory)
-    return SentenceReader(converted_folder(directory.path(TURN_TEXT))) if directory.holds(TURN_TEXT) else None

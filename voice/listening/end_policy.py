@@ -9,7 +9,7 @@ for.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from voice.listening.text_end import TextEnd
@@ -76,28 +76,28 @@ class EndPolicy:
     shortest_s: float = 0.46
     longest_s: float = 1.1
     # None: texts are not read, and what the words make expect counts for nothing.
-    reading: ReadingWeights | None = field(default=None)
+    reading: ReadingWeights | None = None
 
     def log_odds(self, evidence: PauseEvidence) -> float:
         """Return the weighted log-odds that the speech is over."""
         if evidence.sentence_end is None:
             return self.finished_alone_weight * _logit(evidence.finished)
         heard, marked = _logit(evidence.finished), _logit(evidence.sentence_end)
-        if self.reading is None or evidence.text_end is None:
+        reading, text_end = self._reading_of(evidence), evidence.text_end
+        if reading is None or text_end is None:
             return self.finished_weight * heard + self.sentence_weight * marked
         return (
-            self.reading.finished * heard
-            + self.reading.sentence * marked
-            + self.reading.ends * _logit(evidence.text_end.ends, _SUREST_READ)
-            - self.reading.goes_on * _logit(evidence.text_end.goes_on, _SUREST_READ)
+            reading.finished * heard
+            + reading.sentence * marked
+            + reading.ends * _logit(text_end.ends, _SUREST_READ)
+            - reading.goes_on * _logit(text_end.goes_on, _SUREST_READ)
         )
 
     def silence_needed_s(self, evidence: PauseEvidence) -> float:
         """Return the seconds of silence that end the speech: less for surer evidence, within the two bounds."""
         if evidence.finished >= self.surely_finished:
             return self.shortest_s
-        is_read = self.reading is not None and evidence.sentence_end is not None and evidence.text_end is not None
-        bounds = self.reading if is_read and self.reading is not None else self
+        bounds = self._reading_of(evidence) or self
         certainty = (self.log_odds(evidence) - bounds.unsure) / (bounds.sure - bounds.unsure)
         return self.shortest_s + (1 - min(max(certainty, 0.0), 1.0)) * (self.longest_s - self.shortest_s)
 
@@ -105,6 +105,10 @@ class EndPolicy:
         """Return the least and the most silence that may be needed once the text of this pause is known."""
         needed = [self.silence_needed_s(each) for each in self._texts(evidence)]
         return min(needed), max(needed)
+
+    def _reading_of(self, evidence: PauseEvidence) -> ReadingWeights | None:
+        """Return the coefficients for a text that was read; None: it was not, or nothing is known of its end."""
+        return None if evidence.sentence_end is None or evidence.text_end is None else self.reading
 
     def _texts(self, evidence: PauseEvidence) -> Iterator[PauseEvidence]:
         """Yield the surest evidence of both kinds that a text can give."""

@@ -17,7 +17,13 @@ from voice.errors import RealtimeError, RecogniserOverloadedError
 from voice.listening.utterance import Utterance
 
 if TYPE_CHECKING:
+    from voice.asr.port import Recognition
     from voice.audio import Pcm
+
+
+def spoken_by(user_id: int, recognition: Recognition) -> SpokenText:
+    """Return an utterance of that person with what was recognised of it."""
+    return SpokenText(Utterance("u", user_id, 1.0, 2.0, 2.5, SPEECH), recognition, 2.5, 3.0)
 
 
 @pytest.mark.asyncio
@@ -39,7 +45,7 @@ async def test_what_is_heard_again_is_not_said_again() -> None:
         again = await room.bridge.recognize(np.concatenate([np.zeros(8_000, np.int16), SPEECH]), speaker_id=1)
         assert (first.text, again.text) == ("Room", "Roomtone, who is there?")
         assert list(room.session.items.values()) == ["Ada speaks:", "Room"]
-        spoken = SpokenText(Utterance("u", 1, 1.0, 2.0, 2.5, SPEECH), again, 2.5, 3.0)
+        spoken = spoken_by(1, again)
         await room.record(TurnKind.SPEECH, "1", "Ada", again.text, spoken)
         assert list(room.session.items.values()) == ["Ada speaks:", "Room"]
 
@@ -52,7 +58,7 @@ async def test_a_text_that_nobody_can_have_said_is_not_believed() -> None:
         room.recognizer.texts.append("good evening")
         recognition = await room.bridge.recognize(SPEECH, speaker_id=1)
         assert recognition.text == "good evening"
-        spoken = SpokenText(Utterance("u", 1, 1.0, 2.0, 2.5, SPEECH), recognition, 2.5, 3.0)
+        spoken = spoken_by(1, recognition)
         await room.record(TurnKind.SPEECH, "1", "Ada", recognition.text, spoken)
         assert list(room.session.items.values()) == ["Ada speaks:", "and then " * 1_000]
 
@@ -91,7 +97,7 @@ async def test_a_turn_whose_sound_was_deleted_is_told_in_writing() -> None:
         room.session.heard.append("good evening")
         recognition = await room.bridge.recognize(SPEECH, speaker_id=1)
         room.bridge.forget_sounds(1)
-        spoken = SpokenText(Utterance("u", 1, 1.0, 2.0, 2.5, SPEECH), recognition, 2.5, 3.0)
+        spoken = spoken_by(1, recognition)
         await room.record(TurnKind.SPEECH, "1", "Ada", recognition.text, spoken)
         (told,) = room.session.items.values()
         assert told.endswith("Ada: good evening")
@@ -105,7 +111,7 @@ async def test_a_turn_that_was_sent_while_it_was_stored_stands_once() -> None:
     async with desk() as room:
         room.session.heard.append("good evening")
         recognition = await room.bridge.recognize(SPEECH, speaker_id=1)
-        spoken = SpokenText(Utterance("u", 1, 1.0, 2.0, 2.5, SPEECH), recognition, 2.5, 3.0)
+        spoken = spoken_by(1, recognition)
         parts = [TurnPart("1", "Ada", "good evening")]
         turn = await room.memory.append(TurnKind.SPEECH, parts, started_at=1.0, ended_at=2.0)
         room.bridge.refresh()
@@ -125,7 +131,7 @@ async def test_text_takes_the_place_of_a_turns_sounds() -> None:
         room.recognizer.texts.append("right")
         for user_id in (1, 2):
             recognition = await room.bridge.recognize(SPEECH, speaker_id=user_id)
-            group.append(SpokenText(Utterance("u", user_id, 1.0, 2.0, 2.5, SPEECH), recognition, 2.5, 3.0))
+            group.append(spoken_by(user_id, recognition))
         await room.record(TurnKind.SPEECH, "1", "Ada", "left right", *group)
         (told,) = room.session.items.values()
         assert told.endswith("left right")
@@ -150,7 +156,7 @@ async def test_the_rooms_own_recogniser_stands_in(heard: Exception | None) -> No
         room.session.heard.append(heard)
         room.recognizer.texts.append("own words")
         recognition = await room.bridge.recognize(SPEECH, speaker_id=2)
-        spoken = SpokenText(Utterance("u", 2, 1.0, 2.0, 2.5, SPEECH), recognition, 2.5, 3.0)
+        spoken = spoken_by(2, recognition)
         await room.record(TurnKind.SPEECH, "2", "Bo", recognition.text, spoken)
         assert recognition.text == "own words"
         said = list(room.session.items.values())
@@ -197,7 +203,7 @@ async def test_a_mixed_sound_is_not_kept_if_its_words_are_withheld_meanwhile() -
         room.recognizer.texts.append("secret")
         recognition = await room.bridge.recognize(SPEECH, speaker_id=1)
         room.session.heard.append("secret")
-        spoken = SpokenText(Utterance("u", 1, 1.0, 2.0, 2.5, SPEECH), recognition, 2.5, 3.0)
+        spoken = spoken_by(1, recognition)
         await room.record(TurnKind.SPEECH, "1", "Ada", "secret", spoken)
         await asyncio.sleep(0)
         room.memory.withhold(lambda: frozenset({"1"}))
@@ -213,7 +219,7 @@ async def test_a_turn_that_did_not_get_through_is_told_in_writing() -> None:
         room.recognizer.texts.append("left")
         recognition = await room.bridge.recognize(SPEECH, speaker_id=1)
         room.session.heard.append(RealtimeError("It did not get through."))
-        spoken = SpokenText(Utterance("u", 1, 1.0, 2.0, 2.5, SPEECH), recognition, 2.5, 3.0)
+        spoken = spoken_by(1, recognition)
         await room.record(TurnKind.SPEECH, "1", "Ada", "left", spoken)
         assert room.session.items == {}
         await asyncio.sleep(0)
@@ -228,7 +234,7 @@ async def test_a_defect_in_hearing_a_turn_is_logged_at_once() -> None:
         room.recognizer.texts.append("left")
         recognition = await room.bridge.recognize(SPEECH, speaker_id=1)
         room.session.heard.append(KeyError("walrus"))
-        spoken = SpokenText(Utterance("u", 1, 1.0, 2.0, 2.5, SPEECH), recognition, 2.5, 3.0)
+        spoken = spoken_by(1, recognition)
         with capture_logs() as logs:
             turn = await room.record(TurnKind.SPEECH, "1", "Ada", "left", spoken)
             await settle(lambda: "task_failed" in [line["event"] for line in logs])

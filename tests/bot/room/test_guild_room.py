@@ -682,15 +682,18 @@ async def test_a_room_that_is_over_leaves_no_task_behind(*, opens: bool) -> None
     assert sorted(left) == [f"room-{place.guild_id}", f"room-end-{place.guild_id}"]
 
 
-@pytest.mark.asyncio
-async def test_what_a_rooms_task_fails_of_is_logged_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody awaits it, and the room is over: nothing else would tell why."""
-    house, place = House(), FakePlace()
+class UnwritablePlace(FakePlace):
+    """A place where writing has a defect."""
 
-    async def fail(_: str) -> None:
+    async def write(self, sentence: Text) -> None:
+        """Fail as nobody expects."""
         raise KeyError
 
-    monkeypatch.setattr(place, "write", fail)
+
+@pytest.mark.asyncio
+async def test_what_a_rooms_task_fails_of_is_logged_at_once() -> None:
+    """Nobody awaits it, and the room is over: nothing else would tell why."""
+    house, place = House(), UnwritablePlace()
     async with house.supervisor as rooms:
         await rooms.join(place)
         with capture_logs() as logs:
@@ -701,14 +704,9 @@ async def test_what_a_rooms_task_fails_of_is_logged_at_once(monkeypatch: pytest.
 
 
 @pytest.mark.asyncio
-async def test_a_notice_that_a_room_goes_on_is_logged_if_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_notice_that_a_room_goes_on_is_logged_if_it_fails() -> None:
     """Nobody waits for it, so nobody else would see the error. The room goes on."""
-    house, place = House(), FakePlace()
-
-    async def fail(_: str) -> None:
-        raise KeyError
-
-    monkeypatch.setattr(place, "write", fail)
+    house, place = House(), UnwritablePlace()
     async with house.supervisor as rooms:
         await rooms.join(place)
         with capture_logs() as logs:
