@@ -40,7 +40,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "davey": ("voice.transport", "rehearsal"),
     "faster_whisper": ("voice.asr", "benchmarks.asr"),
     # bot.models only describes a model with it.
-    "ctranslate2": ("voice.asr", "voice.listening.text_end", "bot.models"),
+    "ctranslate2": ("voice.asr", "bot.models"),
     "gguf": ("bot.models",),
     "openai": ("bot.llm", "voice.endpoint", "voice.asr.remote", "voice.realtime"),
     "jsonschema": ("bot.brain.tools",),
@@ -151,7 +151,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "shielded",
             "thread_future",
         ),
-        ("endpoint",),
+        ("endpoint", "quick_model"),
         ("asr", "screen", "transport"),
         ("listening",),
         ("speaking",),

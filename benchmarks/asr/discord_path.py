@@ -71,7 +71,7 @@ class DiscordPath:
 
     def hear(self, packets: Sequence[tuple[int, bytes]]) -> HeardRecording:
         """Return the utterances in `packets`: their numbers and contents, 20 ms each. Blocks."""
-        listener = RoomListener(self._detector, self._judge.parameters, judged=self._judge.has_turn_model)
+        listener = RoomListener(self._detector, judged=self._judge.has_turn_model)
         stream = _Stream()
         utterances: list[Utterance] = []
         dropped: list[DropReason] = []

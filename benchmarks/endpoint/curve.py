@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from benchmarks.reply.spread import spread
 from benchmarks.stats import share_of
-from voice.listening.end_policy import READING_END_POLICY, EndPolicy
+from voice.listening.end_policy import END_POLICY, EndPolicy
 from voice.listening.endpointing import ENDPOINTING, WINDOW_S, window_count
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def former_rule(scale: float = 1.0) -> Rule:
     return windows
 
 
-def policy_rule(scale: float = 1.0, policy: EndPolicy = READING_END_POLICY) -> Rule:
+def policy_rule(scale: float = 1.0, policy: EndPolicy = END_POLICY) -> Rule:
     """Return the room's rule, with its silences multiplied by `scale`."""
 
     def windows(pause: ObservedPause) -> int:

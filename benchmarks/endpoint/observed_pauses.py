@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from benchmarks.progress import Progress
     from benchmarks.reply.recordings import SpeechRecording
     from config.schema import Settings
+    from voice.asr.port import TextEnd
     from voice.audio import Pcm
-    from voice.listening.text_end import TextEnd
 
 # Longer than any pause inside speech and than any silence that ends it.
 NEVER_S = 3.5
@@ -86,7 +86,7 @@ class PauseObserver:
         self._vad = open_vad(settings.models)
         self._judge = PauseJudge(
             settings.models,
-            turn_model=settings.listening.turn_model == "auto",
+            turn_model=settings.listening.turn_model != "off",
             recogniser=WhisperEngine(settings.asr),
             language=LANGUAGE,
         )

@@ -90,7 +90,7 @@ class _Measuring(Measuring):
                 await measure_pauses(
                     said.some(options.pauses_recordings),
                     models=self.settings.models,
-                    turn_model=self.settings.listening.turn_model == "auto",
+                    turn_model=self.settings.listening.turn_model != "off",
                     recogniser=await asyncio.to_thread(WhisperEngine, self.settings.asr),
                     progress=self.progress,
                 ),
@@ -114,7 +114,7 @@ class _Measuring(Measuring):
         options, models = self.options, self.settings.models
         listener = PauseListener(
             models,
-            turn_model=self.settings.listening.turn_model == "auto",
+            turn_model=self.settings.listening.turn_model != "off",
             recogniser=await asyncio.to_thread(WhisperEngine, self.settings.asr),
         )
         self.part_measured(

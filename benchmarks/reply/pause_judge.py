@@ -8,16 +8,14 @@ from benchmarks.reply.usual_glossary import USUAL_GLOSSARY
 from bot.models.catalogue import TURN_SMART, TURN_TEXT
 from bot.models.converted_model import converted_folder
 from bot.models.directory import ModelDirectory
+from voice.asr.text_end import LANGUAGE, SentenceReader
 from voice.listening.end_policy import PauseEvidence
-from voice.listening.endpointing import ENDPOINTING, READING_ENDPOINTING
-from voice.listening.text_end import LANGUAGE, SentenceReader
 from voice.listening.turn_detection import SmartTurn
 
 if TYPE_CHECKING:
     from bot.settings import ModelsSettings
     from voice.asr.worker import Engine
     from voice.audio import Pcm
-    from voice.listening.endpointing import EndpointingParameters
 
 
 class PauseJudge:
@@ -47,11 +45,6 @@ class PauseJudge:
     def reads_text(self) -> bool:
         """Return whether a language model reads the text of each pause."""
         return self._reader is not None
-
-    @property
-    def parameters(self) -> EndpointingParameters:
-        """Return what a listener needs whose pauses are judged so."""
-        return READING_ENDPOINTING if self.reads_text else ENDPOINTING
 
     def finished(self, pcm: Pcm) -> float | None:
         """Return the probability that the speech before a pause sounds finished; None without the model. Blocks."""

@@ -20,6 +20,7 @@ from benchmarks.stats import share_of
 from bot.wiring.speech_models import open_vad
 from rehearsal.people.clip import Clip, read_sound
 from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
+from voice.listening.endpointing import ENDPOINTING
 from voice.listening.listener import RoomListener
 from voice.listening.utterance import PauseBegan, Utterance
 from voice.listening.vad import WINDOW_SAMPLES
@@ -78,11 +79,11 @@ async def measure_pauses(
     *,
     models: ModelsSettings,
     turn_model: bool = True,
-    parameters: EndpointingParameters | None = None,
+    parameters: EndpointingParameters = ENDPOINTING,
     recogniser: WhisperEngine | None = None,
     progress: Progress,
 ) -> dict[str, Json]:
-    """Return how the listener judges the pauses of these recordings with these parameters; None: those of a room.
+    """Return how the listener judges the pauses of these recordings with these parameters.
 
     `recogniser`: as in a room, its text helps to judge a pause; None: intonation alone does.
     """
@@ -114,12 +115,12 @@ class PauseListener:
         models: ModelsSettings,
         *,
         turn_model: bool = True,
-        parameters: EndpointingParameters | None = None,
+        parameters: EndpointingParameters = ENDPOINTING,
         recogniser: WhisperEngine | None = None,
     ) -> None:
         self._detector = open_vad(models)
         self._judge = PauseJudge(models, turn_model=turn_model, recogniser=recogniser, language=_LANGUAGE)
-        self._parameters = parameters or self._judge.parameters
+        self._parameters = parameters
 
     @property
     def has_turn_model(self) -> bool:

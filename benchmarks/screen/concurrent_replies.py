@@ -31,7 +31,7 @@ async def measure_concurrent_replies(answers: int, progress: Progress) -> dict[s
         async with _sharing(progress, wanted=name != "alone"):
             figures = await measure_latency(
                 said,
-                listener=PauseListener(settings.models, turn_model=settings.listening.turn_model == "auto"),
+                listener=PauseListener(settings.models, turn_model=settings.listening.turn_model != "off"),
                 settings={},
                 first_token_ms=0.0,
                 progress=progress,

@@ -119,17 +119,19 @@ def scale(
 ) -> None:
     """Start the cluster's recognisers, or change how many there are. Speech is heard meanwhile."""
     from bot.cluster.address import POOL_PORT, connected
-    from bot.cluster.deployment import deploy, deployed_pool
+    from bot.cluster.deployment import RecogniserModels, deploy, deployed_pool
+    from bot.models.text_end_reader import text_end_folder
 
     settings = load()
     pool_settings(recognisers)  # refused before the cluster is asked
+    models = RecogniserModels(settings.asr, text_end_folder(settings.models, settings.asr, settings.listening))
 
     async def change() -> tuple[PoolSettings, list[str]]:
         async with connected(cluster_folder(settings)):
             # With all of them given, what is there does not matter, and need not be readable.
             there = await deployed_pool() if None in (cpus, gpus, batch) else None
             pool = pool_settings(recognisers, cpus=cpus, gpus=gpus, batch=batch, there=there)
-            return pool, await deploy(pool, settings.asr)
+            return pool, await deploy(pool, models)
 
     pool, left_out = asyncio.run(until_stopped(change()))
     least = "" if pool.least == pool.most else f"{pool.least} to "

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from bot.cluster.pool_settings import PoolSettings
 from bot.cluster.scaling import wanted_recognisers
 from bot.cluster.state import APP, DEPLOYMENT, app_status, machines_that_refuse, pool_state
 from bot.errors import SetupError
+from bot.models.catalogue import TURN_TEXT
 from voice.asr.scheduler import QUEUE_SIZE
 from voice.asr.settings import AsrSettings
 
@@ -56,18 +57,28 @@ _UNREADABLE = (
 )
 
 
-async def deploy(pool: PoolSettings, asr: AsrSettings) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class RecogniserModels:
+    """The models of each recogniser. `text_end_folder`: of the one that reads what was recognised, where a node has it;
+    None: none does.
+    """
+
+    asr: AsrSettings
+    text_end_folder: Path | None = None
+
+
+async def deploy(pool: PoolSettings, models: RecogniserModels) -> list[str]:
     """Put the pool into the cluster, or change the one that is there. Returns when its first recognisers hear, and the
     bots of every machine reach them; with the addresses of the machines whose bots do not.
 
-    Every node needs the model at `asr.model_dir`. Raises `ClusterError`.
+    Every node needs the model at `models.asr.model_dir`. Raises `ClusterError`.
     """
-    await _start_recognisers(pool, asr)
+    await _start_recognisers(pool, models)
     await _start_entry_points()
     return await _left_out()
 
 
-async def _start_recognisers(pool: PoolSettings, asr: AsrSettings) -> None:
+async def _start_recognisers(pool: PoolSettings, models: RecogniserModels) -> None:
     from ray import serve
     from ray.exceptions import RayError
 
@@ -79,7 +90,7 @@ async def _start_recognisers(pool: PoolSettings, asr: AsrSettings) -> None:
                 await asyncio.to_thread(
                     serve.start, proxy_location="EveryNode", http_options={"host": POOL_IP, "port": POOL_PORT}
                 )
-            await _change(pool, asr)
+            await _change(pool, models)
     except TimeoutError as error:
         # Machines' processes for HTTP that do not answer may have taken all of it.
         if await _hears() and await deployed_pool() == pool:
@@ -94,11 +105,11 @@ async def _start_recognisers(pool: PoolSettings, asr: AsrSettings) -> None:
     except Exception as error:
         raise ClusterError(
             "The recognisers could not be started. Has every node the model (`roomtone models pull`) at "
-            f"{asr.model_dir.absolute()}, and as many CPUs or GPUs as asked for? Ray's log has more."
+            f"{models.asr.model_dir.absolute()}, and as many CPUs or GPUs as asked for? Ray's log has more."
         ) from error
 
 
-async def _change(pool: PoolSettings, asr: AsrSettings) -> None:
+async def _change(pool: PoolSettings, models: RecogniserModels) -> None:
     """Make the pool that is there, if there is one, into this one.
 
     Where there will be more recognisers, and others, first those that hear are replaced, one after the other, at their
@@ -106,15 +117,15 @@ async def _change(pool: PoolSettings, asr: AsrSettings) -> None:
     third of it: the third would wait for one of the two to end, and they for the third.
     """
     state = await pool_state()
-    version = await _version_to_keep(state, pool, asr)
+    version = await _version_to_keep(state, pool, models)
     if version is None and state is not None and state.running and (pool.least > state.running or state.starting):
         number = min(state.running, pool.most)
-        await _run(replace(pool, least=number, most=number), asr, None)
-        version = await _version_to_keep(await pool_state(), pool, asr)
-    await _run(pool, asr, version)
+        await _run(replace(pool, least=number, most=number), models, None)
+        version = await _version_to_keep(await pool_state(), pool, models)
+    await _run(pool, models, version)
 
 
-async def _run(pool: PoolSettings, asr: AsrSettings, version: str | None) -> None:
+async def _run(pool: PoolSettings, models: RecogniserModels, version: str | None) -> None:
     """Put the pool into the cluster, and wait until it is as asked for. `version`: see `_version_to_keep`.
 
     Raises `TimeoutError` if it never is, `ClusterError`, and what Ray raises.
@@ -122,7 +133,7 @@ async def _run(pool: PoolSettings, asr: AsrSettings, version: str | None) -> Non
     from ray import serve
 
     try:
-        await asyncio.to_thread(serve.run, _application(pool, asr, version), name=APP, route_prefix="/")
+        await asyncio.to_thread(serve.run, _application(pool, models, version), name=APP, route_prefix="/")
     except TimeoutError:
         # A machine's process for HTTP that does not answer Ray Serve within a minute fails no pool: it is `_left_out`.
         if not await _hears():
@@ -182,7 +193,7 @@ def _run_entry_points(*, have_failed: bool) -> None:
         serve.run_many([target], wait_for_ingress_deployment_creation=False, wait_for_applications_running=False)
 
 
-async def _version_to_keep(state: PoolState | None, pool: PoolSettings, asr: AsrSettings) -> str | None:
+async def _version_to_keep(state: PoolState | None, pool: PoolSettings, models: RecogniserModels) -> str | None:
     """Return the version of the pool that is there if its recognisers are made as these would be, and nothing is wrong
     with them; else None, also if nobody can read what they are made with. `state`: the pool's.
 
@@ -193,7 +204,7 @@ async def _version_to_keep(state: PoolState | None, pool: PoolSettings, asr: Asr
         return None
     with suppress(ClusterError):
         version, arguments = await told(_deployed, _UNREADABLE)
-        return version if _made_of(arguments) == _made_of(_replica_arguments(pool, asr)) else None
+        return version if _made_of(arguments) == _made_of(_replica_arguments(pool, models)) else None
     return None
 
 
@@ -206,7 +217,7 @@ async def deployed_pool() -> PoolSettings | None:
         return None
     _, arguments = await told(_deployed, _UNREADABLE)
     try:
-        _, fields = arguments
+        _, fields, *_ = arguments
         return PoolSettings(**fields)
     except (TypeError, ValueError, SetupError) as error:
         raise ClusterError(_UNREADABLE) from error
@@ -221,10 +232,15 @@ def _deployed() -> tuple[str, Sequence[Any]]:
     return deployment.version, deployment.replica_config.init_args
 
 
-def _replica_arguments(pool: PoolSettings, asr: AsrSettings) -> tuple[dict[str, Any], dict[str, Any]]:
+def _replica_arguments(pool: PoolSettings, models: RecogniserModels) -> tuple[dict[str, Any], dict[str, Any], str]:
     """Return what each recogniser is made with (`RecogniserReplica`)."""
+    asr, read = models.asr, models.text_end_folder
     here = asr.model_copy(update={"model_dir": asr.model_dir.absolute(), "device": pool.device})
-    return here.model_dump(mode="json", exclude={"api_key"}), asdict(pool)
+    return (
+        here.model_dump(mode="json", exclude={"api_key"}),
+        asdict(pool),
+        "" if read is None else str(read.absolute()),
+    )
 
 
 def _made_of(arguments: Sequence[Any]) -> list[Any]:
@@ -240,17 +256,19 @@ def _made_of(arguments: Sequence[Any]) -> list[Any]:
 def pool_app(arguments: dict[str, Any]) -> Application:
     """Return the pool as Ray Serve's own configuration names it, on Kubernetes for example (deploy/kuberay.yaml).
 
-    `arguments`: the fields of `PoolSettings`, and `model_dir`, the model's folder on every node. Raises `ClusterError`
-    where Ray asks for no token (RAY_AUTH_TOKEN), and `SetupError` for numbers that make no pool.
+    `arguments`: the fields of `PoolSettings`, and `model_dir`, the model's folder on every node; the model that reads
+    what was recognised is beside it. Raises `ClusterError` where Ray asks for no token (RAY_AUTH_TOKEN), and
+    `SetupError` for numbers that make no pool.
     """
     if not os.environ.get("RAY_AUTH_TOKEN"):
         raise ClusterError("RAY_AUTH_TOKEN is empty: recognisers without the cluster's token would hear everybody.")
     model_dir = Path(arguments["model_dir"])
     pool = PoolSettings(**{name: value for name, value in arguments.items() if name != "model_dir"})
-    return _application(pool, AsrSettings(model_dir=model_dir), None)
+    models = RecogniserModels(AsrSettings(model_dir=model_dir), model_dir.parent / TURN_TEXT.name)
+    return _application(pool, models, None)
 
 
-def _application(pool: PoolSettings, asr: AsrSettings, version: str | None) -> Application:
+def _application(pool: PoolSettings, models: RecogniserModels, version: str | None) -> Application:
     from ray import serve
     from ray.serve.config import AutoscalingConfig, AutoscalingPolicy
 
@@ -283,7 +301,7 @@ def _application(pool: PoolSettings, asr: AsrSettings, version: str | None) -> A
     recogniser = as_deployment(RecogniserReplica)
     if version is not None:
         recogniser = recogniser.options(version=version, _internal=True)
-    return recogniser.bind(*_replica_arguments(pool, asr))
+    return recogniser.bind(*_replica_arguments(pool, models))
 
 
 def scale(context: Any) -> tuple[int, dict[str, Any]]:

@@ -8,10 +8,13 @@ from __future__ import annotations
 import time
 from contextlib import AsyncExitStack
 from http import HTTPStatus
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bot.cluster.pool_settings import PoolSettings
 from bot.cluster.transcription import Answer, refusal, verbose_json
+from bot.models.text_end_reader import open_text_end_reader
+from voice.asr.reading_recognizer import ReadingRecognizer
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.settings import AsrSettings
 from voice.asr.whisper import whisper_on_best_device
@@ -28,22 +31,26 @@ BUSY_WINDOW_S = 10.0
 
 class RecogniserReplica:
     """What Ray Serve runs. `settings`: `AsrSettings` as JSON data. `pool`: the fields of `PoolSettings`, which
-    `deployment.deployed_pool` reads as well.
+    `deployment.deployed_pool` reads as well. `text_end_folder`: of the model that reads what was recognised, if it is
+    there; empty: none.
 
     It takes calls of Ray's alone, which need the cluster's token, and no HTTP (`front`). Serve awaits the constructor,
     so a recogniser gets no request before its model is loaded, and calls `__del__` after the last one.
     """
 
     async def __init__(  # type: ignore[misc] # Ray awaits it
-        self, settings: Mapping[str, Any], pool: Mapping[str, Any]
+        self, settings: Mapping[str, Any], pool: Mapping[str, Any], text_end_folder: str
     ) -> None:
+        asr = AsrSettings.model_validate(settings)
         self._stack = AsyncExitStack()
         self._recognizer = await self._stack.enter_async_context(
             QueuedRecognizer(
-                whisper_on_best_device(AsrSettings.model_validate(settings)).load,
+                whisper_on_best_device(asr).load,
                 batch_size=PoolSettings(**pool).batch_size,
             )
         )
+        reader = await open_text_end_reader(self._stack, Path(text_end_folder) if text_end_folder else None)
+        self._reading = self._recognizer if reader is None else ReadingRecognizer(self._recognizer, reader)
         self._computed: list[tuple[float, float]] = [(time.monotonic(), 0.0)]
 
     async def __del__(self) -> None:
@@ -52,7 +59,7 @@ class RecogniserReplica:
     async def hear(self, utterance: PooledUtterance) -> Answer:
         """Return what an utterance is answered with. *Cancellation*: see `Recognizer`."""
         try:
-            recognition = await self._recognizer.recognize(
+            recognition = await self._reading.recognize(
                 utterance.pcm,
                 language=utterance.language,
                 glossary=utterance.glossary,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hmac
 import io
 import wave
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -107,7 +107,7 @@ def utterance_of(form: Mapping[str, object], sound: bytes, headers: Mapping[str,
 
 
 def verbose_json(recognition: Recognition) -> dict[str, Any]:
-    """Return the answer, in OpenAI's format `verbose_json` with one segment, as Whisper's servers give it, and two
+    """Return the answer, in OpenAI's format `verbose_json` with one segment, as Whisper's servers give it, and
     probabilities of Roomtone's own.
     """
     segment = {
@@ -124,6 +124,7 @@ def verbose_json(recognition: Recognition) -> dict[str, Any]:
         "language": recognition.language,
         "language_probability": recognition.language_probability,
         "sentence_end_probability": recognition.sentence_end_probability,
+        "text_end": None if recognition.text_end is None else asdict(recognition.text_end),
         "duration": recognition.duration_s,
         "text": recognition.text,
         "segments": [segment],

@@ -383,7 +383,14 @@ CATALOGUE: tuple[ModelEntry, ...] = (
 
 # Required models, and small ones without which the bot runs, but worse.
 REQUIRED: tuple[ModelEntry, ...] = (WHISPER_BASE, VOICE_JOE)
-RECOMMENDED: tuple[ModelEntry, ...] = (EMBED_MINILM, TURN_SMART, VAD_SILERO, TOKENIZER_OPENAI, TOKENIZER_QWEN)
+RECOMMENDED: tuple[ModelEntry, ...] = (
+    EMBED_MINILM,
+    TURN_SMART,
+    TURN_TEXT,
+    VAD_SILERO,
+    TOKENIZER_OPENAI,
+    TOKENIZER_QWEN,
+)
 
 # Short names for the command line.
 ALIASES: dict[str, str] = {

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from voice.asr.settings import AsrSettings
     from voice.errors import VoiceError
     from voice.listening.settings import ListeningSettings
-    from voice.listening.text_end import TextEndReader
     from voice.listening.turn_detection import TurnEndDetector
     from voice.listening.vad import SpeechProbability
     from voice.speaking.moderation import Moderator
@@ -70,8 +69,6 @@ class SpeechModels:
     synthesizer: Synthesizer
     # Judges in pauses whether the speaker sounds finished; None: silence alone ends an utterance.
     turn_end_detector: TurnEndDetector | None = None
-    # Reads in pauses whether the sentence is finished; None: only the recogniser's own marks count.
-    text_end_reader: TextEndReader | None = None
     # Checks the bot's words before it speaks them; None: no checks.
     moderator: Moderator | None = None
     # Returns why the processor recognises speech instead of the GPU; None: nothing has failed.

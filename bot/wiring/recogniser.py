@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.health import DegradedPart, FaultKind, HealthFault
+from bot.models.text_end_reader import open_text_end_reader
 from bot.texts.text import Text, joined, sentence_of
+from bot.wiring.speech_models import BY_SOUND, turn_model_problems
 from voice.asr.fallback import FallbackRecognizer
 from voice.asr.observed import ObservedRecognizer, RecognitionService
+from voice.asr.reading_recognizer import ReadingRecognizer
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.whisper import whisper_on_best_device
 from voice.circuit_breaker import Outage
@@ -24,6 +27,7 @@ from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
 
     from bot.llm.settings import LlmSettings
     from bot.monitoring.metrics import Metrics
@@ -84,14 +88,17 @@ async def open_recognizer(
     llm: LlmSettings,
     metrics: Metrics,
     pool: Endpoint | None = None,
+    text_end_folder: Path | None = None,
 ) -> AsyncIterator[OpenedRecognizer]:
     """Yield the recogniser that the settings choose, behind the cluster's `pool` if there is one. Register all of them
-    with `metrics` and its health. `llm`: has the key for an endpoint at the same address.
+    with `metrics` and its health. `llm`: has the key for an endpoint at the same address. `text_end_folder`: see
+    `open_text_end_reader`.
 
     Raises `RecogniserError` when the local model is needed and cannot be loaded.
     """
     async with AsyncExitStack() as stack:
-        opening = _Opening(stack, settings, metrics, stands_in=pool is not None or settings.engine != "local")
+        stands_in = pool is not None or settings.engine != "local"
+        opening = _Opening(stack, settings, metrics, stands_in=stands_in, text_end_folder=text_end_folder)
         opened = await opening.local() if settings.engine == "local" else await opening.endpoint(llm)
         if pool is not None:
             opened = await opening.behind_pool(opened, pool)
@@ -107,16 +114,30 @@ class _Opening:
     settings: AsrSettings
     metrics: Metrics
     stands_in: bool
+    text_end_folder: Path | None
 
     async def local(self) -> OpenedRecognizer:
         """Load the model of this process. Raises `RecogniserError`."""
         model = whisper_on_best_device(self.settings)
         recognizer = await self.stack.enter_async_context(QueuedRecognizer(model.load))
+        reading = await self._reading(recognizer)
         self.metrics.health.add_check(partial(_gpu_problems, model))
         self.metrics.health.add_check(partial(_model_problems, recognizer, stands_in=self.stands_in))
         self.metrics.add_queue(lambda: recognizer.queue)
         self.metrics.add_recogniser(lambda: recognizer.figures)
-        return OpenedRecognizer(recognizer, model, partial(_model_faults, recognizer))
+        return OpenedRecognizer(reading, model, partial(_model_faults, recognizer))
+
+    async def _reading(self, recognizer: Recognizer) -> Recognizer:
+        """Put the model that reads what is recognised behind `recognizer`, if it is there.
+
+        A recogniser that stands in for others hears little, and the model takes 220 MB.
+        """
+        reader = None if self.stands_in else await open_text_end_reader(self.stack, self.text_end_folder)
+        if reader is None:
+            return recognizer
+        name = Text("My model that reads what is said")
+        self.metrics.health.add_check(partial(turn_model_problems, reader, name, BY_SOUND))
+        return ReadingRecognizer(recognizer, reader)
 
     async def endpoint(self, llm: LlmSettings) -> OpenedRecognizer:
         """Connect the endpoint, with the model of this process behind it if that can be loaded."""

@@ -11,6 +11,7 @@ from bot.brain.responder import ModelResponder
 from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.toolbox import Toolbox
 from bot.errors import SetupError
+from bot.models.text_end_reader import text_end_folder
 from bot.realtime.port import RealtimeServices, session_factory
 from bot.room.notice import ListeningNotice
 from bot.room.services import MemoryServices, ReplyServices, RoomServices, SpeechModels
@@ -20,7 +21,7 @@ from bot.wiring.monitoring import room_meter
 from bot.wiring.recipients import recipients
 from bot.wiring.recogniser import open_recognizer
 from bot.wiring.recollection import watch_model
-from bot.wiring.speech_models import open_synthesizer, open_text_end_reader, open_turn_model, open_vad, voice_factory
+from bot.wiring.speech_models import open_synthesizer, open_turn_model, open_vad, voice_factory
 from bot.wiring.tools import Toolset
 
 if TYPE_CHECKING:
@@ -78,13 +79,11 @@ async def open_room_models(
     Raises `BotError` or `VoiceError` when something needed is missing.
     """
     settings, health = parts.settings, parts.metrics.health
+    read = text_end_folder(settings.models, settings.asr, settings.listening)
     opened = await stack.enter_async_context(
-        open_recognizer(settings.asr, llm=settings.llm, metrics=parts.metrics, pool=pool)
+        open_recognizer(settings.asr, llm=settings.llm, metrics=parts.metrics, pool=pool, text_end_folder=read)
     )
     judge = await open_turn_model(stack, settings.models, settings.listening, health=health)
-    reader = None
-    if judge is not None:
-        reader = await open_text_end_reader(stack, settings.models, settings.listening, health=health)
     voice = open_synthesizer(settings.speaking, models=settings.models, llm=settings.llm, health=health)
     synthesizer = await stack.enter_async_context(voice)
     watch_model(language, health)
@@ -99,7 +98,6 @@ async def open_room_models(
         detector=open_vad(settings.models),
         synthesizer=synthesizer,
         turn_end_detector=judge,
-        text_end_reader=reader,
         moderator=await _open_moderator(stack, settings.speaking, settings.llm),
         gpu_failure=opened.gpu_failure,
     )

@@ -1,8 +1,7 @@
 """Opens the speech models besides the recogniser: synthesiser, voice activity detection and end-of-turn detection.
 
 The models for voice activity and end of turn are optional. Without the first, the bot uses the copy that comes with the
-recogniser. Without the one that hears the end of turn, an utterance ends after a fixed silence; the one that reads the
-text makes it surer.
+recogniser. Without the second, an utterance ends after a fixed silence.
 """
 
 from __future__ import annotations
@@ -13,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from bot.errors import ModelError, SetupError
+from bot.errors import SetupError
 from bot.health import DegradedPart
-from bot.models.catalogue import TURN_SMART, TURN_TEXT, VAD_SILERO, VOICE_JOE
-from bot.models.converted_model import converted_folder
+from bot.models.catalogue import TURN_SMART, VAD_SILERO, VOICE_JOE
 from bot.models.directory import ModelDirectory
 from bot.models.loaded_voices import LoadedVoices
 from bot.models.voices import DEFAULT_VOICE
@@ -24,10 +22,9 @@ from bot.room.server_voice import ServerVoice
 from bot.texts.text import Text
 from voice.circuit_breaker import Outage
 from voice.errors import SynthesisError
-from voice.listening.quick_model import QuickModel, TurnModelError
-from voice.listening.text_end import QueuedSentenceReader, SentenceReader
 from voice.listening.turn_detection import SmartTurn, SmartTurnDetector
 from voice.listening.vad import SileroVad, StackedSileroVad, VadError
+from voice.quick_model import QuickModel, TurnModelError
 from voice.speaking.fallback import FallbackSynthesizer
 from voice.speaking.piper import PiperSynthesizer
 
@@ -41,7 +38,6 @@ if TYPE_CHECKING:
     from bot.server_settings import ServerSettingsBook
     from bot.settings import ModelsSettings
     from voice.listening.settings import ListeningSettings
-    from voice.listening.text_end import TextEndReader
     from voice.listening.turn_detection import TurnEndDetector
     from voice.listening.vad import SpeechProbability
     from voice.speaking.port import AudioChunk, Synthesizer
@@ -87,30 +83,12 @@ async def open_turn_model(
     except TurnModelError as error:
         log.warning("no_turn_model", setting=listening.turn_model, problem=error)
         return None
-    health.add_check(partial(_turn_model_problems, detector, Text("My end-of-turn model"), BY_SILENCE))
+    health.add_check(partial(turn_model_problems, detector, Text("My end-of-turn model"), BY_SILENCE))
     return detector
 
 
-async def open_text_end_reader(
-    stack: AsyncExitStack, models: ModelsSettings, listening: ListeningSettings, *, health: Health
-) -> TextEndReader | None:
-    """Load the model that reads whether a sentence is finished onto `stack`, and register it with `health`. Returns
-    None if it is switched off, missing or unreadable.
-    """
-    model_directory = ModelDirectory(models.directory)
-    if listening.turn_model == "off" or not model_directory.holds(TURN_TEXT):
-        return None
-    folder = model_directory.path(TURN_TEXT)
-    try:
-        reader = await stack.enter_async_context(QueuedSentenceReader(lambda: SentenceReader(converted_folder(folder))))
-    except (TurnModelError, ModelError) as error:
-        log.warning("no_text_end_model", setting=listening.turn_model, problem=error)
-        return None
-    health.add_check(partial(_turn_model_problems, reader, Text("My model that reads what is said"), BY_SOUND))
-    return reader
-
-
-def _turn_model_problems(model: QuickModel[Any, Any, Any], name: Text, instead: Text) -> list[DegradedPart]:
+def turn_model_problems(model: QuickModel[Any, Any, Any], name: Text, instead: Text) -> list[DegradedPart]:
+    """Return that a model that judges pauses fails, if it does. `name`: of the model; `instead`: what is so then."""
     if model.failing_since is None:
         return []
     outage = Outage(model.failing_since, None, SetupError(TURN_MODEL_FAILS))

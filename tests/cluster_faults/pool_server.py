@@ -54,7 +54,7 @@ async def serve(port: int, script_url: str, token: str) -> None:
     scripted = SimpleNamespace(load=lambda: AnsweringEngine(Script(script_url).answer))
     with patch.object(replica, "whisper_on_best_device", lambda _: scripted):
         # As Ray does it.
-        starting: Any = replica.RecogniserReplica.__init__(pool, AsrSettings().model_dump(mode="json"), {})
+        starting: Any = replica.RecogniserReplica.__init__(pool, AsrSettings().model_dump(mode="json"), {}, "")
         await starting
 
     app = PoolFront(Response(status_code=404), token=token, hear=pool.hear, ongoing=nullcontext)

@@ -14,7 +14,7 @@ from bot.cluster.node import RAY_ENVIRONMENT
 from bot.cluster.pool_settings import PoolSettings
 from bot.cluster.room_offer import RoomOffer
 from bot.cluster.state import APP, DEPLOYMENT
-from bot.models.catalogue import ALIASES, WHISPER_BASE
+from bot.models.catalogue import ALIASES, TURN_TEXT, WHISPER_BASE
 from bot.remote.link.address import RoomsAddress
 from config.sources import Variable, read_variables
 from tests.deploy import dockerfile
@@ -89,9 +89,10 @@ def test_the_pool_is_made_of_its_arguments(monkeypatch: pytest.MonkeyPatch) -> N
     assert config is not None
     assert (config.min_replicas, config.max_replicas) == (2, 8)
     init_args: tuple[Any, ...] = made.init_args
-    settings, pool = init_args
+    settings, pool, text_end_folder = init_args
     assert settings["model_dir"] == f"{runtime_environment()['ROOMTONE_MODELS__DIRECTORY']}/{WHISPER_BASE.name}"
     assert settings["device"] == "cpu"
+    assert text_end_folder == f"{runtime_environment()['ROOMTONE_MODELS__DIRECTORY']}/{TURN_TEXT.name}"
     assert PoolSettings(**pool) == PoolSettings(least=2, most=8)
 
 

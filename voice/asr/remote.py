@@ -21,7 +21,7 @@ import structlog
 from voice.asr.glossary import glossary_prompt
 from voice.asr.language_names import language_code
 from voice.asr.pool_request import CAREFUL_HEADER, INTERIM_HEADER, LONGEST_S, SPEAKER_HEADER
-from voice.asr.port import MAX_TEXT_CHARS, Recognition
+from voice.asr.port import MAX_TEXT_CHARS, Recognition, TextEnd
 from voice.asr.repetition import compression_ratio
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.endpoint import Remedies, describe_failure
@@ -239,7 +239,16 @@ def _recognition(body: Any, pcm: Pcm, language: str | None, *, compute_s: float)
         compute_s=compute_s,
         language_probability=1.0 if language else DETECTED_PROBABILITY if detected is None else detected,
         sentence_end_probability=_probability(body, "sentence_end_probability"),
+        text_end=_text_end(body.get("text_end")),
     )
+
+
+def _text_end(told: object) -> TextEnd | None:
+    """Return what only Roomtone's own recognisers tell of the words; None if this one does not."""
+    if not isinstance(told, dict):
+        return None
+    ends, goes_on = _probability(told, "ends"), _probability(told, "goes_on")
+    return None if ends is None or goes_on is None else TextEnd(ends, goes_on)
 
 
 def _probability(body: Mapping[str, Any], figure: str) -> float | None:

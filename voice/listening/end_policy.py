@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from voice.listening.text_end import TextEnd
+from voice.asr.port import TextEnd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +30,7 @@ class PauseEvidence:
 
     `finished`: that the person sounds finished (`TurnEndDetector`). `sentence_end`: that a sentence ends where the
     recognised text ends (`Recognition.sentence_end_probability`). `text_end`: what the words make expect next
-    (`TextEndReader`). None: unknown.
+    (`Recognition.text_end`). None: unknown.
     """
 
     finished: float
@@ -52,7 +52,7 @@ class ReadingWeights:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndPolicy:
-    """The coefficients. The room uses `END_POLICY` or `READING_END_POLICY`; benchmarks vary them.
+    """The coefficients. The room uses `END_POLICY`; benchmarks vary them.
 
     They were chosen on 89 recordings of 12 people (146 pauses inside read speech, heard twice) and 60 synthetic
     utterances of free talk (88 pauses), both counting the same, by the rule of `benchmarks/endpoint/fit.py`, tried with
@@ -75,7 +75,7 @@ class EndPolicy:
     unsure: float = 3.13
     shortest_s: float = 0.46
     longest_s: float = 1.1
-    # None: texts are not read, and what the words make expect counts for nothing.
+    # Where the text was read. None: what the words make expect counts for nothing.
     reading: ReadingWeights | None = None
 
     def log_odds(self, evidence: PauseEvidence) -> float:
@@ -118,8 +118,7 @@ class EndPolicy:
                 yield replace(evidence, sentence_end=sentence_end, text_end=text_end)
 
 
-END_POLICY = EndPolicy()
-READING_END_POLICY = EndPolicy(
+END_POLICY = EndPolicy(
     reading=ReadingWeights(finished=0.14, sentence=0.24, ends=0.71, goes_on=0.3, sure=1.4, unsure=1.02)
 )
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from voice.audio import LISTEN_RATE_HZ
-from voice.listening.end_policy import END_POLICY, READING_END_POLICY, EndPolicy, PauseEvidence
+from voice.listening.end_policy import END_POLICY, EndPolicy, PauseEvidence
 from voice.listening.vad import WINDOW_SAMPLES
 
 WINDOW_S = WINDOW_SAMPLES / LISTEN_RATE_HZ
@@ -63,8 +63,6 @@ class EndpointingParameters:
 
 
 ENDPOINTING = EndpointingParameters()
-# The same where a language model reads the text of each pause.
-READING_ENDPOINTING = EndpointingParameters(policy=READING_END_POLICY)
 
 
 @dataclass(frozen=True, slots=True)

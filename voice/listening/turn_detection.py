@@ -14,7 +14,7 @@ import onnxruntime
 
 from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ
 from voice.listening.mel import log_mel
-from voice.listening.quick_model import QuickModel, TurnModelError
+from voice.quick_model import QuickModel, TurnModelError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -71,8 +71,9 @@ def check_voice(models_dir: Path, *, installed: bool) -> Finding:
 
 def check_turns(models_dir: Path, listening: ListeningSettings) -> Finding:
     """Check the small models for listening. Without them the bot works, but detects the end of turns less well."""
-    read = (TURN_TEXT,) if ModelDirectory(models_dir).holds(TURN_TEXT) else ()
-    wanted = (TURN_SMART, *read, VAD_SILERO) if listening.turn_model == "auto" else (VAD_SILERO,)
+    heard = () if listening.turn_model == "off" else (TURN_SMART,)
+    read = (TURN_TEXT,) if listening.turn_model == "auto" and ModelDirectory(models_dir).holds(TURN_TEXT) else ()
+    wanted = (*heard, *read, VAD_SILERO)
     found = [check_model("listening", entry, models_dir / entry.name, "") for entry in wanted]
     wrong = [finding.detail.rstrip(".") for finding in found if finding.status is not Status.OK]
     if not wrong:

@@ -23,7 +23,7 @@ from bot.room.conversation.transcriber import room_transcriber
 from bot.room.conversation.turn_recorder import TurnRecorder
 from bot.room.conversation.turn_taking import TurnTaking
 from bot.screen.commentary import ScreenCommentary
-from voice.listening.endpointing import ENDPOINTING, READING_ENDPOINTING
+from voice.listening.endpointing import ENDPOINTING
 from voice.listening.listener import RoomListener
 
 if TYPE_CHECKING:
@@ -91,8 +91,7 @@ class ConversationParts:
 
     def listener(self) -> RoomListener:
         speech = self._services.speech
-        parameters = ENDPOINTING if speech.text_end_reader is None else READING_ENDPOINTING
-        return RoomListener(speech.detector, parameters, judged=speech.turn_end_detector is not None)
+        return RoomListener(speech.detector, ENDPOINTING, judged=speech.turn_end_detector is not None)
 
     def turn_recorder(self, *, observe: events.Observer) -> TurnRecorder:
         services = self._services
@@ -247,7 +246,6 @@ class ConversationParts:
             observe=observe,
             on_group=turn_taking.on_group,
             turn_end_detector=services.speech.turn_end_detector,
-            text_end_reader=services.speech.text_end_reader,
             is_urgent=is_urgent,
             on_tentative=preparation.on_tentative,
             on_resumed=speaking.preemptive_reply.discard_for,

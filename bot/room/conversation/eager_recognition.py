@@ -6,25 +6,22 @@ wait for one recognition at most, and what still waits in its queue leaves it. H
 (docs/decisions/0011). Only where finished speech has waited for seconds is neither model asked: no text would come
 sooner for it, and the longest silence cuts the fewest pauses.
 
-The evidence comes in two steps: what the turn-end detector heard, then how likely a sentence ends where the text ends,
-also as a language model reads it, where there is one.
+The evidence comes in two steps: what the turn-end detector heard, then what the recogniser tells of the text's end.
 If the person goes on, the text is discarded. Otherwise it is ready as soon as the end is certain.
 """
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from bot.background_task import owned_task
 from voice.listening.end_policy import PauseEvidence
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import Callable, Coroutine
 
     from bot.clock import Clock
-    from voice.listening.text_end import TextEnd
     from voice.listening.turn_detection import TurnEndDetector
     from voice.listening.utterance import PauseBegan, Utterance
 
@@ -48,7 +45,7 @@ class EagerRecognition(Generic[HeardT]):
     """The eager recognition of one room.
 
     `on_judged` gets what is known about each pause that asks, and whether that is all: first with the turn-end
-    detector's probability, then with that of the recognised text (`sentence_end`), which may also be read (`read_end`).
+    detector's probability, then also with what the recognised text tells (`with_text`).
     `recognise` runs in a task and must not raise; if None, nothing is recognised early. `is_behind`: returns whether
     finished speech has waited so long that an end that is known sooner makes no text come sooner. `on_recognised` gets
     the result and whether the person has likely finished; if they do not sound so, it gets it again when the pause
@@ -62,8 +59,7 @@ class EagerRecognition(Generic[HeardT]):
         turn_end_detector: TurnEndDetector | None,
         on_judged: Callable[[PauseBegan, PauseEvidence | None, bool], None],
         recognise: Callable[[Utterance], Coroutine[Any, Any, HeardT]] | None,
-        sentence_end: Callable[[HeardT], float | None],
-        read_end: Callable[[HeardT], Awaitable[TextEnd | None]] | None = None,
+        with_text: Callable[[PauseEvidence, HeardT], PauseEvidence],
         clock: Clock,
         on_recognised: Callable[[Utterance, HeardT, bool], None] = lambda *_: None,
         is_behind: Callable[[], bool] = lambda: False,
@@ -71,8 +67,7 @@ class EagerRecognition(Generic[HeardT]):
         self._turn_end_detector = turn_end_detector
         self._on_judged = on_judged
         self._recognise = recognise
-        self._sentence_end = sentence_end
-        self._read_end = read_end
+        self._with_text = with_text
         self._clock = clock
         self._on_recognised = on_recognised
         self._is_behind = is_behind
@@ -135,7 +130,7 @@ class EagerRecognition(Generic[HeardT]):
                 self._judge(pause, known, complete=True)
             heard = await recognising
         if known is not None:
-            self._judge(pause, await self._with_text(known, heard), complete=True)
+            self._judge(pause, self._with_text(known, heard), complete=True)
             # The answer may show that the pause is over, and then this task was cancelled.
             await asyncio.sleep(0)
         likely = known is not None and known.finished > LIKELY_FINISHED
@@ -146,13 +141,6 @@ class EagerRecognition(Generic[HeardT]):
             )
             self._lasting[pause.utterance.id] = task
         return heard
-
-    async def _with_text(self, known: PauseEvidence, heard: HeardT) -> PauseEvidence:
-        """Return what is known of a pause once its text is there."""
-        known = replace(known, sentence_end=self._sentence_end(heard))
-        if self._read_end is None or known.sentence_end is None:
-            return known
-        return replace(known, text_end=await self._read_end(heard))
 
     async def _tell_if_lasting(self, utterance: Utterance, heard: HeardT) -> None:
         """Tell the text again, as likely finished, when the pause has lasted. Cancelled if it ends before."""

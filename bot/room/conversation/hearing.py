@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 import structlog
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from bot.room.conversation.transcriber import TranscribedUtterance, Transcriber
     from voice.listening.end_policy import PauseEvidence
     from voice.listening.listener import RoomListener
-    from voice.listening.text_end import TextEnd, TextEndReader
     from voice.listening.turn_detection import TurnEndDetector
     from voice.listening.utterance import ListeningEvent
     from voice.transport.audio_events import AudioEvent
@@ -67,8 +65,7 @@ GROUPS_WAITING = 64
 class Hearing:
     """The hearing of one room.
 
-    `turn_end_detector` judges in pauses whether the speaker has finished, and `text_end_reader` whether the sentence
-    is; `listener` must be made accordingly.
+    `turn_end_detector` judges in pauses whether the speaker has finished; `listener` must be made accordingly.
     `is_urgent`: whether a text must not wait for others to finish. `is_withheld`: returns whether an utterance may not
     be heard any more: its person opted out, or had themselves forgotten after they began to say it. `keeps_sound`:
     whether utterances in groups still have their sound; otherwise it is released once there is a text.
@@ -88,7 +85,6 @@ class Hearing:
         observe: events.Observer,
         on_group: Callable[[tuple[SpokenText, ...]], Awaitable[None]],
         turn_end_detector: TurnEndDetector | None = None,
-        text_end_reader: TextEndReader | None = None,
         is_urgent: Callable[[str], bool] = lambda text: False,
         on_tentative: Callable[[SpokenText, bool], None] = lambda *_: None,
         on_resumed: Callable[[str], None] = lambda _: None,
@@ -109,8 +105,7 @@ class Hearing:
             turn_end_detector=turn_end_detector,
             on_judged=self._on_judged,
             recognise=self._transcribe if eager_recognition else None,
-            sentence_end=lambda transcription: transcription.sentence_end,
-            read_end=None if text_end_reader is None else partial(_read_end, text_end_reader),
+            with_text=lambda known, transcription: transcription.told_of(known),
             clock=clock,
             on_recognised=self._on_early_text,
             is_behind=self._is_behind,
@@ -351,9 +346,3 @@ class Hearing:
                 at=self._clock.monotonic(),
             )
         )
-
-
-async def _read_end(reader: TextEndReader, transcription: TranscribedUtterance) -> TextEnd | None:
-    """Return what the words make expect next; None if there is no text."""
-    recognition = transcription.recognition
-    return None if recognition is None else await reader.read(recognition.text, recognition.language)

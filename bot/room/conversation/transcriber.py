@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from voice.asr.guards import GuardReason
     from voice.asr.port import Recognition, Recognizer
     from voice.asr.second_pass import SecondPass
+    from voice.listening.end_policy import PauseEvidence
     from voice.listening.utterance import Utterance
 
 log = structlog.get_logger()
@@ -50,10 +51,13 @@ class TranscribedUtterance:
     failure: str = ""
     gave_way: bool = False
 
-    @property
-    def sentence_end(self) -> float | None:
-        """Return how likely a sentence ends where the text ends; None if that is not known."""
-        return None if self.recognition is None else self.recognition.sentence_end_probability
+    def told_of(self, known: PauseEvidence) -> PauseEvidence:
+        """Return what is known of the pause after the utterance, `known` before it had a text."""
+        if self.recognition is None:
+            return known
+        return replace(
+            known, sentence_end=self.recognition.sentence_end_probability, text_end=self.recognition.text_end
+        )
 
 
 class Transcriber:

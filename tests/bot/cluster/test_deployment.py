@@ -13,7 +13,7 @@ import pytest
 
 from bot.cluster import entry_points
 from bot.cluster.address import ClusterError
-from bot.cluster.deployment import deploy, deployed_pool, pool_app, scale
+from bot.cluster.deployment import RecogniserModels, deploy, deployed_pool, pool_app, scale
 from bot.cluster.pool_settings import PoolSettings
 from bot.cluster.state import APP, DEPLOYMENT, PoolState, machines_that_refuse, machines_with_work
 from voice.asr.settings import AsrSettings
@@ -144,6 +144,7 @@ def let_run(monkeypatch: pytest.MonkeyPatch, run: Callable[[Any, str], None], th
 
 POOL = PoolSettings(least=2, most=8, cpus=0.5, gpus=0.25)
 MODEL = Path("/models/whisper-base")
+HEARS = RecogniserModels(AsrSettings(model_dir=MODEL), Path("/models/turn-text"))
 # Of the deployment that is there, as Ray Serve has named it, and of another after it.
 VERSION, NEXT_VERSION = "v1", "v2"
 
@@ -158,7 +159,7 @@ async def test_more_recognisers_leave_those_alone_that_hear(
     """Nor is the number of a pool that has grown with the speech set back to the least."""
     in_cluster(monkeypatch, status=status)
     ran = pools_run(monkeypatch)
-    await deploy(pool, AsrSettings(model_dir=MODEL))
+    await deploy(pool, HEARS)
     assert ran == [(VERSION, pool.least, pool.most)]
 
 
@@ -181,7 +182,7 @@ async def test_other_recognisers_replace_those_that_hear_before_there_are_more(
     """
     in_cluster(monkeypatch, status=status)
     ran = pools_run(monkeypatch)
-    await deploy(replace(pool, least=3), AsrSettings(model_dir=model))
+    await deploy(replace(pool, least=3), RecogniserModels(AsrSettings(model_dir=model), HEARS.text_end_folder))
     assert ran == [(None, 2, 2), (NEXT_VERSION, 3, pool.most)]
 
 
@@ -194,7 +195,7 @@ async def test_no_more_others_replace_those_that_hear_in_one_step(
     in_cluster(monkeypatch)
     let_pool_be(monkeypatch, "RUNNING", starting=starting)
     ran = pools_run(monkeypatch)
-    await deploy(replace(POOL, gpus=1.0), AsrSettings(model_dir=MODEL))
+    await deploy(replace(POOL, gpus=1.0), HEARS)
     assert ran == [*first, (NEXT_VERSION if first else None, 2, 8)]
 
 
@@ -206,7 +207,7 @@ async def test_where_nobody_hears_others_start_at_once(monkeypatch: pytest.Monke
     let_pool_be(monkeypatch, status, running=0)
     ran = pools_run(monkeypatch)
     pool = replace(POOL, gpus=1.0)
-    await deploy(pool, AsrSettings(model_dir=MODEL))
+    await deploy(pool, HEARS)
     assert ran == [(None, pool.least, pool.most)]
 
 
@@ -229,7 +230,7 @@ async def test_the_pool_that_is_there_is_looked_at_once(monkeypatch: pytest.Monk
     monkeypatch.setattr("bot.cluster.deployment.pool_state", pool_state)
     monkeypatch.setattr(FakeServe, "get_deployment_info", get_deployment_info)
     let_run(monkeypatch, lambda *_: asked.append("run"))
-    await deploy(pool, AsrSettings(model_dir=MODEL))
+    await deploy(pool, HEARS)
     assert asked[:3] == ["state", "version", "run"]
 
 
@@ -241,7 +242,7 @@ async def test_entry_points_that_failed_are_made_anew(monkeypatch: pytest.Monkey
         ran: list[str] = []
         let_run(monkeypatch, lambda *_: None)
         monkeypatch.setattr("ray.serve.delete", ran.append)
-        await deploy(POOL, AsrSettings(model_dir=MODEL))
+        await deploy(POOL, HEARS)
         assert ran == deleted
 
 
@@ -268,11 +269,11 @@ async def test_a_pool_of_another_release_is_changed(monkeypatch: pytest.MonkeyPa
     for init_args in others:
         in_cluster(monkeypatch, init_args)
         ran = pools_run(monkeypatch)
-        await deploy(POOL, AsrSettings(model_dir=MODEL))
+        await deploy(POOL, HEARS)
         assert ran == [(None, POOL.least, POOL.most)]
     monkeypatch.setattr(FakeServe, "get_deployment_info", None)
     ran = pools_run(monkeypatch)
-    await deploy(POOL, AsrSettings(model_dir=MODEL))
+    await deploy(POOL, HEARS)
     assert ran == [(None, POOL.least, POOL.most)]
 
 
@@ -306,13 +307,13 @@ async def test_recognisers_are_there_when_the_bots_reach_them(monkeypatch: pytes
     monkeypatch.setattr("bot.cluster.deployment._POLL_S", 0.0)
     told = [serve_details({"a": status}) for status in ("STARTING", "STARTING", "HEALTHY")]
     monkeypatch.setattr(FakeServe, "get_serve_details", lambda _: told.pop(0))
-    assert await deploy(POOL, AsrSettings(model_dir=MODEL)) == []
+    assert await deploy(POOL, HEARS) == []
     assert told == []
     monkeypatch.setattr("bot.cluster.deployment.TAKES_SPEECH_POLLS", 3)
     monkeypatch.setattr(FakeServe, "get_serve_details", lambda _: serve_details({"a": "UNHEALTHY"}))
-    assert await deploy(POOL, AsrSettings(model_dir=MODEL)) == ["10.0.0.1"]
+    assert await deploy(POOL, HEARS) == ["10.0.0.1"]
     monkeypatch.setattr(FakeServe, "get_serve_details", None)
-    assert await deploy(POOL, AsrSettings(model_dir=MODEL)) == []
+    assert await deploy(POOL, HEARS) == []
 
 
 @pytest.mark.asyncio
@@ -321,7 +322,7 @@ async def test_a_machine_that_does_not_answer_fails_no_pool_that_hears(monkeypat
     in_cluster(monkeypatch, status="UNHEALTHY")
     ran: list[str] = []
     let_run(monkeypatch, lambda _, name: ran.append(name))
-    assert await deploy(POOL, AsrSettings(model_dir=MODEL)) == []
+    assert await deploy(POOL, HEARS) == []
     assert ran == [APP, entry_points.APP]
 
 
@@ -340,7 +341,7 @@ async def test_a_first_machine_that_does_not_answer_fails_no_pool_that_hears(
     monkeypatch.setattr("ray.serve.start", Mock(side_effect=error))
     monkeypatch.setattr("bot.cluster.deployment._POLL_S", 0.0)
     monkeypatch.setattr(FakeServe, "get_serve_details", lambda _: serve_details({"a": "UNHEALTHY"}))
-    assert await deploy(POOL, AsrSettings(model_dir=MODEL)) == ["10.0.0.1"]
+    assert await deploy(POOL, HEARS) == ["10.0.0.1"]
     assert ran == [APP, entry_points.APP]
 
 
@@ -351,9 +352,9 @@ async def test_a_pool_that_hears_when_the_time_is_over_is_no_failure(monkeypatch
     let_run(monkeypatch, lambda *_: None)
     late = Mock(side_effect=TimeoutError)
     monkeypatch.setattr("bot.cluster.deployment._run", late)
-    assert await deploy(POOL, AsrSettings(model_dir=MODEL)) == []
+    assert await deploy(POOL, HEARS) == []
     with pytest.raises(ClusterError, match="Give the command again"):
-        await deploy(replace(POOL, most=16), AsrSettings(model_dir=MODEL))
+        await deploy(replace(POOL, most=16), HEARS)
 
 
 @pytest.mark.asyncio
@@ -364,7 +365,7 @@ async def test_a_pool_that_does_not_hear_in_time_is_told(monkeypatch: pytest.Mon
     ran: list[str] = []
     let_run(monkeypatch, lambda _, name: ran.append(name), then)
     with pytest.raises(ClusterError, match="were not ready within 300 s"):
-        await deploy(POOL, AsrSettings(model_dir=MODEL))
+        await deploy(POOL, HEARS)
     assert ran == [APP]
 
 
@@ -380,7 +381,7 @@ async def test_a_cluster_that_does_not_tell_its_state_is_told(monkeypatch: pytes
     ran: list[str] = []
     let_run(monkeypatch, lambda _, name: ran.append(name))
     with pytest.raises(ClusterError, match="does not tell its state"):
-        await deploy(POOL, AsrSettings(model_dir=MODEL))
+        await deploy(POOL, HEARS)
     assert ran == []
 
 
@@ -395,7 +396,7 @@ async def test_entry_points_whose_state_nobody_tells_are_asked_for(monkeypatch: 
     monkeypatch.setattr("bot.cluster.deployment.app_status", silent)
     ran: list[str] = []
     let_run(monkeypatch, lambda _, name: ran.append(name))
-    assert await deploy(POOL, AsrSettings(model_dir=MODEL)) == []
+    assert await deploy(POOL, HEARS) == []
     assert ran == [APP, entry_points.APP]
 
 
@@ -411,7 +412,7 @@ async def test_entry_points_that_are_slow_to_go_are_asked_for_anew(monkeypatch: 
     ran: list[str] = []
     let_run(monkeypatch, lambda _, name: ran.append(name))
     monkeypatch.setattr("ray.serve.delete", delete)
-    assert await deploy(POOL, AsrSettings(model_dir=MODEL)) == []
+    assert await deploy(POOL, HEARS) == []
     assert ran[-2:] == [f"without {entry_points.APP}", entry_points.APP]
 
 
@@ -426,7 +427,7 @@ async def test_entry_points_that_are_refused_are_told(monkeypatch: pytest.Monkey
     in_cluster(monkeypatch)
     let_run(monkeypatch, refuse)
     with pytest.raises(ClusterError, match="The recognisers hear, but"):
-        await deploy(POOL, AsrSettings(model_dir=MODEL))
+        await deploy(POOL, HEARS)
 
 
 @pytest.mark.asyncio

@@ -68,7 +68,7 @@ async def test_what_it_hears_or_why_not_is_the_answer(
             raise heard
         return heard
 
-    replica: Any = SimpleNamespace(_recognizer=SimpleNamespace(recognize=recognize))
+    replica: Any = SimpleNamespace(_reading=SimpleNamespace(recognize=recognize))
     utterance = PooledUtterance(silence(1), "de", ("Ada",), 42, interim=True, careful=False)
     answer = await RecogniserReplica.hear(replica, utterance)
     assert answer.status is status

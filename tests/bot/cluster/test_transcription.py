@@ -6,7 +6,7 @@ import io
 import json
 import pickle
 import wave
-from dataclasses import fields, make_dataclass
+from dataclasses import fields, make_dataclass, replace
 from http import HTTPStatus
 
 import numpy as np
@@ -28,6 +28,7 @@ from bot.cluster.transcription import (
 from tests.fakes.recognizer import recognition
 from voice.asr.glossary import GLOSSARY_MAX_BYTES, glossary_prompt
 from voice.asr.pool_request import CAREFUL_HEADER, INTERIM_HEADER, LONGEST_S, SPEAKER_HEADER
+from voice.asr.port import TextEnd
 
 TOKEN = "0123"
 GOOD = {"authorization": f"Bearer {TOKEN}", "content-length": "64000"}
@@ -143,4 +144,7 @@ def test_the_answer_is_whispers_verbose_json() -> None:
     told = json.loads(json.dumps(verbose_json(heard)))
     assert (told["text"], told["language"], told["language_probability"]) == ("hello there", "en", 0.8)
     assert told["sentence_end_probability"] == 0.6
+    assert told["text_end"] is None
     assert told["segments"][0]["avg_logprob"] == -0.3
+    read = json.loads(json.dumps(verbose_json(replace(heard, text_end=TextEnd(0.7, 0.1)))))
+    assert read["text_end"] == {"ends": 0.7, "goes_on": 0.1}

@@ -13,7 +13,7 @@ import pytest
 
 from bot.errors import ModelError
 from bot.models import converted_model
-from bot.models.catalogue import RECOMMENDED, REQUIRED, TURN_TEXT
+from bot.models.catalogue import TURN_TEXT
 from bot.models.converted_model import converted_folder
 from bot.models.gguf_conversion import CONVERTED_FILES, convert_llama_gguf
 from tests.bot.models.tiny_llama import TinyLlama
@@ -133,8 +133,3 @@ def test_a_model_that_is_not_here_is_told_with_the_command(tmp_path: Path) -> No
     """Without the GGUF file the error names the command that brings it."""
     with pytest.raises(ModelError, match="Run `roomtone models pull turn-text`"):
         converted_folder(tmp_path / TURN_TEXT.name)
-
-
-def test_the_model_is_one_that_people_choose() -> None:
-    """`make setup` does not bring it."""
-    assert TURN_TEXT not in (*REQUIRED, *RECOMMENDED)

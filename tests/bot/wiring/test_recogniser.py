@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 import pytest
@@ -23,14 +23,17 @@ from rehearsal.servers.transcription import (
 )
 from tests.bot.monitoring.test_metrics import new_metrics, value
 from tests.fakes.recognizer import FakeEngine
-from tests.voice.recordings import voiced
+from tests.voice.recordings import bicycle, voiced
+from voice.asr import text_end
 from voice.asr.observed import RecognitionService, RemoteOutcome
 from voice.asr.placement import CudaFailure
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.settings import AsrSettings
+from voice.asr.text_end import SentenceReader
 from voice.circuit_breaker import Outage
 from voice.endpoint import Endpoint
 from voice.errors import RecogniserError
+from voice.quick_model import TurnModelError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,6 +81,43 @@ async def test_an_endpoint_hears_and_the_local_model_stands_behind_it(whisper_mo
             assert health.summary().startswith("The speech recogniser whisper-1 has not worked for ")
             assert re.search(r"; the local one hears, and I try it again in (60|5\d) seconds\. ", health.summary())
     assert server.calls[0].key == "sk-chat"
+
+
+@pytest.mark.asyncio
+async def test_what_the_local_model_heard_is_read(
+    whisper_model_dir: Path, tiny_reading_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the model that reads is there, it says of unfinished speech what may follow. /status tells if it fails."""
+    monkeypatch.setattr(text_end, "ANSWER_TIMEOUT_S", 60.0)
+    health = Health(SystemClock())
+    settings = AsrSettings(model_dir=whisper_model_dir, device="cpu")
+    folder = tiny_reading_model.parent
+    async with open_recognizer(settings, llm=LlmSettings(), metrics=Metrics(health), text_end_folder=folder) as opened:
+        heard = await opened.recognizer.recognize(bicycle(), language="en", interim=True)
+        assert heard.text_end is not None
+        assert (await opened.recognizer.recognize(bicycle(), language="en")).text_end is None
+        with monkeypatch.context() as patched:
+            patched.setattr(SentenceReader, "read", _broken)
+            assert (await opened.recognizer.recognize(bicycle(), language="en", interim=True)).text_end is None
+        assert re.match("My model that reads what is said has not worked for .*; I judge by the", health.summary())
+        assert (await opened.recognizer.recognize(bicycle(), language="en", interim=True)).text_end is not None
+        assert health.summary() == ""
+
+
+def _broken(_: SentenceReader, __: str) -> NoReturn:
+    raise TurnModelError("It broke.")
+
+
+@pytest.mark.asyncio
+async def test_a_recogniser_that_stands_in_has_nothing_read(whisper_model_dir: Path, tiny_reading_model: Path) -> None:
+    """Behind the cluster's recognisers or an endpoint it hears little, and each process with rooms has one."""
+    settings = AsrSettings(model_dir=whisper_model_dir, device="cpu")
+    pool = Endpoint("http://127.0.0.1:9/v1", "whisper", "token", 5.0)
+    folder = tiny_reading_model.parent
+    async with open_recognizer(
+        settings, llm=LlmSettings(), metrics=new_metrics(), pool=pool, text_end_folder=folder
+    ) as opened:
+        assert (await opened.recognizer.recognize(bicycle(), language="en", interim=True)).text_end is None
 
 
 @pytest.mark.asyncio

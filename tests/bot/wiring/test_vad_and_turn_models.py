@@ -11,17 +11,15 @@ from structlog.testing import capture_logs
 
 from bot.clock import SystemClock
 from bot.health import Health
-from bot.models.catalogue import TURN_SMART, TURN_TEXT, VAD_SILERO
+from bot.models.catalogue import TURN_SMART, VAD_SILERO
 from bot.settings import ModelsSettings
-from bot.wiring.speech_models import open_text_end_reader, open_turn_model, open_vad
-from tests.bot.models.tiny_llama import TinyLlama
+from bot.wiring.speech_models import open_turn_model, open_vad
 from tests.voice.recordings import silence
-from voice.listening import text_end, turn_detection
-from voice.listening.quick_model import TurnModelError
+from voice.listening import turn_detection
 from voice.listening.settings import ListeningSettings
-from voice.listening.text_end import QueuedSentenceReader, SentenceReader
 from voice.listening.turn_detection import SmartTurn, SmartTurnDetector
 from voice.listening.vad import SileroVad, StackedSileroVad
+from voice.quick_model import TurnModelError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,40 +76,6 @@ async def test_a_judge_that_fails_is_told(tmp_path: Path, turn_model: Path, monk
         assert 'listening.turn_model = "off"' in health.summary()
         monkeypatch.setattr(SmartTurn, "probability", lambda *_: 0.7)
         assert await judge.judge(silence(1)) == 0.7
-        assert health.summary() == ""
-
-
-@pytest.mark.asyncio
-async def test_the_reader_is_optional(tmp_path: Path) -> None:
-    """If the model that reads text is off, missing or damaged, pauses are judged by the sound and the marks."""
-    listening, health = ListeningSettings(), Health(SystemClock())
-    async with AsyncExitStack() as stack:
-        missing = ModelsSettings(directory=tmp_path)
-        assert await open_text_end_reader(stack, missing, listening, health=health) is None
-        with capture_logs() as logs:
-            damaged = _shelf(tmp_path, TURN_TEXT, None)
-            assert await open_text_end_reader(stack, damaged, listening, health=health) is None
-        assert [(line["event"], line["log_level"]) for line in logs] == [("no_text_end_model", "warning")]
-        whole = _shelf(tmp_path / "whole", TURN_TEXT, TinyLlama().write(tmp_path / "tiny.gguf"))
-        off = ListeningSettings(turn_model="off")
-        assert await open_text_end_reader(stack, whole, off, health=health) is None
-        assert isinstance(await open_text_end_reader(stack, whole, listening, health=health), QueuedSentenceReader)
-
-
-@pytest.mark.asyncio
-async def test_a_reader_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """/status says that the sound alone decides, until the model answers again."""
-    monkeypatch.setattr(text_end, "ANSWER_TIMEOUT_S", 60.0)
-    health = Health(SystemClock())
-    async with AsyncExitStack() as stack:
-        whole = _shelf(tmp_path / "whole", TURN_TEXT, TinyLlama().write(tmp_path / "tiny.gguf"))
-        reader = await open_text_end_reader(stack, whole, ListeningSettings(), health=health)
-        assert reader is not None
-        with monkeypatch.context() as patched:
-            patched.setattr(SentenceReader, "read", lambda *_: raise_(TurnModelError("It broke.")))
-            assert await reader.read("That is all.", "en") is None
-        assert re.match("My model that reads what is said has not worked for .*; I judge by the", health.summary())
-        assert await reader.read("That is all.", "en") is not None
         assert health.summary() == ""
 
 

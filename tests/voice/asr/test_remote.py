@@ -24,6 +24,7 @@ from tests.fakes.brain import until
 from tests.patience import PATIENCE_S
 from tests.voice.recordings import bicycle, silence, voiced
 from voice.asr.language_names import language_code
+from voice.asr.port import TextEnd
 from voice.asr.remote import DETECTED_PROBABILITY, UNKNOWN_LOGPROB, RemoteRecognizer
 from voice.endpoint import Endpoint
 from voice.errors import RecogniserError, RecogniserLateError, RecogniserOverloadedError, RecogniserUnreachableError
@@ -224,6 +225,31 @@ async def test_what_only_our_own_recognisers_tell(
         monkeypatch.setattr(recognizer, "_fetch", fetched)
         heard = await recognizer.recognize(bicycle())
     assert (heard.sentence_end_probability, heard.language_probability) == (sentence_end, language)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("told", "read"),
+    [
+        ({"ends": 0.75, "goes_on": 0.1}, TextEnd(0.75, 0.1)),
+        ({"ends": 7, "goes_on": -1, "more": []}, TextEnd(1.0, 0.0)),
+        ({"ends": 0.75}, None),
+        ({"ends": "0.75", "goes_on": 0.1}, None),
+        ([0.75, 0.1], None),
+        (None, None),
+    ],
+)
+async def test_what_our_own_recognisers_have_read(
+    told: object, read: TextEnd | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the words make expect next, which is hostile until checked."""
+    async with endpoint() as (recognizer, _):
+
+        async def fetched(asked: object) -> bytes:
+            return json.dumps({"text": WORDS, "text_end": told}).encode()
+
+        monkeypatch.setattr(recognizer, "_fetch", fetched)
+        assert (await recognizer.recognize(bicycle())).text_end == read
 
 
 @pytest.mark.asyncio

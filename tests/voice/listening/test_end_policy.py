@@ -9,14 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.listening.end_policy import END_POLICY, READING_END_POLICY, EndPolicy, PauseEvidence
+from voice.asr.port import TextEnd
+from voice.listening.end_policy import END_POLICY, EndPolicy, PauseEvidence
 from voice.listening.endpointing import EndpointingParameters
-from voice.listening.text_end import TextEnd
 
 probabilities = st.floats(0.0, 1.0)
 text_ends = st.builds(TextEnd, probabilities, probabilities)
 evidence = st.builds(PauseEvidence, probabilities, st.none() | probabilities, st.none() | text_ends)
-policies = st.sampled_from((END_POLICY, READING_END_POLICY))
+HEARING_ONLY = replace(END_POLICY, reading=None)
+policies = st.sampled_from((END_POLICY, HEARING_ONLY))
 
 
 @given(policies, evidence)
@@ -54,8 +55,8 @@ def test_no_text_can_end_speech_sooner_or_later_than_was_thought_possible(
 def test_what_was_read_counts_only_where_texts_are_read(known: PauseEvidence) -> None:
     """A policy without weights for it ignores what a language model says, and one with them does not need it."""
     unread = replace(known, text_end=None)
-    assert END_POLICY.silence_needed_s(known) == END_POLICY.silence_needed_s(unread)
-    assert READING_END_POLICY.silence_needed_s(unread) == END_POLICY.silence_needed_s(unread)
+    assert HEARING_ONLY.silence_needed_s(known) == HEARING_ONLY.silence_needed_s(unread)
+    assert END_POLICY.silence_needed_s(unread) == HEARING_ONLY.silence_needed_s(unread)
 
 
 def test_the_pause_is_announced_before_the_shortest_silence() -> None:
@@ -82,8 +83,7 @@ def test_the_pause_is_announced_before_the_shortest_silence() -> None:
 )
 def test_who_is_surer_is_waited_for_less(sure: PauseEvidence, unsure: PauseEvidence) -> None:
     """The silence after the surer end is shorter by a tenth of a second at least."""
-    policy = END_POLICY if sure.text_end is None else READING_END_POLICY
-    assert policy.silence_needed_s(sure) + 0.1 < policy.silence_needed_s(unsure)
+    assert END_POLICY.silence_needed_s(sure) + 0.1 < END_POLICY.silence_needed_s(unsure)
 
 
 @given(st.floats(END_POLICY.surely_finished, 1.0), st.none() | probabilities)

@@ -12,9 +12,10 @@ from structlog.testing import capture_logs
 
 from tests.patience import PATIENCE_S
 from tests.voice.recordings import bicycle, silence
-from voice.listening import quick_model, turn_detection
-from voice.listening.quick_model import HANGS_AFTER_S, MOST_WAITING, TurnModelError
+from voice import quick_model
+from voice.listening import turn_detection
 from voice.listening.turn_detection import SmartTurn, SmartTurnDetector
+from voice.quick_model import HANGS_AFTER_S, MOST_WAITING, TurnModelError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +14,6 @@ from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from tests.voice.recordings import silence
 from voice.listening.end_policy import PauseEvidence
-from voice.listening.text_end import TextEnd
 from voice.listening.utterance import PauseBegan, Utterance
 
 if TYPE_CHECKING:
@@ -31,13 +31,9 @@ def _pause(number: int = 1, *, asks: bool = True) -> PauseBegan:
 class Bench:
     """Eager recognition with a recogniser that returns the utterance's id once `gate` is set."""
 
-    def __init__(
-        self, probability: float | None = None, *, enabled: bool = True, text_end: TextEnd | None = None
-    ) -> None:
+    def __init__(self, probability: float | None = None, *, enabled: bool = True) -> None:
         self.clock = FakeClock()
         self.probability = probability
-        self.text_end = text_end
-        self.read: list[str] = []
         self.answers: list[tuple[str, PauseEvidence | None, bool]] = []
         self.begun: list[str] = []
         self.early_texts: list[tuple[str, bool]] = []
@@ -54,8 +50,7 @@ class Bench:
             turn_end_detector=self,
             on_judged=self._on_judged,
             recognise=self._recognise if enabled else None,
-            sentence_end=lambda _: 0.97,
-            read_end=None if text_end is None else self._read,
+            with_text=lambda known, _: replace(known, sentence_end=0.97),
             clock=self.clock,
             on_recognised=lambda utterance, heard, likely: self.early_texts.append((heard, likely)),
         )
@@ -69,10 +64,6 @@ class Bench:
         """See `TurnEndDetector.judge`."""
         await self.judging.wait()
         return self.probability
-
-    async def _read(self, heard: str) -> TextEnd | None:
-        self.read.append(heard)
-        return self.text_end
 
     async def _recognise(self, utterance: Utterance) -> str:
         self.begun.append(utterance.id)
@@ -112,29 +103,6 @@ async def test_what_was_begun_is_there_once() -> None:
         ("u1", PauseEvidence(0.95), False),
         ("u1", PauseEvidence(0.95, 0.97), True),
     ]
-
-
-async def test_what_the_text_was_read_as_decides_with_it() -> None:
-    """Where a language model reads texts, nothing is decided by the text before it has answered."""
-    bench = Bench(0.95, text_end=TextEnd(0.7, 0.1))
-    async with bench.running():
-        bench.eager.on_pause(_pause())
-        await until(lambda: len(bench.answers) == 2)
-        assert await bench.eager.take("u1") == "u1"
-    assert bench.read == ["u1"]
-    assert bench.answers == [
-        ("u1", PauseEvidence(0.95), False),
-        ("u1", PauseEvidence(0.95, 0.97, TextEnd(0.7, 0.1)), True),
-    ]
-
-
-async def test_nothing_is_read_where_nobody_asks() -> None:
-    """Without the turn-end detector's answer the text alone does not decide."""
-    bench = Bench(None, text_end=TextEnd(0.7, 0.1))
-    async with bench.running():
-        bench.eager.on_pause(_pause())
-        assert await bench.eager.take("u1") == "u1"
-    assert bench.read == []
 
 
 async def test_a_late_text_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,13 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from voice.listening.quick_model import TurnModelError
-from voice.listening.text_end import (
-    WORDS_READ,
-    QueuedSentenceReader,
-    SentenceReader,
-    TextEnd,
-)
+from voice.asr.port import TextEnd
+from voice.asr.text_end import WORDS_READ, QueuedSentenceReader, SentenceReader
+from voice.quick_model import TurnModelError
 
 if TYPE_CHECKING:
     from pathlib import Path

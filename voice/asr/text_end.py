@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from voice.listening.quick_model import QuickModel, TurnModelError
+from voice.asr.port import TextEnd
+from voice.quick_model import QuickModel, TurnModelError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,24 +34,6 @@ _LAST_MARKS = re.compile(r"[\s.?!,;:…\"”’'»)\]–—-]+$")
 _ENDS = re.compile(r"[.?!]+[\"”')\]]*Ċ*|Ċ+")
 _GOES_ON = re.compile(r"[,;:]|-|Ġ?[–—-]")
 _TEXT_BEGINS = "<|endoftext|>"
-
-
-@dataclass(frozen=True, slots=True)
-class TextEnd:
-    """What may follow the words, as probabilities (0-1): a mark that ends the sentence, or one that goes on with it."""
-
-    ends: float
-    goes_on: float
-
-
-class TextEndReader(Protocol):
-    """Reads whether a sentence is finished. Any number of tasks may call it."""
-
-    async def read(self, text: str, language: str) -> TextEnd | None:
-        """Return what may follow `text`. `language`: its code.
-
-        None: the model does not know the language, there are no words, or no answer comes in time. Never raises.
-        """
 
 
 class SentenceReader:
@@ -100,7 +82,7 @@ def _numbers_of(marks: re.Pattern[str], vocabulary: dict[str, int]) -> Any:
 
 
 class QueuedSentenceReader(QuickModel[SentenceReader, str, "TextEnd | None"]):
-    """A `TextEndReader` for all rooms, with the model in its own thread. See `QuickModel`."""
+    """The model in its own thread, for any number of tasks. See `QuickModel`."""
 
     def __init__(self, load: Callable[[], SentenceReader], *, monotonic: Callable[[], float] = time.monotonic) -> None:
         super().__init__(
@@ -113,4 +95,8 @@ class QueuedSentenceReader(QuickModel[SentenceReader, str, "TextEnd | None"]):
         )
 
     async def read(self, text: str, language: str) -> TextEnd | None:
+        """Return what may follow `text`. `language`: its code.
+
+        None: the model does not know the language, there are no words, or no answer comes in time. Never raises.
+        """
         return await self.ask(text) if language == LANGUAGE else None

@@ -1,0 +1,42 @@
+"""Opens the model that reads whether a sentence is finished, for whichever process has the recogniser."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from bot.errors import ModelError
+from bot.models.catalogue import TURN_TEXT
+from bot.models.converted_model import converted_folder, has_model
+from bot.models.directory import ModelDirectory
+from voice.asr.text_end import LANGUAGE, QueuedSentenceReader, SentenceReader
+from voice.quick_model import TurnModelError
+
+if TYPE_CHECKING:
+    from contextlib import AsyncExitStack
+    from pathlib import Path
+
+    from bot.settings import ModelsSettings
+    from voice.asr.settings import AsrSettings
+    from voice.listening.settings import ListeningSettings
+
+_log: Any = structlog.get_logger()
+
+
+def text_end_folder(models: ModelsSettings, asr: AsrSettings, listening: ListeningSettings) -> Path | None:
+    """Return where the model is to be, if it is there; None if it is switched off, or its language is not spoken."""
+    if listening.turn_model != "auto" or asr.language not in {"auto", LANGUAGE}:
+        return None
+    return ModelDirectory(models.directory).path(TURN_TEXT)
+
+
+async def open_text_end_reader(stack: AsyncExitStack, folder: Path | None) -> QueuedSentenceReader | None:
+    """Load the model in `folder` onto `stack`. Returns None if it is not wanted (None), missing or unreadable."""
+    if folder is None or not has_model(folder):
+        return None
+    try:
+        return await stack.enter_async_context(QueuedSentenceReader(lambda: SentenceReader(converted_folder(folder))))
+    except (TurnModelError, ModelError) as error:
+        _log.warning("no_text_end_model", problem=error)
+        return None

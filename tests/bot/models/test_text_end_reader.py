@@ -1,0 +1,46 @@
+"""The model that reads whether a sentence is finished is used if it is there and intact."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Literal
+
+import pytest
+from structlog.testing import capture_logs
+
+from bot.models.text_end_reader import open_text_end_reader, text_end_folder
+from bot.settings import ModelsSettings
+from voice.asr.settings import AsrSettings
+from voice.asr.text_end import QueuedSentenceReader
+from voice.listening.settings import ListeningSettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.asyncio
+async def test_the_reader_is_optional(tmp_path: Path, tiny_reading_model: Path) -> None:
+    """If it is switched off, missing or damaged, pauses are judged by the sound and the recogniser's marks."""
+    damaged = tmp_path / "damaged"
+    damaged.mkdir()
+    (damaged / "model.gguf").write_bytes(b"no model")
+    async with AsyncExitStack() as stack:
+        assert await open_text_end_reader(stack, None) is None
+        assert await open_text_end_reader(stack, tmp_path / "none") is None
+        with capture_logs() as logs:
+            assert await open_text_end_reader(stack, damaged) is None
+        assert [(line["event"], line["log_level"]) for line in logs] == [("no_text_end_model", "warning")]
+        assert isinstance(await open_text_end_reader(stack, tiny_reading_model.parent), QueuedSentenceReader)
+
+
+@pytest.mark.parametrize(
+    ("language", "turn_model", "wanted"),
+    [("auto", "auto", True), ("en", "auto", True), ("de", "auto", False), ("en", "sound", False), ("en", "off", False)],
+)
+def test_it_is_wanted_where_english_may_be_spoken(
+    tmp_path: Path, language: str, turn_model: Literal["auto", "sound", "off"], wanted: bool
+) -> None:
+    """It takes memory, so nobody loads it in vain."""
+    asr, listening = AsrSettings(language=language), ListeningSettings(turn_model=turn_model)
+    folder = text_end_folder(ModelsSettings(directory=tmp_path), asr, listening)
+    assert folder == (tmp_path / "turn-text" if wanted else None)

@@ -1,0 +1,140 @@
+"""What was recognised of unfinished speech is read, so that its end is known sooner."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+import pytest_asyncio
+
+from tests.fakes.recognizer import recognition
+from tests.voice.recordings import silence
+from voice.asr.port import Recognition, TextEnd
+from voice.asr.reading_recognizer import ReadingRecognizer
+from voice.asr.text_end import QueuedSentenceReader, SentenceReader
+from voice.errors import RecogniserOverloadedError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from voice.audio import Pcm
+
+READ = TextEnd(0.6, 0.1)
+
+
+class Model(SentenceReader):
+    """Says the same of every text."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def read(self, text: str) -> TextEnd | None:
+        """Return it."""
+        self.texts.append(text)
+        return READ
+
+
+class Recogniser:
+    """A `Recognizer` whose answers wait for `gate`."""
+
+    def __init__(self) -> None:
+        self.answer: Recognition | RecogniserOverloadedError = recognition("That is all.", sentence_end_probability=0.9)
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.confirmed: list[int] = []
+
+    async def recognize(self, pcm: Pcm, **_: object) -> Recognition:
+        """See `Recognizer.recognize`."""
+        await self.gate.wait()
+        if isinstance(self.answer, RecogniserOverloadedError):
+            raise self.answer
+        return self.answer
+
+    def confirm(self, speaker_id: int) -> None:
+        """See `Recognizer.confirm`."""
+        self.confirmed.append(speaker_id)
+
+
+class Bench:
+    """A recogniser beside the model."""
+
+    def __init__(self, reader: QueuedSentenceReader, model: Model) -> None:
+        self.model = model
+        self.recogniser = Recogniser()
+        self.reading = ReadingRecognizer(self.recogniser, reader)
+
+    async def text_end(self, *, interim: bool = True, speaker_id: int = 1) -> TextEnd | None:
+        """Return what is told of the end of one recognition."""
+        heard = await self.reading.recognize(silence(1), speaker_id=speaker_id, interim=interim)
+        assert heard.text == "That is all."
+        return heard.text_end
+
+
+@pytest_asyncio.fixture
+async def bench() -> AsyncIterator[Bench]:
+    """Return a recogniser beside the model."""
+    model = Model()
+    async with QueuedSentenceReader(lambda: model) as reader:
+        yield Bench(reader, model)
+
+
+@pytest.mark.asyncio
+async def test_what_was_said_before_a_pause_is_read(bench: Bench) -> None:
+    assert await bench.text_end() == READ
+    assert bench.model.texts == ["That is all."]
+
+
+@pytest.mark.asyncio
+async def test_finished_speech_is_not_read(bench: Bench) -> None:
+    """Its end is known, so nobody waits for it to be read."""
+    assert await bench.text_end(interim=False) is None
+    assert bench.model.texts == []
+
+
+@pytest.mark.asyncio
+async def test_speech_that_ends_while_it_is_recognised_is_not_read(bench: Bench) -> None:
+    """Its answer waits for the text alone. Who else speaks is not concerned."""
+    bench.recogniser.gate.clear()
+    ended, other = (asyncio.create_task(bench.text_end(speaker_id=number)) for number in (1, 2))
+    await asyncio.sleep(0)
+    bench.reading.confirm(1)
+    bench.recogniser.gate.set()
+    assert (await ended, await other) == (None, READ)
+    assert bench.recogniser.confirmed == [1]
+
+
+@pytest.mark.asyncio
+async def test_only_the_latest_pause_of_a_speaker_is_read(bench: Bench) -> None:
+    """They went on after the one before, so nothing waits for it. What has ended leaves the next one to be read."""
+    bench.recogniser.gate.clear()
+    before = asyncio.create_task(bench.text_end())
+    await asyncio.sleep(0)
+    latest = asyncio.create_task(bench.text_end())
+    await asyncio.sleep(0)
+    bench.recogniser.gate.set()
+    assert (await before, await latest) == (None, READ)
+    bench.reading.confirm(1)
+    assert await bench.text_end() == READ
+
+
+@pytest.mark.asyncio
+async def test_a_recogniser_that_does_not_tell_its_own_evidence_needs_none_of_the_words(bench: Bench) -> None:
+    """The weights are those of both together (`voice.listening.end_policy`)."""
+    bench.recogniser.answer = recognition("That is all.")
+    assert await bench.text_end() is None
+    assert bench.model.texts == []
+
+
+@pytest.mark.asyncio
+async def test_what_fails_or_is_cancelled_leaves_nothing(bench: Bench) -> None:
+    """Speakers come and go for hours."""
+    bench.recogniser.answer = RecogniserOverloadedError("The queue is full.")
+    with pytest.raises(RecogniserOverloadedError):
+        await bench.text_end()
+    bench.recogniser.gate.clear()
+    going_on = asyncio.create_task(bench.text_end(speaker_id=2))
+    await asyncio.sleep(0)
+    going_on.cancel()
+    await asyncio.gather(going_on, return_exceptions=True)
+    assert vars(bench.reading)["_unfinished"] == {}

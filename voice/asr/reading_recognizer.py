@@ -1,0 +1,53 @@
+"""A recogniser beside a language model that reads what was recognised, so that one model serves all who ask it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from voice.asr.port import Recognition, Recognizer
+    from voice.asr.text_end import QueuedSentenceReader
+    from voice.audio import Pcm
+
+
+class ReadingRecognizer:
+    """Calls `recognizer` (`voice.asr.port.Recognizer`), and lets `reader` read the texts of unfinished speech
+    (`Recognition.text_end`). Use it on one event loop.
+    """
+
+    def __init__(self, recognizer: Recognizer, reader: QueuedSentenceReader) -> None:
+        self._recognizer = recognizer
+        self._reader = reader
+        # Each speaker's latest request, as long as their speech is unfinished.
+        self._unfinished: dict[int | None, object] = {}
+
+    async def recognize(
+        self,
+        pcm: Pcm,
+        *,
+        language: str | None = None,
+        glossary: tuple[str, ...] = (),
+        speaker_id: int | None = None,
+        interim: bool = False,
+        careful: bool = False,
+    ) -> Recognition:
+        """See `Recognizer.recognize`."""
+        request = object()
+        if interim:
+            self._unfinished[speaker_id] = request
+        try:
+            heard = await self._recognizer.recognize(
+                pcm, language=language, glossary=glossary, speaker_id=speaker_id, interim=interim, careful=careful
+            )
+            # What ended meanwhile needs no evidence, and its answer waits for the text.
+            if heard.sentence_end_probability is None or self._unfinished.get(speaker_id) is not request:
+                return heard
+            return replace(heard, text_end=await self._reader.read(heard.text, heard.language))
+        finally:
+            if self._unfinished.get(speaker_id) is request:
+                del self._unfinished[speaker_id]
+
+    def confirm(self, speaker_id: int) -> None:
+        self._unfinished.pop(speaker_id, None)
+        self._recognizer.confirm(speaker_id)
