@@ -19,7 +19,7 @@ async def run_shielded(work: Coroutine[Any, Any, T], *, name: str) -> T:
     """Run `work` in a task of this name, wait for its end, and return or raise what it does.
 
     Nothing breaks it off, so it must have time limits of its own. *Cancellation*: waits for its end all the same, and
-    passes then.
+    passes then, also if `work` has failed.
     """
     task = asyncio.create_task(work, name=name)
     cancellation: asyncio.CancelledError | None = None
@@ -28,7 +28,6 @@ async def run_shielded(work: Coroutine[Any, Any, T], *, name: str) -> T:
             await asyncio.wait([task])
         except asyncio.CancelledError as error:
             cancellation = error
-    result = task.result()
     if cancellation is not None:
-        raise cancellation
-    return result
+        raise cancellation from task.exception()
+    return task.result()
