@@ -10,6 +10,7 @@ the session can be opened again. `end` ends the session.
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC
@@ -279,8 +280,13 @@ class SessionMemory:
         try:
             await self._compactor.aclose()
         finally:
-            # Also if this is cancelled while the run in flight ends: what waits would be lost.
-            await self._store_last()
+            # Also if this is cancelled, while the run in flight ends or during the write: what waits would be lost.
+            try:
+                await self._store_last()
+            except asyncio.CancelledError:
+                # Whether it was stored is not known; storing it again changes nothing.
+                await self._store_last()
+                raise
 
     async def _store_last(self) -> None:
         try:

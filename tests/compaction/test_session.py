@@ -137,9 +137,9 @@ def test_leaving_stores_what_waited() -> None:
     run_virtually(main())
 
 
-@pytest.mark.parametrize("turns", [0, 1, 2])
+@pytest.mark.parametrize("turns", range(8))
 def test_leaving_stores_what_waited_also_if_it_is_cancelled(turns: int) -> None:
-    """The room is cut off while the run in flight ends. `turns`: of the event loop."""
+    """The room is cut off while the run in flight ends, or during the last write. `turns`: of the event loop."""
 
     async def main() -> None:
         faults: list[Fault] = []
