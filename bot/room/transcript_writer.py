@@ -22,6 +22,7 @@ from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
 from compaction.model import TurnKind
 from voice.queue_figures import QueueFigures
+from voice.shielded import run_shielded
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -112,8 +113,8 @@ class TranscriptWriter:
         """
         if self._request.target != "thread":
             return
-        self._thread = await self._place.open_thread(self._request.channel_id, begun=self._thread_id)
-        await self._keep_thread(self._thread)
+        # Shielded: if the room ends while Discord begins the thread, nobody would know which one it is.
+        await run_shielded(self._open_thread(), name="transcript-thread")
         while True:
             await self._clock.sleep(WRITE_EVERY_S)
             await self._write_or_wait()
@@ -132,6 +133,10 @@ class TranscriptWriter:
             log.warning("transcript_not_written", problem=error)
             why = sentence_of(error)
             await self._place.write(why if self._thread is None else END_MISSING.fill(why=why))
+
+    async def _open_thread(self) -> None:
+        self._thread = await self._place.open_thread(self._request.channel_id, begun=self._thread_id)
+        await self._keep_thread(self._thread)
 
     async def _write_or_wait(self) -> None:
         """Write what was said into the thread. Raises `ChatError` after too many failures in a row."""
@@ -152,16 +157,21 @@ class TranscriptWriter:
         try:
             # Somebody may opt out while Discord takes its time over the message before.
             while waiting := self._allowed(waiting):
-                # Discord writes the time as the reader's own Discord does.
-                message, count = first_message(f"<t:{line.at:.0f}:t> {line}" for line in waiting)
-                await self._thread.post(message)
-                del waiting[:count]
-                self._failures = 0
-                await self._keep_thread(self._thread)
+                # Shielded: if the room ends while Discord posts a message, nobody would know whether it was written.
+                await run_shielded(self._write_first(waiting, self._thread), name="transcript-post")
         except (ChatError, asyncio.CancelledError):
             # If the room ends, `finish` writes it.
             self._put_back(waiting)
             raise
+
+    async def _write_first(self, waiting: list[WrittenLine], thread: Thread) -> None:
+        """Write the first of the lines as one message, and take them off. Raises `ChatError`."""
+        # Discord writes the time as the reader's own Discord does.
+        message, count = first_message(f"<t:{line.at:.0f}:t> {line}" for line in waiting)
+        await thread.post(message)
+        del waiting[:count]
+        self._failures = 0
+        await self._keep_thread(thread)
 
     async def _keep_thread(self, thread: Thread) -> None:
         """Tell `on_thread` if the session goes on in another thread than before."""

@@ -23,7 +23,7 @@ from bot.room.transcript_writer import (
 from compaction.errors import StoreError
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.fakes.clock import FakeClock
-from tests.fakes.place import FakePlace
+from tests.fakes.place import FakePlace, FakeThread
 
 
 def spoken(text: str, *, speaker: str = "1", kind: TurnKind = TurnKind.SPEECH) -> TurnRecorded:
@@ -58,7 +58,6 @@ class Writing:
 
     async def pass_time(self, times: int = 1) -> None:
         for _ in range(times):
-            await asyncio.sleep(0)
             self.clock.advance(WRITE_EVERY_S)
             for _ in range(5):
                 await asyncio.sleep(0)
@@ -69,7 +68,7 @@ async def test_a_thread_gets_few_messages_without_markup() -> None:
     """What was said in ten seconds is one message; what the bot did, and who is left out, is not in it."""
     writing = Writing()
     task = asyncio.create_task(writing.writer.run())
-    await asyncio.sleep(0)
+    await writing.clock.until_somebody_sleeps()
     writing.writer.on_event(spoken("**Hello** @everyone <@1>"))
     writing.writer.on_event(spoken("Secret.", speaker="2"))
     writing.writer.on_event(spoken("joined", kind=TurnKind.MEMBERSHIP))
@@ -101,7 +100,7 @@ async def test_what_discord_refuses_for_a_moment_is_written_later() -> None:
 
     writing.place.thread.post = post  # type: ignore[method-assign]
     task = asyncio.create_task(writing.writer.run())
-    await asyncio.sleep(0)
+    await writing.clock.until_somebody_sleeps()
     writing.writer.on_event(spoken("One."))
     await writing.pass_time(3)
     writing.writer.on_event(spoken("Two."))
@@ -127,7 +126,7 @@ async def test_a_thread_that_takes_the_place_of_another_is_stored() -> None:
         posted.append(text)
 
     task = asyncio.create_task(writing.writer.run())
-    await asyncio.sleep(0)
+    await writing.clock.until_somebody_sleeps()
     assert writing.kept == [700]
     thread.post = post  # type: ignore[method-assign]
     for text in ("One.", "Two."):
@@ -139,27 +138,84 @@ async def test_a_thread_that_takes_the_place_of_another_is_stored() -> None:
 
 
 @pytest.mark.asyncio
-async def test_what_is_being_written_when_the_room_ends_is_written_at_the_end() -> None:
-    """Discord takes long for a message, and the bot is told to leave meanwhile."""
+@pytest.mark.parametrize("turns", range(12))
+async def test_what_is_being_written_when_the_room_ends_is_written_once(turns: int) -> None:
+    """Discord takes long for a message, and the bot is told to leave before, meanwhile or afterwards. What is left
+    comes at the end. `turns`: of the event loop.
+    """
     writing = Writing()
     posted: list[str] = []
-    answers = asyncio.Event()
 
     async def post(text: str) -> None:
-        await answers.wait()
+        await asyncio.sleep(0)
         posted.append(text)
+        await asyncio.sleep(0)
 
     writing.place.thread.post = post  # type: ignore[method-assign]
     task = asyncio.create_task(writing.writer.run())
-    await asyncio.sleep(0)
-    writing.writer.on_event(spoken("One."))
-    await writing.pass_time()
+    await writing.clock.until_somebody_sleeps()
+    writing.writer.on_event(spoken("Lanterns. " * 198))
     writing.writer.on_event(spoken("Two."))
+    writing.clock.advance(WRITE_EVERY_S)
+    for _ in range(turns):
+        await asyncio.sleep(0)
     task.cancel()
     await asyncio.wait([task])
-    answers.set()
     await writing.writer.finish()
-    assert posted == ["<t:60:t> **P1:** One.\n<t:60:t> **P1:** Two."]
+    assert [text.count("Lanterns.") for text in posted] == [198, 0]
+    assert posted[1] == "<t:60:t> **P1:** Two."
+
+
+@pytest.mark.asyncio
+async def test_what_discord_refuses_while_the_room_ends_is_written_at_the_end() -> None:
+    """Discord takes long to refuse a message, and the bot is told to leave meanwhile: the writer goes on no more."""
+    writing = Writing()
+    thread, answers = writing.place.thread, asyncio.Event()
+    post = thread.post
+
+    async def refuse(text: str) -> None:
+        del text
+        thread.post = post  # type: ignore[method-assign]
+        await answers.wait()
+        raise ChatError("No.")
+
+    thread.post = refuse  # type: ignore[method-assign]
+    task = asyncio.create_task(writing.writer.run())
+    await writing.clock.until_somebody_sleeps()
+    writing.writer.on_event(spoken("One."))
+    await writing.pass_time()
+    task.cancel()
+    await asyncio.sleep(0)
+    answers.set()
+    await writing.pass_time()
+    assert task.cancelled()
+    await writing.writer.finish()
+    assert thread.posted == ["<t:60:t> **P1:** One."]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("turns", range(1, 8))
+async def test_a_thread_that_is_being_begun_when_the_room_ends_gets_what_was_said(turns: int) -> None:
+    """Discord takes long to begin a thread, and the bot is told to leave meanwhile. `turns`: of the event loop."""
+    writing = Writing()
+    begin = writing.place.open_thread
+
+    async def open_thread(channel_id: int, *, begun: int | None = None) -> FakeThread:
+        await asyncio.sleep(0)
+        thread = await begin(channel_id, begun=begun)
+        await asyncio.sleep(0)
+        return thread
+
+    writing.place.open_thread = open_thread  # type: ignore[method-assign]
+    task = asyncio.create_task(writing.writer.run())
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    writing.writer.on_event(spoken("One."))
+    task.cancel()
+    await asyncio.wait([task])
+    await writing.writer.finish()
+    assert (writing.place.threads, writing.kept) == ([601], [700])
+    assert writing.place.thread.posted == ["<t:60:t> **P1:** One."]
 
 
 @pytest.mark.asyncio
@@ -172,7 +228,7 @@ async def test_an_end_that_the_thread_does_not_take_is_told() -> None:
         raise ChatError("I may not write there.")
 
     task = asyncio.create_task(writing.writer.run(), name="transcript")
-    await asyncio.sleep(0)
+    await writing.clock.until_somebody_sleeps()
     writing.place.thread.post = post  # type: ignore[method-assign]
     writing.writer.on_event(spoken("Last."))
     task.cancel()
@@ -195,11 +251,12 @@ async def test_who_opts_out_while_discord_is_slow_is_left_out_from_then_on() -> 
 
     writing.place.thread.post = post  # type: ignore[method-assign]
     task = asyncio.create_task(writing.writer.run())
-    await asyncio.sleep(0)
+    await writing.clock.until_somebody_sleeps()
     writing.writer.on_event(spoken("Lanterns. " * 198))
     writing.writer.on_event(spoken("Secret.", speaker="2"))
     writing.writer.on_event(spoken("Bye."))
     await writing.pass_time()
+    await writing.clock.until_somebody_sleeps()
     task.cancel()
     assert len(posted) == 2
     assert posted[1] == "<t:60:t> **P1:** Bye."
@@ -220,12 +277,13 @@ async def test_a_thread_that_is_refused_for_long_loses_the_oldest_lines() -> Non
 
     writing.place.thread.post = post  # type: ignore[method-assign]
     task = asyncio.create_task(writing.writer.run())
-    await asyncio.sleep(0)
+    await writing.clock.until_somebody_sleeps()
     for number in range(MOST_LINES):
         writing.writer.on_event(spoken(f"Line {number}."))
     await writing.pass_time()
     refuses = False
     await writing.pass_time()
+    await writing.clock.until_somebody_sleeps()
     task.cancel()
     written = "\n".join(posted)
     assert written.endswith("The newest.")
