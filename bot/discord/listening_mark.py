@@ -13,6 +13,7 @@ import discord
 import structlog
 
 from bot.discord.request_errors import REQUEST_ERRORS
+from voice.shielded import run_shielded
 
 if TYPE_CHECKING:
     from voice.transport.discord_gateway import VoiceChannel
@@ -40,7 +41,10 @@ def unmarked(nickname: str | None) -> str | None:
 
 
 class ListeningMark:
-    """The mark in one server. `show` and `remove` may be called again at any time; neither raises."""
+    """The mark in one server. `show` and `remove` may be called again at any time; neither raises.
+
+    *Cancellation* of either: it waits until Discord has answered, because nobody would know whether the mark is there.
+    """
 
     def __init__(self) -> None:
         # The nickname before the mark. A crash loses it; then the marked name without the prefix is close enough.
@@ -50,6 +54,13 @@ class ListeningMark:
 
     async def show(self, channel: VoiceChannel) -> bool:
         """Mark the bot's name, or else the status of `channel`. Return whether one of them shows that it listens."""
+        return await run_shielded(self._show(channel), name=f"listening-mark-{channel.guild.id}")
+
+    async def remove(self, channel: VoiceChannel) -> None:
+        """Give the bot its name back, and clear the status if it was set."""
+        await run_shielded(self._remove(channel), name=f"listening-mark-end-{channel.guild.id}")
+
+    async def _show(self, channel: VoiceChannel) -> bool:
         me = channel.guild.me
         if self._named and me.display_name.startswith(PREFIX):
             return True
@@ -76,8 +87,7 @@ class ListeningMark:
         self._status_of = channel
         return True
 
-    async def remove(self, channel: VoiceChannel) -> None:
-        """Give the bot its name back, and clear the status if it was set."""
+    async def _remove(self, channel: VoiceChannel) -> None:
         if self._named or channel.guild.me.display_name.startswith(PREFIX):
             nickname = self._nickname if self._named else unmarked(channel.guild.me.nick)
             await _rename(channel.guild.me, nickname)

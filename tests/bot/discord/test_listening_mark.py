@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import discord
 import pytest
 
 from bot.discord.listening_mark import MOST_CHARS, PREFIX, ListeningMark, marked, remove_leftover, unmarked
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
 
 
 class Me:
@@ -27,7 +30,8 @@ class Me:
         return self.nick or self.name
 
     async def edit(self, *, nick: str | None) -> None:
-        """Change the nickname, or refuse as Discord does."""
+        """Change the nickname, or refuse as Discord does, after a moment."""
+        await asyncio.sleep(0)
         if not self.may_rename:
             raise OSError("Missing Permissions")
         self.nick = nick
@@ -45,7 +49,8 @@ class Lounge(discord.VoiceChannel):
         self.statuses: list[str | None] = []
 
     async def edit(self, *, status: str | None = None, **_: Any) -> None:  # type: ignore[override]
-        """Store the status, or refuse as Discord does."""
+        """Store the status, or refuse as Discord does, after a moment."""
+        await asyncio.sleep(0)
         if not self.may_edit:
             raise OSError("Missing Permissions")
         self.statuses.append(status)
@@ -77,6 +82,30 @@ def test_the_status_stands_in_for_the_name() -> None:
         assert await mark.show(channel)
         await mark.remove(channel)
         assert channel.statuses == ["Roomtone is listening", None]
+
+    asyncio.run(listen())
+
+
+@pytest.mark.parametrize("turns", range(8))
+@pytest.mark.parametrize("may_rename", [True, False])
+def test_a_room_that_is_cut_off_leaves_no_mark(may_rename: bool, turns: int) -> None:
+    """It is cut off while the mark is set or removed, or just afterwards. `turns`: of the event loop."""
+
+    async def cut_off(work: Coroutine[Any, Any, object]) -> None:
+        working = asyncio.create_task(work, name="cut-off")
+        for _ in range(turns + 1):
+            await asyncio.sleep(0)
+        working.cancel()
+        await asyncio.wait([working])
+
+    async def listen() -> None:
+        me = Me(may_rename=may_rename)
+        mark, channel = ListeningMark(), Lounge(me)
+        await cut_off(mark.show(channel))
+        assert me.nick == PREFIX + "Roomtone" if may_rename else channel.statuses == ["Roomtone is listening"]
+        await cut_off(mark.remove(channel))
+        assert me.nick is None
+        assert channel.statuses == ([] if may_rename else ["Roomtone is listening", None])
 
     asyncio.run(listen())
 

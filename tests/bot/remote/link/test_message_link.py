@@ -156,6 +156,23 @@ async def test_an_ask_ends_in_time() -> None:
 
 
 @pytest.mark.asyncio
+async def test_what_was_asked_is_done_though_who_has_asked_is_cut_off() -> None:
+    """A room that is cut off while the mark that the bot listens is removed leaves no mark."""
+    asked: list[str] = []
+
+    async def take(request: Greet) -> Text:
+        asked.append(request.name)
+        return await greet(request)
+
+    async with linked(gateway=lambda end: end.handlers.answer(Greet, take)) as ends:
+        asking = asyncio.create_task(ends.room.ask(Greet("x"), within_s=PATIENCE_S), name="asking")
+        await asyncio.sleep(0)
+        asking.cancel()
+        await until(lambda: asked == ["x"])
+        assert asking.cancelled()
+
+
+@pytest.mark.asyncio
 async def test_everybody_learns_that_a_link_is_over() -> None:
     """One who fails to handle it keeps nobody else from knowing."""
     told: list[str] = []
