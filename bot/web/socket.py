@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 from aiohttp import WSCloseCode, WSMsgType, web
 
+from bot.background_task import owned_task
 from bot.texts.text import all_in_language, sentence_of
 from bot.web.port import NotAdmittedError, PageClosedError
 from voice.screen.frame import MAX_FRAME_BYTES, MAX_SIDE_PX
@@ -110,21 +111,19 @@ async def _admit(socket: web.WebSocketResponse, host: SharePageHost) -> PageConn
 
 async def _run_connection(socket: web.WebSocketResponse, connection: PageConnection, language: str) -> None:
     """Receive and send concurrently until one of them ends."""
-    receiving = asyncio.create_task(_receive(socket, connection), name="page-receive")
-    sending = asyncio.create_task(_send_messages(socket, connection, language), name="page-send")
-    try:
+    async with (
+        owned_task(_receive(socket, connection), name="page-receive") as receiving,
+        owned_task(_send_messages(socket, connection, language), name="page-send") as sending,
+    ):
         await asyncio.wait({receiving, sending}, return_when=asyncio.FIRST_COMPLETED)
         if receiving.done() and not receiving.exception() and not socket.closed:
             # The person stopped: send the page the last message before closing.
             async with asyncio.timeout(SEND_TIMEOUT_S):
                 await sending
-    finally:
-        for task in (receiving, sending):
-            task.cancel()
-        ended = await asyncio.gather(receiving, sending, return_exceptions=True)
-    for error in ended:
-        if isinstance(error, Exception):
-            raise error
+    for task in (receiving, sending):
+        # What one of them has failed with is the caller's.
+        if not task.cancelled():
+            task.result()
 
 
 async def _send_messages(socket: web.WebSocketResponse, connection: PageConnection, language: str) -> None:
