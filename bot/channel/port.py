@@ -113,7 +113,9 @@ class Thread(Protocol):
         """Return its id, for `Place.open_thread`. It changes if `post` has to begin another thread."""
 
     async def post(self, text: str) -> None:
-        """Write into the thread without mentioning anybody. Raises `ChatError`."""
+        """Write into the thread without mentioning anybody. Raises `ChatError`; then the same text may be posted again
+        within minutes, and is there once.
+        """
 
 
 class Link(Protocol):

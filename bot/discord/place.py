@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import io
 import secrets
 from contextlib import asynccontextmanager, suppress
@@ -364,9 +365,12 @@ class DiscordThread:
         return self._thread.id
 
     async def post(self, text: str) -> None:
+        # With the same nonce Discord posts it only once, whatever became of the try before.
+        nonce = hashlib.sha256(text.encode()).hexdigest()[: 2 * _NONCE_BYTES]
+        nobody = discord.AllowedMentions.none()
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
-                await self._thread.send(text[:MESSAGE_CHARS], allowed_mentions=discord.AllowedMentions.none())
+                await self._thread.send(text[:MESSAGE_CHARS], nonce=nonce, allowed_mentions=nobody)
         except REQUEST_ERRORS as error:
             raise ChatError(NO_THREAD.fill(channel=self._thread.name)) from error
 

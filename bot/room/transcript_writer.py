@@ -90,6 +90,8 @@ class TranscriptWriter:
         self._thread: Thread | None = None
         self._failures = 0
         self._dropped = 0
+        # How many lines the message had that failed last; 0: none has.
+        self._tried_lines = 0
 
     @property
     def queue(self) -> QueueFigures:
@@ -166,10 +168,13 @@ class TranscriptWriter:
 
     async def _write_first(self, waiting: list[WrittenLine], thread: Thread) -> None:
         """Write the first of the lines as one message, and take them off. Raises `ChatError`."""
+        # A message that failed may be there all the same. As it was, it is posted once (`Thread.post`).
+        lines = waiting[: self._tried_lines] if self._tried_lines else waiting
         # Discord writes the time as the reader's own Discord does.
-        message, count = first_message(f"<t:{line.at:.0f}:t> {line}" for line in waiting)
+        message, self._tried_lines = first_message(f"<t:{line.at:.0f}:t> {line}" for line in lines)
         await thread.post(message)
-        del waiting[:count]
+        del waiting[: self._tried_lines]
+        self._tried_lines = 0
         self._failures = 0
         await self._keep_thread(thread)
 
