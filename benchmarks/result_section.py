@@ -1,23 +1,22 @@
-"""Writes what one stored result tells, in Markdown: its machine, targets, comparisons and remarks."""
+"""Writes what one stored result tells, in Markdown: its machine, targets, remarks, and the tables of its parts."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from benchmarks.cluster.tables import FAULT_HEAD, ROOM_HEAD, fault_rows, room_rows
-from benchmarks.figures import SUMMARY_SHARES, entry_of
-from benchmarks.markdown import cell, share, table, target_row
+from benchmarks.figures import entry_of
+from benchmarks.markdown import cell, table, target_row
+from benchmarks.memory.tables import barge_in_table, people_tables, search_tables, summary_tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from benchmarks.report import Json
 
-_OF_PEOPLE = ("entities_of_summaries", "first_third", "second_third", "last_third")
-
 
 def result_section(name: str, report: Mapping[str, Json], rows: Sequence[Mapping[str, Json]]) -> Iterator[str]:
-    """Yield the section of the file `name`. `rows`: the targets to tell."""
+    """Yield the section of the file `name`. `rows`: the targets to tell. Parts have headings if there are several."""
     machine = entry_of(report, "machine")
     yield f"### {name}"
     yield ""
@@ -32,54 +31,16 @@ def result_section(name: str, report: Mapping[str, Json], rows: Sequence[Mapping
         ("target", "goal", "measured", "", *(("of",) if samples else ())),
         ((*target_row(each), *((cell(each.get("sample", "")),) if samples else ())) for each in rows),
     )
-    yield from _comparisons({**entry_of(report, "ours"), **entry_of(report, "peers")})
-    yield from _people({**entry_of(report, "ours"), **entry_of(report, "peers")})
-    yield from _answers(report)
-    yield from _pools(report)
-    yield from _rooms(report)
     remarks = report.get("remarks")
     if isinstance(remarks, list) and remarks:
         yield from (f"- {cell(remark)}" for remark in remarks)
         yield ""
-
-
-def _comparisons(entries: Mapping[str, Json]) -> Iterator[str]:
-    """Yield one table for each set of conversations: what each system had kept after how many folds."""
-    names = dict.fromkeys(
-        name
-        for entry in entries.values()
-        if isinstance(entry, dict)
-        for name, figures in entry.items()
-        if isinstance(figures, dict) and "after_folds" in figures
-    )
-    for name in names:
-        rows = [
-            row
-            for who, entry in entries.items()
-            if isinstance(entry, dict)
-            for row in _contender(who, entry_of(entry, name), cell(entry_of(entry, name).get("version") or ""))
-        ]
-        yield f"Evenings of the set `{name}`:" if name in {"tuning", "held_out"} else f"Conversations of {name}:"
-        yield ""
-        yield from table(("who", "folds", "facts", *SUMMARY_SHARES.values(), "invented", "s a fold"), rows)
-
-
-def _people(entries: Mapping[str, Json]) -> Iterator[str]:
-    """Yield one table for each set: the share of the names and numbers of people's summaries, by thirds too."""
-    sets = dict.fromkeys(name for entry in entries.values() if isinstance(entry, dict) for name in entry)
-    for name in sets:
-        found = {
-            who: entry_of(entry_of(entry, name), "people") for who, entry in entries.items() if isinstance(entry, dict)
-        }
-        rows = [
-            (who, cell(figures.get("entities_due")), *(share(figures.get(each)) for each in _OF_PEOPLE))
-            for who, figures in found.items()
-            if "first_third" in figures
-        ]
-        if rows:
-            yield f"Names and numbers of what people wrote about {name}:"
+    parts = [(title, lines) for title, part in _PARTS if (lines := list(part(report)))]
+    for title, lines in parts:
+        if len(parts) > 1:
+            yield f"#### {title}"
             yield ""
-            yield from table(("who", "names and numbers", "told", "first third", "second", "last"), rows)
+        yield from lines
 
 
 def _answers(report: Mapping[str, Json]) -> Iterator[str]:
@@ -136,19 +97,13 @@ def _rooms(report: Mapping[str, Json]) -> Iterator[str]:
         yield from table(FAULT_HEAD, rows)
 
 
-def _contender(who: str, figures: Mapping[str, Json], version: str) -> Iterator[tuple[str, ...]]:
-    invented = [figures.get(each) for each in ("invented_names", "invented_numbers")]
-    counted = sum(len(each) for each in invented if isinstance(each, list))
-    seconds = cell(entry_of(figures, "cost").get("fold_p50_s"))
-    after = entry_of(figures, "after_folds")
-    for number, (folds, at) in enumerate(after.items()):
-        found = at if isinstance(at, dict) else {}
-        last = number == len(after) - 1
-        yield (
-            (f"{who} ({version})" if version else who) if number == 0 else "",
-            folds,
-            cell(found.get("facts")),
-            *(share(found.get(each)) for each in SUMMARY_SHARES),
-            str(counted) if last else "",
-            seconds if last else "",
-        )
+# What a result may have besides its targets.
+_PARTS: tuple[tuple[str, Callable[[Mapping[str, Json]], Iterator[str]]], ...] = (
+    ("Memory search", search_tables),
+    ("Constant interruptions", barge_in_table),
+    ("What summaries keep", summary_tables),
+    ("Beside what people wrote", people_tables),
+    ("Answers", _answers),
+    ("Recognisers", _pools),
+    ("Rooms in processes", _rooms),
+)

@@ -54,7 +54,8 @@ def test_a_result_is_told_in_tables() -> None:
     page = update_page(f"Before.\n{BEGIN}\nwritten before\n{END}\nAfter.\n", {"memory.json": REPORT})
     assert page.startswith(f"Before.\n{BEGIN}\n\n### What is not met\n\n")
     assert "\n### memory.json\n\n[All figures](benchmarks/memory.json). " in page
-    assert page.endswith(f"- The language model was a small one.\n\n{END}\nAfter.\n")
+    assert "\n- The language model was a small one.\n\nEvenings of" in page
+    assert page.endswith(f"| 0 | - |\n\n{END}\nAfter.\n")
     assert "written before" not in page
     for line in (
         "Some CPU, 2 cores, 24.7 GB, Python 3.11.7; load of the machine at the start 0.5.",
