@@ -11,10 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.cluster.sizing import sizing_table
-from benchmarks.figures import entry_of
 from benchmarks.headlines import headlines
 from benchmarks.markdown import cell, is_undecided, table, target_row
-from benchmarks.memory.targets import OF_SUMMARIES, made_summaries
 from benchmarks.result_section import result_section
 from benchmarks.speech_table import CROWD_HEAD, crowd_rows, speech_rows
 from benchmarks.speech_table import HEAD as SPEECH_HEAD
@@ -33,7 +31,6 @@ CLUSTER = DOCS / "cluster.md"
 RESULTS = DOCS / "benchmarks"
 BEGIN = "<!-- kept results: made by `python -m benchmarks.document` -->"
 END = "<!-- end of the kept results -->"
-_NOT_MEASURED: dict[str, Json] = {"value": "not measured", "met": None}
 
 
 def update_page(page: str, results: Mapping[str, Mapping[str, Json]]) -> str:
@@ -136,16 +133,7 @@ def _told_targets(results: Mapping[str, Mapping[str, Json]]) -> dict[str, list[d
 
 def _targets(report: Mapping[str, Json]) -> list[dict[str, Json]]:
     targets = report.get("targets")
-    found = [each for each in targets if isinstance(each, dict)] if isinstance(targets, list) else []
-    return [{**each, **_NOT_MEASURED} if _is_empty_claim(each, report) else each for each in found]
-
-
-def _is_empty_claim(target: Mapping[str, Json], report: Mapping[str, Json]) -> bool:
-    """Return whether a run met a target about summaries without making one, as runs of parts of the memory benchmark
-    said until they were told not to.
-    """
-    of_summaries = report.get("bench") == "memory" and target["name"] in OF_SUMMARIES
-    return of_summaries and not made_summaries(entry_of(report, "ours"))
+    return [each for each in targets if isinstance(each, dict)] if isinstance(targets, list) else []
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ from benchmarks.document import (
     update_page,
     update_readme,
 )
-from benchmarks.memory.targets import BUDGET_VIOLATIONS
 
 if TYPE_CHECKING:
     from benchmarks.report import Json
@@ -87,19 +86,6 @@ def test_a_target_that_was_not_measured_is_told_once() -> None:
     assert page.count("| other | 0 | not measured | not measured |") == 1
     assert page.count("| facts | >= 2") == 1
     assert "| facts | >= 2 | 2.25 | met |" in page
-
-
-def test_what_a_file_without_summaries_claims_of_them_is_not_told() -> None:
-    """A part of the memory benchmark that made no summary says nothing about summaries, whatever it said once."""
-    claim: dict[str, Json] = {"name": BUDGET_VIOLATIONS, "goal": "0", "value": 0, "met": True}
-    part: dict[str, Json] = {**REPORT, "ours": {"search_speed": {"p95_ms": 26.1}}, "targets": [claim]}
-    made: dict[str, Json] = {"ledger": {"held_out": {"summaries": 20}}}
-    whole: dict[str, Json] = {**part, "ours": made}
-    empty = f"{BEGIN}\n{END}\n"
-    assert f"| {BUDGET_VIOLATIONS} | 0 | not measured | not measured |" in update_page(empty, {"part.json": part})
-    page = update_page(empty, {"part.json": part, "whole.json": whole})
-    assert page.count(BUDGET_VIOLATIONS) == 1
-    assert f"| {BUDGET_VIOLATIONS} | 0 | 0 | met |" in page.partition("### whole.json")[2]
 
 
 def test_every_missed_target_is_in_one_list() -> None:
