@@ -19,7 +19,7 @@ from benchmarks.speech_table import HEAD as SPEECH_HEAD
 from benchmarks.voice_goals import said_as, voice_goals, with_kept_apart
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from benchmarks.report import Json
 
@@ -41,7 +41,7 @@ def update_page(page: str, results: Mapping[str, Mapping[str, Json]]) -> str:
         *_not_met(told),
         *(
             line
-            for name in sorted(results)
+            for name in _in_order(results)
             for line in result_section(name, results[name], list(with_kept_apart(name, told[name], results)))
         ),
     ]
@@ -114,7 +114,7 @@ def _told_targets(results: Mapping[str, Mapping[str, Json]]) -> dict[str, list[d
     """Return the targets of each file. One that was not measured is told once, and only if no other file of the same
     benchmark has measured it: most of these files are parts of one benchmark.
     """
-    listed = {name: _targets(results[name]) for name in sorted(results)}
+    listed = {name: _targets(results[name]) for name in _in_order(results)}
     told = {
         (results[name].get("bench", name), target["name"])
         for name, targets in listed.items()
@@ -129,6 +129,11 @@ def _told_targets(results: Mapping[str, Mapping[str, Json]]) -> dict[str, list[d
                 told.add(known)
                 kept[name].append(target)
     return kept
+
+
+def _in_order(names: Iterable[str]) -> list[str]:
+    """Return the names of files in order: a benchmark's own file is before those of its parts."""
+    return sorted(names, key=lambda name: name.removesuffix(".json"))
 
 
 def _targets(report: Mapping[str, Json]) -> list[dict[str, Json]]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 # Systems reach the end of a conversation after more folds than this.
 _FOLDS_BEFORE_THE_END = 20
 # The result with a strong model's recorded answers, and the systems in it, with the names that readers see.
-RECORDED = "memory-recorded.json"
+RECORDED = "memory.json"
 ANSWERED = {
     "roomtone, recorded answers": "Roomtone",
     "langchain, recorded answers": "LangChain's summarising middleware",
@@ -77,7 +77,7 @@ HEADLINES = (
         "{:.0f} times",
     ),
     Headline(
-        "memory-speed",
+        "memory",
         "memory search over 100,000 turns, P95 ms",
         "Finding a sentence among 100,000, 95th percentile",
         "{:.0f} ms",

@@ -20,6 +20,8 @@ _OF_PEOPLE = ("entities_of_summaries", "first_third", "second_third", "last_thir
 _SEARCH = "search: "
 _QUOTES = "quotes in prompts: "
 _BARGE_IN = "barge_in"
+# It has no summary, so all of its text is judged: of the others 1,200 characters.
+_WINDOW = "last 50 turns"
 _FOUND = {"found": "found", "told_or_found": "told or found", "old_value_first": "an outdated value first"}
 
 
@@ -53,7 +55,11 @@ def people_tables(report: Mapping[str, Json]) -> Iterator[str]:
     for name in dict.fromkeys(name for entry in entries.values() for name in entry):
         found = {who: entry_of(entry_of(entry, name), "people") for who, entry in entries.items()}
         rows = [
-            (who, cell(figures.get("entities_due")), *(share(figures.get(each)) for each in _OF_PEOPLE))
+            (
+                f"{who}, whole" if who == _WINDOW else who,
+                cell(figures.get("entities_due")),
+                *(share(figures.get(each)) for each in _OF_PEOPLE),
+            )
             for who, figures in found.items()
             if figures.get("entities_due") and not who.startswith(_SEARCH)
         ]
@@ -90,11 +96,14 @@ def search_tables(report: Mapping[str, Json]) -> Iterator[str]:
     if quotes := [row for who, entry in entries.items() if who.startswith(_QUOTES) for row in _quotes(who, entry)]:
         yield "Questions whose answer is among the quotes of a prompt:"
         yield ""
-        yield from table(("conversations", "search by", "how many", "questions", "answered", "tokens, mean"), quotes)
+        counts = ("how many", "questions", "answered", "tokens, mean", "tokens, most")
+        yield from table(("conversations", "search by", *counts), quotes)
 
 
 def barge_in_table(report: Mapping[str, Json]) -> Iterator[str]:
-    """Yield the table of what became of folds while every reply was interrupted."""
+    """Yield the table of what became of folds while every reply was interrupted. Libraries keep a message for each
+    reply that was cut off, too.
+    """
     rows = [
         (
             f"{who.removeprefix(_BARGE_IN).strip() or 'Roomtone'}{_version(figures)}",
@@ -106,7 +115,7 @@ def barge_in_table(report: Mapping[str, Json]) -> Iterator[str]:
     if rows:
         yield "Every reply is interrupted as soon as it begins, and a summary takes as long as five turns:"
         yield ""
-        yield from table(("who", "turns", "folds asked for", "applied", "turns that the summary is behind"), rows)
+        yield from table(("who", "turns", "folds asked for", "applied", "messages that the summary is behind"), rows)
 
 
 def _entries(report: Mapping[str, Json]) -> dict[str, dict[str, Json]]:
@@ -166,7 +175,7 @@ def _quotes(who: str, entry: Mapping[str, Json]) -> Iterator[tuple[str, ...]]:
     """Yield one row for each set of conversations in which questions were asked."""
     for name, figures in ((name, _dict(figures)) for name, figures in entry.items()):
         counts = (cell(figures.get(each)) for each in ("conversations", "questions"))
-        told = (share(figures.get("answered")), cell(figures.get("tokens_mean")))
+        told = (share(figures.get("answered")), *(cell(figures.get(each)) for each in ("tokens_mean", "tokens_most")))
         yield name, who.removeprefix(_QUOTES), *counts, *told
 
 

@@ -33,8 +33,7 @@ JUDGED: dict[str, Callable[[Any], tuple[Target, ...]]] = {
     "endpoint": lambda told: endpoint_targets(told["ours"]),
     "reply": lambda told: reply_targets(told["ours"], told["peers"]),
     **dict.fromkeys(
-        ("memory-recorded", "memory-people", "memory-small", "memory-search", "memory-speed"),
-        lambda told: memory_targets(told["ours"], told["peers"]),
+        ("memory", "memory-small", "memory-speed"), lambda told: memory_targets(told["ours"], told["peers"])
     ),
 }
 RESULTS = sorted(FOLDER.glob("*.json"))

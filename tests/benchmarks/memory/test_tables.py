@@ -40,12 +40,27 @@ def test_a_search_is_told_by_planted_facts_and_by_questions_with_evidence() -> N
     assert list(people_tables(report)) == []
 
 
+def test_a_window_beside_peoples_summaries_is_told_to_be_whole() -> None:
+    """The last turns are judged by all of their text, so their row says so."""
+    people: Json = {"people": {"entities_due": 195, "entities_of_summaries": 0.5, "first_third": 0.25}}
+    report: dict[str, Json] = {"ours": {"extractive": {"QMSum": people}}, "peers": {"last 50 turns": {"QMSum": people}}}
+    page = "\n".join(people_tables(report))
+    assert "| extractive | 195 | 50% | 25% |" in page
+    assert "| last 50 turns, whole | 195 | 50% | 25% |" in page
+
+
 def test_quotes_in_prompts_are_told_with_their_conversations() -> None:
     """Conversations as they were and with planted facts are rows of their own."""
-    figures: dict[str, Json] = {"conversations": 8, "questions": 127, "answered": 0.9843, "tokens_mean": 260.9}
+    figures: dict[str, Json] = {
+        "conversations": 8,
+        "questions": 127,
+        "answered": 0.9843,
+        "tokens_mean": 260.9,
+        "tokens_most": 377,
+    }
     report: dict[str, Json] = {"ours": {"quotes in prompts: full text": {"CRD3, planted": figures}}}
     page = "\n".join(search_tables(report))
-    assert "| CRD3, planted | full text | 8 | 127 | 98% | 261 |" in page
+    assert "| CRD3, planted | full text | 8 | 127 | 98% | 261 | 377 |" in page
     assert "evidence" not in page
 
 
