@@ -9,7 +9,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import replace
 from functools import cached_property
-from heapq import nsmallest
+from heapq import nlargest, nsmallest
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from compaction.language.text import as_sentence, sentences, whole_sentences
@@ -64,7 +65,8 @@ class SegmentLedger:
         # The segments with their facts, in the order in which they were added.
         self._facts: list[SegmentFacts] = []
         self._places: dict[SegmentId, int] = {}
-        self._superseded: set[str] = set()
+        # The numbers of the facts that later ones replaced, by their segments.
+        self._superseded: dict[SegmentId, frozenset[int]] = {}
         self._roster: set[str] = set()
         self._span: tuple[float, float] | None = None
         # Segments to repair, oldest first.
@@ -160,7 +162,7 @@ class SegmentLedger:
         other = SegmentLedger(chapters=self._chapters)
         other._facts = [*self._facts]
         other._places = self._places.copy()
-        other._superseded = {*self._superseded}
+        other._superseded = self._superseded.copy()
         other._roster = {*self._roster}
         other._span = self._span
         other._degraded = self._degraded
@@ -183,9 +185,16 @@ class SegmentLedger:
         first, last = (segment.started_at, segment.ended_at) if self._span is None else self._span
         self._span = (min(first, segment.started_at), max(last, segment.ended_at))
         for fact in segment.facts:
-            self._superseded.update(fact.supersedes)
+            for ref in fact.supersedes:
+                self._supersede(ref)
             if fact.text:
                 self._roster.add(fact.speaker)
+
+    def _supersede(self, ref: str) -> None:
+        segment_id, _, number = ref.rpartition("#")
+        if number.isdecimal():
+            of = SegmentId(segment_id)
+            self._superseded[of] = self._superseded.get(of, frozenset()) | {int(number)}
 
     # -- for the summariser -------------------------------------------------------------------------------------
 
@@ -267,7 +276,7 @@ class SegmentLedger:
         since = max(0, len(self._facts) - _NEWEST_SEGMENTS)
         made = compose(
             self._stretches(since),
-            [each.candidate() for each in nsmallest(_SHORTLIST, self._standing(self._facts[:since]), key=_rank)],
+            [each.candidate() for each in self._weightiest(self._facts[:since])],
             [each for facts in self._facts[since:] for each in self._told(facts)],
             max_chars=max_chars,
         )
@@ -317,9 +326,23 @@ class SegmentLedger:
         gist = _gist_sentences(facts.segment) if _tells(facts.segment) else ()
         return [*self._candidates_of(facts), *gist]
 
-    def _standing(self, among: Iterable[SegmentFacts]) -> Iterator[SegmentFact]:
-        """Yield the facts that hold, in order."""
-        return (each for facts in among for each in facts if each.ref not in self._superseded)
+    def _standing(self, among: Iterable[SegmentFacts], *, least: float = 0.0) -> Iterator[SegmentFact]:
+        """Yield the facts that hold and are worth so much, in order."""
+        for facts in among:
+            gone = self._superseded.get(facts.segment.id, frozenset())
+            yield from (each for each in facts.worth_at_least(least) if each.number not in gone)
+
+    def _weightiest(self, among: Sequence[SegmentFacts]) -> list[SegmentFact]:
+        """Return the facts that hold and are worth most, the best first."""
+        # There are thousands after an evening, and to read one takes longer than to compare its worth.
+        least = min(nlargest(_SHORTLIST, chain.from_iterable(map(self._worths, among))), default=0.0)
+        some = (facts for facts in among if max(facts.worths, default=0.0) >= least)
+        return nsmallest(_SHORTLIST, self._standing(some, least=least), key=_rank)
+
+    def _worths(self, facts: SegmentFacts) -> Iterable[float]:
+        """Return what the facts of a segment are worth that hold."""
+        gone = self._superseded.get(facts.segment.id)
+        return [worth for number, worth in enumerate(facts.worths) if number not in gone] if gone else facts.worths
 
     def _candidates_of(self, facts: SegmentFacts) -> tuple[Candidate, ...]:
         """Return the facts of one segment that hold, as sentences that a summary may take."""

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from compaction.model import Fact, Importance, SegmentId, Seq
-    from compaction.summary.port import KnownFact
 
 # The shares of the newest batches and of the standing facts. The rest, and what these leave, tells what came before.
 _NOW_SHARE = 0.15
@@ -79,9 +78,8 @@ class Candidate:
     chars: int  # in the summary, with the space after it
 
 
-def fact_candidate(segment_id: SegmentId, known: KnownFact, *, worth: float) -> Candidate:
-    """Return the candidate of a segment's fact. `worth`: of the fact (`fact_worth`)."""
-    fact = known.fact
+def fact_candidate(segment_id: SegmentId, fact: Fact, *, ref: str, worth: float) -> Candidate:
+    """Return the candidate of a segment's fact. `ref`: others name it so. `worth`: of the fact (`fact_worth`)."""
     said = meaning(fact.text)
     importance = fact.importance
     text = as_sentence(fact.text, MAX_FACT_CHARS)
@@ -99,7 +97,7 @@ def fact_candidate(segment_id: SegmentId, known: KnownFact, *, worth: float) -> 
         at=fact.at,
         segment_id=segment_id,
         turn_seqs=() if fact.note_id is not None else fact.turns,
-        refs=(known.ref,),
+        refs=(ref,),
         worth=worth,
         about=tuple(sorted(said.about)),
         chars=len(text) + 1 + (len(fact.speaker) + _QUOTE_CHARS if quoted else 0),

@@ -44,7 +44,7 @@ class SegmentFact:
 
     def candidate(self) -> Candidate:
         """Return the fact as a sentence that a summary may take."""
-        return fact_candidate(self.segment.id, self.known(), worth=self.worth)
+        return fact_candidate(self.segment.id, self.fact, ref=self.ref, worth=self.worth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,12 @@ class SegmentFacts:
         return cls(segment, array("d", (fact_worth(fact) if fact.text else 0.0 for fact in segment.facts)))
 
     def __iter__(self) -> Iterator[SegmentFact]:
+        return self.worth_at_least(0.0)
+
+    def worth_at_least(self, least: float) -> Iterator[SegmentFact]:
+        """Yield the facts that have a text and are worth so much."""
         return (
             SegmentFact(self.segment, number, worth)
             for number, worth in enumerate(self.worths)
-            if self.segment.facts[number].text
+            if worth >= least and self.segment.facts[number].text
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -13,8 +14,10 @@ from compaction.model import Chapter, ChapterId, Fact, FactKind, NoteId, Segment
 from compaction.summary.chapters import ChapterDue
 from compaction.summary.extractive import extract_chapter
 from compaction.summary.ledger import SegmentLedger, render_summary
+from compaction.summary.paragraph import fact_worth
 from compaction.summary.port import MAX_SUMMARY_CHARS
 from compaction.summary.required_facts import required_facts
+from compaction.summary.segment_facts import SegmentFacts
 from compaction.summary.segments import make_chapter
 from tests.compaction.turn_store_contract import EVENING, T0
 
@@ -98,6 +101,32 @@ def test_superseded_facts_are_gone() -> None:
     assert "4411" not in summary.text
     assert "7023" in summary.text
     assert "nine" in summary.text
+
+
+_STATEMENTS = st.sampled_from(["The code is 7023.", "Max sails.", "Max sails to Rome on Friday.", "Oh no.", ""])
+_REFS = st.lists(st.builds("s{}#{}".format, st.integers(0, 5), st.integers(0, 4)), max_size=3).map(tuple)
+
+
+@pytest.mark.slow
+@given(st.lists(st.lists(st.tuples(_STATEMENTS, _REFS), max_size=5), min_size=1, max_size=6))
+def test_the_weightiest_facts_are_those_of_all_that_hold(told: list[list[tuple[str, tuple[str, ...]]]]) -> None:
+    """The shortlist of a long session has the facts that it would have if each was read: those that no longer hold, and
+    those without a text, take nobody's place.
+    """
+    batches = [
+        batch(number, *(fact(10 * number + at, text, supersedes=gone) for at, (text, gone) in enumerate(facts)))
+        for number, facts in enumerate(told)
+    ]
+    gone = {ref for each in batches for one in each.facts for ref in one.supersedes}
+    holding = [
+        (-fact_worth(one), -one.at, f"{each.id}#{number}")
+        for each in batches
+        for number, one in enumerate(each.facts)
+        if one.text and f"{each.id}#{number}" not in gone
+    ]
+    with patch("compaction.summary.ledger._SHORTLIST", 4):
+        listed = SegmentLedger(batches)._weightiest(list(map(SegmentFacts.of, batches)))
+    assert [each.ref for each in listed] == [ref for *_, ref in sorted(holding)[:4]]
 
 
 def test_same_thing_said_twice_is_told_once() -> None:
