@@ -54,9 +54,11 @@ FOR_THE_OPERATOR = (
     "compaction/summary",
     # What a recogniser without an endpoint cannot do is in the log; people read how many sounds were left out.
     "voice/asr/scheduler.py",
+    "voice/asr/text_end.py",
     "voice/asr/whisper.py",
     "voice/asr/worker.py",
     "voice/listening",
+    "voice/quick_model.py",
     "voice/screen/frame_decoder.py",
     "voice/screen/worker_process.py",
     "voice/transport/opus.py",
