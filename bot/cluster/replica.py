@@ -32,14 +32,15 @@ BUSY_WINDOW_S = 10.0
 class RecogniserReplica:
     """What Ray Serve runs. `settings`: `AsrSettings` as JSON data. `pool`: the fields of `PoolSettings`, which
     `deployment.deployed_pool` reads as well. `text_end_folder`: of the model that reads what was recognised, if it is
-    there; empty: none.
+    there; empty: none, as in a pool that a release without that model has deployed. On a machine that was updated,
+    Ray makes the recognisers of such a pool with this release.
 
     It takes calls of Ray's alone, which need the cluster's token, and no HTTP (`front`). Serve awaits the constructor,
     so a recogniser gets no request before its model is loaded, and calls `__del__` after the last one.
     """
 
     async def __init__(  # type: ignore[misc] # Ray awaits it
-        self, settings: Mapping[str, Any], pool: Mapping[str, Any], text_end_folder: str
+        self, settings: Mapping[str, Any], pool: Mapping[str, Any], text_end_folder: str = ""
     ) -> None:
         asr = AsrSettings.model_validate(settings)
         self._stack = AsyncExitStack()

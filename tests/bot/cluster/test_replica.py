@@ -9,14 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bot.cluster import replica as replicas
 from bot.cluster.replica import RecogniserReplica
 from bot.cluster.transcription import PooledUtterance
-from tests.fakes.recognizer import recognition
+from tests.fakes.recognizer import AnsweringEngine, recognition
+from tests.patience import PATIENCE_S
 from tests.voice.recordings import silence
+from voice.asr import text_end
+from voice.asr.settings import AsrSettings
 from voice.circuit_breaker import Outage
 from voice.errors import RecogniserError, RecogniserOverloadedError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from voice.asr.port import Recognition
     from voice.audio import Pcm
 
@@ -81,6 +87,30 @@ async def test_what_it_hears_or_why_not_is_the_answer(
         "interim": True,
         "careful": False,
     }
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("is_told", [True, False])
+async def test_it_reads_what_it_hears_if_it_is_told_where_the_model_is(
+    tiny_reading_model: Path, monkeypatch: pytest.MonkeyPatch, is_told: bool
+) -> None:
+    """One of a pool that an earlier release has deployed is not told, and hears all the same."""
+    monkeypatch.setattr(text_end, "ANSWER_TIMEOUT_S", PATIENCE_S)
+    engine = AnsweringEngine(lambda _: recognition("the cat sat on the mat.", sentence_end_probability=0.9))
+    monkeypatch.setattr(replicas, "whisper_on_best_device", lambda _: SimpleNamespace(load=lambda: engine))
+    replica: Any = SimpleNamespace()
+    folder = (str(tiny_reading_model.parent),) if is_told else ()
+    # As Ray does it.
+    starting: Any = RecogniserReplica.__init__(replica, AsrSettings().model_dump(mode="json"), {}, *folder)
+    await starting
+    try:
+        answer = await RecogniserReplica.hear(
+            replica, PooledUtterance(silence(1), "en", (), 42, interim=True, careful=False)
+        )
+    finally:
+        await RecogniserReplica.__del__(replica)
+    assert answer.status is HTTPStatus.OK
+    assert (answer.body["text_end"] is not None) is is_told
 
 
 def test_a_recogniser_takes_no_http() -> None:
