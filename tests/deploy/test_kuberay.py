@@ -14,7 +14,7 @@ from bot.cluster.node import RAY_ENVIRONMENT
 from bot.cluster.pool_settings import PoolSettings
 from bot.cluster.room_offer import RoomOffer
 from bot.cluster.state import APP, DEPLOYMENT
-from bot.models.catalogue import ALIASES, TURN_TEXT, WHISPER_BASE
+from bot.models.catalogue import TURN_TEXT, WHISPER_BASE, find_model
 from bot.remote.link.address import RoomsAddress
 from config.sources import Variable, read_variables
 from tests.deploy import dockerfile
@@ -136,15 +136,14 @@ def test_ray_is_the_version_that_is_locked() -> None:
 
 
 def test_models_are_where_the_image_looks() -> None:
-    """Each Ray pod downloads the model of the pool before Ray starts, into a folder that the container has too."""
+    """Each Ray pod downloads the models of the pool before Ray starts, into a folder that the container has too."""
     for group in GROUPS:
         pod = group["template"]["spec"]
         models = pod["initContainers"][0]
         assert models["command"][:3] == ["roomtone", "models", "pull"]
         # Rooms need all models.
-        assert [ALIASES[name] for name in models["command"][3:]] == [WHISPER_BASE.name] * (
-            group is not WORKERS["rooms"]
-        )
+        pulled = [] if group is WORKERS["rooms"] else [WHISPER_BASE, TURN_TEXT]
+        assert [find_model(name) for name in models["command"][3:]] == pulled
         mounts = {mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]}
         assert runtime_environment()["ROOMTONE_STORAGE__DATA_DIR"] in mounts
 
