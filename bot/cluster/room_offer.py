@@ -11,6 +11,8 @@ from bot.errors import SetupError
 
 # A loaded process has 457 MB, and a room's memory, sound and texts come to it.
 PROCESS_BYTES: Final = 600_000_000
+# The model that reads what was recognised, which a process has where no cluster's recognisers have it.
+READING_BYTES: Final = 140_000_000
 # For each further room that shares a process, which has no models of its own. Generous, not measured.
 ROOM_BYTES: Final = 100_000_000
 # Processes of a worker, where nobody says how many.
@@ -51,7 +53,8 @@ class RoomOffer:
     @property
     def memory_bytes(self) -> int:
         """Return the memory that each worker reserves."""
-        return self.processes * (PROCESS_BYTES + (self.rooms_each - 1) * ROOM_BYTES)
+        reading = READING_BYTES if self.cluster is None else 0
+        return self.processes * (PROCESS_BYTES + reading + (self.rooms_each - 1) * ROOM_BYTES)
 
     @property
     def needs(self) -> str:

@@ -167,14 +167,15 @@ def test_room_workers_fit_into_their_pods_and_find_the_bot() -> None:
     """A worker with the default offer goes to a pod for rooms, and to no recogniser's: Ray gives away 70 % of a pod's
     memory. The bot listens at the port of the service whose name the file tells.
     """
-    offer = RoomOffer(f"roomtone-rooms:{ROOMS_PORT}", 4)
+    [bot] = BOT["spec"]["containers"]
+    pool = bot["args"][bot["args"].index("--cluster") + 1]
+    offer = RoomOffer(f"roomtone-rooms:{ROOMS_PORT}", 4, cluster=pool)
 
     def memory(group: dict[str, Any]) -> float:
         limit: str = group["template"]["spec"]["containers"][0]["resources"]["limits"]["memory"]
         return 0.7 * int(limit.removesuffix("Gi")) * 2**30
 
     assert memory(WORKERS["recognisers"]) < offer.memory_bytes < memory(WORKERS["rooms"])
-    [bot] = BOT["spec"]["containers"]
     assert bot["args"][-4:] == ["--rooms", "processes", "--rooms-listen", f"0.0.0.0:{ROOMS_PORT}"]
     service = DOCUMENTS["Service"]
     [port] = service["spec"]["ports"]
@@ -182,8 +183,7 @@ def test_room_workers_fit_into_their_pods_and_find_the_bot() -> None:
     assert {"name": port["targetPort"], "containerPort": port["port"]} in bot["ports"]
     assert service["spec"]["selector"] == BOT["metadata"]["labels"]
     asked = (REPOSITORY / "docs" / "cluster.md").read_text("utf-8")
-    where = bot["args"][bot["args"].index("--cluster") + 1]
-    assert f"--gateway {offer.gateway} --workers 2 --cluster {where}\n" in asked, (
+    assert f"--gateway {offer.gateway} --workers 2 --cluster {pool}\n" in asked, (
         "a pod for rooms has no pool of its own"
     )
 
