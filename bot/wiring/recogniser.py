@@ -16,7 +16,7 @@ import structlog
 from bot.health import DegradedPart, FaultKind, HealthFault
 from bot.models.text_end_reader import open_text_end_reader
 from bot.texts.text import Text, joined, sentence_of
-from bot.wiring.speech_models import BY_SOUND, turn_model_problems
+from bot.wiring.speech_models import turn_model_problems
 from voice.asr.fallback import FallbackRecognizer
 from voice.asr.observed import ObservedRecognizer, RecognitionService
 from voice.asr.reading_recognizer import ReadingRecognizer
@@ -56,6 +56,8 @@ HANGS = HealthFault(
 STOPPED = HealthFault(
     FaultKind.MODELS, "The speech recogniser has stopped, which is a defect: restart me. The log says why."
 )
+# What happens where the model that reads what was recognised fails.
+_BY_SOUND = Text("I judge by the sound alone whether somebody has finished")
 _IN_USE = {"cuda": Text("the GPU (CUDA)"), "cpu": Text("the processor")}
 
 
@@ -130,13 +132,13 @@ class _Opening:
     async def _reading(self, recognizer: Recognizer) -> Recognizer:
         """Put the model that reads what is recognised behind `recognizer`, if it is there.
 
-        A recogniser that stands in for others hears little, and the model takes 220 MB.
+        A recogniser that stands in for others hears little, and the model takes 140 MB.
         """
         reader = None if self.stands_in else await open_text_end_reader(self.stack, self.text_end_folder)
         if reader is None:
             return recognizer
         name = Text("My model that reads what is said")
-        self.metrics.health.add_check(partial(turn_model_problems, reader, name, BY_SOUND))
+        self.metrics.health.add_check(partial(turn_model_problems, reader, name, instead=_BY_SOUND, without="sound"))
         return ReadingRecognizer(recognizer, reader)
 
     async def endpoint(self, llm: LlmSettings) -> OpenedRecognizer:

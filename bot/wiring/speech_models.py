@@ -48,10 +48,10 @@ log = structlog.get_logger()
 # What happens instead of speaking when there is no voice.
 IN_WRITING = Text("I write what I want to say")
 # What happens instead of judging pauses, and what to do.
-BY_SILENCE = Text("silence alone tells me that somebody has finished")
-BY_SOUND = Text("I judge by the sound alone whether somebody has finished")
-TURN_MODEL_FAILS = Text(
-    'It gives no answers. Restart me, or set listening.turn_model = "off"; the log has more (`turn_model_failed`).'
+_BY_SILENCE = Text("silence alone tells me that somebody has finished")
+_TURN_MODEL_FAILS = Text(
+    'It gives no answers. Restart me, or set listening.turn_model = "{without}"; the log has more '
+    "(`turn_model_failed`)."
 )
 _NO_SOUND: tuple[AudioChunk, ...] = ()
 
@@ -83,15 +83,20 @@ async def open_turn_model(
     except TurnModelError as error:
         log.warning("no_turn_model", setting=listening.turn_model, problem=error)
         return None
-    health.add_check(partial(turn_model_problems, detector, Text("My end-of-turn model"), BY_SILENCE))
+    name = Text("My end-of-turn model")
+    health.add_check(partial(turn_model_problems, detector, name, instead=_BY_SILENCE, without="off"))
     return detector
 
 
-def turn_model_problems(model: QuickModel[Any, Any, Any], name: Text, instead: Text) -> list[DegradedPart]:
-    """Return that a model that judges pauses fails, if it does. `name`: of the model; `instead`: what is so then."""
+def turn_model_problems(
+    model: QuickModel[Any, Any, Any], name: Text, *, instead: Text, without: str
+) -> list[DegradedPart]:
+    """Return that a model that judges pauses fails, if it does. `name`: of the model; `instead`: what is so then;
+    `without`: the value of `listening.turn_model` that leaves it out.
+    """
     if model.failing_since is None:
         return []
-    outage = Outage(model.failing_since, None, SetupError(TURN_MODEL_FAILS))
+    outage = Outage(model.failing_since, None, SetupError(_TURN_MODEL_FAILS.fill(without=without)))
     return [DegradedPart(name, instead, outage)]
 
 

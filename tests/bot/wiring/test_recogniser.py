@@ -100,6 +100,7 @@ async def test_what_the_local_model_heard_is_read(
             patched.setattr(SentenceReader, "read", _broken)
             assert (await opened.recognizer.recognize(bicycle(), language="en", interim=True)).text_end is None
         assert re.match("My model that reads what is said has not worked for .*; I judge by the", health.summary())
+        assert 'listening.turn_model = "sound"' in health.summary()
         assert (await opened.recognizer.recognize(bicycle(), language="en", interim=True)).text_end is not None
         assert health.summary() == ""
 
