@@ -79,11 +79,12 @@ async def open_room_models(
     Raises `BotError` or `VoiceError` when something needed is missing.
     """
     settings, health = parts.settings, parts.metrics.health
-    read = text_end_folder(settings.models, settings.asr, settings.listening)
+    judge = await open_turn_model(stack, settings.models, settings.listening, health=health)
+    # What was read decides nothing where nobody judges the sound, and each text would wait for it.
+    read = None if judge is None else text_end_folder(settings.models, settings.asr, settings.listening)
     opened = await stack.enter_async_context(
         open_recognizer(settings.asr, llm=settings.llm, metrics=parts.metrics, pool=pool, text_end_folder=read)
     )
-    judge = await open_turn_model(stack, settings.models, settings.listening, health=health)
     voice = open_synthesizer(settings.speaking, models=settings.models, llm=settings.llm, health=health)
     synthesizer = await stack.enter_async_context(voice)
     watch_model(language, health)

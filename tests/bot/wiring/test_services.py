@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import shutil
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import fields, replace
 from datetime import UTC
@@ -16,14 +18,17 @@ from bot.cli.rehearsal.written.audio import LoudnessDetector
 from bot.guild import GuildChoice, VoiceMode
 from bot.health import Health
 from bot.memory.recall import RecallScope
+from bot.models.catalogue import TURN_SMART, TURN_TEXT
 from bot.monitoring.metrics import Metrics
 from bot.monitoring.queues import QUEUES
 from bot.monitoring.traces import open_traces
 from bot.participation.all_guilds import GuildParticipations
 from bot.participation.statistics import mode_sentence
 from bot.room.room_check import CHECK_ROOM_S
+from bot.wiring import services
 from bot.wiring.dashboard import open_dashboard
 from bot.wiring.process_parts import ProcessParts, open_stores
+from bot.wiring.recogniser import open_recognizer
 from bot.wiring.recollection import open_language_models, recollection_of
 from bot.wiring.screens import open_screens
 from bot.wiring.services import open_room_models, room_services
@@ -42,6 +47,7 @@ from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from opentelemetry.sdk.trace import ReadableSpan
@@ -49,6 +55,7 @@ if TYPE_CHECKING:
 
     from bot.room.services import RoomServices
     from bot.wiring.process_parts import Stores
+    from bot.wiring.recogniser import OpenedRecognizer
 
 GUILD = 10
 
@@ -152,6 +159,26 @@ async def test_what_a_guild_has_chosen_reaches_decisions_and_prompts(tmp_path: P
         assert policy is not None
         assert (await policy.prompt_policy(GUILD)).mode is Mode.ROLLING
         assert house.equipment.realtime is None, "speech-to-speech is off unless somebody wants it"
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("is_judged", [True, False])
+async def test_texts_are_read_where_pauses_are_judged(
+    tmp_path: Path, turn_model: Path, monkeypatch: pytest.MonkeyPatch, is_judged: bool
+) -> None:
+    """Without the end-of-turn model what was read decides nothing: it would take memory, and each text would wait."""
+    if is_judged:
+        folder = tmp_path / "models" / TURN_SMART.name
+        await asyncio.to_thread(shutil.copytree, turn_model.parent, folder)
+    folders: list[Path | None] = []
+
+    def opened(*asked: Any, text_end_folder: Path | None, **more: Any) -> AbstractAsyncContextManager[OpenedRecognizer]:
+        folders.append(text_end_folder)
+        return open_recognizer(*asked, text_end_folder=text_end_folder, **more)
+
+    monkeypatch.setattr(services, "open_recognizer", opened)
+    async with LocalChatServer() as server, equipped(tmp_path, server):
+        assert folders == [tmp_path / "models" / TURN_TEXT.name if is_judged else None]
 
 
 @pytest.mark.asyncio
