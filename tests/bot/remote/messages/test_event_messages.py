@@ -15,7 +15,7 @@ from bot.remote.messages.room_messages import EventTold
 from bot.texts.text import Text, in_language
 from compaction.model import Note, NoteId, Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, PayloadPart
-from voice.asr.port import Recognition
+from voice.asr.port import Recognition, TextEnd
 from voice.asr.second_pass import Doubt
 from voice.listening.utterance import Utterance
 from voice.queue_figures import QueueFigures
@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 TURN = Turn(Seq(4), TurnKind.SPEECH, 1.0, 2.5, (TurnPart("1", "Ada", "The key is under the pot."),), answers=Seq(3))
 SPOKEN = events.SpokenText(
     Utterance("u1", 1, 1.0, 2.5, 2.9, np.arange(8, dtype=np.int16)),
-    Recognition("The key is under the pot.", "en", -0.2, 1.1, 0.01, 1.5, 0.2, sentence_end_probability=0.9),
+    Recognition(
+        *("The key is under the pot.", "en", -0.2, 1.1, 0.01, 1.5, 0.2),
+        sentence_end_probability=0.9,
+        text_end=TextEnd(0.7, 0.1),
+    ),
     3.0,
     3.4,
     early=True,
