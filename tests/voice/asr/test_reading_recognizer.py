@@ -9,7 +9,9 @@ import pytest
 import pytest_asyncio
 
 from tests.fakes.recognizer import recognition
+from tests.patience import PATIENCE_S
 from tests.voice.recordings import silence
+from voice.asr import text_end
 from voice.asr.port import Recognition, TextEnd
 from voice.asr.reading_recognizer import ReadingRecognizer
 from voice.asr.text_end import QueuedSentenceReader, SentenceReader
@@ -72,8 +74,9 @@ class Bench:
 
 
 @pytest_asyncio.fixture
-async def bench() -> AsyncIterator[Bench]:
+async def bench(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
     """Return a recogniser beside the model."""
+    monkeypatch.setattr(text_end, "ANSWER_TIMEOUT_S", PATIENCE_S)
     model = Model()
     async with QueuedSentenceReader(lambda: model) as reader:
         yield Bench(reader, model)
