@@ -11,8 +11,8 @@ from bot.errors import SetupError
 
 # A loaded process has 457 MB, and a room's memory, sound and texts come to it.
 PROCESS_BYTES: Final = 600_000_000
-# The model that reads what was recognised, which a process has where no cluster's recognisers have it.
-READING_BYTES: Final = 140_000_000
+# The model that reads what was recognised, which a process has where no cluster's recognisers have it: 181 MB.
+READING_BYTES: Final = 200_000_000
 # For each further room that shares a process, which has no models of its own. Generous, not measured.
 ROOM_BYTES: Final = 100_000_000
 # Processes of a worker, where nobody says how many.

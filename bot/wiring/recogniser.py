@@ -132,7 +132,7 @@ class _Opening:
     async def _reading(self, recognizer: Recognizer) -> Recognizer:
         """Put the model that reads what is recognised behind `recognizer`, if it is there.
 
-        A recogniser that stands in for others hears little, and the model takes 140 MB.
+        A recogniser that stands in for others hears little, and the model takes 180 MB.
         """
         reader = None if self.stands_in else await open_text_end_reader(self.stack, self.text_end_folder)
         if reader is None:

@@ -16,7 +16,7 @@ class ListeningSettings(BaseModel):
         default="auto",
         description="auto: in each pause the end-of-turn model (turn-smart), if it is there, judges whether the person "
         "sounds finished; and a small language model (turn-text), if it is there too and English may be spoken, "
-        "whether the sentence is. sound: the first alone, for 140 MB less memory. off: silence alone decides, for "
+        "whether the sentence is. sound: the first alone, for 180 MB less memory. off: silence alone decides, for "
         "languages in which they err.",
     )
     # Whether to start to recognise in a pause, before it is certain that the person has finished. The text comes about

@@ -105,7 +105,7 @@ def test_an_offer_tells_what_it_needs_and_what_runs() -> None:
     the model that reads what was recognised.
     """
     assert replace(OFFER, cluster="auto").needs == "1 CPU, 2.4 GB"
-    assert OFFER.needs == "1 CPU, 3.0 GB"
+    assert OFFER.needs == "1 CPU, 3.2 GB"
     words = OFFER.command("worker-3")
     assert words[1:5] == ["-m", "bot", "cluster", "rooms"]
     assert words[-2:] == ["--worker", "worker-3"]
