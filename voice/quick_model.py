@@ -24,7 +24,7 @@ ModelT = TypeVar("ModelT")
 AskedT = TypeVar("AskedT")
 ToldT = TypeVar("ToldT")
 
-# Answers take about 30 ms. Four people who pause at once get theirs in time; a fifth would get a late one and therefore
+# Answers take about 30 ms. So many who pause at once get theirs in time; one more would get a late one and therefore
 # gets none.
 MOST_WAITING = 4
 # An answer that takes this long hangs.
@@ -52,8 +52,8 @@ class QuickModel(Generic[ModelT, AskedT, ToldT]):
     """One such model for all rooms. An async context manager.
 
     `load` returns the model, `ask` its answer; both block, in the model's thread, and raise `TurnModelError`. `what`
-    names the model in sentences. A model that hangs is asked nothing before it has come back: each request would delay
-    what waits for it by `answer_timeout_s`.
+    names the model in sentences. `most_waiting`: requests at once that get an answer in time. A model that hangs is
+    asked nothing before it has come back: each request would delay what waits for it by `answer_timeout_s`.
 
     *Ownership*: it owns the thread. *Cancellation*: a cancelled request leaves the queue; if the model already works on
     it, the result is dropped.
@@ -67,12 +67,14 @@ class QuickModel(Generic[ModelT, AskedT, ToldT]):
         what: str,
         thread_name: str,
         answer_timeout_s: float,
+        most_waiting: int = MOST_WAITING,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._load = load
         self._ask_model = ask
         self._what = what
         self._answer_timeout_s = answer_timeout_s
+        self._most_waiting = most_waiting
         self._monotonic = monotonic
         self._model: ModelT | None = None
         self._thread = DaemonThread(thread_name)
@@ -113,7 +115,7 @@ class QuickModel(Generic[ModelT, AskedT, ToldT]):
         if self._hangs():
             self._on_failure(TurnModelError(f"The {self._what} has worked on one pause for {HANGS_AFTER_S:g} s."))
             return None
-        if self._waiting >= MOST_WAITING:
+        if self._waiting >= self._most_waiting:
             self.figures = replace(self.figures, unanswered=self.figures.unanswered + 1)
             return None
         self._waiting += 1

@@ -7,7 +7,7 @@ loaded from the start: after a failure there would be no time to load it.
 from __future__ import annotations
 
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -64,12 +64,14 @@ _IN_USE = {"cuda": Text("the GPU (CUDA)"), "cpu": Text("the processor")}
 @dataclass(frozen=True, slots=True)
 class OpenedRecognizer:
     """What recognises speech. `local`: the model of this process; None: an endpoint recognises alone. `faults`: returns
-    why nobody is understood at present.
+    why nobody is understood at present. `reads_texts`: whether texts may come with what their words make expect next
+    (`Recognition.text_end`).
     """
 
     recognizer: Recognizer
     local: CudaFallback | None
     faults: Callable[[], list[HealthFault]] = list
+    reads_texts: bool = False
 
     def device_sentence(self) -> Text | None:
         """Return where the model of this process runs, and why if not on the GPU that is there; None without one."""
@@ -127,7 +129,8 @@ class _Opening:
         self.metrics.health.add_check(partial(_model_problems, recognizer, stands_in=self.stands_in))
         self.metrics.add_queue(lambda: recognizer.queue)
         self.metrics.add_recogniser(lambda: recognizer.figures)
-        return OpenedRecognizer(reading, model, partial(_model_faults, recognizer))
+        faults = partial(_model_faults, recognizer)
+        return OpenedRecognizer(reading, model, faults, reads_texts=reading is not recognizer)
 
     async def _reading(self, recognizer: Recognizer) -> Recognizer:
         """Put the model that reads what is recognised behind `recognizer`, if it is there.
@@ -165,7 +168,8 @@ class _Opening:
 
         pooled = await self.stack.enter_async_context(RemoteRecognizer(pool, is_own=True))
         what, instead = Text("The cluster's speech recognisers"), Text("my own one hears")
-        return self._behind(pooled, RecognitionService.CLUSTER, own, what, instead)
+        both = self._behind(pooled, RecognitionService.CLUSTER, own, what, instead)
+        return replace(both, reads_texts=self.text_end_folder is not None)
 
     def _alone(self, remote: Recognizer) -> Recognizer:
         """Return the endpoint, which is asked whatever happens."""

@@ -99,6 +99,7 @@ async def open_room_models(
         detector=open_vad(settings.models),
         synthesizer=synthesizer,
         turn_end_detector=judge,
+        reads_texts=opened.reads_texts,
         moderator=await _open_moderator(stack, settings.speaking, settings.llm),
         gpu_failure=opened.gpu_failure,
     )

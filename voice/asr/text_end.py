@@ -28,6 +28,8 @@ WORDS_READ = 20
 _LONGEST_WORD = 30
 # A text of 20 words takes 28 ms on two idle cores, and whoever has finished waits for it.
 ANSWER_TIMEOUT_S = 0.25
+# A recogniser on a GPU returns up to eight texts at once.
+MOST_WAITING = 8
 # Marks at the end of the text are the recogniser's guess, so they are not read.
 _LAST_MARKS = re.compile(r"[\s.?!,;:…\"”’'»)\]–—-]+$")
 # Tokens of marks that end a sentence, also with quotation marks or line breaks behind them; and those that go on.
@@ -91,6 +93,7 @@ class QueuedSentenceReader(QuickModel[SentenceReader, str, "TextEnd | None"]):
             what="model that reads whether a sentence is finished",
             thread_name="turn-text-model",
             answer_timeout_s=ANSWER_TIMEOUT_S,
+            most_waiting=MOST_WAITING,
             monotonic=monotonic,
         )
 

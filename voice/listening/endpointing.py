@@ -13,7 +13,7 @@ utterance but does not change it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from voice.audio import LISTEN_RATE_HZ
@@ -63,6 +63,8 @@ class EndpointingParameters:
 
 
 ENDPOINTING = EndpointingParameters()
+# The same where no language model reads texts: fewer of them could decide, so fewer are waited for.
+UNREAD_ENDPOINTING = EndpointingParameters(policy=replace(END_POLICY, reading=None))
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from bot.room.conversation.transcriber import room_transcriber
 from bot.room.conversation.turn_recorder import TurnRecorder
 from bot.room.conversation.turn_taking import TurnTaking
 from bot.screen.commentary import ScreenCommentary
-from voice.listening.endpointing import ENDPOINTING
+from voice.listening.endpointing import ENDPOINTING, UNREAD_ENDPOINTING
 from voice.listening.listener import RoomListener
 
 if TYPE_CHECKING:
@@ -91,7 +91,8 @@ class ConversationParts:
 
     def listener(self) -> RoomListener:
         speech = self._services.speech
-        return RoomListener(speech.detector, ENDPOINTING, judged=speech.turn_end_detector is not None)
+        parameters = ENDPOINTING if speech.reads_texts else UNREAD_ENDPOINTING
+        return RoomListener(speech.detector, parameters, judged=speech.turn_end_detector is not None)
 
     def turn_recorder(self, *, observe: events.Observer) -> TurnRecorder:
         services = self._services

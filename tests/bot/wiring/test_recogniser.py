@@ -52,6 +52,7 @@ async def test_the_local_model_serves_unless_told_otherwise(whisper_model_dir: P
     settings = AsrSettings(model_dir=whisper_model_dir, device="cpu", base_url="http://127.0.0.1:9/v1")
     async with open_recognizer(settings, llm=LlmSettings(), metrics=new_metrics()) as opened:
         assert isinstance(opened.recognizer, QueuedRecognizer)
+        assert not opened.reads_texts
         assert opened.device_sentence() == "My speech model runs on the processor."
         assert opened.gpu_failure() is None
         assert opened.local is not None
@@ -72,7 +73,9 @@ async def test_an_endpoint_hears_and_the_local_model_stands_behind_it(whisper_mo
         )
         llm = LlmSettings(base_url=server.base_url, api_key=SecretStr("sk-chat"))
         health = Health(SystemClock())
-        async with open_recognizer(settings, llm=llm, metrics=Metrics(health)) as opened:
+        folder = whisper_model_dir.parent
+        async with open_recognizer(settings, llm=llm, metrics=Metrics(health), text_end_folder=folder) as opened:
+            assert not opened.reads_texts
             assert (await opened.recognizer.recognize(voiced(1), language="en")).text == "from afar"
             server.behaviour.refuses = RequestRefusal.BROKEN
             for _ in range(2):
@@ -93,6 +96,7 @@ async def test_what_the_local_model_heard_is_read(
     settings = AsrSettings(model_dir=whisper_model_dir, device="cpu")
     folder = tiny_reading_model.parent
     async with open_recognizer(settings, llm=LlmSettings(), metrics=Metrics(health), text_end_folder=folder) as opened:
+        assert opened.reads_texts
         heard = await opened.recognizer.recognize(bicycle(), language="en", interim=True)
         assert heard.text_end is not None
         assert (await opened.recognizer.recognize(bicycle(), language="en")).text_end is None
@@ -118,6 +122,7 @@ async def test_a_recogniser_that_stands_in_has_nothing_read(whisper_model_dir: P
     async with open_recognizer(
         settings, llm=LlmSettings(), metrics=new_metrics(), pool=pool, text_end_folder=folder
     ) as opened:
+        assert opened.reads_texts, "the cluster's recognisers may have the model"
         assert (await opened.recognizer.recognize(bicycle(), language="en", interim=True)).text_end is None
 
 

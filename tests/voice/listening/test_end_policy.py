@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from voice.asr.port import TextEnd
 from voice.listening.end_policy import END_POLICY, EndPolicy, PauseEvidence
-from voice.listening.endpointing import EndpointingParameters
+from voice.listening.endpointing import ENDPOINTING, UNREAD_ENDPOINTING, EndpointingParameters
 
 probabilities = st.floats(0.0, 1.0)
 text_ends = st.builds(TextEnd, probabilities, probabilities)
@@ -49,6 +49,15 @@ def test_no_text_can_end_speech_sooner_or_later_than_was_thought_possible(
     least, most = policy.silences_with_text_s(known)
     with_text = replace(known, sentence_end=sentence_end, text_end=text_end)
     assert least <= policy.silence_needed_s(with_text) <= most
+
+
+@given(st.builds(PauseEvidence, probabilities))
+def test_fewer_texts_could_decide_where_none_is_read(known: PauseEvidence) -> None:
+    """So no text is waited for there that would be waited for only because it might be read."""
+    (least, most), (unread_least, unread_most) = (
+        each.policy.silences_with_text_s(known) for each in (ENDPOINTING, UNREAD_ENDPOINTING)
+    )
+    assert least <= unread_least <= unread_most <= most
 
 
 @given(evidence)
