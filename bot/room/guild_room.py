@@ -65,7 +65,7 @@ class GuildRoom:
     one ran already, so nobody has asked for it who could ask again. `on_room_end`: gets the place and the reason when
     somebody ends the room, also the place that it is moved to, and each time that one has ended in order or could tell
     nobody that it listens.
-    `leave_channel`: see `LeaveChannel`. `end_session`: ends the session that a room in this place has left open.
+    `leave_channel`: see `LeaveChannel`. `end_session`: ends what a room on this place's server has left open.
 
     *Ownership*: owns the task between `begin` and `end`, or `cancel`, and the one in which that cleans up.
     """
@@ -298,8 +298,8 @@ class GuildRoom:
             log.exception("bot_left_in_channel", guild_id=guild_id, remedy="use /join and /leave on that server")
 
     async def _end_open_session(self) -> None:
-        """End the session of a room that has crashed or was cut off, if somebody has sent the bot away: otherwise its
-        next start would bring it back.
+        """End the session of a room that has crashed or was cut off, if nobody wants the bot back: otherwise its next
+        start would bring it.
         """
         if self._end_session is None or not self._lifecycle.is_session_unwanted:
             return

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from bot.room import restart_notices
 from bot.room.announcer import NotAnnouncedError
-from bot.room.endings import EXPELLED, LEFT, ProcessLostError
+from bot.room.endings import EXPELLED, NOT_JOINED, PROCESS_ENDS, ProcessLostError
 from bot.room.restarts import DATABASE_PAUSE_S, RoomRestarts, waits_for_database
 from bot.texts.text import sentence_of
 from compaction.errors import StaleOwnerError
@@ -30,13 +30,16 @@ if TYPE_CHECKING:
     from bot.channel.port import Place
     from bot.texts.text import Text
 
+# What leaves a session for another room: the next process goes on with it, and who could not be joined may ask again.
+GOES_ON = frozenset({PROCESS_ENDS, NOT_JOINED})
+
 
 class LastSession(Enum):
     """What the last room has left of its session."""
 
     # The room has ended in order, and its session with it.
     ENDED = auto()
-    # The next room in the channel resumes it.
+    # As far as is known. The next room in the channel resumes it, unless it is ended before.
     OPEN = auto()
     # Another process goes on with it.
     TAKEN_OVER = auto()
@@ -75,19 +78,21 @@ class Pausing:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Somebody has asked the room to end, and no other follows. `is_sent_away`: it was a person on the server."""
+    """The room is asked to end, and no other follows. `ends_session`: nor shall one resume its session."""
 
     place: Place
-    is_sent_away: bool
+    ends_session: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """No room runs or follows. The bot may still be in the channel, until it was taken out."""
+    """No room runs or follows. The bot may still be in the channel, until it was taken out. `ends_session`: no
+    room shall resume one that is open.
+    """
 
     place: Place
     session: LastSession
-    is_sent_away: bool = False
+    ends_session: bool = False
 
 
 State = Running | Moving | Pausing | Ending | Over
@@ -132,18 +137,20 @@ class RoomLifecycle:
 
     @property
     def is_session_unwanted(self) -> bool:
-        """Return whether the room is over and has left a session open, although somebody has sent the bot away."""
+        """Return whether the room is over and has left a session open that nobody shall resume: the bot was sent away,
+        or has given up. It would come back at its next start.
+        """
         state = self.state
-        return isinstance(state, Over) and state.is_sent_away and state.session is LastSession.OPEN
+        return isinstance(state, Over) and state.ends_session and state.session is LastSession.OPEN
 
     def ask_to_end(self, reason: str) -> None:
-        """Somebody wants no room any more. Who has been sent away stays so, whoever else asks."""
-        is_sent_away = reason == LEFT
+        """No room is wanted any more. A session that was to end does, whoever else asks."""
+        ends_session = reason not in GOES_ON
         match self.state:
             case Ending() | Over() as state:
-                self.state = replace(state, is_sent_away=state.is_sent_away or is_sent_away)
+                self.state = replace(state, ends_session=state.ends_session or ends_session)
             case Running() | Moving() | Pausing() as state:
-                self.state = Ending(state.place, is_sent_away)
+                self.state = Ending(state.place, ends_session)
             case _ as never:
                 assert_never(never)
 
@@ -162,7 +169,8 @@ class RoomLifecycle:
             self.state = Running(self.state.to, is_moved=True)
         else:
             # One that is closed while it waits for a process has not even begun to resume the session.
-            self._stop(LastSession.ENDED if has_opened else LastSession.OPEN)
+            session = LastSession.ENDED if has_opened else LastSession.OPEN
+            self._stop(session, ends_session=reason not in GOES_ON)
 
     def room_crashed(self, crash: Crash) -> Text | None:
         """The room has crashed. Return what is written into its channel, if anything: why, and what comes next."""
@@ -193,15 +201,15 @@ class RoomLifecycle:
         comes_by_move = crashed.is_moved and not crash.has_opened
         if comes_by_move and not isinstance(error, ProcessLostError):
             # The bot may not join there; trying again would not help.
-            self._stop(LastSession.OPEN)
+            self._stop(LastSession.OPEN, ends_session=True)
             return restart_notices.not_moved(error)
         if isinstance(error, NotAnnouncedError):
             # Trying again would not help before somebody changes the permissions.
-            self._stop(LastSession.OPEN)
+            self._stop(LastSession.OPEN, ends_session=True)
             return sentence_of(error)
         pause_s = self._restarts.pause_after(error, ran_s=crash.ran_s)
         if pause_s is None:
-            self._stop(LastSession.OPEN)
+            self._stop(LastSession.OPEN, ends_session=True)
             return restart_notices.giving_up(error, crashes=self._restarts.crashes)
         following = Running(crashed.place, is_moved=comes_by_move)
         if not pause_s:
@@ -222,6 +230,6 @@ class RoomLifecycle:
         if not isinstance(self.state, Over):
             self._stop(LastSession.OPEN)
 
-    def _stop(self, session: LastSession) -> None:
-        is_sent_away = isinstance(self.state, Ending) and self.state.is_sent_away
-        self.state = Over(self.state.place, session, is_sent_away)
+    def _stop(self, session: LastSession, *, ends_session: bool = False) -> None:
+        ends_session |= isinstance(self.state, Ending) and self.state.ends_session
+        self.state = Over(self.state.place, session, ends_session)

@@ -97,6 +97,7 @@ class Room:
         )
         with structlog.contextvars.bound_contextvars(session_id=opened.session.id, guild_id=self._place.guild_id):
             try:
+                await self._end_earlier(opened)
                 reason = await self._run_session(opened)
             except Exception:
                 await self._discard_unless_used(opened)
@@ -185,6 +186,13 @@ class Room:
                     guild.ran_until = self._clock.monotonic()
                     self._observe(events.RoomClosed(session_id, reason, self._clock.monotonic()))
             return reason
+
+    async def _end_earlier(self, opened: OpenedSession) -> None:
+        """End what earlier rooms have left open in other channels: a server has one room at a time, and none of them
+        goes on. The bot would come back there at a later start.
+        """
+        for each in await self._services.memory.sessions.end_open(self._place.guild_id, but=opened.session.id):
+            log.info("open_session_ended", ended_session_id=each)
 
     async def _discard_unless_used(self, opened: OpenedSession) -> None:
         """Delete the session that this room began, if the bot never joined.

@@ -200,10 +200,21 @@ class Sessions:
         async with self._database.reading() as connection:
             return await quotable_speakers(connection, self._database.sql, session_id, among=people)
 
-    async def end(self, session_id: SessionId) -> None:
-        """Mark a session ended now, without a closing segment. An ended session keeps its time."""
+    async def end_open(self, guild_id: int, *, but: SessionId | None = None) -> tuple[SessionId, ...]:
+        """Mark the sessions that rooms of a server have left open ended, each with its last turn and without a closing
+        segment; return them. `but`: that of the room that runs.
+        """
+        wanted = _select_sessions().where(
+            sessions.c.guild_id == guild_id,
+            sessions.c.channel_id.is_not(None),
+            sessions.c.ended_at.is_(None),
+            sessions.c.id != (but or ""),
+        )
         async with self._database.writing() as connection:
-            await _end(connection, session_id, at=self._clock.now())
+            found = tuple(map(_session, await connection.execute(wanted)))
+            for each in found:
+                await _end(connection, each.id, at=each.last_turn_at)
+        return tuple(each.id for each in found)
 
     async def recap_begun(self, session_id: SessionId) -> None:
         """Note that a recap is made of what is stored now: only what is forgotten from now on makes it stale."""

@@ -72,16 +72,14 @@ async def _rejoin_session(
 
 
 async def end_open_session(sessions: Sessions, place: Place) -> None:
-    """End the session that a room in `place` has left open, if there is one. Raises `StoreError`."""
-    for session in await sessions.unfinished(resume_within_s=RESUME_WITHIN_S):
-        if (session.guild_id, session.channel_id) == (place.guild_id, place.channel_id):
-            await sessions.end(session.id)
-            log.info("open_session_ended", session_id=session.id)
+    """End what the room in `place`, or an earlier one of its server, has left open. Raises `StoreError`."""
+    for session_id in await sessions.end_open(place.guild_id):
+        log.info("open_session_ended", session_id=session_id)
 
 
 def _last_of_each_server(sessions: Iterable[StoredSession]) -> list[StoredSession]:
-    """Return of each server the session that goes on. An earlier one is of a room that was over before the crash and
-    could not end its session: it was given up, or had no database.
+    """Return of each server the session that goes on. An earlier one is of a room that crashed while the bot was moved,
+    or had no database when it ended; it is ended when the room opens.
     """
     return list({session.guild_id: session for session in sorted(sessions, key=attrgetter("last_turn_at"))}.values())
 

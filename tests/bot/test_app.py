@@ -61,8 +61,8 @@ async def old_session(path: Path) -> None:
     clock = FakeClock(SystemClock().now() - 31 * DAY_S)
     async with open_database(path) as database:
         sessions = Sessions(database, clock)
-        opened = await sessions.open(guild_id=1, channel_id=2, resume_within_s=0.0)
-        await sessions.end(opened.session.id)
+        await sessions.open(guild_id=1, channel_id=2, resume_within_s=0.0)
+        await sessions.end_open(1)
 
 
 def session_count(path: Path) -> int:

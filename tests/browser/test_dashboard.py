@@ -28,7 +28,7 @@ from bot.web import page_texts
 from bot.web.dashboard_routes import MAX_FEEDS_OF_ONE_PERSON
 from bot.web.page_texts import page_file, texts_module, texts_of_script
 from tests.bot.dashboard.discord_oauth import SECRET, discord_oauth
-from tests.bot.dashboard.house import ADA, BEN, CHLOE, House, open_house
+from tests.bot.dashboard.house import ADA, BEN, CHLOE, ELSEWHERE, House, open_house
 from tests.bot.evening import CHANNEL, GUILD
 from tests.browser.chromium import browser
 from tests.browser.dashboard_pictures import live_through
@@ -230,7 +230,7 @@ async def test_the_operator_finds_the_rooms_of_other_processes(chromium: Browser
     async with dashboard(chromium, tmp_path, script=IMPATIENT) as tab:
         house = tab.house
         await house.say("Shall we visit Lisbon in April?")
-        elsewhere = await house.open_elsewhere()
+        await house.open_elsewhere()
         await tab.page.reload()
         shown = await tab.shown()
         assert shown.index("Lounge") < shown.index("In other processes of the bot") < shown.index("Deck")
@@ -240,18 +240,18 @@ async def test_the_operator_finds_the_rooms_of_other_processes(chromium: Browser
         assert "Deck" in await tab.shown()
         await tab.go("#/")
         await tab.says("Deck")
-        await Sessions(house.evening.database, house.clock).end(elsewhere)
+        await Sessions(house.evening.database, house.clock).end_open(ELSEWHERE[0])
         await tab.until_gone("In other processes of the bot")
 
 
 async def test_a_process_without_rooms_lists_those_of_the_others(chromium: Browser, tmp_path: Path) -> None:
     """When the last of them has ended, the page says that there is none."""
     async with dashboard(chromium, tmp_path, script=IMPATIENT, shown=False) as tab:
-        elsewhere = await tab.house.open_elsewhere()
+        await tab.house.open_elsewhere()
         await tab.page.reload()
         assert "no voice channel" not in await tab.shown()
         await tab.says("Deck")
-        await Sessions(tab.house.evening.database, tab.house.clock).end(elsewhere)
+        await Sessions(tab.house.evening.database, tab.house.clock).end_open(ELSEWHERE[0])
         await tab.says("The bot is in no voice channel")
 
 

@@ -24,9 +24,10 @@ from bot.store.people import PeopleStore
 from bot.store.sessions import Sessions
 from bot.store.tables import sessions
 from bot.store.tiers import TierStore
+from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from compaction.memory.restating import forgotten_words
-from compaction.model import Note, NoteId, SessionId, Strategy
+from compaction.model import CompactionState, Note, NoteId, SessionId, Strategy
 from compaction.settings import CompactionSettings, PeopleSettings, TierSettings
 from tests.bot.evening import GUILD, HERE, Evening
 from tests.fakes.clock import FakeClock
@@ -163,7 +164,7 @@ async def test_a_session_that_nobody_used_is_deleted_after_a_week(place: Place) 
             (await stored.open(guild_id=GUILD, channel_id=each, resume_within_s=0.0)).session.id
             for each in (71, 72, 73)
         ]
-        await stored.end(ended)
+        await SqlTurnStore(database, clock).close(ended, None, CompactionState())
         theirs = whole(2).of(GUILD)
         tiers = TierSettings(retention_days=0)
         retention = Retention(database, tiers, clock=clock, in_use={runs}, shards=Shards((theirs,), 2))

@@ -159,6 +159,23 @@ async def test_a_room_that_keeps_crashing_is_given_up() -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_room_that_has_given_up_leaves_no_session_open() -> None:
+    """It would bring the bot back at its next start: here it may not join where it was moved."""
+    house, place, side = House(), FakePlace(), FakePlace(channel_id=21)
+    ended: list[Place] = []
+
+    async def end_session(at: Place) -> None:
+        ended.append(at)
+
+    async with RoomSupervisor(house.make, clock=house.clock, end_session=end_session) as rooms:
+        await rooms.join(place)
+        house.fails_to_open = LinkError("The bot may not join Lounge.")
+        rooms.on_bot_moved(side)
+        await until(lambda: rooms.room_count == 0)
+    assert ended == [side]
+
+
+@pytest.mark.asyncio
 async def test_a_room_waits_for_the_database_however_long_it_is_away() -> None:
     """A room that has lost its process in an outage is not given up. The channel is told once, and health shows it."""
     house, place = House(), FakePlace()

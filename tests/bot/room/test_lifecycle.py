@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from bot.room.announcer import NotAnnouncedError
 from bot.room.endings import EMPTY, EXPELLED, LEFT, MOVED, NOT_JOINED, PROCESS_ENDS, HandedOverError, ProcessLostError
-from bot.room.lifecycle import Crash, Ending, LastSession, Moving, Over, Pausing, RoomLifecycle, Running
+from bot.room.lifecycle import GOES_ON, Crash, Ending, LastSession, Moving, Over, Pausing, RoomLifecycle, Running
+from bot.room.restarts import MOST_CRASHES
 from bot.store.claims import STALE
 from compaction.errors import StaleOwnerError, StoreError
 from tests.fakes.place import FakePlace
@@ -74,7 +75,7 @@ CRASHES = st.builds(
 )
 MOVES = st.builds(Moved, st.sampled_from([LOUNGE, SIDE, ATTIC]))
 ENDS = st.builds(Ended, st.sampled_from([EXPELLED, MOVED]), st.booleans())
-ASKED = st.builds(AskedToEnd, st.sampled_from([LEFT, PROCESS_ENDS, NOT_JOINED]))
+ASKED = st.builds(AskedToEnd, st.sampled_from([LEFT, EXPELLED, EMPTY, PROCESS_ENDS, NOT_JOINED]))
 PAUSE_OVER, CUT_OFF = st.just(PauseOver()), st.just(CutOff())
 # What may happen in each state. What ends a room for good is rare, so that enough comes before it.
 EVENTS: dict[type, Sequence[st.SearchStrategy[Event]]] = {
@@ -172,11 +173,24 @@ def test_the_room_is_where_it_was_last_moved(life: list[Step]) -> None:
 
 @given(lives())
 def test_who_sends_the_bot_away_is_not_forgotten(life: list[Step]) -> None:
-    """Whoever else asks it to end, before or after, and however the room ends."""
+    """The session ends, whoever else asks the room to end, before or after, and however that goes."""
     is_sent_away = False
     for _, event, after, _ in life:
-        is_sent_away |= event == AskedToEnd(LEFT)
-        assert not isinstance(after, Ending | Over) or after.is_sent_away == is_sent_away
+        is_sent_away |= isinstance(event, AskedToEnd) and event.reason not in GOES_ON
+        assert not isinstance(after, Ending) or after.ends_session == is_sent_away
+        assert not isinstance(after, Over) or not is_sent_away or after.ends_session
+
+
+@given(lives())
+def test_a_session_goes_on_only_with_somebody(life: list[Step]) -> None:
+    """Once no room follows, it is left open for the next process, for whoever has called the bot and may try again, or
+    because nobody knows what has happened.
+    """
+    for before, event, after, _ in life:
+        if isinstance(after, Over) and not isinstance(before, Over) and not after.ends_session:
+            is_known = not isinstance(event, CutOff) and after.session is not LastSession.TAKEN_OVER
+            is_awaited = isinstance(event, Crash) and event.is_awaited
+            assert isinstance(before, Ending) or is_awaited or not is_known, (before, event)
 
 
 @given(lives())
@@ -221,3 +235,33 @@ def test_what_is_left_of_the_session(events: list[Event], session: LastSession) 
     *_, last = _steps(lifecycle, events)
     assert isinstance(last.after, Over)
     assert last.after.session is session
+
+
+GIVEN_UP = [_crash(HUNG_UP), PauseOver()] * MOST_CRASHES + [_crash(HUNG_UP)]
+MOVED_AND_OPEN: list[Event] = [Moved(SIDE), Ended(MOVED, has_opened=True)]
+
+
+@pytest.mark.parametrize(
+    ("events", "is_unwanted"),
+    [
+        pytest.param([Ended(EMPTY, has_opened=True)], False, id="ended in order"),
+        pytest.param([AskedToEnd(LEFT), _crash(HUNG_UP)], True, id="sent away, and crashed"),
+        pytest.param([AskedToEnd(EMPTY), _crash(HUNG_UP)], True, id="crashed while it ended by itself"),
+        pytest.param([AskedToEnd(PROCESS_ENDS), _crash(HUNG_UP)], False, id="the process ends"),
+        pytest.param([AskedToEnd(PROCESS_ENDS), AskedToEnd(LEFT), CutOff()], True, id="sent away while it ends"),
+        pytest.param([AskedToEnd(PROCESS_ENDS), _crash(HUNG_UP), AskedToEnd(LEFT)], True, id="sent away afterwards"),
+        pytest.param([_crash(LOST, has_opened=True), Ended(EXPELLED, has_opened=False)], True, id="taken out"),
+        pytest.param([_crash(HUNG_UP), AskedToEnd(EXPELLED), CutOff()], True, id="taken out in a pause"),
+        pytest.param(GIVEN_UP, True, id="given up"),
+        pytest.param([*MOVED_AND_OPEN, _crash(HUNG_UP)], True, id="could not come along"),
+        pytest.param([_crash(NotAnnouncedError("Nobody was told."))], True, id="could tell nobody"),
+        pytest.param([_crash(HUNG_UP), CutOff()], False, id="cut off"),
+        pytest.param([_crash(TAKEN_OVER), AskedToEnd(LEFT)], False, id="taken over"),
+    ],
+)
+def test_whose_session_nobody_shall_resume(events: list[Event], *, is_unwanted: bool) -> None:
+    """It would bring the bot back at its next start."""
+    lifecycle = RoomLifecycle(LOUNGE, ran_on=False)
+    *_, last = _steps(lifecycle, events)
+    assert isinstance(last.after, Over)
+    assert lifecycle.is_session_unwanted is is_unwanted

@@ -16,7 +16,7 @@ from compaction.model import TurnKind
 from tests.bot.room.room_scene import a_house, ended, living, settle
 from tests.fakes.brain import FRAMES_A_WORD, ScriptedResponder
 from tests.fakes.hearing import speech
-from tests.fakes.place import ADA, BO
+from tests.fakes.place import ADA, BO, FakePlace
 from voice.errors import LinkError, RemovedFromChannelError
 
 if TYPE_CHECKING:
@@ -63,6 +63,23 @@ async def test_a_crash_keeps_the_session_for_the_next_room(tmp_path: Path) -> No
         assert (first.session_id, first.resumed) == (second.session_id, False)
         assert second.resumed
         assert [turn.seq for turn in house.turns] == [0, 1, 2]
+
+
+@pytest.mark.asyncio
+async def test_a_room_ends_what_a_crash_has_left_open_in_another_channel(tmp_path: Path) -> None:
+    """The bot was being moved. It would come back to the first channel at a later start, also if somebody has sent it
+    away from the second one.
+    """
+    async with a_house(tmp_path) as house:
+        async with living(house):
+            await house.say(ADA.id, "The budget is four hundred euros.")
+        house.place = FakePlace(channel_id=house.place.channel_id + 1)
+        async with living(house):
+            first, second = (each for each in house.seen if isinstance(each, events.RoomOpened))
+            ended_first, ended_second = [await house.sessions.find(each.session_id) for each in (first, second)]  # type: ignore[arg-type]
+        assert ended_first is not None
+        assert ended_second is not None
+        assert (ended_first.ended_at, ended_second.ended_at) == (ended_first.last_turn_at, None)
 
 
 @pytest.mark.asyncio

@@ -108,15 +108,37 @@ async def test_an_ended_session_is_not_resumed(database: Database) -> None:
     clock.advance(5)
     await store.close(first.id, None, CompactionState())
     second = (await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800)).session
-    await sessions.end(second.id)
+    assert await sessions.end_open(GUILD) == (second.id,)
     third = await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800)
     assert len({first.id, second.id, third.session.id}) == 3
     closed = await sessions.find(first.id)
     assert closed is not None
     assert closed.ended_at == T0 + 5
     clock.advance(5)
-    await sessions.end(first.id)
+    assert await sessions.end_open(GUILD) == (third.session.id,)
     assert await sessions.find(first.id) == closed
+
+
+@pytest.mark.asyncio
+async def test_what_earlier_rooms_have_left_open_is_ended(database: Database) -> None:
+    """What earlier rooms have left open in other channels ends with its last turn. Other servers, and sessions without
+    a channel, are left alone.
+    """
+    clock = FakeClock(T0)
+    sessions, store = Sessions(database, clock), SqlTurnStore(database, clock)
+    crashed = (await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800)).session
+    elsewhere = (await sessions.open(guild_id=GUILD + 1, channel_id=CHANNEL + 1, resume_within_s=1800)).session
+    await fill(store, 1, session_id=EVENING)
+    clock.advance(60)
+    last = (await sessions.open(guild_id=GUILD, channel_id=OTHER_CHANNEL, resume_within_s=1800)).session
+    assert await sessions.end_open(GUILD, but=last.id) == (crashed.id,)
+    ended = await sessions.find(crashed.id)
+    assert ended is not None
+    assert ended.ended_at == crashed.last_turn_at
+    assert {each.id for each in await sessions.recent() if each.ended_at is None} == {elsewhere.id, EVENING, last.id}
+    assert await sessions.end_open(GUILD) == (last.id,)
+    assert await sessions.end_open(GUILD) == ()
+    assert {each.id for each in await sessions.recent() if each.ended_at is None} == {elsewhere.id, EVENING}
 
 
 @pytest.mark.asyncio
@@ -150,7 +172,7 @@ async def test_a_session_of_another_channel_is_not_taken(database: Database) -> 
     await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800, session_id=EVENING)
     with pytest.raises(StoreError, match="Session evening belongs to another channel or has ended"):
         await sessions.open(guild_id=GUILD, channel_id=OTHER_CHANNEL, resume_within_s=1800, session_id=EVENING)
-    await sessions.end(EVENING)
+    await sessions.end_open(GUILD)
     with pytest.raises(StoreError, match="has ended"):
         await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800, session_id=EVENING)
 
@@ -202,7 +224,7 @@ async def test_only_an_empty_session_of_our_own_is_discarded(database: Database)
     await fill(SqlTurnStore(database, clock), 1, session_id=begun.session.id)
     await sessions.discard(taken_over)
     assert await sessions.find(begun.session.id) is not None
-    await sessions.end(begun.session.id)
+    await sessions.end_open(GUILD)
     empty = await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800)
     await sessions.discard(empty)
     assert await sessions.find(empty.session.id) is None

@@ -32,8 +32,8 @@ async def test_a_room_in_which_nobody_has_spoken_for_hours_is_waited_for(tmp_pat
     async with open_database(tmp_path / "rooms.db") as database:
         sessions = Sessions(database, clock)
         for guild_id in (10, 11):
-            opened = await sessions.open(guild_id=guild_id, channel_id=guild_id + 10, resume_within_s=RESUME_WITHIN_S)
-        await sessions.end(opened.session.id)
+            await sessions.open(guild_id=guild_id, channel_id=guild_id + 10, resume_within_s=RESUME_WITHIN_S)
+        await sessions.end_open(11)
         clock.advance(4 * RESUME_WITHIN_S)
         remote = cast("Any", SimpleNamespace(adoptions=adoptions))
         await take_rooms_back(remote, absent, absent, sessions, database, ONLY_SHARD)

@@ -90,7 +90,7 @@ async def test_a_room_that_breaks_keeps_no_other_from_beginning(tmp_path: Path, 
 
 @pytest.mark.asyncio
 async def test_the_bot_comes_back_to_the_channel_that_it_was_in_last(tmp_path: Path) -> None:
-    """A room that was given up leaves its session open. The bot was called into another channel since."""
+    """A room that crashed while the bot was moved has left its session open."""
     clock, house = FakeClock(), House()
     given_up, last = FakePlace(people=[PERSON]), FakePlace(channel_id=21, people=[PERSON])
     async with open_database(tmp_path / "roomtone.db") as database:
