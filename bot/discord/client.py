@@ -30,6 +30,7 @@ from bot.discord.place import DiscordPlace, person_of
 from bot.discord.shard_losses import ShardLosses
 from bot.discord.stage import take_the_stage
 from bot.discord.voice_presence import Move, VoicePresence
+from bot.discord.voice_requests import VoiceRequests
 from bot.server_settings import no_server_settings
 from bot.shards import ONLY_SHARD
 from bot.texts.catalogue import ENGLISH, languages
@@ -71,6 +72,9 @@ class VoiceEvents(Rooms, Protocol):
 
     def on_bot_moved(self, place: Place) -> None:
         """Somebody moved the bot from its voice channel into this one."""
+
+    def on_bot_taken_out(self, guild_id: int) -> None:
+        """Somebody took the bot out of its voice channel, or the channel is gone."""
 
 
 class RoomtoneClient(discord.Client):
@@ -122,6 +126,7 @@ class RoomtoneClient(discord.Client):
         self.tree.apply_rules()
         self.tree.error(command_failed)
         self._presence = VoicePresence(person_of)
+        self._voice_requests = VoiceRequests()
         self.registration = CommandRegistration(self.tree.sync)
         self.settled = asyncio.Event()
         self.running: asyncio.Task[None] | None = None
@@ -178,6 +183,7 @@ class RoomtoneClient(discord.Client):
     async def on_guild_remove(self, guild: discord.Guild) -> None:
         self.admission.forget(guild.id)
         self._presence.forget(guild.id)
+        self._voice_requests.forget(guild.id)
 
     def dispatch(self, event: str, /, *args: Any, **kwargs: Any) -> None:
         """Handle voice state updates at once, then let discord.py run its listeners.
@@ -208,18 +214,25 @@ class RoomtoneClient(discord.Client):
         """Forward joins and leaves of voice channels; ignore mutes and other changes.
 
         The voice connection handles the bot's own joins and leaves, because it also reconnects by leaving and joining.
-        The bot never changes channels by itself, so if it changed, somebody else moved it.
         """
         if before.channel == after.channel:
             return
         if self.user is not None and member.id == self.user.id:
-            place = self.place(member.guild.id, after.channel.id) if before.channel and after.channel else None
-            if place is not None:
-                self._supervisor.on_bot_moved(place)
+            self._bot_moved(member.guild.id, before, after)
             return
         left = None if before.channel is None else before.channel.id
         entered = None if after.channel is None else after.channel.id
         self._tell_of(member.guild.id, Move(person_of(member), left, entered))
+
+    def _bot_moved(self, guild_id: int, before: discord.VoiceState, after: discord.VoiceState) -> None:
+        """Forward what others do with the bot. It never changes channels by itself, so if it has, somebody moved it."""
+        if after.channel is None:
+            if self._voice_requests.is_taken_out(guild_id):
+                self._supervisor.on_bot_taken_out(guild_id)
+        elif before.channel is None:
+            self._voice_requests.on_entered(guild_id)
+        elif (place := self.place(guild_id, after.channel.id)) is not None:
+            self._supervisor.on_bot_moved(place)
 
     def _catch_up_on(self, guild: discord.Guild) -> None:
         """Forward what happened in a server's voice channels while Discord did not tell."""
@@ -270,6 +283,7 @@ class RoomtoneClient(discord.Client):
                 if self._catch_up_buttons
                 else None,
                 require_e2ee=self._settings.require_e2ee,
+                on_request=self._voice_requests.on_request,
             )
         return None
 
@@ -285,7 +299,7 @@ class RoomtoneClient(discord.Client):
         """
         channel = self.get_channel(place.channel_id)
         if isinstance(channel, discord.VoiceChannel | discord.StageChannel):
-            return DiscordMainGateway(self, channel)
+            return DiscordMainGateway(self, channel, on_request=self._voice_requests.on_request)
         raise LinkError("The voice channel {channel} is gone.", channel=place.name, retryable=False)
 
 

@@ -76,14 +76,16 @@ class DiscordPlace:
         buttons: Callable[[str], discord.ui.View] | None = None,
         catch_up_button: Callable[[str], discord.ui.View] | None = None,
         require_e2ee: bool = False,
+        on_request: Callable[[int, int | None], None] | None = None,
     ) -> None:
         """`client`: knows the channel. `paced_sender`: sends the bot's audio; without it each connection sends its own.
         `allowed`: the only channels that `connect` joins, by id; empty: all.
         `servers`: what each server has chosen.
         `buttons`: those below a notice that asks, in a language; `catch_up_button`: the one below the offer to who
-        comes back. `require_e2ee`: stay only in encrypted calls.
+        comes back. `require_e2ee`: stay only in encrypted calls. `on_request`: see `DiscordMainGateway`.
         """
         self._require_e2ee = require_e2ee
+        self._on_request = on_request
         self._servers = servers or no_server_settings()
         self._buttons = buttons
         self._catch_up_button = catch_up_button
@@ -337,7 +339,7 @@ class DiscordPlace:
             raise ChannelNotAllowedError(refused)
 
         async with voice_connection(
-            DiscordMainGateway(self._client, self._channel, is_owner=is_owner),
+            DiscordMainGateway(self._client, self._channel, is_owner=is_owner, on_request=self._on_request),
             source,
             sink,
             is_excluded=lambda user_id: excludes(user_id) or self._is_bot(user_id),

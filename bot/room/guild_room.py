@@ -148,6 +148,24 @@ class GuildRoom:
         """End the room in order. One that takes longer than `CLOSE_TIMEOUT_S` is cut off."""
         if self._task is None:
             return
+        self._ask_to_end(reason)
+        done, _ = await asyncio.wait({self._task}, timeout=CLOSE_TIMEOUT_S)
+        if not done:
+            log.warning("room_close_timed_out", guild_id=self.place.guild_id, timeout_s=CLOSE_TIMEOUT_S)
+            self._cut_off()
+            await asyncio.wait({self._task}, timeout=CUT_OFF_S)
+
+    def on_taken_out(self) -> None:
+        """End the room because somebody has taken the bot out of the channel, if nothing else sees that: it is being
+        moved, rests after a crash, or waits for another process.
+        """
+        # What opens for the first time has asked to come in by itself.
+        room_sees_it = self.current.opened.is_set() or not self._first_opening.is_settled
+        if self._lifecycle.overlooks_removal(room_sees_it=room_sees_it):
+            log.info("bot_taken_out", guild_id=self.place.guild_id)
+            self._ask_to_end(EXPELLED)
+
+    def _ask_to_end(self, reason: str) -> None:
         before, where = self._lifecycle.state, {self.place, self.bound_for}
         self._lifecycle.ask_to_end(reason)
         for place in where:
@@ -162,11 +180,6 @@ class GuildRoom:
                 pass
             case _ as never:
                 assert_never(never)
-        done, _ = await asyncio.wait({self._task}, timeout=CLOSE_TIMEOUT_S)
-        if not done:
-            log.warning("room_close_timed_out", guild_id=self.place.guild_id, timeout_s=CLOSE_TIMEOUT_S)
-            self._cut_off()
-            await asyncio.wait({self._task}, timeout=CUT_OFF_S)
 
     def cancel(self) -> None:
         """Cut the room off without saving. Its session stays open, and no further room follows."""

@@ -143,6 +143,20 @@ class RoomLifecycle:
         state = self.state
         return isinstance(state, Over) and state.ends_session and state.session is LastSession.OPEN
 
+    def overlooks_removal(self, *, room_sees_it: bool) -> bool:
+        """Return whether nothing else would end the room if somebody takes the bot out of the channel now.
+        `room_sees_it`: the room that runs has a connection there, which ends.
+        """
+        match self.state:
+            case Moving() | Pausing():
+                return True
+            case Running():
+                return not room_sees_it
+            case Ending() | Over():
+                return False
+            case _ as never:
+                assert_never(never)
+
     def ask_to_end(self, reason: str) -> None:
         """No room is wanted any more. A session that was to end does, whoever else asks."""
         ends_session = reason not in GOES_ON

@@ -230,3 +230,8 @@ class RoomSupervisor:
         """
         if (room := self._rooms.get(place.guild_id)) is not None:
             room.move_to(place)
+
+    def on_bot_taken_out(self, guild_id: int) -> None:
+        """Handle that somebody has taken the bot out of its voice channel: it stays away, whatever its room does."""
+        if (room := self._rooms.get(guild_id)) is not None:
+            room.on_taken_out()

@@ -34,7 +34,8 @@ class DiscordMainGateway:
     """Implements `voice.transport.gateway.MainGateway` for a channel that `client` knows.
 
     `is_owner`: returns whether this process may still change the bot's voice state in the server. It is asked each
-    time; None: it always may.
+    time; None: it always may. `on_request`: called with the server and the voice channel before Discord is asked to let
+    the bot in; the channel is None if it is asked to let it out.
     """
 
     def __init__(
@@ -43,8 +44,10 @@ class DiscordMainGateway:
         channel: VoiceChannel,
         *,
         is_owner: Callable[[], Awaitable[bool]] | None = None,
+        on_request: Callable[[int, int | None], None] | None = None,
     ) -> None:
         self._client = client
+        self._on_request = on_request
         self._last_seen = channel
         self._is_owner = is_owner
         self._forwarder: _Forwarder | None = None
@@ -111,6 +114,8 @@ class DiscordMainGateway:
         if self._is_owner is not None and not await self._is_owner():
             _log.warning("voice_state_not_requested", guild_id=self.guild_id, leaves=channel_id is None)
             return False
+        if self._on_request is not None:
+            self._on_request(self.guild_id, channel_id)
         channel = None if channel_id is None else discord.Object(channel_id)
         await self._last_seen.guild.change_voice_state(channel=channel, self_mute=self_mute, self_deaf=self_deaf)
         return True

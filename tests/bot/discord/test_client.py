@@ -60,6 +60,7 @@ class FakeSupervisor:
         self.told = asyncio.Event()
         self.movements: list[tuple[int, int, MembershipChange]] = []
         self.drags: list[tuple[int, int]] = []
+        self.taken_out: list[int] = []
         self.arrivals: list[tuple[int, str, int | None]] = []
         self.departures: list[int] = []
 
@@ -106,6 +107,10 @@ class FakeSupervisor:
     def on_bot_moved(self, place: Place) -> None:
         """Record the new place."""
         self.drags.append((place.guild_id, place.channel_id))
+
+    def on_bot_taken_out(self, guild_id: int) -> None:
+        """Record the server."""
+        self.taken_out.append(guild_id)
 
 
 def settings_for(local: LocalDiscord, *, token: str = TOKEN) -> DiscordSettings:
@@ -406,6 +411,26 @@ async def test_movements_are_handed_on() -> None:
         assert place.name == "Side room"
         assert client.place(local.guild.id, 601) is None
         assert client.place(77, 602) is None
+
+
+@pytest.mark.asyncio
+async def test_who_takes_the_bot_out_is_told_from_the_bot_that_leaves() -> None:
+    """Discord says the same of both. What an earlier process has asked for, which has ended, counts as neither."""
+    async with online() as (local, client, supervisor):
+        place = client.place(local.guild.id, 600)
+        assert place is not None
+        await local.join(ROOMTONE_BOT_ID)
+        await settle(lambda: client.bot_channel(local.guild.id) == 600)
+        await local.leave(ROOMTONE_BOT_ID)
+        await settle(lambda: client.bot_channel(local.guild.id) is None)
+        gateway = client.main_gateway(place)
+        for leaves in (gateway.request(None), local.leave(ROOMTONE_BOT_ID)):
+            assert supervisor.taken_out == []
+            await gateway.request(600)
+            await settle(lambda: client.bot_channel(local.guild.id) == 600)
+            await leaves
+            await settle(lambda: client.bot_channel(local.guild.id) is None)
+        assert supervisor.taken_out == [local.guild.id]
 
 
 class Silence:

@@ -176,6 +176,81 @@ async def test_a_room_that_has_given_up_leaves_no_session_open() -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_bot_that_is_taken_out_right_after_it_was_dragged_stays_away() -> None:
+    """Its old room is still ending, and has no connection any more that would see it. It comes by itself to neither
+    channel before that has been empty.
+    """
+    house = House()
+    place, side = FakePlace(people=[ADA]), FakePlace(channel_id=21, people=[ADA])
+    rules = ServerSettings(auto_join_channels=(place.channel_id, side.channel_id), auto_join_people=1)
+    await house.servers.change(place.guild_id, lambda _: rules, by=1)
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        house.rooms[0].stored.clear()
+        rooms.on_bot_moved(side)
+        await some_turns(2)
+        rooms.on_bot_taken_out(place.guild_id)
+        assert rooms.place_of(place.guild_id) is None
+        house.rooms[0].stored.set()
+        await until(lambda: rooms.room_count == 0)
+        for there in (place, side):
+            rooms.on_arrival(there, ADA, came_from=None)
+        await some_turns(5)
+        assert not house.is_visiting
+    assert len(house.rooms) == 1
+
+
+@pytest.mark.asyncio
+async def test_a_bot_that_is_taken_out_in_a_pause_stays_away() -> None:
+    """A room whose process is lost leaves the bot in the channel, and the next one would come back."""
+    house, place = House(), FakePlace()
+    ended: list[Place] = []
+
+    async def end_session(at: Place) -> None:
+        ended.append(at)
+
+    async with RoomSupervisor(house.make, clock=house.clock, end_session=end_session) as rooms:
+        await rooms.join(place)
+        house.rooms[0].end.set_exception(LinkError("Discord hung up."))
+        await until(lambda: house.clock.sleeping == 1)
+        rooms.on_bot_taken_out(place.guild_id)
+        await until(lambda: rooms.room_count == 0)
+    assert (len(house.rooms), ended) == (1, [place])
+
+
+@pytest.mark.asyncio
+async def test_a_bot_that_is_taken_out_before_its_next_room_has_a_process_stays_away() -> None:
+    """That room has no connection yet that would see it."""
+    house, place = House(), FakePlace()
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        house.opens = False
+        house.rooms[0].end.set_exception(ProcessLostError("The process of this room was killed."))
+        await until(lambda: len(house.rooms) == 2)
+        rooms.on_bot_taken_out(place.guild_id)
+        await until(lambda: rooms.room_count == 0)
+    assert house.rooms[1].end.result() == "expelled"
+
+
+@pytest.mark.asyncio
+async def test_a_room_with_a_connection_sees_by_itself_that_the_bot_was_taken_out() -> None:
+    """One that opens for the first time has asked to come in, and its connection tells a late word about the one before
+    from its own.
+    """
+    house, place = House(), FakePlace()
+    house.opens = False
+    async with house.supervisor as rooms:
+        rooms.on_bot_taken_out(place.guild_id)
+        joining = asyncio.create_task(rooms.join(place))
+        await until(lambda: bool(house.rooms))
+        rooms.on_bot_taken_out(place.guild_id)
+        house.rooms[0].opened.set()
+        await joining
+        rooms.on_bot_taken_out(place.guild_id)
+        assert not house.rooms[0].end.done()
+
+
+@pytest.mark.asyncio
 async def test_a_room_waits_for_the_database_however_long_it_is_away() -> None:
     """A room that has lost its process in an outage is not given up. The channel is told once, and health shows it."""
     house, place = House(), FakePlace()

@@ -265,3 +265,22 @@ def test_whose_session_nobody_shall_resume(events: list[Event], *, is_unwanted: 
     *_, last = _steps(lifecycle, events)
     assert isinstance(last.after, Over)
     assert lifecycle.is_session_unwanted is is_unwanted
+
+
+@pytest.mark.parametrize(
+    ("events", "is_overlooked"),
+    [
+        pytest.param([], False, id="open"),
+        pytest.param([Moved(SIDE)], True, id="moved"),
+        pytest.param([_crash(HUNG_UP)], True, id="in a pause"),
+        pytest.param([AskedToEnd(LEFT)], False, id="ending"),
+        pytest.param([CutOff()], False, id="over"),
+    ],
+)
+def test_who_takes_the_bot_out_is_seen(events: list[Event], *, is_overlooked: bool) -> None:
+    """By the room that runs, if it has a connection; one that has none never does."""
+    lifecycle = RoomLifecycle(LOUNGE, ran_on=False)
+    for event in events:
+        _handle(lifecycle, event)
+    assert lifecycle.overlooks_removal(room_sees_it=True) is is_overlooked
+    assert lifecycle.overlooks_removal(room_sees_it=False) is (is_overlooked or isinstance(lifecycle.state, Running))
