@@ -33,7 +33,9 @@ class JoinableRooms(Protocol):
     """The rooms of all guilds. `bot.room.supervisor.RoomSupervisor` implements it."""
 
     def room_place(self, guild_id: int) -> Place | None:
-        """Return where the guild's room is or is moved to, also one that is ending; None: there is none any more."""
+        """Return where the guild's room is or is moved to, also one that is ending; None: there is none any more, or it
+        ends because everybody has left.
+        """
 
     async def join(self, place: Place) -> None:
         """Open a room in `place`. Raises what ended it before it was open."""

@@ -47,6 +47,11 @@ class RoomEnding:
         if not self._reason.done():
             self._reason.set_result(reason)
 
+    @property
+    def reason(self) -> str | None:
+        """Return why the room ends; None: it was not asked to."""
+        return self._reason.result() if self._reason.done() else None
+
     async def wait(self) -> str:
         """Wait until the room is asked to end, and return the reason. *Cancellation*: others wait on."""
         return await asyncio.shield(self._reason)

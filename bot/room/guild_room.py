@@ -16,7 +16,7 @@ from bot.background_task import logged_task
 from bot.errors import SetupError, first_cause
 from bot.health import FaultKind, HealthFault
 from bot.room.announcer import NotAnnouncedError
-from bot.room.endings import EXPELLED, MOVED, NOT_ANNOUNCED, PROCESS_ENDS, ProcessLostError
+from bot.room.endings import EMPTY, EXPELLED, MOVED, NOT_ANNOUNCED, PROCESS_ENDS, ProcessLostError
 from bot.room.first_opening import FirstOpening
 from bot.room.lifecycle import Crash, Ending, Moving, Over, Pausing, RoomLifecycle, Running
 from bot.room.restart_notices import UnawaitedNotices
@@ -110,8 +110,18 @@ class GuildRoom:
 
     @property
     def is_ending(self) -> bool:
-        """Return whether somebody has asked the room to end, or it is over."""
-        return isinstance(self._lifecycle.state, Ending | Over)
+        """Return whether the room was asked to end, ends by itself, or is over."""
+        return isinstance(self._lifecycle.state, Ending | Over) or self._own_end is not None
+
+    @property
+    def is_deserted(self) -> bool:
+        """Return whether the room ends by itself because everybody has left."""
+        return self._own_end == EMPTY
+
+    @property
+    def _own_end(self) -> str | None:
+        """Return why the room that runs is ending by itself; None: it is not. One that is moved was asked to."""
+        return self.current.ending if isinstance(self._lifecycle.state, Running) else None
 
     @property
     def is_over(self) -> bool:
@@ -145,13 +155,21 @@ class GuildRoom:
             await asyncio.wait({self._task})
 
     async def end(self, reason: str) -> None:
-        """End the room in order. One that takes longer than `CLOSE_TIMEOUT_S` is cut off."""
+        """End the room in order, and wait for that."""
+        self._ask_to_end(reason)
+        await self.let_end()
+
+    async def let_end(self) -> None:
+        """Wait for the end of a room that is ending. One that takes longer than `CLOSE_TIMEOUT_S` is cut off.
+
+        *Cancellation*: the room ends all the same.
+        """
         if self._task is None:
             return
-        self._ask_to_end(reason)
         done, _ = await asyncio.wait({self._task}, timeout=CLOSE_TIMEOUT_S)
         if not done:
             log.warning("room_close_timed_out", guild_id=self.place.guild_id, timeout_s=CLOSE_TIMEOUT_S)
+            self._take_note_of_own_end()
             self._cut_off()
             await asyncio.wait({self._task}, timeout=CUT_OFF_S)
 
@@ -167,6 +185,7 @@ class GuildRoom:
 
     def _ask_to_end(self, reason: str) -> None:
         before, where = self._lifecycle.state, {self.place, self.bound_for}
+        self._take_note_of_own_end()
         self._lifecycle.ask_to_end(reason)
         for place in where:
             # Now: a room that has crashed, or is cut off, does not end in order any more.
@@ -180,6 +199,12 @@ class GuildRoom:
                 pass
             case _ as never:
                 assert_never(never)
+
+    def _take_note_of_own_end(self) -> None:
+        """Nobody wants a room back that crashes, or is cut off, while it ends by itself."""
+        if (reason := self._own_end) is not None:
+            self._on_room_end(self.place, reason)
+            self._lifecycle.ask_to_end(reason)
 
     def cancel(self) -> None:
         """Cut the room off without saving. Its session stays open, and no further room follows."""
@@ -273,6 +298,7 @@ class GuildRoom:
         has_opened = self.current.opened.is_set()
         if isinstance(ended, Exception):
             error = ended
+            self._take_note_of_own_end()
             if isinstance(error, NotAnnouncedError):
                 self._on_room_end(self.place, NOT_ANNOUNCED)
             is_awaited = not self._first_opening.is_settled

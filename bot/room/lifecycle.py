@@ -9,8 +9,8 @@
 | `Over`    | `Over`       |          |                    |                                 |                   |
 
 A room that is cut off, or that another process has taken over, is over in any state, as is one in which somebody took
-the bot out of the channel, although it was to follow people. How often and how soon one that has crashed starts again
-is decided by `restarts`.
+the bot out of the channel, although it was to follow people. One that crashes while it ends by itself counts as asked
+to end. How often and how soon one that has crashed starts again is decided by `restarts`.
 """
 
 from __future__ import annotations

@@ -20,6 +20,12 @@ class SupervisedRoom(Protocol):
     def opened(self) -> asyncio.Event:
         """Set when the bot has joined the channel and receives its sound."""
 
+    @property
+    def ending(self) -> str | None:
+        """Return why the room is ending (one word), by itself or because it was closed; None: it is not. A room that is
+        handed over is not.
+        """
+
     async def run(self) -> str:
         """Run until closed; return the reason (one word). Any error is a crash."""
 

@@ -84,6 +84,14 @@ class Room:
         """Set when the bot has joined the channel and receives its sound."""
         return self._opened
 
+    @property
+    def ending(self) -> str | None:
+        return self._ending.reason if self._ending.reason != HANDED_OVER else None
+
+    async def wait_ending(self) -> None:
+        """Wait until the room begins to end."""
+        await self._ending.wait()
+
     async def run(self) -> str:
         """Run until closed and return the reason. Raises `LinkError`, `StoreError`, or the error of the part that
         failed; `StaleOwnerError` if another process has taken the room over.

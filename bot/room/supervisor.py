@@ -93,11 +93,11 @@ class RoomSupervisor:
     ) -> None:
         """Open a room in `place`; return when the bot has joined the channel and receives its sound.
 
-        A room that is ending is waited for; a later `join` or `leave` replaces this one meanwhile. `listen`: the bot
-        only writes down there. `room`: the first one to run, which goes on; None: a new one. Raises the room's error,
-        or `SetupError` if it takes too long, was replaced, or the guild has a room already. One that cannot go on
-        because the database is away waits for it all the same. *Cancellation*: the room goes on; `room` is cut off, so
-        that a new one can be opened.
+        A room that is ending, also by itself, is waited for; a later `join` or `leave` replaces this one meanwhile.
+        `listen`: the bot only writes down there. `room`: the first one to run, which goes on; None: a new one. Raises
+        the room's error, or `SetupError` if it takes too long, was replaced, or the guild has a room already. One that
+        cannot go on because the database is away waits for it all the same. *Cancellation*: the room goes on; `room` is
+        cut off, so that a new one can be opened.
         """
         guild_id = place.guild_id
         ending = self._rooms.get(guild_id)
@@ -143,7 +143,7 @@ class RoomSupervisor:
         """Wait until the guild's room has ended. Raises `SetupError` if somebody wants something else by then."""
         self._next[place.guild_id] = place
         try:
-            await ending.wait_over()
+            await ending.let_end()
         finally:
             replaced = self._next.get(place.guild_id) is not place
             if not replaced:
@@ -194,9 +194,11 @@ class RoomSupervisor:
         return None if room is None or room.is_ending else room
 
     def room_place(self, guild_id: int) -> Place | None:
-        """Return where the guild's room is or is moved to, also one that is ending; None: there is none any more."""
+        """Return where the guild's room is or is moved to, also one that is ending; None: there is none any more, or it
+        ends because everybody has left.
+        """
         room = self._rooms.get(guild_id)
-        return None if room is None or room.is_over else room.bound_for
+        return None if room is None or room.is_over or room.is_deserted else room.bound_for
 
     @property
     def room_count(self) -> int:

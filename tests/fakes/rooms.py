@@ -28,6 +28,7 @@ class FakeRoom:
         self._opens = opens
         self.found: list[HealthFault] = []
         self.words: tuple[UnfinishedWords, ...] = ()
+        self.ending: str | None = None
         # Set it to let the room take its time to end.
         self.stored = asyncio.Event()
         self.stored.set()
@@ -44,6 +45,7 @@ class FakeRoom:
 
     def close(self, reason: str) -> None:
         """End with a reason."""
+        self.ending = self.ending or reason
         if not self.end.done():
             self.end.set_result(reason)
 
@@ -55,6 +57,10 @@ class FakeRoom:
         """Play nothing."""
         del voice
         return None
+
+    def end_by_itself(self, reason: str) -> None:
+        """Begin to end for a reason of its own; `close` completes it."""
+        self.ending = reason
 
     def faults(self) -> list[HealthFault]:
         """Return what the test says."""

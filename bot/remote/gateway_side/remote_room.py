@@ -98,6 +98,10 @@ class RemoteRoom:
         """Set when the bot has joined the channel and receives its sound."""
         return self._opened
 
+    @property
+    def ending(self) -> str | None:
+        return self._close_reason or (None if self._told is None else self._told.ending)
+
     async def run(self) -> str:
         """Run until the room has ended in its process and return the reason. Raises the error with which it ended,
         `ProcessLostError`, or `StoreError` if it cannot begin because the database is away.

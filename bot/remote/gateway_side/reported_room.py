@@ -117,6 +117,11 @@ class ReportedRoom:
             return self._look.status
         return joined((self._look.status, ELSEWHERE.fill(machine=self._seat.machine)))
 
+    @property
+    def ending(self) -> str | None:
+        """Return why the room is ending; None: it is not, or has not told."""
+        return None if self._look is None else self._look.ending
+
     def unfinished(self) -> tuple[UnfinishedWords, ...]:
         """Return what people are saying now, as far as it is recognised."""
         return self._unfinished.words(self._hides)

@@ -180,13 +180,14 @@ class RoomOver(Request[None]):
 @dataclass(frozen=True, slots=True)
 class RoomLook(Notice):
     """What people and monitoring may ask of the room. `open`: it receives the channel's sound. `faults`: the parts of
-    each `HealthFault`. `forgotten`: who has had themselves forgotten in this session.
+    each `HealthFault`. `forgotten`: who has had themselves forgotten in this session. `ending`: see `SupervisedRoom`.
     """
 
     open: bool
     status: WireText
     faults: tuple[tuple[FaultKind, str], ...]
     forgotten: frozenset[int] = frozenset()
+    ending: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,6 +98,9 @@ class ReplicatedStores:
 class HostedRoom(SupervisedRoom, SpeakingRoom, Protocol):
     """A room in its own process. `bot.room.room.Room` implements it."""
 
+    async def wait_ending(self) -> None:
+        """Wait until the room begins to end."""
+
 
 class HostedPlace(Protocol):
     """The room's channel, for who runs the room. `RemotePlace` implements it."""
@@ -224,8 +227,10 @@ class RoomHost:
         try:
             async with asyncio.TaskGroup() as tasks:
                 looking = tasks.create_task(self._look(running), name="room-look")
+                watching = tasks.create_task(self._tell_ending(running.room), name="room-ending")
                 reason = await running.room.run()
                 looking.cancel()
+                watching.cancel()
             over = RoomOver(reason)
         except Exception as error:
             cause = first_cause(error)
@@ -241,6 +246,11 @@ class RoomHost:
         except BotError as error:
             log.warning("room_end_not_told", problem=error)
         return over.reason
+
+    async def _tell_ending(self, room: HostedRoom) -> None:
+        """Tell that the room is ending as soon as it is: who calls the bot then gets the next one."""
+        await room.wait_ending()
+        self._publisher.tell_state()
 
     async def _look(self, running: _Running) -> None:
         """Tell every second what others want to know. Raises `SetupError` once only a new process helps."""

@@ -83,7 +83,8 @@ class RoomPublisher:
         found = [*self._room.faults(), *self._health.faults()]
         faults = tuple((fault.kind, str(fault.sentence)) for fault in found)
         forgotten = frozenset(() if self._guild is None else self._guild.consent.forgotten_until)
-        self._link.tell(RoomLook(self._room.opened.is_set(), self._room.status(), faults, forgotten))
+        room = self._room
+        self._link.tell(RoomLook(room.opened.is_set(), room.status(), faults, forgotten, room.ending))
         self._tell_memory()
         self._report(ending=False)
 

@@ -446,6 +446,7 @@ class Visit:
     def __init__(self, place: Place) -> None:
         self.place = place
         self.opened = asyncio.Event()
+        self.ending: str | None = None
         self._closing: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     async def run(self) -> str:
@@ -457,6 +458,7 @@ class Visit:
 
     def close(self, reason: str) -> None:
         """End the visit."""
+        self.ending = self.ending or reason
         if not self._closing.done():
             self._closing.set_result(reason)
 

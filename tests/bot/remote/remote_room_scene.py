@@ -34,6 +34,7 @@ from bot.remote.room_side.room_host import (
 )
 from bot.remote.room_side.room_log import RoomLog
 from bot.remote.room_side.room_publisher import RoomPublisher
+from bot.room.endings import RoomEnding
 from bot.server_settings import ServerSettingsBook, no_server_settings
 from bot.texts.text import Text
 from compaction.model import Mode, Seq, SessionId, Turn, TurnKind, TurnPart
@@ -93,6 +94,7 @@ class DistantRoom:
         self.house = house
         self.told = told
         self.opened = asyncio.Event()
+        self.own_end = RoomEnding()
         self.end: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.moves: list[MembershipChange] = []
         self.calls: Counter[str] = Counter()
@@ -114,6 +116,15 @@ class DistantRoom:
     def session_id(self) -> str:
         """Return the session."""
         return SESSION
+
+    @property
+    def ending(self) -> str | None:
+        """Return what the test says."""
+        return self.own_end.reason
+
+    async def wait_ending(self) -> None:
+        """Wait until the test says why the room ends."""
+        await self.own_end.wait()
 
     async def run(self) -> str:
         """Run until the test ends it."""

@@ -108,6 +108,24 @@ async def test_it_stays_away_from_where_it_was_about_to_come() -> None:
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize(("reason", "comes"), [("empty", True), ("longest", False), ("expelled", False)])
+async def test_who_comes_back_while_the_bot_leaves_an_empty_channel_is_not_passed_over(
+    reason: str, *, comes: bool
+) -> None:
+    """Nobody else would bring it: they are there already when it has left. Who sent it away does not want it back."""
+    house, place = House(), FakePlace(people=[ADA])
+    await house.servers.change(place.guild_id, lambda _: ServerSettings(auto_join_with=(ADA.id,)), by=1)
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        house.rooms[0].end_by_itself(reason)
+        rooms.on_arrival(place, ADA, came_from=None)
+        assert house.is_visiting is comes
+        house.rooms[0].end.set_result(reason)
+        await until(lambda: rooms.room_count == comes and not house.is_visiting)
+    assert (len(house.rooms), place.written) == (1 + comes, [])
+
+
+@pytest.mark.asyncio
 async def test_whoever_calls_it_keeps_it() -> None:
     """Somebody arrives in one channel, and before the bot has set out, somebody calls it into another one."""
     house, lounge, side = House(), FakePlace(people=[ADA]), FakePlace(channel_id=21, people=[BO])

@@ -90,6 +90,7 @@ async def test_a_room_that_is_handed_over_asks_discord_for_nothing_at_its_end(tm
             await house.say(ADA.id, "The budget is four hundred euros.")
             cards = len(house.place.cards)
             room.close(HANDED_OVER)
+            assert room.ending is None
             assert await ended(house, task) == HANDED_OVER
         assert (house.place.shown_as_listening, len(house.place.cards)) == (True, cards)
         async with living(house) as (room, task):
@@ -117,12 +118,14 @@ async def test_a_session_goes_on_after_hours_in_which_nobody_spoke(tmp_path: Pat
 @pytest.mark.asyncio
 async def test_a_server_chooses_when_an_empty_room_is_left(tmp_path: Path) -> None:
     """A server's own time counts at once, also for a room that is open."""
-    async with a_house(tmp_path) as house, living(house) as (_, task):
+    async with a_house(tmp_path) as house, living(house) as (room, task):
         house.place.people = []
         await house.servers.change(
             house.place.guild_id, lambda _: ServerSettings(leave_when_empty_s=CHECK_ROOM_S), by=1
         )
+        before = room.ending
         await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
+        assert (before, room.ending) == (None, "empty")
         assert await ended(house, task) == "empty"
 
 

@@ -92,6 +92,17 @@ async def test_what_somebody_is_saying_is_known_to_the_first_process() -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_room_that_ends_by_itself_says_so_at_once() -> None:
+    """Who calls the bot while the last words are stored is not told that it is there."""
+    async with living() as life:
+        assert life.room.ending is None
+        life.distant.own_end.ask("empty")
+        await until(lambda: life.room.ending == "empty")
+        life.distant.end.set_result("empty")
+        assert await life.task == "empty"
+
+
+@pytest.mark.asyncio
 async def test_nothing_that_somebody_is_saying_is_shown_once_they_are_forgotten() -> None:
     """As in one process: by /forget-me here before that is answered, and by what another process has forgotten."""
     async with living() as life:
