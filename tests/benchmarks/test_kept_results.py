@@ -32,9 +32,7 @@ JUDGED: dict[str, Callable[[Any], tuple[Target, ...]]] = {
     "cluster": lambda told: cluster_targets(told["ours"]),
     "endpoint": lambda told: endpoint_targets(told["ours"]),
     "reply": lambda told: reply_targets(told["ours"], told["peers"]),
-    **dict.fromkeys(
-        ("memory", "memory-small", "memory-speed"), lambda told: memory_targets(told["ours"], told["peers"])
-    ),
+    **dict.fromkeys(("memory", "memory-small"), lambda told: memory_targets(told["ours"], told["peers"])),
 }
 RESULTS = sorted(FOLDER.glob("*.json"))
 

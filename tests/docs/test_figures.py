@@ -138,8 +138,6 @@ def sentences() -> list[tuple[str, str]]:
         (RECALL, outdated_first_plainly()),
         (RECALL, f"tuned on it is {outdated_first('tuning', '')} ("),
         (WRITTEN, f"by code ({making_a_text('memory')} of"),
-        (WRITTEN, f"not met; {making_a_text('memory-speed')} on 21 November"),
-        (BENCHMARKS, f"took {making_a_text('memory-speed')} then and {making_a_text('memory')} in `memory.json`"),
         (WRITTEN, thirds("CRD3")),
         (WRITTEN, thirds("QMSum")),
         (BENCHMARKS, listed([median(each) for each in quarters("live room", "memory_mb")])),
