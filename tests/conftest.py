@@ -212,7 +212,8 @@ def turn_model() -> Path:
 @pytest.fixture(scope="session")
 def tiny_reading_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A language model of a few thousand random weights, converted as the one that reads recognised text."""
-    folder = tmp_path_factory.mktemp("turn-text")
+    folder = tmp_path_factory.mktemp("models") / "turn-text"
+    folder.mkdir()
     TinyLlama().write(folder / "model.gguf")
     return converted_folder(folder)
 

@@ -227,7 +227,7 @@ class RoomtoneClient(discord.Client):
     def _bot_moved(self, guild_id: int, before: discord.VoiceState, after: discord.VoiceState) -> None:
         """Forward what others do with the bot. It never changes channels by itself, so if it has, somebody moved it."""
         if after.channel is None:
-            if self._voice_requests.is_taken_out(guild_id):
+            if self._voice_requests.on_left(guild_id):
                 self._supervisor.on_bot_taken_out(guild_id)
         elif before.channel is None:
             self._voice_requests.on_entered(guild_id)

@@ -27,8 +27,8 @@ class VoiceRequests:
         """Discord says that the bot was in no channel and is in one. It says so after whatever it had to say before."""
         self._leaves.discard(guild_id)
 
-    def is_taken_out(self, guild_id: int) -> bool:
-        """Discord says that the bot has left: return whether somebody else wanted that, or the channel is gone."""
+    def on_left(self, guild_id: int) -> bool:
+        """Discord says that the bot has left. Return whether somebody else wanted that, or the channel is gone."""
         if guild_id in self._leaves:
             self._leaves.discard(guild_id)
             return False

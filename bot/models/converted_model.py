@@ -27,11 +27,6 @@ _ORIGIN_NAME = "converted-from.json"
 _LEFTOVER_S = 3600.0
 
 
-def has_model(model_folder: Path) -> bool:
-    """Return whether a model that can be converted is in `model_folder`."""
-    return (model_folder / _GGUF_NAME).is_file()
-
-
 def converted_folder(model_folder: Path) -> Path:
     """Return the folder with the CTranslate2 form of the `model.gguf` in `model_folder`. Converts it the first time.
 
@@ -40,7 +35,7 @@ def converted_folder(model_folder: Path) -> Path:
     """
     gguf_file, converted = model_folder / _GGUF_NAME, model_folder / _CONVERTED_NAME
     try:
-        if not has_model(model_folder):
+        if not gguf_file.is_file():
             raise ModelError(f"{gguf_file} is not here. Run `roomtone models pull {model_folder.name}`.")
         # `models pull` replaces the whole folder. The size finds most files that were exchanged in another way.
         origin = json.dumps({"conversion": CONVERSION, "gguf_bytes": gguf_file.stat().st_size})

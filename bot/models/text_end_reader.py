@@ -8,7 +8,7 @@ import structlog
 
 from bot.errors import ModelError
 from bot.models.catalogue import TURN_TEXT
-from bot.models.converted_model import converted_folder, has_model
+from bot.models.converted_model import converted_folder
 from bot.models.directory import ModelDirectory
 from voice.asr.text_end import LANGUAGE, QueuedSentenceReader, SentenceReader
 from voice.quick_model import TurnModelError
@@ -32,8 +32,10 @@ def text_end_folder(models: ModelsSettings, asr: AsrSettings, listening: Listeni
 
 
 async def open_text_end_reader(stack: AsyncExitStack, folder: Path | None) -> QueuedSentenceReader | None:
-    """Load the model in `folder` onto `stack`. Returns None if it is not wanted (None), missing or unreadable."""
-    if folder is None or not has_model(folder):
+    """Load the model in `folder` (`text_end_folder`) onto `stack`. Returns None if it is not wanted (None), missing or
+    unreadable.
+    """
+    if folder is None or not ModelDirectory(folder.parent).holds(TURN_TEXT):
         return None
     try:
         return await stack.enter_async_context(QueuedSentenceReader(lambda: SentenceReader(converted_folder(folder))))

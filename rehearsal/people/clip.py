@@ -66,7 +66,7 @@ class Clip:
 
     @classmethod
     def load(cls, path: Path) -> Clip:
-        """Read a recording. Blocking: a FLAC file of ten seconds takes about 50 ms.
+        """Read a recording, and encode it if it is not Opus. Blocking: a FLAC file of ten seconds takes about 50 ms.
 
         Raises `PersonError` when the file is missing, cannot be decoded, or is silent.
         """

@@ -85,6 +85,8 @@ class House:
         self.opens = True
         self.servers = no_server_settings()
         self.listens: list[ListenRequest | None] = []
+        # Where rooms have left sessions open that were ended.
+        self.sessions_ended: list[Place] = []
         self.supervisor = RoomSupervisor(self.make, clock=self.clock, servers=self.servers)
 
     @property
@@ -97,3 +99,7 @@ class House:
         self.listens.append(listen)
         self.rooms.append(FakeRoom(place, fails_to_open=self.fails_to_open, opens=self.opens))
         return self.rooms[-1]
+
+    async def end_session(self, place: Place) -> None:
+        """End what a room in `place` has left open."""
+        self.sessions_ended.append(place)

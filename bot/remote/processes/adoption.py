@@ -73,7 +73,7 @@ def refusal(room: RoomIdentity, now: ServerNow, *, opened_by: str) -> str | None
 
 
 class Adoptions:
-    """Takes rooms back while the bot starts. `opened_by`: the mark of this process.
+    """Takes back, while the bot starts, rooms that outlived its last run. `opened_by`: the mark of this process.
 
     *Ownership*: one task for each room that comes, until the room is taken back or refused; `finish` waits for them.
     """

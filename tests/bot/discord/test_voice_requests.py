@@ -38,8 +38,8 @@ def test_who_takes_the_bot_out_is_told_from_the_bot_that_leaves(steps: list[Step
             case "entered":
                 requests.on_entered(10)
             case "left" | "taken out":
-                assert requests.is_taken_out(10) == (step == "taken out"), steps
-    assert requests.is_taken_out(11)
+                assert requests.on_left(10) == (step == "taken out"), steps
+    assert requests.on_left(11)
 
 
 def test_nothing_is_left_of_a_server_that_the_bot_has_left() -> None:
@@ -47,8 +47,8 @@ def test_nothing_is_left_of_a_server_that_the_bot_has_left() -> None:
     requests = VoiceRequests()
     requests.on_request(10, 20)
     requests.forget(10)
-    assert not requests.is_taken_out(10)
+    assert not requests.on_left(10)
     requests.on_request(10, None)
     requests.forget(10)
     requests.on_request(10, 20)
-    assert requests.is_taken_out(10)
+    assert requests.on_left(10)

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 @pytest.mark.asyncio
 async def test_the_reader_is_optional(tmp_path: Path, tiny_reading_model: Path) -> None:
     """If it is switched off, missing or damaged, pauses are judged by the sound and the recogniser's marks."""
-    damaged = tmp_path / "damaged"
-    damaged.mkdir()
+    damaged = tmp_path / "damaged" / "turn-text"
+    damaged.mkdir(parents=True)
     (damaged / "model.gguf").write_bytes(b"no model")
     async with AsyncExitStack() as stack:
         assert await open_text_end_reader(stack, None) is None
-        assert await open_text_end_reader(stack, tmp_path / "none") is None
+        assert await open_text_end_reader(stack, tmp_path / "turn-text") is None
         with capture_logs() as logs:
             assert await open_text_end_reader(stack, damaged) is None
         assert [(line["event"], line["log_level"]) for line in logs] == [("no_text_end_model", "warning")]

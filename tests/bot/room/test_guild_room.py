@@ -162,17 +162,12 @@ async def test_a_room_that_keeps_crashing_is_given_up() -> None:
 async def test_a_room_that_has_given_up_leaves_no_session_open() -> None:
     """It would bring the bot back at its next start: here it may not join where it was moved."""
     house, place, side = House(), FakePlace(), FakePlace(channel_id=21)
-    ended: list[Place] = []
-
-    async def end_session(at: Place) -> None:
-        ended.append(at)
-
-    async with RoomSupervisor(house.make, clock=house.clock, end_session=end_session) as rooms:
+    async with RoomSupervisor(house.make, clock=house.clock, end_session=house.end_session) as rooms:
         await rooms.join(place)
         house.fails_to_open = LinkError("The bot may not join Lounge.")
         rooms.on_bot_moved(side)
         await until(lambda: rooms.room_count == 0)
-    assert ended == [side]
+    assert house.sessions_ended == [side]
 
 
 @pytest.mark.asyncio
@@ -204,18 +199,13 @@ async def test_a_bot_that_is_taken_out_right_after_it_was_dragged_stays_away() -
 async def test_a_bot_that_is_taken_out_in_a_pause_stays_away() -> None:
     """A room whose process is lost leaves the bot in the channel, and the next one would come back."""
     house, place = House(), FakePlace()
-    ended: list[Place] = []
-
-    async def end_session(at: Place) -> None:
-        ended.append(at)
-
-    async with RoomSupervisor(house.make, clock=house.clock, end_session=end_session) as rooms:
+    async with RoomSupervisor(house.make, clock=house.clock, end_session=house.end_session) as rooms:
         await rooms.join(place)
         house.rooms[0].end.set_exception(LinkError("Discord hung up."))
         await until(lambda: house.clock.sleeping == 1)
         rooms.on_bot_taken_out(place.guild_id)
         await until(lambda: rooms.room_count == 0)
-    assert (len(house.rooms), ended) == (1, [place])
+    assert (len(house.rooms), house.sessions_ended) == (1, [place])
 
 
 @pytest.mark.asyncio
@@ -506,35 +496,25 @@ async def test_a_bot_that_is_sent_away_after_a_crash_leaves_no_session_open(
 async def test_a_bot_that_is_sent_away_before_its_next_room_has_a_process_leaves_no_session_open() -> None:
     """Such a room ends in order, but has resumed nothing: the session is that of the room whose process is gone."""
     house, place = House(), FakePlace()
-    ended: list[Place] = []
-
-    async def end_session(at: Place) -> None:
-        ended.append(at)
-
-    async with RoomSupervisor(house.make, clock=house.clock, end_session=end_session) as rooms:
+    async with RoomSupervisor(house.make, clock=house.clock, end_session=house.end_session) as rooms:
         await rooms.join(place)
         house.opens = False
         house.rooms[0].end.set_exception(ProcessLostError("The process of this room was killed."))
         await until(lambda: len(house.rooms) == 2)
         assert await rooms.leave(place.guild_id)
-    assert (house.rooms[1].end.result(), ended) == ("left", [place])
+    assert (house.rooms[1].end.result(), house.sessions_ended) == ("left", [place])
 
 
 @pytest.mark.asyncio
 async def test_a_bot_that_is_sent_away_ends_no_session_of_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """The room learns only while it ends that another process has taken it over, which goes on with the session."""
     house, place = House(), FakePlace()
-    ended: list[Place] = []
-
-    async def end_session(at: Place) -> None:
-        ended.append(at)
-
-    async with RoomSupervisor(house.make, clock=house.clock, end_session=end_session) as rooms:
+    async with RoomSupervisor(house.make, clock=house.clock, end_session=house.end_session) as rooms:
         await rooms.join(place)
         end = house.rooms[0].end
         monkeypatch.setattr(house.rooms[0], "close", lambda _: end.set_exception(StaleOwnerError(STALE)))
         assert await rooms.leave(place.guild_id)
-    assert (place.written, ended) == ([STALE], [])
+    assert (place.written, house.sessions_ended) == ([STALE], [])
 
 
 @pytest.mark.parametrize("is_given_up", [True, False])

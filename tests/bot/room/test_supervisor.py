@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,9 +16,6 @@ from tests.fakes.brain import until
 from tests.fakes.place import ADA, FakePlace
 from tests.fakes.rooms import FakeRoom, House
 from voice.errors import LinkError
-
-if TYPE_CHECKING:
-    from bot.channel.port import Place
 
 
 @pytest.mark.asyncio
@@ -127,18 +123,13 @@ async def test_who_calls_the_bot_does_not_wait_for_ever_for_a_room_that_ends(mon
     """One that takes too long is cut off, also if nobody has asked it to end. Nobody resumes its session."""
     monkeypatch.setattr(guild_room, "CLOSE_TIMEOUT_S", 0.0)
     house, place = House(), FakePlace()
-    ended: list[Place] = []
-
-    async def end_session(at: Place) -> None:
-        ended.append(at)
-
-    async with RoomSupervisor(house.make, clock=house.clock, end_session=end_session) as rooms:
+    async with RoomSupervisor(house.make, clock=house.clock, end_session=house.end_session) as rooms:
         await rooms.join(place)
         house.rooms[0].end_by_itself("longest")
         await rooms.join(place)
         assert house.rooms[0].end.cancelled()
         assert (rooms.place_of(place.guild_id), len(house.rooms)) == (place, 2)
-        assert ended == [place]
+        assert house.sessions_ended == [place]
 
 
 @pytest.mark.asyncio
@@ -148,16 +139,11 @@ async def test_a_room_that_ends_by_itself_as_the_process_ends_does_not_come_back
     """Its session was over before, so the next process does not go on with it."""
     monkeypatch.setattr(guild_room, "CLOSE_TIMEOUT_S", 0.0)
     house, place = House(), FakePlace()
-    ended: list[Place] = []
-
-    async def end_session(at: Place) -> None:
-        ended.append(at)
-
-    async with RoomSupervisor(house.make, clock=house.clock, end_session=end_session) as rooms:
+    async with RoomSupervisor(house.make, clock=house.clock, end_session=house.end_session) as rooms:
         await rooms.join(place)
         house.rooms[0].end_by_itself("longest")
         house.rooms[0].stored.clear()
-    assert ended == [place]
+    assert house.sessions_ended == [place]
 
 
 @pytest.mark.asyncio
