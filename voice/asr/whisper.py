@@ -14,6 +14,7 @@ from functools import partial
 from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any
 
+import ctranslate2
 import numpy as np
 from faster_whisper import WhisperModel
 from faster_whisper.tokenizer import Tokenizer
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    import ctranslate2
-
     from voice.asr.placement import DevicePlacement
     from voice.asr.settings import AsrSettings
     from voice.audio import Pcm
@@ -47,9 +46,9 @@ SURE_LANGUAGE = 0.7
 BEAM_SIZE = 1
 CAREFUL_BEAM_SIZE = 5
 # A text whose mean log probability is lower is decoded once more from the same encoding, with a few hypotheses. One in
-# five utterances through Opus with lost packets is; of all words 7.0 % are wrong then instead of 7.5
+# three utterances through Opus with lost packets is; of all words 6.7 % are wrong then instead of 7.5
 # (docs/decisions/0006).
-DOUBTFUL_LOGPROB = -0.25
+DOUBTFUL_LOGPROB = -0.2
 SECOND_BEAM_SIZE = 3
 # Seconds of speech up to which that is done: both texts take no longer than the one of the longest speech. Everybody
 # waits for the recogniser meanwhile.
@@ -57,6 +56,8 @@ SECOND_WITHIN_S = 12.0
 # What faster-whisper puts before an utterance at most. Of more it takes the last, and a glossary begins with the
 # likeliest words.
 MOST_PROMPT_TOKENS = MAX_TOKENS // 2 - 1
+# Bytes of a model's file up to which it is loaded a second time, to decode in one thread. whisper-base has 77 million.
+MOST_LOADED_TWICE = 200_000_000
 NEEDED_FILES = ("config.json", "model.bin", "tokenizer.json")
 VOCABULARIES = ("vocabulary.json", "vocabulary.txt")
 
@@ -85,6 +86,7 @@ class WhisperEngine:
                 cpu_threads=settings.cpu_threads,
                 local_files_only=True,
             )
+            self._decoder = _decoder(self._model.model, settings, place)
         # CTranslate2 raises RuntimeError and ValueError, tokenizers plain Exception.
         except Exception as exc:
             raise RecogniserError(_unreadable(settings.model_dir, str(exc))) from exc
@@ -162,7 +164,7 @@ class WhisperEngine:
         max_length = _max_length(len(prompts[0]), max(window.token_cap for window in windows))
 
         def decoded(beam_size: int) -> list[Recognition]:
-            results: list[Any] = self._model.model.generate(
+            results: list[Any] = self._decoder.generate(
                 encoded,
                 prompts,
                 beam_size=beam_size,
@@ -222,7 +224,7 @@ class WhisperEngine:
         known = [(request.language, 1.0) for request in requests if request.language is not None]
         if len(known) == len(requests):
             return known
-        found = self._model.model.detect_language(encoded)
+        found = self._decoder.detect_language(encoded)
         return [
             self._likely(each) if request.language is None else (request.language, 1.0)
             for request, each in zip(requests, found, strict=True)
@@ -268,6 +270,23 @@ class WhisperEngine:
 def whisper_on_best_device(settings: AsrSettings) -> CudaFallback:
     """Return what loads the model of the settings on a CUDA device that works, or on the CPU."""
     return CudaFallback(settings, partial(WhisperEngine, settings))
+
+
+def _decoder(
+    encoder: ctranslate2.models.Whisper, settings: AsrSettings, place: DevicePlacement
+) -> ctranslate2.models.Whisper:
+    """Return what decodes: of a small model on the CPU a second copy, which computes in one thread.
+
+    A step of the decoder computes so little that threads wait for each other most of the time. With two, decoding with
+    whisper-base takes 1.2 times as long, 1.8 times with three hypotheses, and 1.6 to 2.1 times the CPU time
+    (docs/decisions/0006). CTranslate2 has one number of threads for all that a loaded model computes.
+    """
+    file = settings.model_dir / "model.bin"
+    if place.device != CPU.device or settings.cpu_threads == 1 or file.stat().st_size > MOST_LOADED_TWICE:
+        return encoder
+    return ctranslate2.models.Whisper(
+        str(settings.model_dir), device=place.device, compute_type=place.compute_type, intra_threads=1
+    )
 
 
 def _deserves_second(heard: Recognition) -> bool:

@@ -141,7 +141,7 @@ def _check_hearing(settings: Settings) -> list[Finding]:
     return [
         check_opus(version),
         check_recogniser(settings.asr),
-        check_turns(settings.models.directory, settings.listening),
+        check_turns(settings.models, settings.asr, settings.listening),
         _check_device(settings.asr),
     ]
 

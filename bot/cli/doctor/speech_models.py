@@ -11,6 +11,7 @@ from bot.cli.failures import INSTALL_PARTS
 from bot.cli.output import count
 from bot.models.catalogue import CATALOGUE, TURN_SMART, TURN_TEXT, VAD_SILERO, VOICE_JOE, WHISPER_BASE
 from bot.models.directory import ModelDirectory
+from bot.models.text_end_reader import text_end_folder
 from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.models.entry import ModelEntry
+    from bot.settings import ModelsSettings
     from voice.asr.settings import AsrSettings
     from voice.listening.settings import ListeningSettings
 
@@ -69,12 +71,12 @@ def check_voice(models_dir: Path, *, installed: bool) -> Finding:
     return replace(finding, status=Status.WARNING, detail=f"{finding.detail.rstrip('.')}: the bot answers in writing")
 
 
-def check_turns(models_dir: Path, listening: ListeningSettings) -> Finding:
+def check_turns(models: ModelsSettings, asr: AsrSettings, listening: ListeningSettings) -> Finding:
     """Check the small models for listening. Without them the bot works, but detects the end of turns less well."""
     heard = () if listening.turn_model == "off" else (TURN_SMART,)
-    read = (TURN_TEXT,) if listening.turn_model == "auto" and ModelDirectory(models_dir).holds(TURN_TEXT) else ()
+    read = () if text_end_folder(models, asr, listening) is None else (TURN_TEXT,)
     wanted = (*heard, *read, VAD_SILERO)
-    found = [check_model("listening", entry, models_dir / entry.name, "") for entry in wanted]
+    found = [check_model("listening", entry, models.directory / entry.name, "") for entry in wanted]
     wrong = [finding.detail.rstrip(".") for finding in found if finding.status is not Status.OK]
     if not wrong:
         return Finding("listening", Status.OK, "; ".join(entry.title for entry in wanted))

@@ -98,8 +98,8 @@ def test_only_a_doubtful_text_is_decoded_again(engine: WhisperEngine, monkeypatc
     """Once more, from the same encoding, with more hypotheses. It is still known then how likely a sentence ends there.
     Long ones are decoded once, and all are while others wait, or together with others.
     """
-    counted = CountedModel(engine._model.model)
-    monkeypatch.setattr(engine._model, "model", counted)
+    counted = CountedModel(engine._decoder)
+    monkeypatch.setattr(engine, "_decoder", counted)
     sure = engine.recognize(bicycle(), language="en")
     assert counted.beams == [1]
     monkeypatch.setattr(whisper, "DOUBTFUL_LOGPROB", 0.0)
@@ -114,6 +114,29 @@ def test_only_a_doubtful_text_is_decoded_again(engine: WhisperEngine, monkeypatc
     monkeypatch.setattr(whisper, "SECOND_WITHIN_S", 2.0)
     engine.recognize(bicycle(), language="en")
     assert counted.beams == [1, 1, SECOND_BEAM_SIZE, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "most_loaded_twice", "is_loaded_twice"),
+    [
+        pytest.param({}, 200_000_000, True, id="a small model"),
+        pytest.param({"cpu_threads": 0}, 200_000_000, True, id="with as many threads as CTranslate2 likes"),
+        pytest.param({"cpu_threads": 1}, 200_000_000, False, id="one thread anyhow"),
+        pytest.param({}, 10_000_000, False, id="a large model, whose memory is not taken twice"),
+    ],
+)
+def test_a_small_model_decodes_in_one_thread(
+    whisper_model_dir: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    changes: dict[str, object],
+    most_loaded_twice: int,
+    is_loaded_twice: bool,
+) -> None:
+    """With a second copy, and the same text. A large model has one copy, and so has one that may use one thread."""
+    monkeypatch.setattr(whisper, "MOST_LOADED_TWICE", most_loaded_twice)
+    engine = WhisperEngine(_settings(whisper_model_dir, **changes))
+    assert (engine._decoder is not engine._model.model) is is_loaded_twice
+    assert engine.recognize(bicycle(), language="en").text == BICYCLE_TEXT
 
 
 def test_a_careful_hearing_sees_the_whole_window(engine: WhisperEngine) -> None:

@@ -20,6 +20,7 @@ from bot.cli.doctor.speech_models import (
 )
 from bot.models import catalogue
 from bot.models.entry import ModelFile
+from bot.settings import ModelsSettings
 from tests.bot.cli.doctor.findings import is_missing
 from voice.asr.placement import choose_placement
 from voice.asr.settings import AsrSettings
@@ -86,19 +87,22 @@ def test_unreadable_model_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_listening(tmp_path: Path, turn_model: Path, stacking_vad_model: Path) -> None:
-    """The two listening models share one finding. Without them the bot still runs, and an unused end-of-turn model is
-    not missed.
+    """The listening models share one finding. Without them the bot still runs. What is switched off is not missed, nor
+    is the model that reads texts where nobody speaks its language.
     """
-    finding = check_turns(tmp_path, ListeningSettings())
+    models, asr = ModelsSettings(directory=tmp_path), AsrSettings()
+    finding = check_turns(models, asr, ListeningSettings())
     assert finding.status is Status.WARNING
-    assert finding.detail.startswith("turn-smart is not here; vad-silero is not here: turns end later")
+    assert finding.detail.startswith("turn-smart is not here; turn-text is not here; vad-silero is not here: turns end")
     assert finding.remedy == PULL_ALL
     (tmp_path / "vad-silero").mkdir()
     shutil.copy(stacking_vad_model, tmp_path / "vad-silero")
-    assert check_turns(tmp_path, ListeningSettings(turn_model="off")).status is Status.OK
+    assert check_turns(models, asr, ListeningSettings(turn_model="off")).status is Status.OK
     (tmp_path / "turn-smart").mkdir()
     shutil.copy(turn_model, tmp_path / "turn-smart")
-    assert check_turns(tmp_path, ListeningSettings()).status is Status.OK
+    assert check_turns(models, asr, ListeningSettings()).detail.startswith("turn-text is not here: turns end later")
+    assert check_turns(models, asr, ListeningSettings(turn_model="sound")).status is Status.OK
+    assert check_turns(models, AsrSettings(language="de"), ListeningSettings()).status is Status.OK
 
 
 def test_voice(tmp_path: Path) -> None:
