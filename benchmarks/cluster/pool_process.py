@@ -84,7 +84,9 @@ class PoolProcess:
     async def _open(self, folder: Path, model: str) -> Mapping[str, object]:
         self._folder = folder
         settings = AsrSettings(model_dir=Path(model), device="cpu")
-        config = f'[asr]\nmodel = "{model}"\ndevice = "cpu"\n'
+        # The model that reads what was recognised is beside it, where it is installed.
+        models = Path(model).parent
+        config = f'[models]\ndirectory = "{models}"\n[asr]\nmodel = "{model}"\ndevice = "cpu"\n'
         await asyncio.to_thread((folder / "roomtone.toml").write_text, config, "utf-8")
         begun = time.monotonic()
         await self._stack.enter_async_context(_cluster(folder))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.reply.pause_judge import PauseJudge
+from benchmarks.reply.pause_judge import COUNTED_FROM_S, PauseJudge
 from benchmarks.reply.recordings import voice_end_s
 from bot.wiring.speech_models import open_vad
 from rehearsal.people.clip import Clip, read_sound
@@ -25,6 +25,7 @@ from voice.listening.endpointing import (
     EndpointingParameters,
     SpeechPaused,
     SpeechResumed,
+    window_count,
 )
 from voice.listening.vad import WINDOW_SAMPLES, VadState, WindowRun
 from voice.transport.opus import Decoder
@@ -48,7 +49,8 @@ LANGUAGE = "en"
 
 @dataclass(frozen=True, slots=True)
 class ObservedPause:
-    """One pause. `speaker` paused in `recording` for `windows` silent windows; None: it was the end of the speech.
+    """One pause that counts (`COUNTED_FROM_S`). `speaker` paused in `recording` for `windows` silent windows; None: it
+    was the end of the speech.
 
     `finished`: the end-of-turn model's probability; `sentence_end`: the recogniser's; `text_end`: what a language model
     expects after the text. None without the model.
@@ -109,6 +111,8 @@ class PauseObserver:
         loud_until_s = voice_end_s(read_sound(recording.path)) + lead_samples / LISTEN_RATE_HZ
         observed = []
         for pause, windows in self._pauses(pcm):
+            if windows is not None and windows < window_count(COUNTED_FROM_S):
+                continue
             before = pcm[pause.start * WINDOW_SAMPLES : pause.end * WINDOW_SAMPLES]
             known = self._judge.evidence(before, self._judge.finished(before))
             observed.append(

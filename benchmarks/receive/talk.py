@@ -21,7 +21,7 @@ Talk: TypeAlias = "tuple[bytes | None, ...]"
 SILENCE_FRAMES = 5
 # Recordings that somebody says one after the other, which makes two to nine seconds.
 _RECORDINGS_OF_A_STRETCH = (1, 3)
-# The silence that ends an utterance is 0.46 to 1.1 s. So most of these pauses end one, and in some the speaker goes on.
+# The silence that ends an utterance is 0.42 to 1.1 s. So most of these pauses end one, and in some the speaker goes on.
 _PAUSE_S = (0.8, 1.8)
 
 

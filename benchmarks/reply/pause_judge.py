@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from voice.audio import Pcm
 
 
+# Seconds of silence from which a pause inside speech counts. A room asks about shorter ones too, which belong to
+# articulation and are never taken for an end: with them the share of pauses that are cut would look smaller.
+COUNTED_FROM_S = 0.2
+
+
 class PauseJudge:
     """Judges pauses one after the other. Not thread-safe. Raises `VoiceError` for a model that cannot be loaded.
 

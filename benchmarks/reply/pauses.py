@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.reply.pause_judge import PauseJudge
+from benchmarks.reply.pause_judge import COUNTED_FROM_S, PauseJudge
 from benchmarks.reply.recordings import voice_end_s
 from benchmarks.reply.spread import spread
 from benchmarks.stats import share_of
 from bot.wiring.speech_models import open_vad
 from rehearsal.people.clip import Clip, read_sound
 from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
-from voice.listening.endpointing import ENDPOINTING
+from voice.listening.endpointing import ENDPOINTING, WINDOW_S, window_count
 from voice.listening.listener import RoomListener
-from voice.listening.utterance import PauseBegan, Utterance
+from voice.listening.utterance import PauseBegan, PauseEnded, Utterance
 from voice.listening.vad import WINDOW_SAMPLES
 from voice.transport.audio_events import SpeechFrames
 from voice.transport.opus import Decoder
@@ -46,12 +46,14 @@ _SILENCE_S = 2.0
 # Each recording is processed twice. The second time its windows are shifted by half a window, because their position
 # changes the decision for two pauses in seventy.
 _LEADS = (0, WINDOW_SAMPLES // 2)
+# When a pause counts, in whole windows of silence. Less than a window's rounding is no silence.
+_COUNTED_FROM_S = window_count(COUNTED_FROM_S) * WINDOW_S - 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class PauseResult:
-    """How the listener cut one recording. `pauses`: for each pause, the probability that the speaker had finished, and
-    whether it was the end.
+    """How the listener cut one recording. `pauses`: for each pause that counts (`COUNTED_FROM_S`), the probability that
+    the speaker had finished, and whether it was the end.
 
     `end_s`: where the voice ends, by its loudness or by the voice-activity model, whichever is earlier. Some recordings
     end with noise, and counting from the end of the noise would make the figures too good. `end_known_s`: when the end
@@ -142,8 +144,10 @@ class PauseListener:
         pcm = np.concatenate([lead, *frames, silence])
         ears = RoomListener(self._detector, self._parameters, judged=self.has_turn_model)
         utterances: list[Utterance] = []
-        # The probability and the time of every pause.
+        # The probability and the time of every pause, and the times of those that count.
         asked: list[tuple[float | None, float]] = []
+        counted: set[float] = set()
+        paused_at: float | None = None
         for at in range(0, len(pcm) - LISTEN_FRAME_SAMPLES, LISTEN_FRAME_SAMPLES):
             now = at / LISTEN_RATE_HZ + _FRAME_S
             frame = SpeechFrames(1, 1, now - _FRAME_S, pcm[at : at + LISTEN_FRAME_SAMPLES])
@@ -153,17 +157,22 @@ class PauseListener:
                 if isinstance(event, PauseBegan):
                     pcm_before = event.utterance.pcm
                     likely = self._judge.finished(pcm_before)
-                    asked.append((likely, event.utterance.ended_at))
+                    paused_at = event.utterance.ended_at
+                    asked.append((likely, paused_at))
                     if event.asks:
                         waiting += ears.answer(event, self._judge.evidence(pcm_before, likely), now)
+                elif isinstance(event, PauseEnded):
+                    paused_at = None
                 elif isinstance(event, Utterance):
                     utterances.append(event)
+            if paused_at is not None and now - paused_at >= _COUNTED_FROM_S:
+                counted.add(paused_at)
         if not utterances:
             raise LookupError(f"{path}: no speech was found in it")
         last = utterances[-1]
         return PauseResult(
             utterances=sum(not one.cut for one in utterances),
-            pauses=tuple((likely, ended_at >= last.ended_at) for likely, ended_at in asked),
+            pauses=tuple((likely, ended_at >= last.ended_at) for likely, ended_at in asked if ended_at in counted),
             end_s=min(voice_end_s(read_sound(path)) + lead_samples / LISTEN_RATE_HZ, last.ended_at),
             end_known_s=last.closed_at,
         )

@@ -45,10 +45,10 @@ SURE_LANGUAGE = 0.7
 # Hypotheses kept while decoding. 1 is fastest and hardly less accurate with the base model where it is sure.
 BEAM_SIZE = 1
 CAREFUL_BEAM_SIZE = 5
-# A text whose mean log probability is lower is decoded once more from the same encoding, with a few hypotheses. One in
-# three utterances through Opus with lost packets is; of all words 6.7 % are wrong then instead of 7.5
+# A text whose mean log probability is lower is decoded once more from the same encoding, with a few hypotheses. Of
+# utterances through Opus with lost packets nearly half are; of all words 6.4 % are wrong then instead of 7.5
 # (docs/decisions/0006).
-DOUBTFUL_LOGPROB = -0.2
+DOUBTFUL_LOGPROB = -0.15
 SECOND_BEAM_SIZE = 3
 # Seconds of speech up to which that is done: both texts take no longer than the one of the longest speech. Everybody
 # waits for the recogniser meanwhile.

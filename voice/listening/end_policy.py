@@ -73,7 +73,7 @@ class EndPolicy:
     # them it changes evenly.
     sure: float = 3.97
     unsure: float = 3.13
-    shortest_s: float = 0.46
+    shortest_s: float = 0.42
     longest_s: float = 1.1
     # Where the text was read. None: what the words make expect counts for nothing.
     reading: ReadingWeights | None = None

@@ -39,6 +39,10 @@ class TurnEndDetector(Protocol):
         """
 
 
+# The model was taught with sound that ends in 0.2 s of silence, and is asked before so much has passed.
+_MORE_SILENCE = np.zeros(round(0.096 * LISTEN_RATE_HZ), np.int16)
+
+
 class SmartTurn:
     """The model. Blocks while it computes (about 30 ms); used from one thread. Raises `TurnModelError`."""
 
@@ -65,7 +69,8 @@ class SmartTurn:
 
     def probability(self, pcm: Pcm) -> float:
         """Return the probability (0-1) that the turn is over at the end of `pcm`; only the last 8 s count."""
-        sound = pcm[-CONTEXT_S * LISTEN_RATE_HZ :].astype(np.float32) / INT16_FULL_SCALE
+        heard = np.concatenate([pcm, _MORE_SILENCE])
+        sound = heard[-CONTEXT_S * LISTEN_RATE_HZ :].astype(np.float32) / INT16_FULL_SCALE
         # Pad at the front, because the model expects the sound to end at the same place.
         whole = np.pad(sound, (CONTEXT_S * LISTEN_RATE_HZ - len(sound), 0))
         level = (whole - whole.mean()) / np.sqrt(whole.var() + VARIANCE_FLOOR)

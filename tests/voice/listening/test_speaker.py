@@ -139,8 +139,8 @@ def test_a_standstill_cuts_no_speech_at_its_pauses() -> None:
 def test_a_standstill_holds_nothing_open() -> None:
     """Who had finished before a standstill, and says nothing more, is taken for silent a second after it."""
     ears = _ears()
-    ears.hear([_frames(10.0, voiced(1)), TalkspurtEnded(ADA, 1, 11.0)], now=11.2)
-    assert ears.tick(11.2) + ears.tick(13.0) + ears.tick(13.45) + ears.tick(13.9) == []
+    ears.hear([_frames(10.0, voiced(1)), TalkspurtEnded(ADA, 1, 11.0)], now=11.1)
+    assert ears.tick(11.1) + ears.tick(13.0) + ears.tick(13.45) + ears.tick(13.9) == []
     assert [type(event) for event in ears.tick(14.1)] == [PauseBegan, Utterance]
 
 
