@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from benchmarks.reply.pause_judge import COUNTED_FROM_S
 from benchmarks.reply.spread import spread
 from benchmarks.stats import share_of
 from voice.listening.end_policy import END_POLICY, EndPolicy
@@ -27,8 +28,8 @@ SCALES = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.35, 1.5)
 SILENCES_S = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.4)
 # Decision 0011's first rule: 0.5 s for who sounds finished with more than this probability, 1.0 s for others.
 FORMER_FINISHED, FORMER_SHORT_S, FORMER_LONG_S = 0.94, 0.5, 1.0
-# No rule can end speech before the tail that belongs to it is complete.
-SHORTEST_S = 0.26
+# Shorter pauses are not observed, so no rule may end speech in them.
+SHORTEST_S = COUNTED_FROM_S
 
 
 @dataclass(frozen=True, slots=True)

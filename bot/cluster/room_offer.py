@@ -11,8 +11,9 @@ from bot.errors import SetupError
 
 # A loaded process has 457 MB, and a room's memory, sound and texts come to it.
 PROCESS_BYTES: Final = 600_000_000
-# The model that reads what was recognised, which a process has where no cluster's recognisers have it: 181 MB.
-READING_BYTES: Final = 200_000_000
+# What a process has besides where no cluster's recognisers hear for it: the model that reads what was recognised
+# (181 MB), and a second copy of whisper-base (88 MB).
+HEARING_BYTES: Final = 300_000_000
 # For each further room that shares a process, which has no models of its own. Generous, not measured.
 ROOM_BYTES: Final = 100_000_000
 # Processes of a worker, where nobody says how many.
@@ -53,8 +54,8 @@ class RoomOffer:
     @property
     def memory_bytes(self) -> int:
         """Return the memory that each worker reserves."""
-        reading = READING_BYTES if self.cluster is None else 0
-        return self.processes * (PROCESS_BYTES + reading + (self.rooms_each - 1) * ROOM_BYTES)
+        hearing = HEARING_BYTES if self.cluster is None else 0
+        return self.processes * (PROCESS_BYTES + hearing + (self.rooms_each - 1) * ROOM_BYTES)
 
     @property
     def needs(self) -> str:

@@ -122,7 +122,7 @@ class _Opening:
 
     async def local(self) -> OpenedRecognizer:
         """Load the model of this process. Raises `RecogniserError`."""
-        model = whisper_on_best_device(self.settings)
+        model = whisper_on_best_device(self.settings, stands_in=self.stands_in)
         recognizer = await self.stack.enter_async_context(QueuedRecognizer(model.load))
         reading = await self._reading(recognizer)
         self.metrics.health.add_check(partial(_gpu_problems, model))

@@ -81,7 +81,7 @@ QUOTED = [
     ("cluster", "ten seconds later, # at most (`--rooms`)", room_offer.PROCESSES),
     ("cluster", "and # GB for each process", room_offer.PROCESS_BYTES / 1e9),
     ("cluster", "and # GB for each further room of one", room_offer.ROOM_BYTES / 1e9),
-    ("cluster", "with `--cluster none` # GB more", room_offer.READING_BYTES / 1e9),
+    ("cluster", "with `--cluster none` # GB more", room_offer.HEARING_BYTES / 1e9),
     ("cluster", "while finished speech waits longer than # s", scaling.SLOW_WAIT_S),
     ("cluster", "work less than # % of the time", scaling.IDLE_SHARE * 100),
     ("cluster", "waits for a pause in speech (# s at most)", handover_pause.WITHIN_S),

@@ -33,7 +33,7 @@ FAILURES_BEFORE_RELOAD: Final = 3
 # half a minute anyway, and one that cannot be loaded takes the disk's time from everything else.
 FIRST_PAUSE_S: Final = 10.0
 LONGEST_PAUSE_S: Final = 300.0
-# Models of hung threads that may stay in memory. The base model takes 0.2 GB, the largest one 3 GB.
+# Models of hung threads that may stay in memory. The base model takes 0.3 GB, the largest one 3 GB.
 MOST_LEFT_BEHIND: Final = 3
 # Seconds in the model after which a recognition fails and the model is loaded again. Half a minute of sound takes a few
 # seconds.

@@ -68,8 +68,8 @@ class AsrSettings(BaseModel):
         default=2,
         ge=0,
         le=64,
-        description="Threads that encode speech on the CPU; 0 lets CTranslate2 choose. Default 2: encoding takes two "
-        "thirds of the time of one, for a tenth more CPU. Words are then found in one thread with a model of up to "
+        description="Threads that encode speech on the CPU; 0 lets CTranslate2 choose. Default 2: encoding takes three "
+        "quarters of the time of one, for hardly more CPU. Words are then found in one thread with a model of up to "
         "200 MB, which is faster than with several, and in as many with a larger one.",
     )
 

@@ -46,7 +46,7 @@ SURE_LANGUAGE = 0.7
 BEAM_SIZE = 1
 CAREFUL_BEAM_SIZE = 5
 # A text whose mean log probability is lower is decoded once more from the same encoding, with a few hypotheses. Of
-# utterances through Opus with lost packets nearly half are; of all words 6.4 % are wrong then instead of 7.5
+# utterances through Opus with lost packets nearly half are; of all words 6.5 % are wrong then instead of 7.5
 # (docs/decisions/0006).
 DOUBTFUL_LOGPROB = -0.15
 SECOND_BEAM_SIZE = 3
@@ -56,8 +56,8 @@ SECOND_WITHIN_S = 12.0
 # What faster-whisper puts before an utterance at most. Of more it takes the last, and a glossary begins with the
 # likeliest words.
 MOST_PROMPT_TOKENS = MAX_TOKENS // 2 - 1
-# Bytes of a model's file up to which it is loaded a second time, to decode in one thread. whisper-base has 77 million.
-MOST_LOADED_TWICE = 200_000_000
+# A model is loaded a second time, to decode in one thread, if its file has no more bytes. whisper-base has 145 million.
+MOST_LOADED_TWICE_BYTES = 200_000_000
 NEEDED_FILES = ("config.json", "model.bin", "tokenizer.json")
 VOCABULARIES = ("vocabulary.json", "vocabulary.txt")
 
@@ -70,12 +70,12 @@ _TAIL = np.zeros(int(_TAIL_S * LISTEN_RATE_HZ), dtype=np.float32)
 
 
 class WhisperEngine:
-    """One loaded model at `place`. Not thread-safe.
+    """One loaded model at `place`. Not thread-safe. `stands_in`: it hears little, and takes as little memory as it can.
 
     Raises `RecogniserError` if the model cannot be loaded, in a plain sentence with the remedy.
     """
 
-    def __init__(self, settings: AsrSettings, place: DevicePlacement = CPU) -> None:
+    def __init__(self, settings: AsrSettings, place: DevicePlacement = CPU, *, stands_in: bool = False) -> None:
         _check_model_dir(settings.model_dir)
         place = supported(place)
         try:
@@ -86,7 +86,7 @@ class WhisperEngine:
                 cpu_threads=settings.cpu_threads,
                 local_files_only=True,
             )
-            self._decoder = _decoder(self._model.model, settings, place)
+            self._decoder = self._model.model if stands_in else _decoder(self._model.model, settings, place)
         # CTranslate2 raises RuntimeError and ValueError, tokenizers plain Exception.
         except Exception as exc:
             raise RecogniserError(_unreadable(settings.model_dir, str(exc))) from exc
@@ -267,9 +267,9 @@ class WhisperEngine:
         return known
 
 
-def whisper_on_best_device(settings: AsrSettings) -> CudaFallback:
-    """Return what loads the model of the settings on a CUDA device that works, or on the CPU."""
-    return CudaFallback(settings, partial(WhisperEngine, settings))
+def whisper_on_best_device(settings: AsrSettings, *, stands_in: bool = False) -> CudaFallback:
+    """Return what loads the model of the settings on a CUDA device that works, or on the CPU. See `WhisperEngine`."""
+    return CudaFallback(settings, partial(WhisperEngine, settings, stands_in=stands_in))
 
 
 def _decoder(
@@ -278,11 +278,11 @@ def _decoder(
     """Return what decodes: of a small model on the CPU a second copy, which computes in one thread.
 
     A step of the decoder computes so little that threads wait for each other most of the time. With two, decoding with
-    whisper-base takes 1.2 times as long, 1.8 times with three hypotheses, and 1.6 to 2.1 times the CPU time
+    whisper-base takes 1.1 times as long, 1.8 times with three hypotheses, and 1.5 to 2.1 times the CPU time
     (docs/decisions/0006). CTranslate2 has one number of threads for all that a loaded model computes.
     """
     file = settings.model_dir / "model.bin"
-    if place.device != CPU.device or settings.cpu_threads == 1 or file.stat().st_size > MOST_LOADED_TWICE:
+    if place.device != CPU.device or settings.cpu_threads == 1 or file.stat().st_size > MOST_LOADED_TWICE_BYTES:
         return encoder
     return ctranslate2.models.Whisper(
         str(settings.model_dir), device=place.device, compute_type=place.compute_type, intra_threads=1

@@ -49,7 +49,7 @@ class EndpointingParameters:
     # inside speech, 0.7 18 %, 1.0 3 %.
     end_silence_s: float = 0.7
     # Seconds of silence after which the end-of-turn model is asked and recognition begins: four windows. With 0.2 a
-    # text is there a tenth of a second later, for a tenth to a quarter fewer recognitions (docs/decisions/0011).
+    # text is there a tenth of a second later, for 6 to 23 % fewer recognitions (docs/decisions/0011).
     pause_s: float = 0.128
     # How much silence ends an utterance where models judge the pause.
     policy: EndPolicy = END_POLICY

@@ -20,5 +20,5 @@ class ListeningSettings(BaseModel):
         "languages in which they err.",
     )
     # Whether to start to recognise in a pause, before it is certain that the person has finished. The text comes about
-    # 0.2 s sooner, for up to half as much more work of the recogniser: where they go on, the work is wasted.
+    # 0.3 s sooner, for up to twice as much work of the recogniser: where they go on, the work is wasted.
     eager_recognition: bool = Field(default=True, json_schema_extra={"internal": True})

@@ -13,7 +13,9 @@ import numpy as np
 import onnxruntime
 
 from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ
+from voice.listening.endpointing import ENDPOINTING, window_count
 from voice.listening.mel import log_mel
+from voice.listening.vad import WINDOW_SAMPLES
 from voice.quick_model import QuickModel, TurnModelError
 
 if TYPE_CHECKING:
@@ -25,8 +27,13 @@ if TYPE_CHECKING:
 CONTEXT_S = 8
 # Added to the variance before taking the root, as in the model's training.
 VARIANCE_FLOOR = 1e-7
-# After this the fixed silence (0.7 s) is almost over, and waiting would only add to it.
+# After this most of the fixed silence (0.7 s) is over, and waiting would only add to it.
 ANSWER_TIMEOUT_S = 0.4
+# The model was taught with sound that ends in so much silence, and is asked before as much has passed.
+_TAUGHT_SILENCE_S = 0.2
+_MORE_SILENCE = np.zeros(
+    (window_count(_TAUGHT_SILENCE_S) - window_count(ENDPOINTING.tail_s)) * WINDOW_SAMPLES, np.int16
+)
 
 
 class TurnEndDetector(Protocol):
@@ -37,10 +44,6 @@ class TurnEndDetector(Protocol):
 
         Returns None if there is no answer in time, because of too many requests or a failed model. Never raises.
         """
-
-
-# The model was taught with sound that ends in 0.2 s of silence, and is asked before so much has passed.
-_MORE_SILENCE = np.zeros(round(0.096 * LISTEN_RATE_HZ), np.int16)
 
 
 class SmartTurn:

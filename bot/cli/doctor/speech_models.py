@@ -74,7 +74,9 @@ def check_voice(models_dir: Path, *, installed: bool) -> Finding:
 def check_turns(models: ModelsSettings, asr: AsrSettings, listening: ListeningSettings) -> Finding:
     """Check the small models for listening. Without them the bot works, but detects the end of turns less well."""
     heard = () if listening.turn_model == "off" else (TURN_SMART,)
-    read = () if text_end_folder(models, asr, listening) is None else (TURN_TEXT,)
+    # An endpoint recognises without it, and the local model stands in there without it.
+    reads = asr.engine == "local" and text_end_folder(models, asr, listening) is not None
+    read = (TURN_TEXT,) if reads else ()
     wanted = (*heard, *read, VAD_SILERO)
     found = [check_model("listening", entry, models.directory / entry.name, "") for entry in wanted]
     wrong = [finding.detail.rstrip(".") for finding in found if finding.status is not Status.OK]

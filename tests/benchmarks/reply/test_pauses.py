@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from benchmarks.progress import NoProgress
+from benchmarks.reply.pause_judge import COUNTED_FROM_S
 from benchmarks.reply.pauses import PauseListener, measure_pauses
 from benchmarks.reply.recordings import load_recordings
 from bot.settings import ModelsSettings
@@ -31,6 +33,17 @@ def test_a_patient_listener_cuts_nothing_and_knows_the_end_late(tmp_path: Path) 
     assert (heard.utterances, heard.cuts) == (1, 0)
     assert 1.0 <= heard.end_known_s - heard.end_s < 1.15
     assert [is_end for _, is_end in heard.pauses][-1]
+
+
+def test_shorter_pauses_do_not_count(tmp_path: Path) -> None:
+    """A listener that asks about shorter pauses too finds as many inside speech as one that waits for 0.2 s."""
+    sooner, later = (
+        listener(replace(PATIENT, pause_s=pause_s, tail_s=pause_s), tmp_path) for pause_s in (0.064, COUNTED_FROM_S)
+    )
+    recordings = load_recordings(None).some(8)
+    inside = [later.hear(recording.path).inside for recording in recordings]
+    assert [sooner.hear(recording.path).inside for recording in recordings] == inside
+    assert sum(inside) > 0
 
 
 @pytest.mark.asyncio

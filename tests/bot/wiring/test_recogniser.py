@@ -188,7 +188,7 @@ class FakeModel:
 def model(monkeypatch: pytest.MonkeyPatch) -> FakeModel:
     """Put a fake model into this process."""
     fake = FakeModel()
-    monkeypatch.setattr("bot.wiring.recogniser.whisper_on_best_device", lambda _: fake)
+    monkeypatch.setattr("bot.wiring.recogniser.whisper_on_best_device", lambda _, **_options: fake)
     return fake
 
 

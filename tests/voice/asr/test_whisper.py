@@ -14,6 +14,7 @@ from tests.fakes.recognizer import recognition
 from tests.voice.recordings import BICYCLE_TEXT, bicycle, silence
 from voice.asr import whisper
 from voice.asr.glossary import choose_glossary
+from voice.asr.placement import DevicePlacement
 from voice.asr.settings import AsrSettings
 from voice.asr.whisper import MOST_PROMPT_TOKENS, SECOND_BEAM_SIZE, WhisperEngine, lengthened, surer
 from voice.asr.worker import RecognitionRequest
@@ -133,10 +134,18 @@ def test_a_small_model_decodes_in_one_thread(
     is_loaded_twice: bool,
 ) -> None:
     """With a second copy, and the same text. A large model has one copy, and so has one that may use one thread."""
-    monkeypatch.setattr(whisper, "MOST_LOADED_TWICE", most_loaded_twice)
+    monkeypatch.setattr(whisper, "MOST_LOADED_TWICE_BYTES", most_loaded_twice)
     engine = WhisperEngine(_settings(whisper_model_dir, **changes))
     assert (engine._decoder is not engine._model.model) is is_loaded_twice
     assert engine.recognize(bicycle(), language="en").text == BICYCLE_TEXT
+
+
+def test_a_stand_in_and_a_gpu_decode_with_the_one_copy(whisper_model_dir: Path, engine: WhisperEngine) -> None:
+    """What hears only where others fail takes as little memory as it can, and a GPU has no threads to wait for."""
+    stand_in = WhisperEngine(_settings(whisper_model_dir), stands_in=True)
+    assert stand_in._decoder is stand_in._model.model
+    model = engine._model.model
+    assert whisper._decoder(model, _settings(whisper_model_dir), DevicePlacement("cuda", "float16")) is model
 
 
 def test_a_careful_hearing_sees_the_whole_window(engine: WhisperEngine) -> None:

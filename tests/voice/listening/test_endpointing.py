@@ -50,7 +50,7 @@ def _lasting(effects: list[EndpointingEvent]) -> list[EndpointingEvent]:
 
 
 def test_an_utterance_has_pre_roll_and_tail() -> None:
-    """An utterance begins 300 ms before the first voiced window and ends 200 ms after the last one."""
+    """An utterance begins 300 ms before the first voiced window and ends 128 ms after the last one."""
     endpointing = Endpointer(SETTINGS)
     effects = _feed(endpointing, *[SILENT] * 50, *[VOICED] * 40, *[SILENT] * END)
     assert effects == [SpeechOpened(50), SpeechClosed(50 - PRE_ROLL, 90 + TAIL, 50, 90, cut=False)]
@@ -143,7 +143,7 @@ def test_leaving_ends_the_utterance_at_once() -> None:
 
 
 def test_a_pause_says_what_the_utterance_would_be() -> None:
-    """The pause event after 200 ms of silence has the same limits as the utterance that ends later."""
+    """The pause event after 128 ms of silence has the same limits as the utterance that ends later."""
     endpointing = Endpointer(SETTINGS)
     assert _feed_all(endpointing, *[SILENT] * 50, *[VOICED] * 40, *[SILENT] * (PAUSE - 1)) == [SpeechOpened(50)]
     paused = SpeechPaused(50 - PRE_ROLL, 90 + TAIL, 50, 90)

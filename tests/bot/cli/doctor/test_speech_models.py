@@ -88,7 +88,7 @@ def test_unreadable_model_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_listening(tmp_path: Path, turn_model: Path, stacking_vad_model: Path) -> None:
     """The listening models share one finding. Without them the bot still runs. What is switched off is not missed, nor
-    is the model that reads texts where nobody speaks its language.
+    is the model that reads texts where nobody speaks its language, or an endpoint recognises.
     """
     models, asr = ModelsSettings(directory=tmp_path), AsrSettings()
     finding = check_turns(models, asr, ListeningSettings())
@@ -103,6 +103,7 @@ def test_listening(tmp_path: Path, turn_model: Path, stacking_vad_model: Path) -
     assert check_turns(models, asr, ListeningSettings()).detail.startswith("turn-text is not here: turns end later")
     assert check_turns(models, asr, ListeningSettings(turn_model="sound")).status is Status.OK
     assert check_turns(models, AsrSettings(language="de"), ListeningSettings()).status is Status.OK
+    assert check_turns(models, AsrSettings(engine="endpoint"), ListeningSettings()).status is Status.OK
 
 
 def test_voice(tmp_path: Path) -> None:

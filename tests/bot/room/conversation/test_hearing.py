@@ -21,6 +21,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import ScriptedRecognizer, speech
 from voice.audio import LISTEN_RATE_HZ
 from voice.errors import RecogniserError
+from voice.listening.end_policy import END_POLICY
 from voice.listening.endpointing import ENDPOINTING
 from voice.listening.listener import RoomListener
 
@@ -457,7 +458,10 @@ async def test_without_recognising_ahead_it_is_asked_once_at_the_end() -> None:
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize(("probability", "silence_s"), [(0.98, 0.46), (0.2, 1.2), (None, 0.7)])
+@pytest.mark.parametrize(
+    ("probability", "silence_s"),
+    [(0.98, END_POLICY.shortest_s), (0.2, END_POLICY.longest_s), (None, ENDPOINTING.end_silence_s)],
+)
 async def test_who_sounds_finished_is_answered_sooner(probability: float | None, silence_s: float) -> None:
     """The turn-end probability decides how long a silence ends the turn."""
     judge = FakeJudge(probability)
@@ -499,8 +503,8 @@ async def test_while_finished_speech_waits_for_seconds_no_pause_is_judged() -> N
         next(spoken for spoken in bench.texts if spoken.utterance.user_id == user_id) for user_id in (ADA, BO)
     )
     assert not of_ada.early
-    assert of_ada.utterance.closed_at - of_ada.utterance.ended_at == pytest.approx(1.1, abs=0.15)
-    assert of_bo.utterance.closed_at - of_bo.utterance.ended_at == pytest.approx(0.46, abs=0.15)
+    assert of_ada.utterance.closed_at - of_ada.utterance.ended_at == pytest.approx(END_POLICY.longest_s, abs=0.15)
+    assert of_bo.utterance.closed_at - of_bo.utterance.ended_at == pytest.approx(END_POLICY.shortest_s, abs=0.15)
 
 
 @pytest.mark.asyncio
