@@ -102,10 +102,10 @@ def test_a_worker_has_loaded_once_a_room_could_come() -> None:
 
 def test_an_offer_tells_what_it_needs_and_what_runs() -> None:
     """Memory for each process, and the command that a person types. Without the cluster's recognisers each process has
-    the model that reads what was recognised.
+    the model that reads what was recognised, and a second copy of the one that recognises.
     """
     assert replace(OFFER, cluster="auto").needs == "1 CPU, 2.4 GB"
-    assert OFFER.needs == "1 CPU, 3.2 GB"
+    assert OFFER.needs == "1 CPU, 3.6 GB"
     words = OFFER.command("worker-3")
     assert words[1:5] == ["-m", "bot", "cluster", "rooms"]
     assert words[-2:] == ["--worker", "worker-3"]
