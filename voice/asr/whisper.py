@@ -8,6 +8,7 @@ compiled code for every length of speech it has met.
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import replace
 from functools import partial
@@ -58,6 +59,7 @@ SECOND_WITHIN_S = 12.0
 MOST_PROMPT_TOKENS = MAX_TOKENS // 2 - 1
 # A model is loaded a second time, to decode in one thread, if its file has no more bytes. whisper-base has 145 million.
 MOST_LOADED_TWICE_BYTES = 200_000_000
+_WORD = re.compile(r"\w+")
 NEEDED_FILES = ("config.json", "model.bin", "tokenizer.json")
 VOCABULARIES = ("vocabulary.json", "vocabulary.txt")
 
@@ -189,7 +191,7 @@ class WhisperEngine:
         # Of several, most are sure, and others wait.
         if len(found) > 1 or not _deserves_second(found[0]) or others_wait():
             return found
-        return [surer(found[0], decoded(SECOND_BEAM_SIZE)[0])]
+        return [surer(found[0], decoded(SECOND_BEAM_SIZE)[0], requests[0].glossary)]
 
     def _recognition(
         self,
@@ -294,15 +296,27 @@ def _deserves_second(heard: Recognition) -> bool:
     return heard.mean_logprob < DOUBTFUL_LOGPROB and heard.duration_s <= SECOND_WITHIN_S
 
 
-def surer(first: Recognition, second: Recognition) -> Recognition:
-    """Return the text of the same sound that the model is surer of. A loop, of which it is surest, does not win.
+def surer(first: Recognition, second: Recognition, glossary: tuple[str, ...] = ()) -> Recognition:
+    """Return the text of the same sound that the model is surer of. A loop, of which it is surest, does not win, nor
+    does a text without a name of the glossary that the first one has: whom somebody means depends on it.
 
     Whether a sentence ends there is the first one's: with several hypotheses CTranslate2 returns no logits to tell it.
     """
     loops = second.compression_ratio > max(first.compression_ratio, MAX_COMPRESSION_RATIO)
-    if loops or second.mean_logprob <= first.mean_logprob:
+    loses_name = bool(_names_in(first.text, glossary) - _names_in(second.text, glossary))
+    if loops or loses_name or second.mean_logprob <= first.mean_logprob:
         return first
     return replace(second, sentence_end_probability=first.sentence_end_probability)
+
+
+def _names_in(text: str, glossary: tuple[str, ...]) -> set[str]:
+    """Return what of the glossary is in `text` as whole words."""
+    words = _words(text)
+    return {name for name in glossary if (sought := _words(name)).strip() and sought in words}
+
+
+def _words(text: str) -> str:
+    return f" {' '.join(_WORD.findall(text.casefold()))} "
 
 
 def lengthened(tokens: list[int], length: int) -> list[int]:

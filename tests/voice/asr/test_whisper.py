@@ -80,6 +80,23 @@ def test_the_surer_text_is_kept(first: tuple[float, float], second: tuple[float,
     assert surer(*texts) == replace(texts[kept], sentence_end_probability=0.9)
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "kept"),
+    [
+        ("Ben, did you buy the tickets?", "Then, did you buy the tickets?", 0),
+        ("Then, did you buy the tickets?", "Ben, did you buy the tickets?", 1),
+        ("ben and Ada went", "Ben and Ada meant", 1),
+        ("A bench by the sea", "A beach by the sea", 1),
+        ("Mary Ann called", "Marion called", 0),
+        ("The harbour", "The harbor", 1),
+    ],
+)
+def test_a_surer_text_may_not_lose_a_name(first: str, second: str, kept: int) -> None:
+    """Of the glossary, as whole words, however they are written."""
+    texts = [recognition(first, mean_logprob=-0.4), recognition(second, mean_logprob=-0.1)]
+    assert surer(*texts, ("Ada", "Ben", "Mary Ann", "...")).text == texts[kept].text
+
+
 class CountedModel:
     """A model that counts with how many hypotheses it decodes."""
 
