@@ -77,7 +77,7 @@ def test_the_surer_text_is_kept(first: tuple[float, float], second: tuple[float,
         recognition(str(number), mean_logprob=logprob, compression_ratio=ratio, sentence_end_probability=end)
         for number, (logprob, ratio, end) in enumerate(((*first, 0.9), (*second, None)))
     ]
-    assert surer(*texts) == replace(texts[kept], sentence_end_probability=0.9)
+    assert surer(texts[0], texts[1]) == replace(texts[kept], sentence_end_probability=0.9)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_the_surer_text_is_kept(first: tuple[float, float], second: tuple[float,
 def test_a_surer_text_may_not_lose_a_name(first: str, second: str, kept: int) -> None:
     """Of the glossary, as whole words, however they are written."""
     texts = [recognition(first, mean_logprob=-0.4), recognition(second, mean_logprob=-0.1)]
-    assert surer(*texts, ("Ada", "Ben", "Mary Ann", "...")).text == texts[kept].text
+    assert surer(texts[0], texts[1], ("Ada", "Ben", "Mary Ann", "...")).text == texts[kept].text
 
 
 class CountedModel:
