@@ -1,7 +1,8 @@
 """What a rule for ending speech does to observed pauses: how many it cuts, and how late the ends are known. Pure.
 
 A rule says after how many silent windows a pause ends the speech. The outcome of any rule can be worked out from the
-same observations, because nothing in them depends on a decision.
+same observations, because nothing in them depends on a decision. Pauses under `COUNTED_FROM_S` are not observed, so no
+rule may end speech in them.
 """
 
 from __future__ import annotations
@@ -28,8 +29,6 @@ SCALES = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.35, 1.5)
 SILENCES_S = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.4)
 # Decision 0011's first rule: 0.5 s for who sounds finished with more than this probability, 1.0 s for others.
 FORMER_FINISHED, FORMER_SHORT_S, FORMER_LONG_S = 0.94, 0.5, 1.0
-# Shorter pauses are not observed, so no rule may end speech in them.
-SHORTEST_S = COUNTED_FROM_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,7 @@ def outcome(pauses: Sequence[ObservedPause], rule: Rule) -> Outcome:
 
 def silence_rule(seconds: float) -> Rule:
     """Return the rule that so much silence ends every speech."""
-    windows = window_count(max(seconds, SHORTEST_S))
+    windows = window_count(max(seconds, COUNTED_FROM_S))
     return lambda _: windows
 
 
@@ -79,7 +78,7 @@ def former_rule(scale: float = 1.0) -> Rule:
 
     def windows(pause: ObservedPause) -> int:
         sounds_finished = (pause.finished or 0.0) > FORMER_FINISHED
-        return window_count(max((FORMER_SHORT_S if sounds_finished else FORMER_LONG_S) * scale, SHORTEST_S))
+        return window_count(max((FORMER_SHORT_S if sounds_finished else FORMER_LONG_S) * scale, COUNTED_FROM_S))
 
     return windows
 
@@ -91,7 +90,7 @@ def policy_rule(scale: float = 1.0, policy: EndPolicy = END_POLICY) -> Rule:
         # As in a room: without the end-of-turn model the fixed silence ends speech.
         known = pause.evidence
         needed_s = ENDPOINTING.end_silence_s if known is None else policy.silence_needed_s(known)
-        return window_count(max(needed_s * scale, SHORTEST_S))
+        return window_count(max(needed_s * scale, COUNTED_FROM_S))
 
     return windows
 
@@ -109,7 +108,7 @@ def without_reading(pauses: Sequence[ObservedPause]) -> list[ObservedPause]:
 def plain_silence_cuts(pauses: Sequence[ObservedPause], mean_s: float) -> float | None:
     """Return the share of pauses that plain silence cuts with the same mean delay, interpolated between windows."""
     before: Outcome | None = None
-    for windows in range(window_count(SHORTEST_S), 80):
+    for windows in range(window_count(COUNTED_FROM_S), 80):
         now = outcome(pauses, silence_rule(windows * WINDOW_S))
         if now.mean_s >= mean_s:
             if before is None or before.cut_share is None or now.cut_share is None:

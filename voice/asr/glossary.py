@@ -30,6 +30,7 @@ _DECORATION = ("COMBINING ", "VARIATION ")
 _TITLE_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _PROMPT_BEGINS = "Glossary: "
 _SPACE = re.compile(r"\s+")
+_WORD = re.compile(r"\w+")
 
 
 def spoken_form(name: str) -> str:
@@ -106,6 +107,17 @@ def _add(chosen: dict[str, str], terms: Mapping[str, str], max_bytes: int) -> No
         if key not in chosen and length + cost <= max_bytes:
             chosen[key] = term
             length += cost
+
+
+def terms_in(text: str, terms: tuple[str, ...]) -> set[str]:
+    """Return the terms that are in `text` as whole words, in capitals or not."""
+    words = _as_words(text)
+    return {term for term in terms if (sought := _as_words(term)).strip() and sought in words}
+
+
+def _as_words(text: str) -> str:
+    """Return the words of `text` in small letters, with a space before, between and behind them."""
+    return f" {' '.join(_WORD.findall(text.casefold()))} "
 
 
 def glossary_prompt(terms: tuple[str, ...]) -> str:

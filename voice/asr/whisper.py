@@ -8,7 +8,6 @@ compiled code for every length of speech it has met.
 
 from __future__ import annotations
 
-import re
 import time
 from dataclasses import replace
 from functools import partial
@@ -22,7 +21,7 @@ from faster_whisper.tokenizer import Tokenizer
 from faster_whisper.transcribe import get_suppressed_tokens
 
 from voice.asr.encoder_window import FULL_WINDOW_S, MAX_TOKENS, encoder_window
-from voice.asr.glossary import glossary_prompt
+from voice.asr.glossary import glossary_prompt, terms_in
 from voice.asr.guards import MAX_COMPRESSION_RATIO
 from voice.asr.placement import CPU, CudaFallback, supported
 from voice.asr.port import Recognition
@@ -59,7 +58,6 @@ SECOND_WITHIN_S = 12.0
 MOST_PROMPT_TOKENS = MAX_TOKENS // 2 - 1
 # A model is loaded a second time, to decode in one thread, if its file has no more bytes. whisper-base has 145 million.
 MOST_LOADED_TWICE_BYTES = 200_000_000
-_WORD = re.compile(r"\w+")
 NEEDED_FILES = ("config.json", "model.bin", "tokenizer.json")
 VOCABULARIES = ("vocabulary.json", "vocabulary.txt")
 
@@ -303,20 +301,10 @@ def surer(first: Recognition, second: Recognition, glossary: tuple[str, ...] = (
     Whether a sentence ends there is the first one's: with several hypotheses CTranslate2 returns no logits to tell it.
     """
     loops = second.compression_ratio > max(first.compression_ratio, MAX_COMPRESSION_RATIO)
-    loses_name = bool(_names_in(first.text, glossary) - _names_in(second.text, glossary))
+    loses_name = bool(terms_in(first.text, glossary) - terms_in(second.text, glossary))
     if loops or loses_name or second.mean_logprob <= first.mean_logprob:
         return first
     return replace(second, sentence_end_probability=first.sentence_end_probability)
-
-
-def _names_in(text: str, glossary: tuple[str, ...]) -> set[str]:
-    """Return what of the glossary is in `text` as whole words."""
-    words = _words(text)
-    return {name for name in glossary if (sought := _words(name)).strip() and sought in words}
-
-
-def _words(text: str) -> str:
-    return f" {' '.join(_WORD.findall(text.casefold()))} "
 
 
 def lengthened(tokens: list[int], length: int) -> list[int]:
