@@ -53,7 +53,7 @@ def _answers(report: Mapping[str, Json]) -> Iterator[str]:
         (
             f"{who} ({cell(figures['version'])})" if "version" in figures else who,
             cell(figures.get("recordings")),
-            *(cell(entry_of(figures, "total_ms").get(each)) for each in ("p50", "p95")),
+            *(cell(entry_of(figures, "total_ms").get(each)) for each in ("p50", "mean", "p95")),
             f"{cell(figures.get('pauses_cut'))} of {cell(figures.get('pauses_inside'))}",
             cell(figures.get("unanswered")),
             cell(figures.get("cpu_s_an_answer")),
@@ -62,7 +62,7 @@ def _answers(report: Mapping[str, Json]) -> Iterator[str]:
     ]
     yield "Answers, one recording after the other:"
     yield ""
-    times = ("end of speech to first voiced sound, P50 ms", "P95 ms")
+    times = ("end of speech to first voiced sound, P50 ms", "mean ms", "P95 ms")
     yield from table(("who", "recordings", *times, "pauses cut", "answers missing", "CPU s an answer"), rows)
 
 

@@ -22,7 +22,7 @@ def test_answers_beside_a_pipeline_are_a_table() -> None:
     """Answers beside those of another pipeline are rows of one table. Without another pipeline there is none."""
     measured: dict[str, Json] = {
         "recordings": 40,
-        "total_ms": {"p50": 512.0, "p95": 1_034.0},
+        "total_ms": {"p50": 512.0, "mean": 640.0, "p95": 1_034.0},
         "pauses_cut": 3,
         "pauses_inside": 50,
         "unanswered": 0,
@@ -32,8 +32,8 @@ def test_answers_beside_a_pipeline_are_a_table() -> None:
     assert "| Roomtone |" not in section(report)
     beside: dict[str, Json] = {**report, "peers": {"pipecat": {**measured, "version": "pipecat-ai 1", "unanswered": 2}}}
     page = section(beside)
-    assert "| Roomtone | 40 | 512 | 1,034 | 3 of 50 | 0 | 1.25 |" in page
-    assert "| pipecat (pipecat-ai 1) | 40 | 512 | 1,034 | 3 of 50 | 2 | 1.25 |" in page
+    assert "| Roomtone | 40 | 512 | 640 | 1,034 | 3 of 50 | 0 | 1.25 |" in page
+    assert "| pipecat (pipecat-ai 1) | 40 | 512 | 640 | 1,034 | 3 of 50 | 2 | 1.25 |" in page
 
 
 def test_pools_of_recognisers_are_a_table() -> None:

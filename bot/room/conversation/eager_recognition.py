@@ -6,7 +6,8 @@ wait for one recognition at most, and what still waits in its queue leaves it. H
 (docs/decisions/0011). Only where finished speech has waited for seconds is neither model asked: no text would come
 sooner for it, and the longest silence cuts the fewest pauses.
 
-The evidence comes in two steps: what the turn-end detector heard, then what the recogniser tells of the text's end.
+Both models begin at once. The evidence comes in two steps: what the turn-end detector heard, then what the recogniser
+tells of the text's end.
 If the person goes on, the text is discarded. Otherwise it is ready as soon as the end is certain.
 """
 
@@ -117,15 +118,13 @@ class EagerRecognition(Generic[HeardT]):
         return None if task.cancelled() else task.result()
 
     async def _recognise_pause(self, pause: PauseBegan) -> HeardT | None:
-        # The turn-end detector comes first: beside a recognition, which takes all cores, its answer is late on a busy
-        # machine, and then silence alone decides.
-        known = await self._heard_end(pause)
         if self._recognise is None:
-            self._judge(pause, known, complete=True)
+            self._judge(pause, await self._heard_end(pause), complete=True)
             return None
-        # Without the turn-end detector the text alone does not decide: it was not measured for that.
-        self._judge(pause, known, complete=known is None)
         async with owned_task(self._recognise(pause.utterance), name="early-text") as recognising:
+            known = await self._heard_end(pause)
+            # Without the turn-end detector the text alone does not decide: it was not measured for that.
+            self._judge(pause, known, complete=known is None)
             if not (await asyncio.wait({recognising}, timeout=TEXT_TIMEOUT_S))[0]:
                 self._judge(pause, known, complete=True)
             heard = await recognising

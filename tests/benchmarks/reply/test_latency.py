@@ -24,8 +24,8 @@ def test_what_was_over_before_took_no_time() -> None:
 
 
 def test_times_are_told_as_median_p95_and_worst() -> None:
-    """Times are summarised as median, p95 and maximum; an empty list gives none."""
-    assert spread([1.0, 2.0, 3.0]) == {"count": 3, "p50": 2.0, "p95": 3.0, "max": 3.0}
+    """Times are summarised as median, mean, p95 and maximum; an empty list gives none."""
+    assert spread([1.0, 2.0, 3.0]) == {"count": 3, "p50": 2.0, "mean": 2.0, "p95": 3.0, "max": 3.0}
     assert spread([]) == {"count": 0}
 
 

@@ -132,22 +132,36 @@ async def test_going_on_throws_it_away() -> None:
 
 @pytest.mark.parametrize("probability", [0.98, 0.2, None])
 async def test_however_finished_somebody_sounds_the_pause_is_recognised(probability: float | None) -> None:
-    """Recognition starts with the turn-end detector's answer, whatever that is. Without an answer the text decides
-    nothing, so nobody waits for it.
+    """Recognition does not wait for the turn-end detector, and no answer of the detector ends it. Without an answer the
+    text decides nothing, so nobody waits for it.
     """
     bench = Bench(probability)
     bench.gate.clear()
     bench.judging.clear()
     async with bench.running():
         bench.eager.on_pause(_pause())
-        await asyncio.sleep(0)
-        assert bench.begun == []
-        bench.judging.set()
         await until(lambda: bench.begun == ["u1"])
+        assert bench.answers == []
+        bench.judging.set()
+        await until(lambda: len(bench.answers) == 1)
         known = None if probability is None else PauseEvidence(probability)
         assert bench.answers == [("u1", known, known is None)]
         bench.gate.set()
         assert await bench.eager.take("u1") == "u1"
+
+
+async def test_a_text_that_is_there_before_the_detectors_answer_waits_for_it() -> None:
+    """A short utterance may be recognised first. Then the end is decided once, by both."""
+    bench = Bench(0.95)
+    bench.judging.clear()
+    async with bench.running():
+        bench.eager.on_pause(_pause())
+        await until(lambda: bench.begun == ["u1"])
+        assert (bench.answers, bench.early_texts) == ([], [])
+        bench.judging.set()
+        assert await bench.eager.take("u1") == "u1"
+    assert bench.answers[-1] == ("u1", PauseEvidence(0.95, 0.97), True)
+    assert bench.early_texts == [("u1", True)]
 
 
 async def test_a_pause_that_its_answer_shows_to_be_over_is_told_to_nobody() -> None:
@@ -165,16 +179,19 @@ async def test_a_pause_that_its_answer_shows_to_be_over_is_told_to_nobody() -> N
 
 
 async def test_going_on_before_the_detector_answers_throws_it_away() -> None:
-    """If the person goes on while the turn-end detector listens, nothing is recognised or told about the pause."""
+    """If the person goes on while the turn-end detector listens, the recognition ends and nothing is told about the
+    pause.
+    """
     bench = Bench(0.95)
+    bench.gate.clear()
     bench.judging.clear()
     async with bench.running():
         bench.eager.on_pause(_pause())
-        await asyncio.sleep(0)
+        await until(lambda: bench.begun == ["u1"])
         bench.eager.discard("u1")
         bench.judging.set()
         await until(lambda: asyncio.all_tasks() == {asyncio.current_task(), bench.task})
-    assert (bench.begun, bench.answers, bench.early_texts) == ([], [], [])
+    assert (bench.answers, bench.early_texts) == ([], [])
 
 
 async def test_a_pause_that_lasts_is_more_likely_the_end() -> None:
