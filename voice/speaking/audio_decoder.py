@@ -37,6 +37,9 @@ _FILE_FORMATS = "aac,flac,mp3,wav"
 # Streaming servers put arbitrary lengths into the header, so only the lengths of chunks before the data are used.
 _WAV_HEADER_BYTES = 12
 _CHUNK_HEADER_BYTES = 8
+# Resampled to Discord's rate, 65,535 samples at 8 Hz are 800 MB; a FLAC file of 55 bytes can hold them.
+_LOWEST_RATE_HZ, _HIGHEST_RATE_HZ = 4_000, 192_000
+_MOST_CHANNELS = 8
 # If the header is longer than this, the file is not a WAV file.
 _LONGEST_HEADER_BYTES = 65_536
 _PCM_FORMATS = (1, 0xFFFE)
@@ -86,12 +89,12 @@ class SpeechAudioDecoder:
         if self._format != "file":
             return self._decode()
         try:
-            sounds = [self._counted(pcm, DISCORD_RATE_HZ) for pcm in _decoded_file(bytes(self._bytes))]
-        except EndlessAudioError:
+            sounds = list(_decoded_file(bytes(self._bytes), self._left_s))
+        except (EndlessAudioError, UndecodableAudioError):
             raise
         except (FFmpegError, ValueError, IndexError) as error:
             raise UndecodableAudioError from error
-        return [AudioChunk(np.concatenate([sound.pcm for sound in sounds]), DISCORD_RATE_HZ)] if sounds else []
+        return [AudioChunk(np.concatenate(sounds), DISCORD_RATE_HZ)] if sounds else []
 
     def _detect_format(self) -> str:
         start = bytes(self._bytes[:_MAGIC_BYTES])
@@ -153,8 +156,7 @@ class SpeechAudioDecoder:
                 if form not in _PCM_FORMATS or bits != 16:
                     self._format = "file"
                     return False
-                if not (1 <= channels <= 8 and 4_000 <= rate_hz <= 192_000):
-                    raise UndecodableAudioError
+                _require_usual(rate_hz, channels)
                 self._channels, self._rate_hz = channels, rate_hz
             at = body + length + length % 2
         return False
@@ -166,18 +168,29 @@ def sample_rate_of(content_type: str) -> int:
         name, _, value = parameter.partition("=")
         if name.strip().lower() == "rate" and value.strip().isdigit():
             rate_hz = int(value)
-            return rate_hz if 4_000 <= rate_hz <= 192_000 else PCM_RATE_HZ
+            return rate_hz if _LOWEST_RATE_HZ <= rate_hz <= _HIGHEST_RATE_HZ else PCM_RATE_HZ
     return PCM_RATE_HZ
 
 
-def _decoded_file(sound: bytes) -> Iterator[Pcm]:
-    """Yield a file of one of `_FILE_FORMATS` as mono at Discord's sample rate. Raises FFmpeg's errors."""
+def _require_usual(rate_hz: int, channels: int) -> None:
+    """Raises `UndecodableAudioError` for sound as no voice has it."""
+    if not (_LOWEST_RATE_HZ <= rate_hz <= _HIGHEST_RATE_HZ and 1 <= channels <= _MOST_CHANNELS):
+        raise UndecodableAudioError
+
+
+def _decoded_file(sound: bytes, most_s: float) -> Iterator[Pcm]:
+    """Yield a file of one of `_FILE_FORMATS` as mono at Discord's sample rate. Raises `UndecodableAudioError`,
+    `EndlessAudioError` and FFmpeg's errors, each before a frame is resampled.
+    """
     resampler = AudioResampler(format="s16", layout="mono", rate=DISCORD_RATE_HZ)
-    decoded = False
+    decoded_s = 0.0
     with open_container(io.BytesIO(sound), mode="r", options={"format_whitelist": _FILE_FORMATS}) as container:
         for frame in container.decode(audio=0):
-            decoded = True
+            _require_usual(frame.sample_rate, frame.layout.nb_channels)
+            decoded_s += frame.samples / frame.sample_rate
+            if decoded_s > most_s:
+                raise EndlessAudioError
             for part in resampler.resample(frame):
                 yield part.to_ndarray().reshape(-1).astype(np.int16, copy=False)
-    for part in resampler.resample(None) if decoded else ():
+    for part in resampler.resample(None) if decoded_s else ():
         yield part.to_ndarray().reshape(-1).astype(np.int16, copy=False)

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rehearsal.people.clip import encode_ogg
+from voice.speaking import audio_decoder
 from voice.speaking.audio_decoder import (
     PCM_RATE_HZ,
     EndlessAudioError,
@@ -57,14 +58,21 @@ def flac(seconds: int) -> bytes:
     return encoded(np.zeros(48_000 * seconds, np.int16), container="flac", codec="flac")
 
 
-def encoded(pcm: np.ndarray[tuple[int], np.dtype[np.int16]], *, container: str, codec: str) -> bytes:
-    """Return a file in a format of FFmpeg's."""
+def encoded(
+    pcm: np.ndarray[tuple[int], np.dtype[np.int16]],
+    *,
+    container: str,
+    codec: str,
+    rate_hz: int = 48_000,
+    layout: str = "mono",
+) -> bytes:
+    """Return a file in a format of FFmpeg's. `pcm`: the channels' samples in turn."""
     file = io.BytesIO()
     with av.open(file, "w", format=container) as written:
-        stream = written.add_stream(codec, rate=48_000, layout="mono")
+        stream = written.add_stream(codec, rate=rate_hz, layout=layout)
         assert isinstance(stream, av.AudioStream)
-        frame = av.AudioFrame.from_ndarray(pcm.reshape(1, -1), format="s16", layout="mono")
-        frame.sample_rate = 48_000
+        frame = av.AudioFrame.from_ndarray(pcm.reshape(1, -1), format="s16", layout=layout)
+        frame.sample_rate = rate_hz
         for packet in (*stream.encode(frame), *stream.encode(None)):
             written.mux(packet)
     return file.getvalue()
@@ -194,6 +202,46 @@ def test_a_small_file_may_be_long() -> None:
     assert len(body) < 30_000
     with pytest.raises(EndlessAudioError):
         heard("audio/flac", [body])
+
+
+class NoResampler:
+    """Stands in for FFmpeg's resampler where nothing may reach it."""
+
+    def __init__(self, **_: object) -> None:
+        pass
+
+    def resample(self, frame: av.AudioFrame | None) -> list[av.AudioFrame]:
+        pytest.fail("resampled")
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        (encoded(np.zeros(4_000, np.int16), container="flac", codec="flac", rate_hz=8), UndecodableAudioError),
+        (encoded(np.zeros(4_000, np.int16), container="flac", codec="flac", rate_hz=3_999), UndecodableAudioError),
+        (encoded(np.zeros(4_000, np.int16), container="flac", codec="flac", rate_hz=400_000), UndecodableAudioError),
+        (
+            encoded(np.zeros(16 * 400, np.int16), container="wav", codec="pcm_s24le", layout="hexadecagonal"),
+            UndecodableAudioError,
+        ),
+        (encoded(np.zeros(96_000, np.int16), container="flac", codec="flac", rate_hz=192_000), EndlessAudioError),
+    ],
+    ids=["8 Hz", "3,999 Hz", "400 kHz", "16 channels", "too long"],
+)
+def test_what_a_file_must_not_be_is_known_before_it_is_resampled(
+    body: bytes, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A minute of a few samples each second would fill the memory with gigabytes of sound at Discord's rate."""
+    monkeypatch.setattr(audio_decoder, "AudioResampler", NoResampler)
+    with pytest.raises(error):
+        heard("audio/pcm", [body], most_s=0.01)
+
+
+@pytest.mark.parametrize("rate_hz", [4_000, 192_000])
+def test_a_file_of_any_usual_rate_is_heard(rate_hz: int) -> None:
+    body = encoded(np.zeros(rate_hz, np.int16), container="flac", codec="flac", rate_hz=rate_hz)
+    _, sounds = heard("audio/pcm", [body])
+    assert sum(sound.duration_s for sound in sounds) == pytest.approx(1.0, abs=0.02)
 
 
 @given(st.binary(max_size=400))
