@@ -6,6 +6,7 @@ deadline and checks the response.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
@@ -24,6 +25,8 @@ OPENAI_URL = "https://api.openai.com/v1"
 # If a TCP connection takes longer than this, the address is wrong or the host is down. A slow model cannot be the
 # cause.
 CONNECT_TIMEOUT_S = 5.0
+# What a redirect's address is quoted as. What else it may hold (a path, a query, a password) can be secret or endless.
+_ORIGIN = re.compile(r"https?://[a-z0-9.:\[\]-]{1,100}")
 # What is read of a redirect or an error, which the libraries read whole. OpenAI's errors have a few hundred bytes.
 MAX_REFUSAL_BYTES = 64 * 1024
 # What is read of an answer; the libraries read one without an end until the memory is full. The vectors of a full batch
@@ -95,7 +98,10 @@ def open_client(base_url: str, api_key: str, *, timeout_s: float) -> openai.Asyn
             timeout=httpx2.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S),
             limits=openai.DEFAULT_CONNECTION_LIMITS,
             headers={"Accept-Encoding": "identity"},
-            follow_redirects=True,
+            # Whoever runs the bot has named this server, and the notice has told people of it. A redirect would send
+            # what they say to another one, or make a request within the bot's own network. Nor is one followed on the
+            # same server: the interfaces that Roomtone speaks need none, and it would take time from each sentence.
+            follow_redirects=False,
             event_hooks={"request": [_in_one_piece], "response": [_bound_answer]},
         )
     except (ImportError, ValueError, httpx2.InvalidURL) as error:
@@ -196,6 +202,13 @@ def describe_failure(error: Exception, remedies: Remedies) -> EndpointFailureErr
             )
         case openai.RateLimitError():
             return EndpointFailureError("is over its rate limit or quota. Wait a little, or look at the account")
+        case openai.APIStatusError() if (target := redirect_target(error)) is not None:
+            return EndpointFailureError(
+                "answered with a redirect to {target}, which is not followed. If you trust that server, set "
+                "{section}.base_url to its address (it mostly ends in /v1)",
+                target=target,
+                section=section,
+            )
         case openai.InternalServerError():
             return EndpointFailureError(
                 "failed inside (status {status}). Look at its server's log", status=str(error.status_code)
@@ -212,6 +225,17 @@ def describe_failure(error: Exception, remedies: Remedies) -> EndpointFailureErr
             )
         case _:
             return EndpointFailureError("sent something that cannot be read. Check {section}.base_url", section=section)
+
+
+def redirect_target(error: Exception) -> str | None:
+    """Return the server to which an endpoint redirects, as `https://host:port`, or ? if that is no usual address. None:
+    this error is no redirect.
+    """
+    if not isinstance(error, openai.APIStatusError) or not error.response.has_redirect_location:
+        return None
+    asked = error.response.next_request
+    origin = "" if asked is None else f"{asked.url.scheme}://{asked.url.netloc.decode('ascii')}"
+    return origin if _ORIGIN.fullmatch(origin) else "?"
 
 
 def is_retryable(error: Exception) -> bool:

@@ -9,7 +9,7 @@ import openai
 
 from bot.llm.port import FILTERED, ChatModelError
 from bot.texts.text import Text
-from voice.endpoint import AnswerTooLargeError
+from voice.endpoint import AnswerTooLargeError, redirect_target
 
 # Longer messages of a server are cut; some send pages of HTML.
 QUOTE_CHARS = 200
@@ -28,6 +28,10 @@ class _ErrorKind:
 _TIMED_OUT = Text(
     "The language model {model} at {where} did not answer in time. "
     "Check that it is running and not overloaded, or choose a faster one."
+)
+_REDIRECTED = Text(
+    "The language model {model} at {where} answered with a redirect to {target}, which is not followed. If you trust "
+    "that server, set llm.base_url to its address (it mostly ends in /v1)."
 )
 _NOT_A_CHAT_ANSWER = Text(
     "{where} sent something that is not a chat answer. Check that llm.base_url points at an OpenAI-compatible "
@@ -120,6 +124,8 @@ def translate_error(error: Exception, *, model: str, where: str, key: str = "") 
     """Return `error` as a sentence with the remedy. `key`: removed from the sentence, because some servers quote it."""
     if getattr(error, "code", None) in FILTER_CODES:
         return ChatModelError(FILTERED, retryable=True)
+    if (target := redirect_target(error)) is not None:
+        return ChatModelError(_REDIRECTED.fill(model=model, where=where, target=target), retryable=False)
     matched = next(each for each in _ERROR_KINDS if isinstance(error, each.kind))
     sentence = matched.sentence.fill(
         model=model, where=where, status=str(getattr(error, "status_code", "unknown")), reason=_reason(error, key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import openai
-from websockets.exceptions import InvalidStatus, InvalidURI, WebSocketException
+from websockets.exceptions import InvalidStatus, InvalidURI, SecurityError, WebSocketException
 
 from voice.errors import RealtimeError
 
@@ -31,6 +31,14 @@ class ErrorMessages:
                 return error
             case InvalidStatus():
                 return self._refused(error.response.status_code)
+            case SecurityError() if isinstance(error.__cause__, InvalidStatus):
+                # OpenAI's client follows redirects on the same server alone.
+                return RealtimeError(
+                    "{where} answered with a redirect to another address, which is not followed. If you trust that "
+                    "server, set realtime.base_url to its address.",
+                    where=self.where,
+                    retryable=False,
+                )
             case InvalidURI():
                 return RealtimeError(
                     "{where} is not the address of a Realtime endpoint. Check realtime.base_url.",

@@ -42,6 +42,22 @@ def test_a_server_that_quotes_the_key_is_quoted_without_it() -> None:
     )
 
 
+def test_a_redirect_is_told_with_its_remedy() -> None:
+    """The message names the other server, and nothing else of its address."""
+    elsewhere = httpx2.Request("POST", "https://models.example/v1/chat/completions?key=correct-horse-battery")
+    response = httpx2.Response(
+        307,
+        request=httpx2.Request("POST", "http://127.0.0.1/v1/chat/completions"),
+        headers={"location": str(elsewhere.url)},
+    )
+    response.next_request = elsewhere
+    told = translate_error(openai.APIStatusError("Error code: 307", response=response, body=None), model="m", where="w")
+    assert "answered with a redirect to https://models.example, which is not followed" in str(told)
+    assert "set llm.base_url to its address" in str(told)
+    assert "correct-horse-battery" not in str(told)
+    assert not told.retryable
+
+
 @pytest.mark.parametrize("code", ["content_filter", "content_policy_violation", "invalid_prompt"])
 def test_a_filter_that_refuses_what_was_said_is_no_fault_of_the_settings(code: str) -> None:
     """Azure refuses a whole prompt with status 400. Another question may pass, so the model is asked again."""

@@ -285,6 +285,29 @@ async def test_a_refused_key_is_given_up_at_once() -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_redirect_to_another_server_is_told_and_not_followed() -> None:
+    """The sound of the conversation goes to the server that the notice names. Waiting does not help."""
+    async with served(FakeModel()) as elsewhere:
+
+        async def redirect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            location = elsewhere.base_url.replace("http", "ws", 1) + "/realtime?model=local-realtime"
+            writer.write(f"HTTP/1.1 307 Elsewhere\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n".encode())
+            writer.close()
+
+        async with await asyncio.start_server(redirect, "127.0.0.1", 0) as server:
+            asked = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+            async with room_of(asked) as room:
+                await room.until_told()
+        (failed,) = room.news
+        assert isinstance(failed, RealtimeFailed)
+        assert str(failed.error) == (
+            f"{asked} answered with a redirect to another address, which is not followed. If you trust that server, "
+            "set realtime.base_url to its address."
+        )
+
+
+@pytest.mark.asyncio
 async def test_nobody_there_is_a_sentence() -> None:
     """The message for a server that is not running names its address."""
     async with served(FakeModel()) as server:
