@@ -17,6 +17,7 @@ import structlog
 
 from bot.brain.generation import broken_off
 from bot.brain.skip import begins_with_skip, may_become_skip
+from bot.room.conversation.read_ahead import ReadAhead
 from voice.speaking.sentences import SentenceSplitter
 
 if TYPE_CHECKING:
@@ -41,9 +42,7 @@ class _Attempt:
         self.context: ModelContext | None = None
         # Set when the context is built, or building it failed.
         self.built = asyncio.Event()
-        # Pieces of the reply, an error if there was one, and None at the end.
-        self.pieces: asyncio.Queue[str | Exception | None] = asyncio.Queue()
-        self.task: asyncio.Task[None] | None = None
+        self.reply: ReadAhead[str] | None = None
         # What the voice has begun to synthesise; empty before the first sentence is complete.
         self.first_sentence = ""
 
@@ -103,7 +102,8 @@ class PreemptiveReply:
             return
         self.discard("superseded")
         attempt = self._attempt = _Attempt(question, self._clock.monotonic())
-        attempt.task = self._tasks.create_task(self._reply(attempt), name="preemptive-reply")
+        # A reply has a bound in characters, seconds and calls of tools, like each other one.
+        attempt.reply = ReadAhead(self._reply(attempt), self._tasks, name="preemptive-reply", broken_off=broken_off)
 
     def discard_for(self, utterance_id: str) -> None:
         """Discard the reply to that utterance: the person has gone on speaking."""
@@ -152,42 +152,31 @@ class PreemptiveReply:
     async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
         """Yield the reply, beginning with the prepared pieces. See `Responder.respond`."""
         attempt, self._taken = self._taken, None
-        if attempt is None or attempt.context is not context:
-            async with aclosing(self._responder.respond(context)) as stream:
-                async for piece in stream:
-                    yield piece
-            return
-        try:
-            while (item := await attempt.pieces.get()) is not None:
-                if isinstance(item, Exception):
-                    raise item
-                yield item
-        finally:
-            _cancel(attempt)
+        if attempt is None or attempt.reply is None or attempt.context is not context:
+            pieces = self._responder.respond(context)
+        else:
+            pieces = attempt.reply.take()
+        async with aclosing(pieces) as stream:
+            async for piece in stream:
+                yield piece
 
-    async def _reply(self, attempt: _Attempt) -> None:
+    async def _reply(self, attempt: _Attempt) -> AsyncGenerator[str, None]:
         try:
             context = await self._build_context(attempt.question)
             if context.tools is not None:
                 context.tools.hold_calls()
             attempt.context = context
-            attempt.built.set()
-            splitter, read = SentenceSplitter(), self._new_reader(attempt.question)
-            async with aclosing(self._responder.respond(context)) as stream:
-                async for piece in stream:
-                    attempt.pieces.put_nowait(piece)
-                    if not attempt.first_sentence:
-                        self._begin_speech(attempt, splitter.feed(piece), read)
-            if not attempt.first_sentence:
-                self._begin_speech(attempt, splitter.flush(), read)
-        except asyncio.CancelledError as error:
-            attempt.pieces.put_nowait(broken_off(error))
-        except Exception as error:  # noqa: BLE001 - raised again in `respond`, if the reply is used
-            attempt.pieces.put_nowait(error)
         finally:
+            # Also if this task was cancelled: nobody may wait for it.
             attempt.built.set()
-            # Also if this task was cancelled: nobody may wait for more.
-            attempt.pieces.put_nowait(None)
+        splitter, read = SentenceSplitter(), self._new_reader(attempt.question)
+        async with aclosing(self._responder.respond(context)) as stream:
+            async for piece in stream:
+                yield piece
+                if not attempt.first_sentence:
+                    self._begin_speech(attempt, splitter.feed(piece), read)
+        if not attempt.first_sentence:
+            self._begin_speech(attempt, splitter.flush(), read)
 
     def _begin_speech(self, attempt: _Attempt, sentences: Iterable[str], read: SentenceReader) -> None:
         """Begin to synthesise the first of these sentences that is spoken.
@@ -209,8 +198,8 @@ class PreemptiveReply:
 
 
 def _cancel(attempt: _Attempt) -> None:
-    if attempt.task is not None:
-        attempt.task.cancel()
+    if attempt.reply is not None:
+        attempt.reply.cancel()
 
 
 def reads_finished(text: str) -> bool:

@@ -5,24 +5,29 @@ The sound is kept until the reply asks for exactly this sentence, or is discarde
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bot.cancellation import is_being_cancelled
+from bot.room.conversation.read_ahead import ReadAhead
+from bot.texts.text import Text
 from voice.errors import SynthesisError
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import AsyncGenerator
 
     from voice.speaking.port import AudioChunk, Synthesizer
 
+# The failure of a sentence whose voice waited for something that was cancelled elsewhere.
+VOICE_BROKE_OFF = Text("My voice broke off in the middle of a sentence. Ask me again.")
 
+
+@dataclass(frozen=True, slots=True)
 class _Begun:
-    def __init__(self, text: str) -> None:
-        self.text = text
-        # The chunks of one sentence, an error if there was one, and None at the end.
-        self.sound: asyncio.Queue[AudioChunk | SynthesisError | None] = asyncio.Queue()
-        self.task: asyncio.Task[None] | None = None
+    text: str
+    sound: ReadAhead[AudioChunk]
 
 
 class SpeechAhead:
@@ -38,39 +43,30 @@ class SpeechAhead:
     def begin(self, text: str, tasks: asyncio.TaskGroup) -> None:
         """Begin to synthesise `text`, in place of what was begun before."""
         self.discard()
-        begun = self._begun = _Begun(text)
-        begun.task = tasks.create_task(self._synthesise(begun), name="speech-ahead")
+        # One sentence, of which a voice makes some minutes of sound at most (`voice.speaking.openai.MAX_SOUND_S`).
+        sound = ReadAhead(self._voice.stream(text), tasks, name="speech-ahead", broken_off=_broken_off)
+        self._begun = _Begun(text, sound)
 
     def discard(self) -> None:
         """Stop the synthesis in progress and drop its sound, if there is any."""
         begun, self._begun = self._begun, None
-        if begun is not None and begun.task is not None:
-            begun.task.cancel()
+        if begun is not None:
+            begun.sound.cancel()
 
     async def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
         """Yield the sound of `text`; what is ready comes at once. See `Synthesizer.stream`."""
         begun = self._begun
         if begun is None or begun.text != text:
-            async with aclosing(self._voice.stream(text)) as stream:
-                async for sound in stream:
-                    yield sound
-            return
-        self._begun = None
-        try:
-            while (item := await begun.sound.get()) is not None:
-                if isinstance(item, SynthesisError):
-                    raise item
-                yield item
-        finally:
-            if begun.task is not None:
-                begun.task.cancel()
+            sounds = self._voice.stream(text)
+        else:
+            sounds, self._begun = begun.sound.take(), None
+        async with aclosing(sounds) as stream:
+            async for sound in stream:
+                yield sound
 
-    async def _synthesise(self, begun: _Begun) -> None:
-        try:
-            async with aclosing(self._voice.stream(begun.text)) as stream:
-                async for sound in stream:
-                    begun.sound.put_nowait(sound)
-        except SynthesisError as error:
-            begun.sound.put_nowait(error)
-        finally:
-            begun.sound.put_nowait(None)
+
+def _broken_off(error: asyncio.CancelledError) -> SynthesisError:
+    """See `bot.brain.generation.broken_off`."""
+    if is_being_cancelled():
+        raise error
+    return SynthesisError(VOICE_BROKE_OFF)

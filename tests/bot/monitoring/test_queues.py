@@ -32,7 +32,6 @@ NO_METRIC = {
     "bot.participation.costs.CostLedger._entries": "the costs of the last hour",
     "bot.realtime.inputs.Inputs._sent": "the latest inputs, to match transcripts",
     "bot.remote.processes.machine_losses.MachineLosses._recent": "the processes that were lost lately",
-    "bot.room.conversation.speech_ahead._Begun.sound": "the sound of one sentence",
     "bot.screen.readers.ModelWithOcrFallback._looked_at": "when pictures were read",
     "bot.screen.sharer.Sharer.seen": "the latest notes, for the recap",
     "compaction.budget.estimator.Estimator._bills": "the latest bills",
@@ -54,7 +53,8 @@ NO_METRIC = {
     "voice.transport.handover.Handover.kept": "part of Handover._waiting",
     # Bounded by what it is for.
     "bot.remote.link.message_link.MessageLink._outgoing": "a full one ends the link; a heartbeat does before",
-    "bot.room.conversation.preemptive_reply._Attempt.pieces": "one answer, as long as llm.max_output_tokens",
+    "bot.room.conversation.read_ahead.ReadAhead._items": "one answer, as long as llm.max_output_tokens, or the sound "
+    "of one sentence",
     "bot.screen.room.RoomScreens._started_sharers": "each person in the channel once, taken at once",
     "voice.daemon_thread.DaemonThread._calls": "at most four pauses, which nobody waits for after 0.4 s, or the "
     "sentence of each room that it says now",
