@@ -76,7 +76,8 @@ class RoomScreens:
         self._sharers: dict[int, Sharer] = {}
         # Those whose share has ended and whose last notes are not stored yet.
         self._closing: set[Sharer] = set()
-        self._started_sharers: asyncio.Queue[Sharer] = asyncio.Queue()
+        # Set when somebody has begun to share whose share does not run yet.
+        self._share_started = asyncio.Event()
         self._tasks: asyncio.TaskGroup | None = None
         self._endings: set[asyncio.Task[None]] = set()
 
@@ -99,9 +100,11 @@ class RoomScreens:
                 self._tasks = tasks
                 tasks.create_task(self._check_sharers(), name="screen-sharers")
                 while True:
-                    sharer = await self._started_sharers.get()
-                    if sharer.share is not None and sharer.ended is None:
-                        sharer.task = tasks.create_task(self._run_share(sharer, sharer.share), name="screen-share")
+                    await self._share_started.wait()
+                    self._share_started.clear()
+                    for sharer in self._sharers.values():
+                        if sharer.share is not None and sharer.task is None:
+                            sharer.task = tasks.create_task(self._run_share(sharer, sharer.share), name="screen-share")
         finally:
             self._tasks = None
             # After a crash. The notes are stored; the next room retires them.
@@ -192,7 +195,8 @@ class RoomScreens:
             over=lambda: sharer.ended is not None or self._excludes(sharer.person.id),
         )
         self._log.info("screen_share_started", user_id=sharer.person.id, surface=sharer.share.surface)
-        self._started_sharers.put_nowait(sharer)
+        # `run` begins it: a task of the page's would lack the session in its log context.
+        self._share_started.set()
 
     async def picture(self, sharer: Sharer, data: bytes) -> str:
         """Offer a picture to the share; see `Share.offer`. Dropped if the person is not in the channel or has opted

@@ -55,7 +55,6 @@ NO_METRIC = {
     "bot.remote.link.message_link.MessageLink._outgoing": "a full one ends the link; a heartbeat does before",
     "bot.room.conversation.read_ahead.ReadAhead._items": "one answer, as long as llm.max_output_tokens, or the sound "
     "of one sentence",
-    "bot.screen.room.RoomScreens._started_sharers": "each person in the channel once, taken at once",
     "voice.daemon_thread.DaemonThread._calls": "at most four pauses, which nobody waits for after 0.4 s, or the "
     "sentence of each room that it says now",
     "voice.asr.worker.ModelThread._jobs": "one recognition, handed to the thread; the queue before it has the metric",
