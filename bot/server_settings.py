@@ -34,7 +34,8 @@ MOST_NOTICE_CHARS = 1_000
 # An hour at least, so that nobody ends sessions by mistake; a day at most, like Discord's own longest stage.
 SHORTEST_SESSION_H, LONGEST_SESSION_H = 1, 24
 
-_Ids = Annotated[tuple[Annotated[int, Field(gt=0)], ...], Field(max_length=MOST_CHANNELS)]
+_Channels = Annotated[tuple[Annotated[int, Field(gt=0)], ...], Field(max_length=MOST_CHANNELS)]
+_Roles = Annotated[tuple[Annotated[int, Field(gt=0)], ...], Field(max_length=MOST_ROLES)]
 _People = Annotated[tuple[Annotated[int, Field(gt=0)], ...], Field(max_length=MOST_PEOPLE)]
 
 
@@ -62,10 +63,10 @@ class ServerSettings:
     voice: Annotated[str, Field(max_length=100)] | None = None
     notice: Annotated[str, Field(min_length=1, max_length=MOST_NOTICE_CHARS)] | None = None
     asks: bool = False
-    channels: _Ids = ()
-    roles: _Ids = ()
+    channels: _Channels = ()
+    roles: _Roles = ()
     # Joining without being called: the channels (empty: none), how many people have to be there, or who has to come.
-    auto_join_channels: _Ids = ()
+    auto_join_channels: _Channels = ()
     auto_join_people: Annotated[int, Field(ge=1, le=99)] = 2
     auto_join_with: _People = ()
     follow: FollowRule = "nobody"
