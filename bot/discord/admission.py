@@ -31,7 +31,7 @@ LEAVE_TIMEOUT_S = 10.0
 
 UNINVITED = Text(
     "I serve only the servers that the person who runs me has chosen, so I am leaving; they can let me stay by adding "
-    "{guild_id} to discord.guilds."
+    "{guild_id} to discord.guilds, beside their other servers."
 )
 
 
