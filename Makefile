@@ -7,6 +7,7 @@
 #   make endurance  kill it, let it run out of disk, and let it live for hours (DURATION minutes in real time)
 #   make docs    the documentation as a site in site/, with every link checked
 #   make setup   .venv, locked dependencies without developers' tools, models: what run does first
+#   make libraries  only .venv, for a service that keeps models of its own (docs/operations.md)
 #   make models  only the model files
 #   make cluster setup with Ray, for recognisers and rooms on several machines (docs/cluster.md)
 #   make clean   remove what setup made (not your data)
@@ -34,7 +35,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # The markers that say why a test takes long or needs more than Python (tests/conftest.py, pyproject.toml).
 QUICK := not (browser or database or discord or models or node or postgres or process or rehearsal or slow)
 
-.PHONY: run quick fast test fuzz endurance docs setup models cluster lint types browser prometheus postgresql clean
+.PHONY: run quick fast test fuzz endurance docs setup libraries models cluster lint types browser prometheus postgresql clean
 .DEFAULT_GOAL := run
 
 run: setup
@@ -89,6 +90,8 @@ docs: $(SYNCED)
 	$(BIN)/python -m tests.docs.site site
 
 setup: $(INSTALLED) models
+
+libraries: $(INSTALLED)
 
 # A registry that fails once seldom fails twice. What is here already is not pulled again.
 models: $(INSTALLED)

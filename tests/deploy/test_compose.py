@@ -85,6 +85,30 @@ def test_the_bot_fits_its_image() -> None:
     assert guild_room.CLOSE_TIMEOUT_S + guild_room.CUT_OFF_S + connection.CLOSE_TIMEOUT_S < STOP_WITHIN_S < 60
 
 
+def test_the_language_model_gets_the_gpu_and_the_context_that_the_page_names() -> None:
+    """Beside the recogniser Ollama has the GPU, and it takes as much as the bot is told to send."""
+    cuda = yaml.safe_load((REPOSITORY / "compose.cuda.yaml").read_text("utf-8"))["services"]
+    assert cuda["ollama"]["deploy"] == cuda["bot"]["deploy"]
+    assert cuda["ollama"]["deploy"]["resources"]["reservations"]["devices"][0]["capabilities"] == ["gpu"]
+    page = (REPOSITORY / "docs" / "operations.md").read_text("utf-8")
+    [tokens] = re.findall(r"ROOMTONE_BUDGET__MAX_CONTEXT_TOKENS=(\d+)", page)
+    assert SERVICES["ollama"]["environment"]["OLLAMA_CONTEXT_LENGTH"] == f"${{OLLAMA_CONTEXT_LENGTH:-{tokens}}}"
+
+
+def test_the_settings_file_of_the_page_is_mounted_where_the_bot_looks() -> None:
+    """compose.override.yaml, as the page has it, is added to the bot and puts the file into its working folder."""
+    page = (REPOSITORY / "docs" / "operations.md").read_text("utf-8")
+    [block] = re.findall(r"^```yaml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    override = yaml.safe_load(block)["services"]
+    assert override == {"bot": {"volumes": [f"./roomtone.toml:{STAGES['runtime'].last('WORKDIR')}/roomtone.toml:ro"]}}
+
+
+def test_a_server_on_the_same_machine_has_a_name() -> None:
+    """The name that the guide gives a model server outside of the container is known inside."""
+    assert SERVICES["bot"]["extra_hosts"] == ["host.docker.internal:host-gateway"]
+    assert "`host.docker.internal`" in (REPOSITORY / "docs" / "guide.md").read_text("utf-8")
+
+
 def test_no_secret_is_written_down() -> None:
     """Passwords come from `.env`, and a variable without a value there keeps nobody from starting the bot."""
     text = (REPOSITORY / "compose.yaml").read_text("utf-8")

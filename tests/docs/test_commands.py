@@ -168,14 +168,16 @@ SERVICE = {
     f"kubectl exec {HEAD_POD} -- {ROOMS_IN_PODS}",
     "kubectl apply -f deploy/kuberay.yaml",
     "docker compose -f compose.yaml -f compose.cuda.yaml up -d --build",
-    "sudo make -C /opt/roomtone setup",
+    "sudo make -C /opt/roomtone libraries",
     "sudo useradd --system --home-dir /var/lib/roomtone --shell /usr/sbin/nologin roomtone",
     "sudo install -D -m 0600 /opt/roomtone/.env.example /etc/roomtone/env",
     "sudo install -m 0644 /opt/roomtone/deploy/roomtone.service /etc/systemd/system/",
+    "sudo install -d -o roomtone -g roomtone -m 0700 /var/lib/roomtone",
+    "sudo install -o roomtone -g roomtone -m 0600 copy.db /var/lib/roomtone/copy.db",
     "sudo install -d -o roomtone -g roomtone -m 0700 /var/lib/roomtone /var/lib/roomtone/cluster",
     "sudo install -o roomtone -g roomtone -m 0600 token /var/lib/roomtone/cluster/token",
     "sudo systemctl enable --now roomtone",
-    *(f"sudo /opt/roomtone/deploy/service-command {words}" for words in ("tail", "doctor", "memory prune")),
+    *(f"sudo /opt/roomtone/deploy/service-command {words}" for words in ("tail", "doctor", "memory prune", "restore copy.db")),
     "journalctl -u roomtone -f",
 }
 
@@ -328,6 +330,15 @@ def test_setting_up_is_one_target() -> None:
             ["make", "--dry-run", target], capture_output=True, text=True, check=True, cwd=REPOSITORY
         )
         assert "roomtone" in planned.stdout
+
+
+def test_a_service_downloads_its_models_by_itself() -> None:
+    """What installs the libraries of a service leaves its checkout without models, which the service would not use."""
+    planned = subprocess.run(
+        ["make", "--dry-run", "--always-make", "libraries"], capture_output=True, text=True, check=True, cwd=REPOSITORY
+    )
+    assert "sync" in planned.stdout
+    assert "models pull" not in planned.stdout
 
 
 def test_the_example_environment_loads(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from bot.brain.tools import schema as tool_schema
 from bot.cli import run, signals
 from bot.cluster import room_offer, scaling
 from bot.llm import fallback
+from bot.llm.settings import LlmSettings
 from bot.mcp import connection, tools
 from bot.memory import people, retention, transcript_files
 from bot.models import installing
@@ -51,6 +52,7 @@ HALF_AN_HOUR = RESUME_WITHIN_S / 1800
 # Page, a piece of a sentence with `#` for the number, and the number in the code.
 QUOTED = [
     ("guide", "or lasts # s, the bot already", eager_recognition.LASTING_PAUSE_S),
+    ("guide", "first word must come within # seconds", LlmSettings().first_token_timeout_s),
     ("guide", "A model that fails twice in a row is left alone for # seconds", fallback.FIRST_OPEN_S),
     ("guide", "given up after # minutes", installing.INSTALL_TIMEOUT_S / 60),
     ("guide", "after at least # minutes", catch_up_offers.LEAST_AWAY_S / 60),
