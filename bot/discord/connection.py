@@ -12,7 +12,8 @@ import structlog
 
 from bot.discord.bot_token import COPY_AGAIN, require_token
 from bot.discord.client import RoomtoneClient, ShardedRoomtoneClient
-from bot.discord.endpoint import point_at
+from bot.discord.endpoint import connector, point_at
+from bot.discord.request_errors import REQUEST_ERRORS
 from bot.errors import SetupError
 from bot.shards import ONLY_SHARD, ranges
 
@@ -35,6 +36,8 @@ CLOSE_TIMEOUT_S = 10.0
 CONNECT_TIMEOUT_S = 30.0
 # Discord lets one shard in every five seconds, and discord.py waits for the servers of each.
 SHARD_TIMEOUT_S = 8.0
+# How long Discord may take to say whose token it is, with discord.py's own repetitions.
+ASK_TIMEOUT_S = 10.0
 
 
 @asynccontextmanager
@@ -84,6 +87,24 @@ async def connected(
             log.warning("discord_close_timed_out", timeout_s=CLOSE_TIMEOUT_S)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
+
+
+async def name_of_token(settings: DiscordSettings) -> str:
+    """Return the name of the bot whose token this is. The bot stays offline, and one that runs notices nothing.
+
+    Raises `SetupError` with a plain sentence when Discord refuses the token or can't be reached.
+    """
+    token = require_token(settings)
+    point_at(settings)
+    try:
+        async with (
+            asyncio.timeout(ASK_TIMEOUT_S),
+            discord.Client(intents=discord.Intents(guilds=True), connector=connector(settings)) as client,
+        ):
+            await client.login(token)
+            return str(client.user)
+    except REQUEST_ERRORS as error:
+        raise translated(error) from error
 
 
 async def _run(client: RoomtoneClient, settings: DiscordSettings) -> None:

@@ -14,13 +14,14 @@ from rich.table import Table
 from rich.text import Text
 
 from bot.cli.doctor.finding import Finding, Status
-from bot.cli.doctor.installation import check_opus, check_packages, check_python, check_rehearsal
+from bot.cli.doctor.installation import INSTALL_AGAIN, check_opus, check_packages, check_python, check_rehearsal
 from bot.cli.doctor.machine import check_ports, check_receive_buffer, check_user, check_web_port
 from bot.cli.doctor.memory_search import check_embedder
 from bot.cli.doctor.services import check_discord, check_language_model, check_mcp_server, check_screens
 from bot.cli.doctor.speech_models import check_device, check_engine, check_recogniser, check_turns, check_voice
 from bot.cli.doctor.storage import check_data_dir, check_database
 from bot.cli.output import open_console
+from bot.errors import SetupError
 from bot.folder_lock import is_locked
 from bot.private_files import runs_as_root
 from config.errors import ConfigError
@@ -30,6 +31,7 @@ from config.schema import Settings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bot.settings import DiscordSettings
     from voice.asr.settings import AsrSettings
 
 _MARKS = {Status.OK: ("ok", "green"), Status.WARNING: ("note", "yellow"), Status.MISSING: ("missing", "bold red")}
@@ -103,7 +105,7 @@ def run_checks() -> list[Finding]:
         *_check_hearing(settings),
         check_voice(settings.models.directory, installed=find_spec("piper") is not None),
         check_embedder(settings.models.directory, settings.recall),
-        *(_check_accounts(settings) if readable else map(_unchecked, ("discord", "language model"))),
+        *(asyncio.run(_check_accounts(settings)) if readable else map(_unchecked, ("discord", "language model"))),
         *asyncio.run(_check_mcp(settings)),
         check_screens(settings.screen, settings.web, installed=find_spec("rapidocr") is not None),
         check_data_dir(settings.storage),
@@ -116,8 +118,17 @@ def run_checks() -> list[Finding]:
     ]
 
 
-def _check_accounts(settings: Settings) -> list[Finding]:
-    return [check_discord(settings.discord), *asyncio.run(_check_language_models(settings))]
+async def _check_accounts(settings: Settings) -> list[Finding]:
+    return [await check_discord(settings.discord, _name_of_token), *await _check_language_models(settings)]
+
+
+async def _name_of_token(settings: DiscordSettings) -> str:
+    # Imported here because it is slow, and because another discord.py than the pinned one may not fit.
+    try:
+        from bot.discord.connection import name_of_token
+    except ImportError as error:
+        raise SetupError(f"Discord's client cannot be loaded. {INSTALL_AGAIN}") from error
+    return await name_of_token(settings)
 
 
 def _unchecked(name: str) -> Finding:

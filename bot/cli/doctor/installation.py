@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 PYTHON_FROM, PYTHON_BELOW = (3, 11), (3, 14)
 # voice/transport uses private parts of these two; with other versions the bot cannot hear or speak.
 PINNED = {"discord.py": "2.7.1", "davey": "0.1.7"}
+INSTALL_AGAIN = "Install Roomtone again: `make clean setup`, or `uv tool install --force .`."
 REHEARSAL_PARTS = ("jiwer", "whisper-normalizer")
 
 
@@ -41,8 +42,7 @@ def check_packages(version_of: Callable[[str], str] = metadata.version) -> Findi
     ]
     if not wrong:
         return Finding("packages", Status.OK, ", ".join(f"{name} {wanted}" for name, wanted in PINNED.items()))
-    again = "Install Roomtone again: `make clean setup`, or `uv tool install --force .`."
-    return Finding("packages", Status.MISSING, "; ".join(wrong), again)
+    return Finding("packages", Status.MISSING, "; ".join(wrong), INSTALL_AGAIN)
 
 
 def check_opus(version: Callable[[], str]) -> Finding:

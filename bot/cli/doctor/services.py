@@ -9,7 +9,7 @@ from bot.cli.doctor.finding import Finding, Status
 from bot.cli.failures import INSTALL_PARTS
 from bot.cli.output import count
 from bot.discord.bot_token import form_fault, token_of
-from bot.errors import BotError
+from bot.errors import BotError, SetupError
 from bot.llm.port import ChatModelError
 from voice.errors import EnvironmentProxyError
 
@@ -25,8 +25,8 @@ MCP_TOOLS_SHOWN = 12
 _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-def check_discord(settings: DiscordSettings) -> Finding:
-    """Check the bot's token by its form alone; only Discord knows whether it is valid."""
+async def check_discord(settings: DiscordSettings, known_as: Callable[[DiscordSettings], Awaitable[str]]) -> Finding:
+    """Check the bot's token by its form, and then ask Discord. `known_as` returns the bot's name there."""
     where = (
         "Discord's developer portal (https://discord.com/developers/applications, your application, Bot, Reset Token)"
     )
@@ -44,7 +44,12 @@ def check_discord(settings: DiscordSettings) -> Finding:
             fault.removesuffix("."),
             f"Copy it again from {where}; the application's id, its secret and its public key are other things.",
         )
-    return Finding("discord", Status.OK, "a token is set, and has the right form")
+    try:
+        name = await known_as(settings)
+    except SetupError as error:
+        detail, _, remedy = str(error).partition(". ")
+        return Finding("discord", Status.MISSING, detail, remedy)
+    return Finding("discord", Status.OK, f"takes the token, which is that of {name}")
 
 
 async def check_language_model(
@@ -65,7 +70,8 @@ async def check_language_model(
         return Finding(
             "language model", Status.MISSING, detail.rstrip("."), remedy or "Check llm.base_url and the key."
         )
-    if names and settings.model not in names:
+    # Ollama lists llama3.2 as llama3.2:latest, and answers to both.
+    if names and not {settings.model, f"{settings.model}:latest"} & set(names):
         shown = ", ".join(names[:5]) + (" …" if len(names) > 5 else "")
         return Finding(
             "language model",

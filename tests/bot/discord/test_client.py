@@ -19,7 +19,7 @@ from bot.discord.changes import Change
 from bot.discord.commands import room as room_commands
 from bot.discord.commands.privacy import add_privacy_commands
 from bot.discord.commands.room import ELSEWHERE, MOST_SPEAKERS
-from bot.discord.connection import connected, translated
+from bot.discord.connection import connected, name_of_token, translated
 from bot.discord.endpoint import connector, point_at
 from bot.discord.place import FOR_EVERY_AGE, DiscordPlace
 from bot.errors import SetupError
@@ -149,6 +149,19 @@ async def test_a_wrong_token_is_a_plain_sentence() -> None:
             async with connected(settings_for(local, token="9999.not-a-bot"), FakeSupervisor()):
                 pass
     assert "9999" not in str(caught.value)
+
+
+@pytest.mark.asyncio
+async def test_discord_tells_whose_token_it_is() -> None:
+    """`roomtone doctor` asks before the start. A token that was reset is told as at the start, and the bot stays away."""
+    async with LocalDiscord() as local:
+        settings = settings_for(local)
+        assert (await name_of_token(settings)).startswith("Roomtone")
+        with pytest.raises(SetupError, match=r"refused the bot's token.*DISCORD_TOKEN"):
+            await name_of_token(settings_for(local, token="9999.not-a-bot"))
+        assert not any(member["online"] for member in local.status()["members"])
+    with pytest.raises(SetupError, match="cannot be reached"):
+        await name_of_token(settings.model_copy(update={"ca_file": ""}))
 
 
 @pytest.mark.asyncio

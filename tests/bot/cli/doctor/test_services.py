@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import base64
 
+import discord
 import pytest
 from pydantic import SecretStr
 
 from bot.cli.doctor.finding import Status
 from bot.cli.doctor.services import check_discord, check_language_model, check_mcp_server, check_screens
+from bot.discord.bot_token import COPY_AGAIN
+from bot.discord.connection import translated
 from bot.errors import BotError
 from bot.llm.port import ChatModelError
 from bot.llm.settings import LlmSettings
@@ -19,6 +22,11 @@ from voice.screen.settings import ScreenSettings
 
 OFF, MODEL = ScreenSettings(enabled=False), ScreenSettings(model="eyes")
 TOKEN = base64.urlsafe_b64encode(b"198622483471925248").decode() + ".Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs"
+
+
+async def known(_settings: DiscordSettings) -> str:
+    """Answer as a Discord that takes the token."""
+    return "Roomtone#1001"
 
 
 @pytest.mark.parametrize(
@@ -35,17 +43,31 @@ TOKEN = base64.urlsafe_b64encode(b"198622483471925248").decode() + ".Cl2FMQ.ZnCj
         ("aGVsbG8gd29ybGQgaGVsbG8gd29y.Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs", Status.MISSING),
     ],
 )
-def test_discord_token(token: str | None, status: Status) -> None:
+@pytest.mark.asyncio
+async def test_discord_token(token: str | None, status: Status) -> None:
     """An absent token is a warning, a malformed one is an error, and the token itself is never shown."""
-    finding = check_discord(DiscordSettings(token=None if token is None else SecretStr(token)))
+    finding = await check_discord(DiscordSettings(token=None if token is None else SecretStr(token)), known)
     assert finding.status is status
     assert not token or token not in str(finding)
 
 
-def test_a_local_discord_takes_any_token() -> None:
+@pytest.mark.asyncio
+async def test_a_local_discord_takes_any_token() -> None:
     """A local Discord accepts any token, because only Discord's own tokens have a fixed form."""
     settings = DiscordSettings(token=SecretStr("anything"), api_base="http://127.0.0.1:1/api")
-    assert check_discord(settings).status is Status.OK
+    assert (await check_discord(settings, known)).detail == "takes the token, which is that of Roomtone#1001"
+
+
+@pytest.mark.asyncio
+async def test_a_token_that_discord_refuses_is_told() -> None:
+    """A token that was reset has the right form, so Discord is asked. The bot cannot run with it."""
+
+    async def refused(_settings: DiscordSettings) -> str:
+        raise translated(discord.LoginFailure())
+
+    finding = await check_discord(DiscordSettings(token=SecretStr(TOKEN)), refused)
+    assert is_missing(finding, detail="Discord refused the bot's token", remedy=COPY_AGAIN)
+    assert TOKEN not in str(finding)
 
 
 @pytest.mark.asyncio
@@ -55,7 +77,7 @@ async def test_language_model() -> None:
     """
 
     async def serves(_settings: LlmSettings) -> tuple[str, ...]:
-        return ("llama3.2", "qwen3")
+        return ("llama3.2:latest", "qwen3", "qwen3:4b")
 
     async def refuses(_settings: LlmSettings) -> tuple[str, ...]:
         raise ChatModelError("The language model at X refused the key. Check llm.api_key.", retryable=False)
@@ -63,9 +85,12 @@ async def test_language_model() -> None:
     assert (await check_language_model(LlmSettings(), serves)).status is Status.WARNING
     settings = LlmSettings(base_url="http://127.0.0.1:11434/v1", model="qwen3")
     assert (await check_language_model(settings, serves)).status is Status.OK
+    # Ollama's own way of writing a name.
+    latest = await check_language_model(settings.model_copy(update={"model": "llama3.2"}), serves)
+    assert latest.status is Status.OK
     finding = await check_language_model(settings.model_copy(update={"model": "gpt"}), serves)
     assert finding.status is Status.WARNING
-    assert finding.remedy == "Set llm.model to one of: llama3.2, qwen3."
+    assert finding.remedy == "Set llm.model to one of: llama3.2:latest, qwen3, qwen3:4b."
     finding = await check_language_model(settings, refuses)
     assert is_missing(finding, detail="refused the key", remedy="Check llm.api_key.")
 
