@@ -49,7 +49,7 @@ HEADLINES = (
     Headline(
         "reply",
         "silent after the overlap qualified, P95 ms",
-        "Time to fall silent after an interruption, 95th percentile",
+        "Time to fall silent once somebody has spoken over it for 0.7 s, 95th percentile",
         "{:.0f} ms",
         ("interruptions", "silent_after_ms", "count"),
         "interruptions",

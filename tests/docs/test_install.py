@@ -51,6 +51,15 @@ def test_every_data_file_is_installed() -> None:
     assert missing == []
 
 
+def test_every_library_can_be_installed_on_64_bit_arm() -> None:
+    """Each locked package has a wheel for it, as the README says, unless it is for Windows alone."""
+    lock = tomllib.loads((REPOSITORY / "uv.lock").read_text("utf-8"))
+    wheels = {each["name"]: [wheel["url"] for wheel in each.get("wheels", ())] for each in lock["package"]}
+    fits = re.compile(r"-none-any\.whl$|linux\w*_aarch64\.whl$")
+    without = {name for name, urls in wheels.items() if not any(fits.search(url) for url in urls)}
+    assert without == {"roomtone", "pywin32"}
+
+
 def _covers(pattern: str, name: str) -> bool:
     """Compare part by part: in package data, * does not match a slash."""
     parts, wanted = name.split("/"), pattern.split("/")

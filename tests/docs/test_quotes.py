@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.brain.speech_output import TOO_MUCH
+from bot.brain.speech_output import MODEL_FAILED, TOO_MUCH
 from bot.brain.tools.settings import ToolsSettings
 from bot.cli.app import _COMMANDS, _HIDDEN
 from bot.discord.commands.catch_up import MISSED
@@ -32,6 +32,7 @@ QUOTED = [
     ("budget", f'*"{TOO_MUCH}"*', TOO_MUCH),
     ("tools", f'"{ToolsSettings().filler}"', ToolsSettings().filler),
     ("troubleshooting", f"`{FIRST_WORDS_OF_UNSPOKEN} …`", UNSPOKEN),
+    ("troubleshooting", f'"{MODEL_FAILED}"', MODEL_FAILED),
     ("screen", "*Choose what to share…*", SHARE_PAGE),
     ("screen", "*Share something else…*", SHARE_PAGE),
     ("reverse-proxy", "*This address is not secure*", SHARE_PAGE),
