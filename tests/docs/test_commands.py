@@ -177,7 +177,10 @@ SERVICE = {
     "sudo install -d -o roomtone -g roomtone -m 0700 /var/lib/roomtone /var/lib/roomtone/cluster",
     "sudo install -o roomtone -g roomtone -m 0600 token /var/lib/roomtone/cluster/token",
     "sudo systemctl enable --now roomtone",
-    *(f"sudo /opt/roomtone/deploy/service-command {words}" for words in ("tail", "doctor", "memory prune", "restore copy.db")),
+    *(
+        f"sudo /opt/roomtone/deploy/service-command {words}"
+        for words in ("tail", "doctor", "memory prune", "restore copy.db")
+    ),
     "journalctl -u roomtone -f",
 }
 

@@ -153,10 +153,10 @@ async def test_a_wrong_token_is_a_plain_sentence() -> None:
 
 @pytest.mark.asyncio
 async def test_discord_tells_whose_token_it_is() -> None:
-    """`roomtone doctor` asks before the start. A token that was reset is told as at the start, and the bot stays away."""
+    """`roomtone doctor` asks before a start. A token that was reset is told as at the start, and the bot is offline."""
     async with LocalDiscord() as local:
         settings = settings_for(local)
-        assert (await name_of_token(settings)).startswith("Roomtone")
+        assert await name_of_token(settings) == "roomtone"
         with pytest.raises(SetupError, match=r"refused the bot's token.*DISCORD_TOKEN"):
             await name_of_token(settings_for(local, token="9999.not-a-bot"))
         assert not any(member["online"] for member in local.status()["members"])
