@@ -25,7 +25,7 @@ WITHOUT_DISCORD = (
     f"DISCORD_TOKEN is not set, so the bot cannot join Discord: playing the rehearsal instead. {TO_RUN_ON_DISCORD}"
 )
 
-# The service manager kills what has not ended after 60 s (compose.yaml, deploy/roomtone.service). The rooms take 40 s
+# The service manager kills what has not ended after 60 s (compose.yaml, deploy/roomtone.service). The rooms take 42 s
 # at most, the connection to Discord 10.
 STOP_WITHIN_S = 55.0
 

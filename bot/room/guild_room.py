@@ -22,16 +22,17 @@ from bot.room.lifecycle import Crash, Ending, Moving, Over, Pausing, RoomLifecyc
 from bot.room.restart_notices import UnawaitedNotices
 from bot.room.restarts import waits_for_database
 from bot.texts.text import Text
-from compaction.errors import StaleOwnerError, StoreError
+from compaction.errors import StaleOwnerError
 from voice.errors import RemovedFromChannelError
 from voice.shielded import run_shielded
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
     from bot.channel.port import ListenRequest, Place
     from bot.clock import Clock
     from bot.room.port import SupervisedRoom
+    from bot.room.session_endings import SessionEndings
 
     MakeRoom = Callable[[Place, ListenRequest | None], SupervisedRoom]
 
@@ -45,8 +46,6 @@ CLOSE_TIMEOUT_S = 35.0
 CUT_OFF_S = 5.0
 # Asking Discord to take the bot out of a channel is one message.
 LEAVE_CHANNEL_S = 5.0
-# Ending a session is one statement.
-END_SESSION_S = 5.0
 
 RESTARTING = HealthFault(FaultKind.ROOM_DEAF, "A room has broken down and is being opened again; the log says why.")
 
@@ -65,7 +64,7 @@ class GuildRoom:
     one ran already, so nobody has asked for it who could ask again. `on_room_end`: gets the place and the reason when
     somebody ends the room, also the place that it is moved to, and each time that one has ended in order or could tell
     nobody that it listens.
-    `leave_channel`: see `LeaveChannel`. `end_session`: ends what a room on this place's server has left open.
+    `leave_channel`: see `LeaveChannel`. `session_endings`: ends what a room has left open and nobody shall resume.
 
     *Ownership*: owns the task between `begin` and `end`, or `cancel`, and the one in which that cleans up.
     """
@@ -82,17 +81,17 @@ class GuildRoom:
         clock: Clock,
         on_room_end: Callable[[Place, str], None],
         leave_channel: LeaveChannel | None,
-        end_session: Callable[[Place], Awaitable[None]] | None,
+        session_endings: SessionEndings,
     ) -> None:
         self.current = first
-        self._lifecycle = RoomLifecycle(place, ran_on=ran_on)
+        self._lifecycle = RoomLifecycle(place, ran_on=ran_on, is_left_open=session_endings.take_over(place.guild_id))
         self._make_room = make_room
         self._listen = listen
         self._stored_listen = stored_listen
         self._clock = clock
         self._on_room_end = on_room_end
         self._leave_channel = leave_channel
-        self._end_session = end_session
+        self._session_endings = session_endings
         self._unawaited_notices = UnawaitedNotices()
         self._first_opening = FirstOpening()
         self._task: asyncio.Task[None] | None = None
@@ -242,7 +241,7 @@ class GuildRoom:
         try:
             await self._run_rooms()
         finally:
-            self._lifecycle.cut_off()
+            self._lifecycle.cut_off(has_opened=self.current.opened.is_set())
             try:
                 # Somebody may send the bot away meanwhile, which cancels a room that has crashed.
                 await run_shielded(self._clean_up(), name=f"room-end-{self.place.guild_id}")
@@ -306,7 +305,7 @@ class GuildRoom:
         else:
             error = RemovedFromChannelError() if ended == EXPELLED else None
             self._on_room_end(self.place, ended)
-            self._lifecycle.room_ended(ended, has_opened=has_opened)
+            self._lifecycle.room_ended(ended, has_opened=has_opened, left_open=self.current.left_session_open)
         if error is not None and not isinstance(self._lifecycle.state, Running):
             self._first_opening.fail(error)
         return notice
@@ -337,13 +336,8 @@ class GuildRoom:
             log.exception("bot_left_in_channel", guild_id=guild_id, remedy="use /join and /leave on that server")
 
     async def _end_open_session(self) -> None:
-        """End the session of a room that has crashed or was cut off, if nobody wants the bot back: otherwise its next
-        start would bring it.
+        """End the session of a room that has crashed, was cut off, or could not store its end, if nobody wants the bot
+        back: otherwise its next start would bring it.
         """
-        if self._end_session is None or not self._lifecycle.is_session_unwanted:
-            return
-        try:
-            async with asyncio.timeout(END_SESSION_S):
-                await self._end_session(self.place)
-        except (StoreError, TimeoutError) as error:
-            log.warning("session_left_open", guild_id=self.place.guild_id, problem=error)
+        if self._lifecycle.is_session_unwanted:
+            await self._session_endings.end(self.place)

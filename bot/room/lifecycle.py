@@ -37,7 +37,7 @@ GOES_ON = frozenset({PROCESS_ENDS, NOT_JOINED})
 class LastSession(Enum):
     """What the last room has left of its session."""
 
-    # The room has ended in order, and its session with it.
+    # The room has ended in order and stored the end of its session.
     ENDED = auto()
     # As far as is known. The next room in the channel resumes it, unless it is ended before.
     OPEN = auto()
@@ -112,12 +112,14 @@ class Crash:
 
 class RoomLifecycle:
     """The state of one guild's room, which begins in `place`. `ran_on`: its first room ran already, so nobody has asked
-    for it who could ask again.
+    for it who could ask again. `is_left_open`: an earlier one has left a session open that nobody shall resume, unless
+    a room opens now.
     """
 
-    def __init__(self, place: Place, *, ran_on: bool) -> None:
+    def __init__(self, place: Place, *, ran_on: bool, is_left_open: bool = False) -> None:
         self.state: State = Running(place)
         self._ran_on = ran_on
+        self._is_left_open = is_left_open
         self._restarts = RoomRestarts()
 
     @property
@@ -177,17 +179,21 @@ class RoomLifecycle:
         self.state = Moving(self.state.place, to=place)
         return True
 
-    def room_ended(self, reason: str, *, has_opened: bool) -> None:
-        """The room has ended in order, for `reason`. `has_opened`: it was open."""
+    def room_ended(self, reason: str, *, has_opened: bool, left_open: bool = False) -> None:
+        """The room has ended in order, for `reason`. `has_opened`: it was open. `left_open`: it could not store the end
+        of its session.
+        """
+        self._take_note_of_opening(has_opened=has_opened)
         if isinstance(self.state, Moving) and reason != EXPELLED:
             self.state = Running(self.state.to, is_moved=True)
         else:
             # One that is closed while it waits for a process has not even begun to resume the session.
-            session = LastSession.ENDED if has_opened else LastSession.OPEN
+            session = LastSession.ENDED if has_opened and not left_open else LastSession.OPEN
             self._stop(session, ends_session=reason not in GOES_ON)
 
     def room_crashed(self, crash: Crash) -> Text | None:
         """The room has crashed. Return what is written into its channel, if anything: why, and what comes next."""
+        self._take_note_of_opening(has_opened=crash.has_opened)
         if isinstance(crash.error, StaleOwnerError):
             # Starting again would take the room back, and the two would go on like that.
             self._stop(LastSession.TAKEN_OVER)
@@ -239,11 +245,16 @@ class RoomLifecycle:
         else:
             self._stop(LastSession.OPEN)
 
-    def cut_off(self) -> None:
-        """Whatever room there was has not ended in order, and none follows."""
+    def cut_off(self, *, has_opened: bool) -> None:
+        """Whatever room there was has not ended in order, and none follows. `has_opened`: it was open."""
+        self._take_note_of_opening(has_opened=has_opened)
         if not isinstance(self.state, Over):
             self._stop(LastSession.OPEN)
 
+    def _take_note_of_opening(self, *, has_opened: bool) -> None:
+        """A room that opens has resumed what was left open in its channel, and ended it in others."""
+        self._is_left_open &= not has_opened
+
     def _stop(self, session: LastSession, *, ends_session: bool = False) -> None:
-        ends_session |= isinstance(self.state, Ending) and self.state.ends_session
+        ends_session |= self._is_left_open or (isinstance(self.state, Ending) and self.state.ends_session)
         self.state = Over(self.state.place, session, ends_session)

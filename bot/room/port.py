@@ -26,6 +26,10 @@ class SupervisedRoom(Protocol):
         handed over is not.
         """
 
+    @property
+    def left_session_open(self) -> bool:
+        """Return whether the room has ended in order, but could not store the end of its session."""
+
     async def run(self) -> str:
         """Run until closed; return the reason (one word). Any error is a crash."""
 

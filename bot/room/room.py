@@ -76,6 +76,7 @@ class Room:
         self._upkeep: MemoryUpkeep | None = None
         self._conversation: Conversation | None = None
         self._channel: JoinedChannel | None = None
+        self._left_session_open = False
 
     # -- what the supervisor asks ---------------------------------------------------------------------------
 
@@ -87,6 +88,10 @@ class Room:
     @property
     def ending(self) -> str | None:
         return self._ending.reason if self._ending.reason != HANDED_OVER else None
+
+    @property
+    def left_session_open(self) -> bool:
+        return self._left_session_open
 
     async def wait_ending(self) -> None:
         """Wait until the room begins to end."""
@@ -291,7 +296,8 @@ class Room:
         try:
             await memory.end()
         except StoreError as error:
-            # The turns are stored already; the next process ends or resumes the session.
+            # Whoever runs the room ends the session once the database answers, unless the next process resumes it.
+            self._left_session_open = True
             self._report("session", error)
             return False
         log.info("session_ended", reason=reason, total_turns=memory.total_turns, cursor=memory.cursor)

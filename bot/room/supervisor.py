@@ -17,6 +17,7 @@ from bot.room.endings import LEFT, NOT_JOINED, PROCESS_ENDS
 from bot.room.guild_room import GuildRoom
 from bot.room.listen_only import stored_request
 from bot.room.room_status import status_before_opening
+from bot.room.session_endings import SessionEndings
 from bot.server_settings import no_server_settings
 from bot.texts.text import Text
 
@@ -41,10 +42,10 @@ DRAINING = HealthFault(FaultKind.DRAINING, "I am ending: what was said last is b
 
 class RoomSupervisor:
     """Runs rooms. `make_room` makes a room for a place; it is called for each start. `servers`: when to come unasked.
-    `leave_channel`, `end_session`: see `bot.room.guild_room`.
+    `leave_channel`: see `bot.room.guild_room`. `end_session`: see `bot.room.session_endings`.
 
-    *Ownership*: an async context manager that owns every guild's room. On exit it asks all rooms to end in order, and
-    cuts off those that take too long.
+    *Ownership*: an async context manager that owns every guild's room, and what ends the sessions that these have left
+    open. On exit it asks all rooms to end in order, and cuts off those that take too long.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class RoomSupervisor:
         self._make_room = make_room
         self._clock = clock
         self._leave_channel = leave_channel
-        self._end_session = end_session
+        self._session_endings = SessionEndings(end_session, clock)
         self._rooms: dict[int, GuildRoom] = {}
         # Where the bot goes once the room of a guild has ended: the last wish of anybody there.
         self._next: dict[int, Place] = {}
@@ -76,6 +77,7 @@ class RoomSupervisor:
         self._closing = True
         await self._auto_joiner.close()
         await asyncio.gather(*(room.end(PROCESS_ENDS) for room in list(self._rooms.values())))
+        await self._session_endings.close()
 
     async def abandon(self) -> None:
         """Cancel every room without saving, as if the process were killed. Sessions stay open."""
@@ -101,7 +103,7 @@ class RoomSupervisor:
         """
         guild_id = place.guild_id
         ending = self._rooms.get(guild_id)
-        if ending is not None and ending.is_ending:
+        if ending is None or ending.is_ending:
             await self._wait_for_turn(place, ending)
         if self._closing:
             raise SetupError(Text("I am shutting down. Try again in a moment."))
@@ -134,16 +136,20 @@ class RoomSupervisor:
             clock=self._clock,
             on_room_end=self._auto_joiner.on_room_end,
             leave_channel=self._leave_channel,
-            end_session=self._end_session,
+            session_endings=self._session_endings,
         )
         opening.begin(on_over=lambda: self._rooms.pop(guild_id, None))
         return opening
 
-    async def _wait_for_turn(self, place: Place, ending: GuildRoom) -> None:
-        """Wait until the guild's room has ended. Raises `SetupError` if somebody wants something else by then."""
+    async def _wait_for_turn(self, place: Place, ending: GuildRoom | None) -> None:
+        """Wait until the guild's last room has ended, and its session, unless the database is away. Raises `SetupError`
+        if somebody wants something else by then.
+        """
         self._next[place.guild_id] = place
         try:
-            await ending.let_end()
+            if ending is not None:
+                await ending.let_end()
+            await self._session_endings.try_now(place.guild_id)
         finally:
             replaced = self._next.get(place.guild_id) is not place
             if not replaced:

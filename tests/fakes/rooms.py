@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from bot.channel.port import ListenRequest, MembershipChange, Place, UnfinishedWords
     from bot.health import HealthFault
     from bot.models.voices import EmbeddedVoice
+    from compaction.errors import StoreError
 
 
 class FakeRoom:
@@ -29,6 +30,7 @@ class FakeRoom:
         self.found: list[HealthFault] = []
         self.words: tuple[UnfinishedWords, ...] = ()
         self.ending: str | None = None
+        self.left_session_open = False
         # Set it to let the room take its time to end.
         self.stored = asyncio.Event()
         self.stored.set()
@@ -87,6 +89,9 @@ class House:
         self.listens: list[ListenRequest | None] = []
         # Where rooms have left sessions open that were ended.
         self.sessions_ended: list[Place] = []
+        # Set it, and the database takes no ending. Each try is counted.
+        self.database_away: StoreError | None = None
+        self.endings_tried = 0
         self.supervisor = RoomSupervisor(self.make, clock=self.clock, servers=self.servers)
 
     @property
@@ -101,5 +106,8 @@ class House:
         return self.rooms[-1]
 
     async def end_session(self, place: Place) -> None:
-        """End what a room in `place` has left open."""
+        """End what a room in `place` has left open, unless the test says that the database is away."""
+        self.endings_tried += 1
+        if self.database_away is not None:
+            raise self.database_away
         self.sessions_ended.append(place)

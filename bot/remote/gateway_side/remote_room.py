@@ -102,6 +102,10 @@ class RemoteRoom:
     def ending(self) -> str | None:
         return self._close_reason or (None if self._told is None else self._told.ending)
 
+    @property
+    def left_session_open(self) -> bool:
+        return self._over.done() and self._over.result().left_session_open
+
     async def run(self) -> str:
         """Run until the room has ended in its process and return the reason. Raises the error with which it ended,
         `ProcessLostError`, or `StoreError` if it cannot begin because the database is away.

@@ -171,10 +171,11 @@ class SessionBegun(Notice):
 
 @dataclass(frozen=True, slots=True)
 class RoomOver(Request[None]):
-    """The room has ended, in order or with an error."""
+    """The room has ended, in order or with an error. `left_session_open`: see `SupervisedRoom`."""
 
     reason: str
     error: WireError | None = None
+    left_session_open: bool = False
 
 
 @dataclass(frozen=True, slots=True)

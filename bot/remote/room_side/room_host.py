@@ -231,7 +231,7 @@ class RoomHost:
                 reason = await running.room.run()
                 looking.cancel()
                 watching.cancel()
-            over = RoomOver(reason)
+            over = RoomOver(reason, left_session_open=running.room.left_session_open)
         except Exception as error:
             cause = first_cause(error)
             if isinstance(cause, StaleOwnerError):

@@ -460,6 +460,7 @@ class Visit:
         self.place = place
         self.opened = asyncio.Event()
         self.ending: str | None = None
+        self.left_session_open = False
         self._closing: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     async def run(self) -> str:

@@ -95,6 +95,7 @@ class DistantRoom:
         self.told = told
         self.opened = asyncio.Event()
         self.own_end = RoomEnding()
+        self.left_session_open = False
         self.end: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.moves: list[MembershipChange] = []
         self.calls: Counter[str] = Counter()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import pytest
 from structlog.testing import capture_logs
@@ -463,33 +463,65 @@ async def test_a_room_is_cut_off_only_once(monkeypatch: pytest.MonkeyPatch, turn
     [(True, True, True), (True, False, False), (False, True, False)],
     ids=["crashed and sent away", "crashed as the process ends", "ended in order"],
 )
-@pytest.mark.parametrize("refused", [None, StoreError("The disk is full.")])
 @pytest.mark.asyncio
 async def test_a_bot_that_is_sent_away_after_a_crash_leaves_no_session_open(
-    refused: StoreError | None, *, crashes: bool, is_sent_away: bool, ends: bool
+    *, crashes: bool, is_sent_away: bool, ends: bool
 ) -> None:
     """An open session would bring it back at its next start. Where the process ends, that is what people want, and a
     room that ends in order ends its session by itself.
     """
     house, place = House(), FakePlace()
-    ended: list[FakePlace] = []
-
-    async def end_session(at: Place) -> None:
-        ended.append(cast("FakePlace", at))
-        if refused is not None:
-            raise refused
-
-    async with RoomSupervisor(house.make, clock=house.clock, end_session=end_session) as rooms:
+    async with RoomSupervisor(house.make, clock=house.clock, end_session=house.end_session) as rooms:
         await rooms.join(place)
         if crashes:
             house.rooms[0].end.set_exception(LinkError("Discord hung up."))
             await until(lambda: house.clock.sleeping == 1)
-        with capture_logs() as logs:
-            if is_sent_away:
-                assert await rooms.leave(place.guild_id)
-    assert ended == ([place] if ends else [])
-    told = [each["event"] for each in logs if each["event"] == "session_left_open"]
-    assert told == (["session_left_open"] if ends and refused else [])
+        if is_sent_away:
+            assert await rooms.leave(place.guild_id)
+    assert house.sessions_ended == ([place] if ends else [])
+
+
+@pytest.mark.parametrize(("is_sent_away", "ends"), [(True, True), (False, False)])
+@pytest.mark.asyncio
+async def test_a_room_that_could_not_store_its_end_leaves_no_session_open(*, is_sent_away: bool, ends: bool) -> None:
+    """It ends in order while the database is away, which answers again a moment later. Where the process ends, the next
+    one goes on with the session.
+    """
+    house, place = House(), FakePlace()
+    async with RoomSupervisor(house.make, clock=house.clock, end_session=house.end_session) as rooms:
+        await rooms.join(place)
+        house.rooms[0].left_session_open = True
+        if is_sent_away:
+            assert await rooms.leave(place.guild_id)
+    assert house.sessions_ended == ([place] if ends else [])
+
+
+@pytest.mark.parametrize("opens", [True, False])
+@pytest.mark.asyncio
+async def test_a_session_that_could_not_be_ended_is_left_to_the_next_room_that_opens(*, opens: bool) -> None:
+    """The database is away while the bot leaves, and still when it is called again. A room that opens all the same has
+    the session, which is open too. One that does not open leaves it to be ended.
+    """
+    house, place = House(), FakePlace()
+    async with RoomSupervisor(house.make, clock=house.clock, end_session=house.end_session) as rooms:
+        await rooms.join(place)
+        house.database_away = StoreError("The database is away.")
+        house.rooms[0].left_session_open = True
+        assert await rooms.leave(place.guild_id)
+        assert (house.endings_tried, house.sessions_ended) == (1, [])
+        if not opens:
+            house.fails_to_open = house.database_away
+            with pytest.raises(StoreError, match="is away"):
+                await rooms.join(place)
+            await until(lambda: rooms.room_count == 0)
+        else:
+            await rooms.join(place)
+        house.database_away = None
+        tried = house.endings_tried
+        house.clock.advance(2 * DATABASE_PAUSE_S)
+        await some_turns(10)
+        assert (house.endings_tried > tried) is (not opens)
+        assert house.sessions_ended == ([] if opens else [place])
 
 
 @pytest.mark.asyncio

@@ -51,6 +51,7 @@ class Ended:
 
     reason: str
     has_opened: bool
+    left_open: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,8 @@ class PauseOver:
 @dataclass(frozen=True)
 class CutOff:
     """The task of the room was cancelled."""
+
+    has_opened: bool = False
 
 
 Event = AskedToEnd | Moved | Ended | Crash | PauseOver | CutOff
@@ -121,13 +124,13 @@ def _handle(lifecycle: RoomLifecycle, event: Event) -> str | None:
         case Moved(to):
             lifecycle.move_to(to)
         case Ended(reason, has_opened):
-            lifecycle.room_ended(reason, has_opened=has_opened)
+            lifecycle.room_ended(reason, has_opened=has_opened, left_open=event.left_open)
         case Crash():
             return lifecycle.room_crashed(event)
         case PauseOver():
             lifecycle.pause_over()
-        case CutOff():
-            lifecycle.cut_off()
+        case CutOff(has_opened):
+            lifecycle.cut_off(has_opened=has_opened)
     return None
 
 
@@ -222,6 +225,7 @@ def _crash(error: Exception, *, has_opened: bool = False) -> Crash:
     ("events", "session"),
     [
         pytest.param([Ended(EMPTY, has_opened=True)], LastSession.ENDED, id="in order"),
+        pytest.param([Ended(EMPTY, has_opened=True, left_open=True)], LastSession.OPEN, id="database away"),
         pytest.param([_crash(LOST, has_opened=True), Ended(LEFT, has_opened=False)], LastSession.OPEN, id="lost"),
         pytest.param([_crash(LOST, has_opened=True), CutOff()], LastSession.OPEN, id="lost, and lost again"),
         pytest.param([AskedToEnd(LEFT), _crash(HUNG_UP)], LastSession.OPEN, id="crashed while it ended"),
@@ -245,6 +249,8 @@ MOVED_AND_OPEN: list[Event] = [Moved(SIDE), Ended(MOVED, has_opened=True)]
     ("events", "is_unwanted"),
     [
         pytest.param([Ended(EMPTY, has_opened=True)], False, id="ended in order"),
+        pytest.param([Ended(LEFT, has_opened=True, left_open=True)], True, id="sent away, database away"),
+        pytest.param([Ended(PROCESS_ENDS, has_opened=True, left_open=True)], False, id="process ends, database away"),
         pytest.param([AskedToEnd(LEFT), _crash(HUNG_UP)], True, id="sent away, and crashed"),
         pytest.param([AskedToEnd(EMPTY), _crash(HUNG_UP)], True, id="crashed while it ended by itself"),
         pytest.param([AskedToEnd(PROCESS_ENDS), _crash(HUNG_UP)], False, id="the process ends"),
@@ -262,6 +268,28 @@ MOVED_AND_OPEN: list[Event] = [Moved(SIDE), Ended(MOVED, has_opened=True)]
 def test_whose_session_nobody_shall_resume(events: list[Event], *, is_unwanted: bool) -> None:
     """It would bring the bot back at its next start."""
     lifecycle = RoomLifecycle(LOUNGE, ran_on=False)
+    *_, last = _steps(lifecycle, events)
+    assert isinstance(last.after, Over)
+    assert lifecycle.is_session_unwanted is is_unwanted
+
+
+@pytest.mark.parametrize(
+    ("events", "is_unwanted"),
+    [
+        pytest.param([Crash(HUNG_UP, 0.0, has_opened=False, is_awaited=True)], True, id="could not come"),
+        pytest.param([Ended(NOT_JOINED, has_opened=False)], True, id="not joined"),
+        pytest.param([CutOff()], True, id="cut off before it was open"),
+        pytest.param([CutOff(has_opened=True)], False, id="cut off"),
+        pytest.param([_crash(HUNG_UP, has_opened=True), CutOff()], False, id="cut off in a pause"),
+        pytest.param([Ended(PROCESS_ENDS, has_opened=True, left_open=True)], False, id="the process ends"),
+        pytest.param([_crash(TAKEN_OVER)], False, id="taken over"),
+    ],
+)
+def test_what_an_earlier_room_could_not_end_is_ended_unless_one_opens(
+    events: list[Event], *, is_unwanted: bool
+) -> None:
+    """A room that opens has that session, or has ended it."""
+    lifecycle = RoomLifecycle(LOUNGE, ran_on=False, is_left_open=True)
     *_, last = _steps(lifecycle, events)
     assert isinstance(last.after, Over)
     assert lifecycle.is_session_unwanted is is_unwanted

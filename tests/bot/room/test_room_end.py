@@ -12,6 +12,7 @@ from bot.room.endings import HANDED_OVER, PROCESS_ENDS
 from bot.room.room_check import CHECK_ROOM_S
 from bot.server_settings import ServerSettings
 from bot.settings import RESUME_WITHIN_S
+from compaction.errors import StoreError
 from compaction.model import TurnKind
 from tests.bot.room.room_scene import a_house, ended, living, settle
 from tests.fakes.brain import FRAMES_A_WORD, ScriptedResponder
@@ -22,6 +23,8 @@ from voice.errors import LinkError, RemovedFromChannelError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from compaction.model import CompactionState, Segment, SessionId
+    from compaction.ports import TurnStore
     from voice.transport.audio_events import SpeechFrames
 
 
@@ -45,6 +48,39 @@ async def test_an_orderly_end_stores_the_last_words_and_ends_the_session(tmp_pat
         assert closed.reason == "left"
         memory = await house.store.load(session.id)
         assert memory.segments[-1].closing
+
+
+class StoreThatEndsNothing:
+    """A turn store that refuses the end of a session."""
+
+    def __init__(self, store: TurnStore) -> None:
+        self._store = store
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._store, name)
+
+    async def close(self, session_id: SessionId, segment: Segment | None, state: CompactionState) -> None:
+        """Refuse."""
+        del session_id, segment, state
+        raise StoreError("The database is away.")
+
+
+@pytest.mark.parametrize("is_away", [True, False])
+@pytest.mark.asyncio
+async def test_a_room_tells_whether_its_session_has_ended(tmp_path: Path, *, is_away: bool) -> None:
+    """The database may be away just then. The room ends in order all the same."""
+    async with a_house(tmp_path) as house:
+        if is_away:
+            house.store = StoreThatEndsNothing(house.store)  # type: ignore[assignment]  # a store but for the one method
+        async with living(house) as (room, task):
+            await house.say(ADA.id, "The budget is four hundred euros.")
+            room.close("left")
+            assert await ended(house, task) == "left"
+        (opened,) = house.of(events.RoomOpened)
+        assert isinstance(opened, events.RoomOpened)
+        session = await house.sessions.find(opened.session_id)  # type: ignore[arg-type]
+        assert session is not None
+        assert (session.ended_at is None, room.left_session_open) == (is_away, is_away)
 
 
 @pytest.mark.asyncio

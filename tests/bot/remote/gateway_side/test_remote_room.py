@@ -103,6 +103,17 @@ async def test_a_room_that_ends_by_itself_says_so_at_once() -> None:
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("left_open", [True, False])
+async def test_a_room_that_could_not_store_the_end_of_its_session_says_so(*, left_open: bool) -> None:
+    """Its process ends. The first one ends the session when the database answers again."""
+    async with living() as life:
+        life.distant.left_session_open = left_open
+        life.room.close("left")
+        assert await life.task == "left"
+        assert life.room.left_session_open is left_open
+
+
+@pytest.mark.asyncio
 async def test_nothing_that_somebody_is_saying_is_shown_once_they_are_forgotten() -> None:
     """As in one process: by /forget-me here before that is answered, and by what another process has forgotten."""
     async with living() as life:
