@@ -338,6 +338,10 @@ class SessionMemory:
         """Return all turns in memory, oldest first: the window and the recently folded turns."""
         return self._timeline.since(self._timeline.first)
 
+    def turn(self, seq: int) -> Turn:
+        """Return the turn of this number, which must be in memory: turns that are not stored yet always are."""
+        return self._timeline.between(Seq(seq), Seq(seq + 1))[0]
+
     @property
     def window(self) -> tuple[Turn, ...]:
         """Return the turns that a model is sent word for word, oldest first.

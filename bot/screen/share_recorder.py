@@ -6,12 +6,13 @@ loses a note. No picture is stored.
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import structlog
 
 from bot.screen.messages import format_recap, format_share_start
-from compaction.errors import CompactionError
+from compaction.errors import CompactionError, StoreError
 from compaction.model import Note, NoteReason, NoteSource, TurnKind, TurnPart
 from voice.screen.notes import ScreenNoteReason
 
@@ -113,9 +114,17 @@ class ShareRecorder:
     async def _record(self, person: Person, text: str) -> None:
         now = self._clock.now()
         part = TurnPart(str(person.id), person.name, text)
+        seq = self._memory.total_turns
         try:
-            turn = await self._memory.append(TurnKind.MEMBERSHIP, (part,), started_at=now, ended_at=now)
-        except CompactionError as error:
+            await self._memory.append(TurnKind.MEMBERSHIP, (part,), started_at=now, ended_at=now)
+        except StoreError as error:
             self._log.warning("screen_turn_not_stored", problem=error)
+        except CompactionError as error:
+            # The session has ended or belongs to another process, so there is no turn.
+            self._log.warning("screen_turn_not_recorded", problem=error)
             return
-        self._on_turn(turn)
+        except asyncio.CancelledError:
+            self._on_turn(self._memory.turn(seq))
+            raise
+        # What is not stored is in memory, and stored with the next write.
+        self._on_turn(self._memory.turn(seq))

@@ -6,6 +6,7 @@ Log lines never contain what was said.
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import structlog
@@ -174,21 +175,39 @@ class TurnRecorder:
         utterances: tuple[SpokenText, ...] = (),
         answers: Seq | None = None,
     ) -> Turn:
-        """Append a turn to the timeline and the store, and emit it. Times are UTC epoch seconds."""
+        """Append a turn to the timeline and the store, and emit it. Times are UTC epoch seconds.
+
+        *Cancellation*: the turn is in memory, and stored with the next write or when the memory is closed, so it is
+        emitted too.
+        """
         seq = self._memory.total_turns
         try:
             turn = await self._memory.append(kind, parts, started_at=started_at, ended_at=ended_at, answers=answers)
-            self._store_failing = False
         except StoreError as error:
             # Other turns may have been appended while the store was busy.
-            turn = next(each for each in self._memory.turns if each.seq == seq)
-            if not self._store_failing:
-                self._store_failing = True
-                log.error("turn_not_stored", seq=turn.seq, problem=error)  # noqa: TRY400 - the sentence says it
-                self._observe(events.Problem("store", sentence_of(error), self._clock.monotonic()))
-                await self._place.write(Text("I cannot store what is said: {error}", error=sentence_of(error)))
-        self._observe(events.TurnRecorded(turn, self._clock.monotonic(), utterances))
+            turn = self._memory.turn(seq)
+            self._emit(turn, utterances)
+            await self._tell_failure(turn, error)
+            return turn
+        except asyncio.CancelledError:
+            # Without its utterances: if it is not stored after all, the next room records them (`earlier_speech`).
+            self._emit(self._memory.turn(seq))
+            raise
+        self._store_failing = False
+        self._emit(turn, utterances)
         return turn
+
+    def _emit(self, turn: Turn, utterances: tuple[SpokenText, ...] = ()) -> None:
+        self._observe(events.TurnRecorded(turn, self._clock.monotonic(), utterances))
+
+    async def _tell_failure(self, turn: Turn, error: StoreError) -> None:
+        """Tell the log, the observer and the channel that the store fails, unless it did so before."""
+        if self._store_failing:
+            return
+        self._store_failing = True
+        log.error("turn_not_stored", seq=turn.seq, problem=error)
+        self._observe(events.Problem("store", sentence_of(error), self._clock.monotonic()))
+        await self._place.write(Text("I cannot store what is said: {error}", error=sentence_of(error)))
 
     def _epoch(self, monotonic: float) -> float:
         return self._clock.now() - (self._clock.monotonic() - monotonic)

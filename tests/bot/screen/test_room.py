@@ -490,4 +490,20 @@ async def test_a_store_that_refuses_costs_no_note() -> None:
         watching.store.fault = None
         await watching.memory.append(TurnKind.MEMBERSHIP, (), started_at=0, ended_at=0)
         assert (await watching.stored_notes())[1] == set(watching.told())
-        assert len((await watching.store.load(EVENING)).window) == 3
+        stored = (await watching.store.load(EVENING)).window
+        assert len(stored) == 3
+        assert watching.turns == list(stored[:2]), "whoever listens to turns has those that were stored late too"
+
+
+@pytest.mark.asyncio
+async def test_the_turn_of_a_share_is_told_of_although_the_room_ends_while_it_is_stored() -> None:
+    """It is in memory and stored when that is closed."""
+    watching = Watching()
+    first = iter([Fault.HANGS])
+    watching.store.fault = lambda name: next(first, None) if name == "append_turn" else None
+    async with watching.room() as room:
+        await share(room)
+        await until(lambda: "append_turn" in watching.store.operations)
+        assert watching.turns == []
+    assert watching.turns == list((await watching.store.load(EVENING)).window)
+    assert [turn.parts[0].text for turn in watching.turns] == ["Ada shares a window with the bot from now on."]
