@@ -27,7 +27,7 @@ from compaction.errors import StaleOwnerError
 from voice.errors import RemovedFromChannelError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+    from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterator
     from contextlib import AbstractAsyncContextManager
     from typing import Any
 
@@ -186,21 +186,20 @@ class JoinedChannel:
         await self._announcer.begin()
         self._notice_given = True
         async with asyncio.TaskGroup() as tasks:
-            running = [tasks.create_task(run_for_room(work), name=name) for name, work in self._work(link)]
+            working = [tasks.create_task(run_for_room(work), name=name) for name, work in self._work(link)]
+            writing = [tasks.create_task(run_for_room(work), name=name) for name, work in self._messages()]
             on_opened()
             reason = await self._ending.wait()
             await self._record_the_rest(reason)
-            for task in running:
-                task.cancel()
-            # What they were writing, the messages are finished with.
-            await asyncio.wait(running)
+            await _cancel(working)
             if reason != HANDED_OVER:
                 await self._finish_messages()
+            await _cancel(writing)
         self._check.measure(link)
         return reason
 
     def _work(self, link: Link) -> Iterator[tuple[str, Coroutine[Any, Any, object]]]:
-        """Yield the name of each of the room's tasks, and what it does."""
+        """Yield the name of each of the room's tasks but those of `_messages`, and what it does."""
         yield "conversation", self._conversation.run()
         yield "membership", self._record_membership()
         yield "room-check", self._check.run(link)
@@ -213,6 +212,9 @@ class JoinedChannel:
             yield "memory-upkeep", self._session.upkeep.run()
         if self._session.screens is not None:
             yield "screens", self._session.screens.run()
+
+    def _messages(self) -> Iterator[tuple[str, Coroutine[Any, Any, object]]]:
+        """Yield the same of the tasks that write what people read in the chat."""
         if self._writer is not None:
             yield "transcript", self._write_transcript(self._writer)
         if self._settings.live_message:
@@ -229,8 +231,8 @@ class JoinedChannel:
         await membership.record_gathered(room_ends=True)
 
     async def _finish_messages(self) -> None:
-        """Finish what people read in the chat. Don't if another process goes on with the session: it would only begin
-        when Discord has answered.
+        """Finish what people read in the chat, once what is being written there is. Don't if another process goes on
+        with the session: it would only begin when Discord has answered.
         """
         if self._writer is not None:
             await self._writer.finish()
@@ -317,3 +319,11 @@ class JoinedChannel:
     def _settings(self) -> ServerSettings:
         """What the server has chosen, now."""
         return self._services.servers.of(self._place.guild_id)
+
+
+async def _cancel(tasks: Collection[asyncio.Task[None]]) -> None:
+    """Cancel tasks and wait until they have ended."""
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks)

@@ -6,6 +6,7 @@ mentions, which ping nobody, and nothing that was said. A server can switch it o
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,6 @@ from bot.channel.port import Card
 from bot.participation.statistics import cost_in_words
 from bot.texts.text import Text, counted, joined, verbatim
 from compaction.model import TurnKind
-from voice.shielded import run_shielded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,7 +81,8 @@ class LiveMessage:
     """The message of one room. `doing`: returns what the bot does now. `cost`: returns what the room has cost so far.
     `hidden`: returns whether a person is left out.
 
-    *Ownership*: the room passes all its events to `on_event`, runs `run` in a task, and calls `finish` when it ends.
+    *Ownership*: the room passes all its events to `on_event`, runs `run` in a task, and calls `finish` when it ends in
+    order, before it cancels that task.
     """
 
     def __init__(
@@ -102,6 +103,9 @@ class LiveMessage:
         self._begun_at = clock.monotonic()
         self._shown: Card | None = None
         self._message_id: int | None = None
+        # Held while Discord posts or edits the message. `finish` waits for that: if it were broken off, nobody would
+        # know which message to finish. A room that is cut off or crashes breaks it off, because Discord may stall.
+        self._showing = asyncio.Lock()
         # In a row; a later edit tries again.
         self._failures = 0
 
@@ -111,12 +115,15 @@ class LiveMessage:
     async def run(self) -> None:
         """Keep the message up to date. Returns if Discord refuses the first one, or `MOST_FAILURES` edits in a row."""
         self._begun_at = self._clock.monotonic()
-        # Shielded: if the room ends while Discord posts the message, nobody would know which one to finish.
-        while await run_shielded(self._show(self._doing()), name="live-message-show"):
+        while True:
+            async with self._showing:
+                if not await self._show(self._doing()):
+                    return
             await self._clock.sleep(EDIT_EVERY_S)
 
     async def finish(self) -> None:
-        """Show a last time how the session went, if there is a message."""
+        """Show a last time how the session went, if there is a message. `run` shows nothing more, but waits."""
+        await self._showing.acquire()
         if self._message_id is not None:
             await self._show(OVER)
 

@@ -65,7 +65,7 @@ class TranscriptWriter:
     `read`: returns the session as a file; it raises `StoreError`. `thread_id`: the thread that an earlier room of the
     session has begun. `on_thread`: called with the id of each other one that takes its place.
 
-    *Ownership*: the room runs `run` in a task, and calls `finish` when it ends.
+    *Ownership*: the room runs `run` in a task, and calls `finish` when it ends in order, before it cancels that task.
     """
 
     def __init__(
@@ -88,6 +88,9 @@ class TranscriptWriter:
         self._on_thread = on_thread
         self._lines: deque[WrittenLine] = deque(maxlen=MOST_LINES)
         self._thread: Thread | None = None
+        # Held while the thread is begun or a message posted. `finish` waits for that: if it were broken off, nobody
+        # would know what is written. A room that is cut off or crashes breaks it off, because Discord may stall.
+        self._writing = asyncio.Lock()
         self._failures = 0
         self._dropped = 0
         # How many lines the message had that failed last; 0: none has.
@@ -115,14 +118,21 @@ class TranscriptWriter:
         """
         if self._request.target != "thread":
             return
-        # Shielded: if the room ends while Discord begins the thread, nobody would know which one it is.
-        await run_shielded(self._open_thread(), name="transcript-thread")
+        async with self._writing:
+            # Shielded: after a crash the session's next room would begin a second one.
+            await run_shielded(self._open_thread(), name="transcript-thread")
         while True:
             await self._clock.sleep(WRITE_EVERY_S)
-            await self._write_or_wait()
+            async with self._writing:
+                await self._write_or_wait()
 
     async def finish(self) -> None:
-        """Write the rest into the thread, or the file into the chat. A failure is told there. Never raises."""
+        """Write the rest into the thread, or the file into the chat. A failure is told there. Never raises.
+
+        A thread gets nothing more from `run`, which waits from then on.
+        """
+        if self._request.target == "thread":
+            await self._writing.acquire()
         try:
             if self._request.target == "file":
                 file = await self._read()
@@ -159,10 +169,8 @@ class TranscriptWriter:
         try:
             # Somebody may opt out while Discord takes its time over the message before.
             while waiting := self._allowed(waiting):
-                # Shielded: if the room ends while Discord posts a message, nobody would know whether it was written.
-                await run_shielded(self._write_first(waiting, self._thread), name="transcript-post")
-        except (ChatError, asyncio.CancelledError):
-            # If the room ends, `finish` writes it.
+                await self._write_first(waiting, self._thread)
+        except ChatError:
             self._put_back(waiting)
             raise
 

@@ -112,12 +112,31 @@ async def test_a_message_that_is_being_posted_when_the_room_ends_is_finished(
     running = asyncio.create_task(session.message.run(), name="live-message")
     for _ in range(turns + 1):
         await asyncio.sleep(0)
+    await session.message.finish()
     running.cancel()
     await asyncio.wait([running])
     assert running.cancelled()
-    await session.message.finish()
     assert [edited for edited, _ in session.place.cards] == [None, 1]
     assert session.place.cards[-1][1].text == OVER
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_is_cut_off_does_not_wait_for_a_message_that_discord_does_not_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nobody finishes the message any more, so nobody needs its number."""
+    session = Session()
+
+    async def stall(card: Card, *, edits: int | None = None) -> int | None:
+        del card, edits
+        return await asyncio.Event().wait() and None
+
+    monkeypatch.setattr(session.place, "show_card", stall)
+    running = asyncio.create_task(session.message.run(), name="live-message")
+    await session.pass_time(0.0)
+    running.cancel()
+    await session.pass_time(0.0)
+    assert running.done()
 
 
 @pytest.mark.asyncio

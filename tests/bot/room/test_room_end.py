@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot import events
+from bot.channel.port import ListenRequest
 from bot.room.endings import HANDED_OVER, PROCESS_ENDS
 from bot.room.room_check import CHECK_ROOM_S
+from bot.room.transcript_writer import WRITE_EVERY_S
 from bot.server_settings import ServerSettings
 from bot.settings import RESUME_WITHIN_S
 from compaction.errors import StoreError
@@ -133,6 +135,36 @@ async def test_a_room_that_is_handed_over_asks_discord_for_nothing_at_its_end(tm
             room.close("left")
             await ended(house, task)
         assert not house.place.shown_as_listening
+
+
+@pytest.mark.parametrize("stalls", ["thread", "card"])
+@pytest.mark.asyncio
+async def test_a_room_that_is_cut_off_while_discord_stalls_ends_at_once(tmp_path: Path, stalls: str) -> None:
+    """It was told to leave, and waits for a message that it is writing. Once it is cut off it closes its connection
+    without that: it is in the channel until then.
+    """
+    async with a_house(tmp_path) as house:
+        house.listen = ListenRequest("thread", 601)
+        asked: list[object] = []
+
+        async def stall(*asks: object, **more: object) -> None:
+            asked.append((asks, more))
+            await asyncio.Event().wait()
+
+        if stalls == "thread":
+            house.place.thread.post = stall  # type: ignore[method-assign]
+        else:
+            house.place.show_card = stall  # type: ignore[method-assign]
+        async with living(house) as (room, task):
+            await house.say(ADA.id, "The budget is four hundred euros.")
+            await house.pass_time(WRITE_EVERY_S)
+            await settle(lambda: len(asked) == 1)
+            room.close("left")
+            await house.pass_time(1.0)
+            assert not task.done()
+            task.cancel()
+            await settle(task.done)
+        assert (task.cancelled(), len(asked)) == (True, 1)
 
 
 @pytest.mark.asyncio
