@@ -2,6 +2,10 @@
 
 Discord says the same whether the bot leaves a channel or somebody takes it out. What an earlier process has asked for
 does not count: its voice session ends by itself some time after it.
+
+Who takes the bot out after it has asked to leave, and before Discord has said that it left, is not seen: Discord says
+once that the bot is out, whoever came first. If its room ends, that is what they wanted. If the room moves or connects
+anew, the bot comes in once more, and they can take it out again.
 """
 
 from __future__ import annotations

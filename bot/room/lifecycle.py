@@ -173,6 +173,10 @@ class RoomLifecycle:
     def move_to(self, place: Place) -> bool:
         """Somebody has moved the bot to `place`. Return whether the room has to end for that: not if it is there or is
         ending, nor in a pause, because the next room takes the bot back.
+
+        A room that ends by itself (nobody is left, the session is as long as it may be, there is no notice or thread)
+        is moved too: whoever drags the bot just then wants it there, and the other channel begins a session of its own,
+        for which none of these reasons holds. Only who has sent the bot away, or taken it out, wants it nowhere.
         """
         if not isinstance(self.state, Running | Moving) or place.channel_id == self.bound_for.channel_id:
             return False

@@ -10,7 +10,15 @@ from structlog.testing import capture_logs
 
 from bot.channel.port import ListenRequest
 from bot.room import guild_room, restarts
-from bot.room.endings import HandedOverError, ProcessLostError
+from bot.room.endings import (
+    EMPTY,
+    EXPELLED,
+    LONGEST,
+    NO_TRANSCRIPT,
+    NOT_ANNOUNCED,
+    HandedOverError,
+    ProcessLostError,
+)
 from bot.room.guild_room import RESTARTING
 from bot.room.restarts import DATABASE_PAUSE_S, LOST_AFTER_S, MOST_CRASHES
 from bot.room.supervisor import RoomSupervisor
@@ -635,6 +643,27 @@ async def test_a_bot_that_is_dragged_opens_a_room_where_it_is_now() -> None:
         assert rooms.place_of(place.guild_id) is None
     assert [room.end.result() for room in house.rooms] == ["moved", "moved", "left"]
     assert place.written == side.written == attic.written == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "comes"),
+    [(EMPTY, True), (LONGEST, True), (NOT_ANNOUNCED, True), (NO_TRANSCRIPT, True), (EXPELLED, False)],
+)
+@pytest.mark.asyncio
+async def test_a_bot_that_is_dragged_while_its_room_ends_by_itself_comes_along(
+    monkeypatch: pytest.MonkeyPatch, reason: str, *, comes: bool
+) -> None:
+    """Whoever drags it wants it there, and the session that begins there is a new one. Who takes it out does not."""
+    house, place, side = House(), FakePlace(), FakePlace(channel_id=21)
+    async with house.supervisor as rooms:
+        await rooms.join(place)
+        # Its first reason counts.
+        monkeypatch.setattr(house.rooms[0], "close", lambda _: None)
+        house.rooms[0].end_by_itself(reason)
+        rooms.on_bot_moved(side)
+        house.rooms[0].end.set_result(reason)
+        await until(lambda: rooms.room_count == 0 or (len(house.rooms) == 2 and house.rooms[1].opened.is_set()))
+        assert rooms.place_of(place.guild_id) is (side if comes else None)
 
 
 @pytest.mark.asyncio
