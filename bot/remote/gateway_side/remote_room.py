@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.background_task import owned_task
 from bot.errors import BotError, SetupError
 from bot.machine_load import HERE
 from bot.remote.gateway_side.adopted_room import changes_since, take_over_report, until_stored
@@ -237,14 +238,11 @@ class RemoteRoom:
             seat.link.tell(CloseRoom(self._close_reason))
 
     async def _end_of(self, seat: RoomSeat, told: ReportedRoom) -> str:
-        lost = asyncio.create_task(seat.lost(), name=f"room-process-{self._place.guild_id}")
-        try:
+        async with owned_task(seat.lost(), name=f"room-process-{self._place.guild_id}") as lost:
             either: set[asyncio.Future[Any]] = {lost, self._over}
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            lost.cancel()
-        if not self._over.done():
-            raise ProcessLostError(lost.result())
+            if not self._over.done():
+                raise ProcessLostError(lost.result())
         over = self._over.result()
         if over.error is not None:
             error = error_from_wire(over.error)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import structlog
 from aiohttp import WSMsgType
 
+from bot.background_task import background_task, logged_task
 from bot.errors import KNOWN_ERRORS
 from bot.remote.messages.frames import (
     AnswerT,
@@ -31,7 +32,7 @@ from bot.remote.messages.wire_error import OtherProcessError, WireError, error_f
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
     from aiohttp import WSMessage
 
@@ -144,21 +145,29 @@ class MessageLink:
 
     async def _exchange(self) -> None:
         self._runs = True
-        receiving = asyncio.create_task(self._receive(), name=f"{self._name}-receive")
-        sending = asyncio.create_task(self._send(), name=f"{self._name}-send")
-        ending = asyncio.create_task(self._ending.wait(), name=f"{self._name}-end")
         try:
-            await asyncio.wait({receiving, sending, ending}, return_when=asyncio.FIRST_COMPLETED)
+            async with (
+                background_task(self._until_over(self._receive()), name=f"{self._name}-receive"),
+                background_task(self._until_over(self._send()), name=f"{self._name}-send"),
+            ):
+                try:
+                    await self._ending.wait()
+                finally:
+                    self._ending.set()
+                    self._fail_asked()
+        finally:
+            for task in self._answering:
+                task.cancel()
+            await asyncio.gather(*self._answering, return_exceptions=True)
+            self._end()
+
+    async def _until_over(self, work: Coroutine[object, object, None]) -> None:
+        """Receive or send, and end the link when that ends. A connection that breaks is no failure."""
+        try:
+            with contextlib.suppress(OSError):
+                await work
         finally:
             self._ending.set()
-            self._fail_asked()
-            tasks = [receiving, sending, ending, *self._answering]
-            for task in tasks:
-                task.cancel()
-            for outcome in await asyncio.gather(*tasks, return_exceptions=True):
-                if isinstance(outcome, Exception) and not isinstance(outcome, OSError):
-                    log.error("link_failed", link=self._name, exc_info=outcome)
-            self._end()
 
     def _fail_asked(self) -> None:
         for _, answer in self._asked.values():
@@ -281,7 +290,7 @@ class MessageLink:
             else:
                 self._put(reply)
 
-        task = asyncio.create_task(answer(), name=f"{self._name}-{head.name}")
+        task = logged_task(answer(), name=f"{self._name}-{head.name}")
         self._answering.add(task)
         task.add_done_callback(self._answering.discard)
 
