@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,10 +11,13 @@ import pytest
 from bot import events
 from bot.channel.port import ListenRequest
 from bot.room.endings import HANDED_OVER, PROCESS_ENDS
+from bot.room.room import Room
 from bot.room.room_check import CHECK_ROOM_S
+from bot.room.supervisor import RoomSupervisor
 from bot.room.transcript_writer import WRITE_EVERY_S
 from bot.server_settings import ServerSettings
 from bot.settings import RESUME_WITHIN_S
+from bot.wiring.session_rejoining import end_open_session
 from compaction.errors import StoreError
 from compaction.model import TurnKind
 from tests.bot.room.room_scene import a_house, ended, living, settle
@@ -83,6 +87,22 @@ async def test_a_room_tells_whether_its_session_has_ended(tmp_path: Path, *, is_
         session = await house.sessions.find(opened.session_id)  # type: ignore[arg-type]
         assert session is not None
         assert (session.ended_at is None, room.left_session_open) == (is_away, is_away)
+
+
+@pytest.mark.asyncio
+async def test_a_bot_that_is_sent_away_does_not_come_back_although_its_end_was_not_stored(tmp_path: Path) -> None:
+    """The database refused the end of the session, and takes it a moment later."""
+    async with a_house(tmp_path) as house:
+        house.store = StoreThatEndsNothing(house.store)  # type: ignore[assignment]  # a store but for the one method
+        async with RoomSupervisor(
+            lambda place, listen: Room(place, house.services(), listen),
+            clock=house.clock,
+            end_session=partial(end_open_session, house.sessions),
+        ) as rooms:
+            await rooms.join(house.place)
+            assert len(await house.sessions.unfinished(resume_within_s=RESUME_WITHIN_S)) == 1
+            assert await rooms.leave(house.place.guild_id)
+            assert await house.sessions.unfinished(resume_within_s=RESUME_WITHIN_S) == ()
 
 
 @pytest.mark.asyncio
