@@ -115,18 +115,18 @@ class RemoteRecognizer:
         """See `Recognizer.recognize`. All calls run concurrently, so speakers need no order here."""
         if careful and not self._is_own:
             raise RecogniserOverloadedError("A transcription endpoint hears everything as well as it can.")
-        interim = interim or careful
+        headers = self._headers(speaker_id, interim=interim, careful=careful)
+        gives_way = interim or careful
         heard = pcm[: int(LONGEST_S * LISTEN_RATE_HZ)]
         if duration_s(heard) < SHORTEST_S:
             return _recognition({"text": ""}, heard, language, compute_s=0.0)
         if self._places.locked():
-            if interim:
+            if gives_way:
                 raise RecogniserOverloadedError(BUSY)
             self._give_up_interim()
-        headers = self._headers(speaker_id, interim=interim, careful=careful)
         async with self._places:
             started = time.perf_counter()
-            body = await self._answer(heard, language, glossary, headers, interim=interim)
+            body = await self._answer(heard, language, glossary, headers, interim=gives_way)
             compute_s = time.perf_counter() - started
         try:
             return _recognition(json.loads(body), heard, language, compute_s=compute_s)
@@ -169,9 +169,9 @@ class RemoteRecognizer:
         if not self._is_own:
             return {}
         told = {} if speaker_id is None else {SPEAKER_HEADER: str(speaker_id)}
-        if careful:
-            return {**told, CAREFUL_HEADER: "1"}
-        return {**told, INTERIM_HEADER: "1"} if interim else told
+        # Doubtful text of a pause is recognised carefully before its end is certain, and then it is to be read too.
+        flags = {INTERIM_HEADER: interim, CAREFUL_HEADER: careful}
+        return told | {name: "1" for name, is_set in flags.items() if is_set}
 
     async def _ask(
         self, pcm: Pcm, language: str | None, glossary: tuple[str, ...], headers: Mapping[str, str]

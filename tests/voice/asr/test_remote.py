@@ -299,7 +299,9 @@ def test_languages_are_known_by_name_code_and_locale() -> None:
 
 @pytest.mark.asyncio
 async def test_only_our_own_recognisers_learn_who_speaks() -> None:
-    """Roomtone's own pool is told the speaker and what is unfinished; an endpoint of somebody else is told neither."""
+    """Roomtone's own pool is told the speaker and what is unfinished, also of a careful pass, whose text is to be read
+    then. An endpoint of somebody else is told neither.
+    """
     async with LocalTranscriptionServer(TranscriptionBehaviour(lantern)) as server:
         where = Endpoint(server.base_url, "whisper", SECRET, 5.0)
         async with RemoteRecognizer(where) as stranger, RemoteRecognizer(where, is_own=True) as own:
@@ -307,11 +309,13 @@ async def test_only_our_own_recognisers_learn_who_speaks() -> None:
             await own.recognize(voiced(1), speaker_id=42)
             await own.recognize(voiced(1), speaker_id=42, interim=True)
             await own.recognize(voiced(1), careful=True)
+            await own.recognize(voiced(1), speaker_id=42, interim=True, careful=True)
     assert [call.told for call in server.calls] == [
         {},
         {"x-roomtone-speaker": "42"},
         {"x-roomtone-speaker": "42", "x-roomtone-interim": "1"},
         {"x-roomtone-careful": "1"},
+        {"x-roomtone-speaker": "42", "x-roomtone-interim": "1", "x-roomtone-careful": "1"},
     ]
 
 
