@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from voice.asr.scheduler import CERTAIN_AFTER_S
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from voice.asr.port import Recognition, Recognizer
     from voice.asr.text_end import QueuedSentenceReader
     from voice.audio import Pcm
@@ -16,9 +21,16 @@ class ReadingRecognizer:
     (`Recognition.text_end`). Use it on one event loop.
     """
 
-    def __init__(self, recognizer: Recognizer, reader: QueuedSentenceReader) -> None:
+    def __init__(
+        self,
+        recognizer: Recognizer,
+        reader: QueuedSentenceReader,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._recognizer = recognizer
         self._reader = reader
+        self._monotonic = monotonic
         # Each speaker's latest request, as long as their speech is unfinished.
         self._unfinished: dict[int | None, object] = {}
 
@@ -33,7 +45,7 @@ class ReadingRecognizer:
         careful: bool = False,
     ) -> Recognition:
         """See `Recognizer.recognize`."""
-        request = object()
+        request, asked_at = object(), self._monotonic()
         if interim:
             self._unfinished[speaker_id] = request
         try:
@@ -41,7 +53,8 @@ class ReadingRecognizer:
                 pcm, language=language, glossary=glossary, speaker_id=speaker_id, interim=interim, careful=careful
             )
             # What ended meanwhile needs no evidence, and its answer waits for the text.
-            if heard.sentence_end_probability is None or self._unfinished.get(speaker_id) is not request:
+            has_ended = self._unfinished.get(speaker_id) is not request
+            if has_ended or heard.sentence_end_probability is None or self._is_old(asked_at):
                 return heard
             return replace(heard, text_end=await self._reader.read(heard.text, heard.language))
         finally:
@@ -51,3 +64,9 @@ class ReadingRecognizer:
     def confirm(self, speaker_id: int) -> None:
         self._unfinished.pop(speaker_id, None)
         self._recognizer.confirm(speaker_id)
+
+    def _is_old(self, asked_at: float) -> bool:
+        """Return whether unfinished speech must have ended by now. A cluster's recogniser learns that in no other way
+        (`RemoteRecognizer.confirm`).
+        """
+        return self._monotonic() - asked_at >= CERTAIN_AFTER_S

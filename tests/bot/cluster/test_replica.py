@@ -15,7 +15,7 @@ from bot.cluster.transcription import PooledUtterance
 from tests.fakes.recognizer import AnsweringEngine, recognition
 from tests.patience import PATIENCE_S
 from tests.voice.recordings import silence
-from voice.asr import text_end
+from voice.asr import reading_recognizer, text_end
 from voice.asr.settings import AsrSettings
 from voice.circuit_breaker import Outage
 from voice.errors import RecogniserError, RecogniserOverloadedError
@@ -96,6 +96,7 @@ async def test_it_reads_what_it_hears_if_it_is_told_where_the_model_is(
 ) -> None:
     """One of a pool that an earlier release has deployed is not told, and hears all the same."""
     monkeypatch.setattr(text_end, "ANSWER_TIMEOUT_S", PATIENCE_S)
+    monkeypatch.setattr(reading_recognizer, "CERTAIN_AFTER_S", PATIENCE_S)
     engine = AnsweringEngine(lambda _: recognition("the cat sat on the mat.", sentence_end_probability=0.9))
     monkeypatch.setattr(replicas, "whisper_on_best_device", lambda _: SimpleNamespace(load=lambda: engine))
     replica: Any = SimpleNamespace()

@@ -24,7 +24,7 @@ from rehearsal.servers.transcription import (
 from tests.bot.monitoring.test_metrics import new_metrics, value
 from tests.fakes.recognizer import FakeEngine
 from tests.voice.recordings import bicycle, voiced
-from voice.asr import text_end
+from voice.asr import reading_recognizer, text_end
 from voice.asr.observed import RecognitionService, RemoteOutcome
 from voice.asr.placement import CudaFailure
 from voice.asr.scheduler import QueuedRecognizer
@@ -92,6 +92,7 @@ async def test_what_the_local_model_heard_is_read(
 ) -> None:
     """Where the model that reads is there, it says of unfinished speech what may follow. /status tells if it fails."""
     monkeypatch.setattr(text_end, "ANSWER_TIMEOUT_S", 60.0)
+    monkeypatch.setattr(reading_recognizer, "CERTAIN_AFTER_S", 60.0)
     health = Health(SystemClock())
     settings = AsrSettings(model_dir=whisper_model_dir, device="cpu")
     folder = tiny_reading_model.parent

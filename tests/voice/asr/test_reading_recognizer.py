@@ -14,6 +14,7 @@ from tests.voice.recordings import silence
 from voice.asr import text_end
 from voice.asr.port import Recognition, TextEnd
 from voice.asr.reading_recognizer import ReadingRecognizer
+from voice.asr.scheduler import CERTAIN_AFTER_S
 from voice.asr.text_end import QueuedSentenceReader, SentenceReader
 from voice.errors import RecogniserOverloadedError
 
@@ -64,7 +65,8 @@ class Bench:
     def __init__(self, reader: QueuedSentenceReader, model: Model) -> None:
         self.model = model
         self.recogniser = Recogniser()
-        self.reading = ReadingRecognizer(self.recogniser, reader)
+        self.now_s = 0.0
+        self.reading = ReadingRecognizer(self.recogniser, reader, monotonic=lambda: self.now_s)
 
     async def text_end(self, *, interim: bool = True, speaker_id: int = 1) -> TextEnd | None:
         """Return what is told of the end of one recognition."""
@@ -105,6 +107,21 @@ async def test_speech_that_ends_while_it_is_recognised_is_not_read(bench: Bench)
     bench.recogniser.gate.set()
     assert (await ended, await other) == (None, READ)
     assert bench.recogniser.confirmed == [1]
+
+
+@pytest.mark.asyncio
+async def test_speech_that_nobody_has_taken_back_for_long_is_not_read(bench: Bench) -> None:
+    """It has ended, also where nobody says so: a cluster's recogniser gets no confirmation."""
+    bench.recogniser.gate.clear()
+    ended = asyncio.create_task(bench.text_end(speaker_id=1))
+    await asyncio.sleep(0)
+    bench.now_s = 0.1
+    latest = asyncio.create_task(bench.text_end(speaker_id=2))
+    await asyncio.sleep(0)
+    bench.now_s = CERTAIN_AFTER_S
+    bench.recogniser.gate.set()
+    assert (await ended, await latest) == (None, READ)
+    assert len(bench.model.texts) == 1
 
 
 @pytest.mark.asyncio
