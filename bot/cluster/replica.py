@@ -5,6 +5,8 @@ It logs no text and no sound.
 
 from __future__ import annotations
 
+import os
+import socket
 import time
 from contextlib import AsyncExitStack
 from http import HTTPStatus
@@ -50,8 +52,12 @@ class RecogniserReplica:
                 batch_size=PoolSettings(**pool).batch_size,
             )
         )
-        reader = await open_text_end_reader(self._stack, Path(text_end_folder) if text_end_folder else None)
+        folder = Path(text_end_folder) if text_end_folder else None
+        self._opened_reader = await open_text_end_reader(self._stack, folder)
+        reader = self._opened_reader.reader
         self._reading = self._recognizer if reader is None else ReadingRecognizer(self._recognizer, reader)
+        # Whoever must mend something here looks for the machine and the process.
+        self._name = f"{socket.gethostname()}/{os.getpid()}"
         self._computed: list[tuple[float, float]] = [(time.monotonic(), 0.0)]
 
     async def __del__(self) -> None:
@@ -72,7 +78,8 @@ class RecogniserReplica:
             return refusal(HTTPStatus.TOO_MANY_REQUESTS, str(error))
         except RecogniserError as error:
             return refusal(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
-        return Answer(HTTPStatus.OK, verbose_json(recognition))
+        fault = self._opened_reader.fault
+        return Answer(HTTPStatus.OK, verbose_json(recognition, recogniser=self._name, reader_fault=fault))
 
     async def answers(self, utterance: PooledUtterance) -> AsyncIterator[Answer]:
         """Yield what `hear` returns. Ray Serve calls this: of a stream it learns at once that an utterance was taken,

@@ -16,6 +16,7 @@ import numpy as np
 
 from bot.errors import BotError
 from voice.asr.glossary import prompt_glossary
+from voice.asr.pool_readers import FAULT_FIELD, RECOGNISER_FIELD
 from voice.asr.pool_request import CAREFUL_HEADER, INTERIM_HEADER, LONGEST_S, SPEAKER_HEADER
 from voice.audio import LISTEN_RATE_HZ
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from voice.asr.port import Recognition
+    from voice.asr.text_end import ReaderFault
     from voice.audio import Pcm
 
 PATH = "/v1/audio/transcriptions"
@@ -106,9 +108,11 @@ def utterance_of(form: Mapping[str, object], sound: bytes, headers: Mapping[str,
     )
 
 
-def verbose_json(recognition: Recognition) -> dict[str, Any]:
-    """Return the answer, in OpenAI's format `verbose_json` with one segment, as Whisper's servers give it, and
-    probabilities of Roomtone's own.
+def verbose_json(recognition: Recognition, *, recogniser: str, reader_fault: ReaderFault | None) -> dict[str, Any]:
+    """Return the answer, in OpenAI's format `verbose_json` with one segment, as Whisper's servers give it, with
+    probabilities of Roomtone's own, the recogniser's name, and why it reads no texts (`voice.asr.pool_readers`).
+
+    It has only Python's own types, because pickle names any other, which an older release may not have.
     """
     segment = {
         "id": 0,
@@ -125,6 +129,8 @@ def verbose_json(recognition: Recognition) -> dict[str, Any]:
         "language_probability": recognition.language_probability,
         "sentence_end_probability": recognition.sentence_end_probability,
         "text_end": None if recognition.text_end is None else asdict(recognition.text_end),
+        RECOGNISER_FIELD: recogniser,
+        FAULT_FIELD: None if reader_fault is None else reader_fault.value,
         "duration": recognition.duration_s,
         "text": recognition.text,
         "segments": [segment],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -10,7 +11,7 @@ from bot.errors import ModelError
 from bot.models.catalogue import TURN_TEXT
 from bot.models.converted_model import converted_folder
 from bot.models.directory import ModelDirectory
-from voice.asr.text_end import LANGUAGE, QueuedSentenceReader, SentenceReader
+from voice.asr.text_end import LANGUAGE, QueuedSentenceReader, ReaderFault, SentenceReader
 from voice.quick_model import TurnModelError
 
 if TYPE_CHECKING:
@@ -24,6 +25,23 @@ if TYPE_CHECKING:
 _log: Any = structlog.get_logger()
 
 
+@dataclass(frozen=True, slots=True)
+class OpenedReader:
+    """The model, once somebody has tried to open it. `reader`: None: it is not wanted, not there, or not loaded.
+    `is_damaged`: it is there and was not loaded.
+    """
+
+    reader: QueuedSentenceReader | None = None
+    is_damaged: bool = False
+
+    @property
+    def fault(self) -> ReaderFault | None:
+        """Return why a model that is there reads nothing at present; None: it reads, or there is none."""
+        if self.is_damaged:
+            return ReaderFault.NOT_LOADED
+        return None if self.reader is None or self.reader.failing_since is None else ReaderFault.FAILS
+
+
 def text_end_folder(models: ModelsSettings, asr: AsrSettings, listening: ListeningSettings) -> Path | None:
     """Return where the model is to be, if it is there; None if it is switched off, or its language is not spoken."""
     if listening.turn_model != "auto" or asr.language not in {"auto", LANGUAGE}:
@@ -31,14 +49,15 @@ def text_end_folder(models: ModelsSettings, asr: AsrSettings, listening: Listeni
     return ModelDirectory(models.directory).path(TURN_TEXT)
 
 
-async def open_text_end_reader(stack: AsyncExitStack, folder: Path | None) -> QueuedSentenceReader | None:
-    """Load the model in `folder` (`text_end_folder`) onto `stack`. Returns None if it is not wanted (None), missing or
-    unreadable.
+async def open_text_end_reader(stack: AsyncExitStack, folder: Path | None) -> OpenedReader:
+    """Load the model in `folder` (`text_end_folder`; None: it is not wanted) onto `stack`. If it cannot be loaded, log
+    this and do not raise: the recogniser hears without it.
     """
     if folder is None or not ModelDirectory(folder.parent).holds(TURN_TEXT):
-        return None
+        return OpenedReader()
+    reader = QueuedSentenceReader(lambda: SentenceReader(converted_folder(folder)))
     try:
-        return await stack.enter_async_context(QueuedSentenceReader(lambda: SentenceReader(converted_folder(folder))))
+        return OpenedReader(await stack.enter_async_context(reader))
     except (TurnModelError, ModelError) as error:
         _log.warning("no_text_end_model", problem=error)
-        return None
+        return OpenedReader(is_damaged=True)

@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.errors import SetupError
 from bot.health import DegradedPart, FaultKind, HealthFault
-from bot.models.text_end_reader import open_text_end_reader
+from bot.models.text_end_reader import OpenedReader, open_text_end_reader
 from bot.texts.text import Text, joined, sentence_of
 from bot.wiring.speech_models import turn_model_problems
 from voice.asr.fallback import FallbackRecognizer
 from voice.asr.observed import ObservedRecognizer, RecognitionService
 from voice.asr.reading_recognizer import ReadingRecognizer
 from voice.asr.scheduler import QueuedRecognizer
+from voice.asr.text_end import ReaderFault
 from voice.asr.whisper import whisper_on_best_device
 from voice.circuit_breaker import Outage
 from voice.errors import RecogniserError
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from bot.llm.settings import LlmSettings
     from bot.monitoring.metrics import Metrics
     from voice.asr.placement import CudaFallback
+    from voice.asr.pool_readers import PoolReaders
     from voice.asr.port import Recognizer
     from voice.asr.settings import AsrSettings
     from voice.endpoint import Endpoint
@@ -56,8 +59,26 @@ HANGS = HealthFault(
 STOPPED = HealthFault(
     FaultKind.MODELS, "The speech recogniser has stopped, which is a defect: restart me. The log says why."
 )
-# What happens where the model that reads what was recognised fails.
+# The model that reads what was recognised, and what happens where it fails.
+_READER = Text("My model that reads what is said")
 _BY_SOUND = Text("I judge by the sound alone whether somebody has finished")
+_READER_NOT_LOADED = Text(
+    "It could not be loaded. Run `roomtone models pull turn-text --again` and restart me; the log has more "
+    "(`no_text_end_model`)."
+)
+# The same of the cluster's recognisers. /status names no machine.
+_POOL_READER = Text("A model in the cluster that reads what is said")
+_POOL_BY_SOUND = Text("where it is missing, I judge by the sound alone whether somebody has finished")
+_POOL_READER_FAULTS = {
+    ReaderFault.NOT_LOADED: Text(
+        "It could not be loaded. My log names the machine and the process (`pool_reader_failed`): run `roomtone models "
+        "pull turn-text --again` there, and end that process. Ray starts another."
+    ),
+    ReaderFault.FAILS: Text(
+        "It gives no answers. My log names the machine and the process (`pool_reader_failed`): end that process. Ray "
+        "starts another."
+    ),
+}
 _IN_USE = {"cuda": Text("the GPU (CUDA)"), "cpu": Text("the processor")}
 
 
@@ -137,12 +158,14 @@ class _Opening:
 
         A recogniser that stands in for others hears little, and the model takes 180 MB.
         """
-        reader = None if self.stands_in else await open_text_end_reader(self.stack, self.text_end_folder)
-        if reader is None:
+        opened = OpenedReader() if self.stands_in else await open_text_end_reader(self.stack, self.text_end_folder)
+        health = self.metrics.health
+        if opened.is_damaged:
+            health.add_missing(_READER, instead=_BY_SOUND, problem=SetupError(_READER_NOT_LOADED))
+        if opened.reader is None:
             return recognizer
-        name = Text("My model that reads what is said")
-        self.metrics.health.add_check(partial(turn_model_problems, reader, name, instead=_BY_SOUND, without="sound"))
-        return ReadingRecognizer(recognizer, reader)
+        health.add_check(partial(turn_model_problems, opened.reader, _READER, instead=_BY_SOUND, without="sound"))
+        return ReadingRecognizer(recognizer, opened.reader)
 
     async def endpoint(self, llm: LlmSettings) -> OpenedRecognizer:
         """Connect the endpoint, with the model of this process behind it if that can be loaded."""
@@ -169,7 +192,10 @@ class _Opening:
         pooled = await self.stack.enter_async_context(RemoteRecognizer(pool, is_own=True))
         what, instead = Text("The cluster's speech recognisers"), Text("my own one hears")
         both = self._behind(pooled, RecognitionService.CLUSTER, own, what, instead)
-        return replace(both, reads_texts=self.text_end_folder is not None)
+        reads_texts = self.text_end_folder is not None
+        if reads_texts:
+            self.metrics.health.add_check(partial(_pool_reader_problems, pooled.readers))
+        return replace(both, reads_texts=reads_texts)
 
     def _alone(self, remote: Recognizer) -> Recognizer:
         """Return the endpoint, which is asked whatever happens."""
@@ -190,6 +216,15 @@ class _Opening:
 
 def _first_problems(recognizer: FallbackRecognizer, what: Text, instead: Text) -> list[DegradedPart]:
     return [] if recognizer.outage is None else [DegradedPart(what, instead, recognizer.outage)]
+
+
+def _pool_reader_problems(readers: PoolReaders) -> list[DegradedPart]:
+    found = [(readers.failing_since(fault), sentence) for fault, sentence in _POOL_READER_FAULTS.items()]
+    return [
+        DegradedPart(_POOL_READER, _POOL_BY_SOUND, Outage(since, None, SetupError(sentence)))
+        for since, sentence in found
+        if since is not None
+    ]
 
 
 def _gpu_problems(model: CudaFallback) -> list[DegradedPart]:

@@ -20,6 +20,7 @@ import structlog
 
 from voice.asr.glossary import glossary_prompt
 from voice.asr.language_names import language_code
+from voice.asr.pool_readers import PoolReaders
 from voice.asr.pool_request import CAREFUL_HEADER, INTERIM_HEADER, LONGEST_S, SPEAKER_HEADER
 from voice.asr.port import MAX_TEXT_CHARS, Recognition, TextEnd
 from voice.asr.repetition import compression_ratio
@@ -76,7 +77,8 @@ _ASKED: Mapping[ResponseShape, dict[str, Any]] = {
 class RemoteRecognizer:
     """One endpoint and one model (`voice.asr.port.Recognizer`). Any number of tasks may call it.
 
-    `is_own`: the endpoint is Roomtone's own (`bot.cluster`), so it is told who speaks and what is unfinished.
+    `is_own`: the endpoint is Roomtone's own (`bot.cluster`), so it is told who speaks and what is unfinished,
+    and tells of the models that read beside its recognisers (`readers`).
 
     *Ownership*: an async context manager; it owns the HTTP connections. *Cancellation* aborts the running request.
     """
@@ -85,6 +87,7 @@ class RemoteRecognizer:
         self._endpoint = endpoint
         self._is_own = is_own
         self._places = asyncio.Semaphore(calls_at_once)
+        self.readers = PoolReaders()
         # The time limits of the interims that have a place, oldest first.
         self._interims: dict[asyncio.Timeout, None] = {}
         # OpenAI's later models refuse Whisper's format, so skipping it saves a call.
@@ -129,10 +132,14 @@ class RemoteRecognizer:
             body = await self._answer(heard, language, glossary, headers, interim=gives_way)
             compute_s = time.perf_counter() - started
         try:
-            return _recognition(json.loads(body), heard, language, compute_s=compute_s)
+            told = json.loads(body)
+            recognition = _recognition(told, heard, language, compute_s=compute_s)
         # OverflowError: figures whose sum is beyond what a float holds.
         except (ValueError, TypeError, AttributeError, RecursionError, OverflowError) as error:
             raise self._unreadable() from error
+        if self._is_own:
+            self.readers.on_answer(told)
+        return recognition
 
     def confirm(self, speaker_id: int) -> None:
         """See `Recognizer.confirm`. Does nothing: nothing waits here, and the cluster's recognisers confirm by time

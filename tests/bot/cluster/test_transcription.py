@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import pickle
+import pickletools
 import wave
 from dataclasses import fields, make_dataclass, replace
 from http import HTTPStatus
@@ -29,6 +30,7 @@ from tests.fakes.recognizer import recognition
 from voice.asr.glossary import GLOSSARY_MAX_BYTES, glossary_prompt
 from voice.asr.pool_request import CAREFUL_HEADER, INTERIM_HEADER, LONGEST_S, SPEAKER_HEADER
 from voice.asr.port import TextEnd
+from voice.asr.text_end import ReaderFault
 
 TOKEN = "0123"
 GOOD = {"authorization": f"Bearer {TOKEN}", "content-length": "64000"}
@@ -141,10 +143,19 @@ def test_hostile_requests_are_refused_or_bounded(sound: bytes, prompt: str, spea
 def test_the_answer_is_whispers_verbose_json() -> None:
     """The figures that the guards need come along, how sure the language is, and how likely a sentence ends."""
     heard = recognition("hello there", mean_logprob=-0.3, language_probability=0.8, sentence_end_probability=0.6)
-    told = json.loads(json.dumps(verbose_json(heard)))
+    told = json.loads(json.dumps(verbose_json(heard, recogniser="north/4711", reader_fault=None)))
     assert (told["text"], told["language"], told["language_probability"]) == ("hello there", "en", 0.8)
     assert told["sentence_end_probability"] == 0.6
     assert told["text_end"] is None
     assert told["segments"][0]["avg_logprob"] == -0.3
-    read = json.loads(json.dumps(verbose_json(replace(heard, text_end=TextEnd(0.7, 0.1)))))
+    assert (told["recogniser"], told["reader_fault"]) == ("north/4711", None)
+    heard = replace(heard, text_end=TextEnd(0.7, 0.1))
+    read = json.loads(json.dumps(verbose_json(heard, recogniser="", reader_fault=None)))
     assert read["text_end"] == {"ends": 0.7, "goes_on": 0.1}
+
+
+def test_an_answer_has_no_type_of_our_own() -> None:
+    """In pickle it would be there by its name, which an older release on the bot's machine may not know."""
+    body = verbose_json(recognition("hello"), recogniser="north/4711", reader_fault=ReaderFault.FAILS)
+    assert body["reader_fault"] == "fails"
+    assert [code.name for code, _, _ in pickletools.genops(pickle.dumps(body)) if "GLOBAL" in code.name] == []

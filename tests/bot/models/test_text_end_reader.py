@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 from structlog.testing import capture_logs
 
-from bot.models.text_end_reader import open_text_end_reader, text_end_folder
+from bot.models.text_end_reader import OpenedReader, open_text_end_reader, text_end_folder
 from bot.settings import ModelsSettings
 from voice.asr.settings import AsrSettings
-from voice.asr.text_end import QueuedSentenceReader
+from voice.asr.text_end import QueuedSentenceReader, ReaderFault
 from voice.listening.settings import ListeningSettings
 
 if TYPE_CHECKING:
@@ -25,12 +25,16 @@ async def test_the_reader_is_optional(tmp_path: Path, tiny_reading_model: Path) 
     damaged.mkdir(parents=True)
     (damaged / "model.gguf").write_bytes(b"no model")
     async with AsyncExitStack() as stack:
-        assert await open_text_end_reader(stack, None) is None
-        assert await open_text_end_reader(stack, tmp_path / "turn-text") is None
+        assert await open_text_end_reader(stack, None) == OpenedReader()
+        assert await open_text_end_reader(stack, tmp_path / "turn-text") == OpenedReader()
+        assert OpenedReader().fault is None
         with capture_logs() as logs:
-            assert await open_text_end_reader(stack, damaged) is None
+            opened = await open_text_end_reader(stack, damaged)
+        assert (opened.reader, opened.fault) == (None, ReaderFault.NOT_LOADED)
         assert [(line["event"], line["log_level"]) for line in logs] == [("no_text_end_model", "warning")]
-        assert isinstance(await open_text_end_reader(stack, tiny_reading_model.parent), QueuedSentenceReader)
+        opened = await open_text_end_reader(stack, tiny_reading_model.parent)
+        assert isinstance(opened.reader, QueuedSentenceReader)
+        assert opened.fault is None
 
 
 @pytest.mark.parametrize(

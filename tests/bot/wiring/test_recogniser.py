@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, NoReturn
 
@@ -10,6 +11,7 @@ import pytest
 from pydantic import SecretStr
 
 from bot.clock import SystemClock
+from bot.cluster.transcription import verbose_json
 from bot.health import Health
 from bot.llm.settings import LlmSettings
 from bot.monitoring.metrics import Metrics
@@ -22,14 +24,15 @@ from rehearsal.servers.transcription import (
     TranscriptionRequest,
 )
 from tests.bot.monitoring.test_metrics import new_metrics, value
-from tests.fakes.recognizer import FakeEngine
+from tests.fakes.recognizer import FakeEngine, recognition
 from tests.voice.recordings import bicycle, voiced
 from voice.asr import reading_recognizer, text_end
 from voice.asr.observed import RecognitionService, RemoteOutcome
 from voice.asr.placement import CudaFailure
+from voice.asr.remote import RemoteRecognizer
 from voice.asr.scheduler import QueuedRecognizer
 from voice.asr.settings import AsrSettings
-from voice.asr.text_end import SentenceReader
+from voice.asr.text_end import ReaderFault, SentenceReader
 from voice.circuit_breaker import Outage
 from voice.endpoint import Endpoint
 from voice.errors import RecogniserError
@@ -112,6 +115,60 @@ async def test_what_the_local_model_heard_is_read(
 
 def _broken(_: SentenceReader, __: str) -> NoReturn:
     raise TurnModelError("It broke.")
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("model")
+async def test_a_reading_model_that_is_damaged_is_told_and_costs_no_words(tmp_path: Path) -> None:
+    """The bot hears without it. /status has no folder of this machine."""
+    folder = tmp_path / "turn-text"
+    folder.mkdir()
+    (folder / "model.gguf").write_bytes(b"no model")
+    health = Health(SystemClock())
+    async with open_recognizer(
+        AsrSettings(), llm=LlmSettings(), metrics=Metrics(health), text_end_folder=folder
+    ) as opened:
+        assert not opened.reads_texts
+        assert (await opened.recognizer.recognize(voiced(1), language="en", interim=True)).text
+    assert re.match("My model that reads what is said has not worked for .*; I judge by the", health.summary())
+    assert "roomtone models pull turn-text --again" in health.summary()
+    assert str(tmp_path) not in health.summary()
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("model")
+@pytest.mark.parametrize(
+    ("fault", "remedy"),
+    [
+        (ReaderFault.NOT_LOADED, "roomtone models pull turn-text --again"),
+        (ReaderFault.FAILS, "It gives no answers. My log names the machine"),
+    ],
+)
+async def test_status_tells_of_a_clusters_recogniser_whose_model_that_reads_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: ReaderFault, remedy: str
+) -> None:
+    """Its own log is read by nobody. /status does not name the machine. A bot that has nothing read does not care."""
+    told: list[ReaderFault | None] = []
+
+    async def fetched(_: RemoteRecognizer, __: object) -> bytes:
+        answer = verbose_json(recognition("hello there"), recogniser="north/4711", reader_fault=told[-1])
+        return json.dumps(answer).encode()
+
+    monkeypatch.setattr(RemoteRecognizer, "_fetch", fetched)
+    pool = Endpoint("http://127.0.0.1:9/v1", "whisper", "token", 5.0)
+    for folder in (tmp_path / "turn-text", None):
+        health = Health(SystemClock())
+        async with open_recognizer(
+            AsrSettings(), llm=LlmSettings(), metrics=Metrics(health), pool=pool, text_end_folder=folder
+        ) as opened:
+            told.append(fault)
+            assert (await opened.recognizer.recognize(voiced(1), language="en")).text == "hello there"
+            assert (remedy in health.summary()) is (folder is not None)
+            assert health.degraded_count() == (folder is not None)
+            assert "north" not in health.summary()
+            told.append(None)
+            await opened.recognizer.recognize(voiced(1), language="en")
+            assert health.summary() == ""
 
 
 @pytest.mark.asyncio

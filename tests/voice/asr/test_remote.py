@@ -26,6 +26,7 @@ from tests.voice.recordings import bicycle, silence, voiced
 from voice.asr.language_names import language_code
 from voice.asr.port import TextEnd
 from voice.asr.remote import DETECTED_PROBABILITY, UNKNOWN_LOGPROB, RemoteRecognizer
+from voice.asr.text_end import ReaderFault
 from voice.endpoint import Endpoint
 from voice.errors import RecogniserError, RecogniserLateError, RecogniserOverloadedError, RecogniserUnreachableError
 
@@ -250,6 +251,24 @@ async def test_what_our_own_recognisers_have_read(
 
         monkeypatch.setattr(recognizer, "_fetch", fetched)
         assert (await recognizer.recognize(bicycle())).text_end == read
+
+
+@pytest.mark.asyncio
+async def test_only_our_own_recognisers_tell_of_the_models_that_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An endpoint of somebody else has none. Our own may be of a release that does not tell."""
+    body = {"text": WORDS, "recogniser": "north/4711", "reader_fault": "fails"}
+
+    async def fetched(_: RemoteRecognizer, __: object) -> bytes:
+        return json.dumps(body).encode()
+
+    monkeypatch.setattr(RemoteRecognizer, "_fetch", fetched)
+    where = Endpoint("http://127.0.0.1:9/v1", "whisper", SECRET, 5.0)
+    async with RemoteRecognizer(where) as stranger, RemoteRecognizer(where, is_own=True) as own:
+        for recogniser, is_told in ((stranger, False), (own, True)):
+            assert (await recogniser.recognize(voiced(1))).text == WORDS
+            assert (recogniser.readers.failing_since(ReaderFault.FAILS) is not None) is is_told
+        del body["recogniser"], body["reader_fault"]
+        assert (await own.recognize(voiced(1))).text == WORDS
 
 
 @pytest.mark.asyncio
