@@ -13,13 +13,15 @@ from bot.settings import DEFAULT_NOTICE
 from bot.texts.text import Text, joined, verbatim
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from bot.channel.port import ListenRequest
 
 ONLY_LISTENING = Text("I am listening in this channel: what is said is written down and remembered.")
 TO_FILE = Text("I only write down what is said, and post it in this chat as a file when I leave. I say nothing.")
 TO_THREAD = Text("I only write down what is said, in a thread of {channel}. I say nothing.")
+# Said aloud where the chat cannot be written: whether the words arrive where they were asked for is not known then.
+LISTENS_ALOUD = Text("I only write down what is said, and do not answer.")
 NO_SOUND_KEPT = Text("I keep no sound.")
 ALL_LOCAL = Text("Apart from Discord, nothing that you say leaves the machine that I run on.")
 LEAVES = Text("This leaves the machine that I run on: {what}.")
@@ -35,15 +37,22 @@ class Recipient:
     """Somebody besides Discord who gets a part of the conversation. `host`: the name of their server.
 
     `what` is sent there, for example "the sound of your voice". `role`: what they do with it, for example "recogniser".
+    `host_aloud`: what to say for a `host` that means nothing without the role; None: the host itself.
     """
 
     what: Text
     host: str
     role: Text
+    host_aloud: Text | None = None
 
     @property
     def text(self) -> Text:
         return Text("{what} to {host} ({role})", what=self.what, host=self.host, role=self.role)
+
+    @property
+    def spoken(self) -> Text:
+        """Return it without brackets and names of models, which no voice reads well."""
+        return Text("{what} to {host}", what=self.what, host=self.host_aloud or self.host)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +79,7 @@ class ListeningNotice:
     @property
     def facts(self) -> Text:
         """Return what is kept of the sound and what leaves the machine."""
-        sent = list(dict.fromkeys(each.text for each in self.recipients))
-        where = LEAVES.fill(what=joined(sent, "; ")) if sent else ALL_LOCAL
-        return joined((NO_SOUND_KEPT, where))
+        return _facts(each.text for each in self.recipients)
 
     def written(self, *, marked: bool = True, asks: bool = False) -> Text:
         """Return the text for the chat.
@@ -97,8 +104,9 @@ class ListeningNotice:
 
     def spoken(self) -> tuple[Text, ...]:
         """Return the sentences to say aloud where the chat cannot be written."""
-        transcript = () if self.transcript is None else (self.transcript,)
-        return (self._first, *transcript, self.facts, WHY_SPOKEN, SPOKEN_COMMANDS)
+        transcript = () if self.transcript is None else (LISTENS_ALOUD,)
+        facts = _facts(each.spoken for each in self.recipients)
+        return (self._first, *transcript, facts, WHY_SPOKEN, SPOKEN_COMMANDS)
 
     @property
     def _first(self) -> Text:
@@ -106,3 +114,10 @@ class ListeningNotice:
         if self.wording != DEFAULT_NOTICE:
             return verbatim(self.wording.strip())
         return DEFAULT_NOTICE if self.transcript is None else ONLY_LISTENING
+
+
+def _facts(sent: Iterable[Text]) -> Text:
+    """Return what is kept of the sound and, once each, what leaves the machine."""
+    different = list(dict.fromkeys(sent))
+    where = LEAVES.fill(what=joined(different, "; ")) if different else ALL_LOCAL
+    return joined((NO_SOUND_KEPT, where))

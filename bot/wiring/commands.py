@@ -23,7 +23,7 @@ from bot.logs.log_file import log_path
 from bot.memory.person_forgetting import PersonForgetter
 from bot.memory.personal_data import PersonalData
 from bot.room.notice import ListeningNotice
-from bot.wiring.recipients import recipients
+from bot.wiring.recipients import recipients, remote_database_hosts
 from bot.wiring.room_forgetting import PersonFactsEverywhere, RoomForgetting
 
 if TYPE_CHECKING:
@@ -113,6 +113,7 @@ def _privacy_facts(parts: ProcessParts, *, in_cluster: bool, elsewhere: bool) ->
         keeps_facts=settings.people.enabled,
         logs_speech=settings.logs.speech,
         on_machines=elsewhere,
+        database_host=", ".join(remote_database_hosts(settings)),
     )
 
 

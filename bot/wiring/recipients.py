@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from bot.room.notice import Recipient
+from bot.store.dialects.open import hosts_of_database
 from bot.texts.text import Text
 from bot.wiring.speech_models import speaks_by_endpoint
 from voice.endpoint import address, is_this_machine
@@ -23,6 +24,7 @@ PICTURES = Text("pictures of shared screens")
 LOOKS = Text("pictures of shared screens, and what is asked about them")
 # The operator's own machines have no name that people would know.
 CLUSTER = "cluster"
+CLUSTER_ALOUD = Text("other machines of whoever runs me")
 ROOMS = Text("other machines of whoever runs me, on which I may take part here")
 TOOL_QUESTIONS = Text("what I ask my tools")
 
@@ -32,15 +34,27 @@ def recipients(settings: BotSettings, *, in_cluster: bool = False, elsewhere: bo
 
     `in_cluster`: speech is recognised on any machine of the operator's cluster. `elsewhere`: whole rooms run on any.
     """
-    cluster = [Recipient(SOUND, CLUSTER, Text("recognisers of this bot"))] if in_cluster else []
+    cluster = [_in_cluster(SOUND, Text("recognisers of this bot"))] if in_cluster else []
     if elsewhere:
-        cluster += (Recipient(what, CLUSTER, ROOMS) for what in (SOUND, WORDS))
+        cluster += (_in_cluster(what, ROOMS) for what in (SOUND, WORDS))
         if settings.screen.enabled:
-            cluster.append(Recipient(PICTURES, CLUSTER, ROOMS))
+            cluster.append(_in_cluster(PICTURES, ROOMS))
     return tuple(cluster) + tuple(found for found in _all_recipients(settings) if not is_this_machine(found.host))
 
 
+def remote_database_hosts(settings: BotSettings) -> tuple[str, ...]:
+    """Return the other machines that have the bot's database: none, or one, or all that its URL names."""
+    url = settings.storage.database_url
+    return () if url is None else tuple(host for host in hosts_of_database(url) if not is_this_machine(host))
+
+
+def _in_cluster(what: Text, role: Text) -> Recipient:
+    return Recipient(what, CLUSTER, role, host_aloud=CLUSTER_ALOUD)
+
+
 def _all_recipients(settings: BotSettings) -> Iterator[Recipient]:
+    for host in remote_database_hosts(settings):
+        yield Recipient(WORDS, host, Text("database"))
     if settings.speech_to_speech:
         for what in (SOUND, WORDS):
             yield Recipient(

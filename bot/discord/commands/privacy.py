@@ -56,6 +56,8 @@ class PrivacyFacts:
     logs_speech: bool
     # Rooms run on several machines of whoever runs the bot.
     on_machines: bool = False
+    # The other machine that has the database; empty: the bot's own has it.
+    database_host: str = ""
 
     def text(self, guild_id: int) -> Text:
         """Return the answer to /privacy: what is kept, where, how long, who gets it, and what people can do."""
@@ -86,20 +88,10 @@ class PrivacyFacts:
             if days
             else Text("**How long:** all of it is kept until somebody deletes it.")
         )
-        where = (
-            Text(
-                "**Where:** in a database, and in log files on the machines that I run on. Whoever runs me can read "
-                "them."
-            )
-            if self.on_machines
-            else Text(
-                "**Where:** in a database and log files on the machine that I run on. Whoever runs me can read them."
-            )
-        )
         return joined(
             (
                 joined((kept, log)),
-                where,
+                self._where,
                 until,
                 Text("**Who gets it:** {recipients}", recipients=self.recipients),
                 Text(
@@ -110,6 +102,23 @@ class PrivacyFacts:
                 OUT_OF_REACH,
             ),
             "\n",
+        )
+
+    @property
+    def _where(self) -> Text:
+        if self.on_machines:
+            return Text(
+                "**Where:** in a database, and in log files on the machines that I run on. Whoever runs me can read "
+                "them."
+            )
+        if self.database_host:
+            return Text(
+                "**Where:** in a database on {host}, and in log files on the machine that I run on. Whoever runs me "
+                "can read them.",
+                host=self.database_host,
+            )
+        return Text(
+            "**Where:** in a database and log files on the machine that I run on. Whoever runs me can read them."
         )
 
 

@@ -45,6 +45,15 @@ def notifications_of(url: SecretStr) -> AbstractAsyncContextManager[Notification
     return notifications
 
 
+def hosts_of_database(url: SecretStr) -> tuple[str, ...]:
+    """Return the names or addresses of the machines on which a PostgreSQL database is; none if a socket leads to it.
+
+    Raises `StoreError` if the library is not installed.
+    """
+    hosts: tuple[str, ...] = _postgresql().hosts_of(url.get_secret_value())
+    return hosts
+
+
 def _postgresql() -> ModuleType:
     """Return the module that needs the optional library. Raises `StoreError` without that."""
     try:

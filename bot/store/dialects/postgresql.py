@@ -19,6 +19,7 @@ import psycopg
 import structlog
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import Conninfo
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
@@ -253,6 +254,16 @@ def place_of(url: str) -> str:
     parts = conninfo_to_dict(url)
     port = f":{parts['port']}" if parts.get("port") else ""
     return f"postgresql://{parts.get('host') or 'localhost'}{port}/{parts.get('dbname') or parts.get('user') or ''}"
+
+
+def hosts_of(url: str) -> tuple[str, ...]:
+    """Return the machines that a URL may lead to, without those that are reached by a socket of this machine."""
+    # What the URL leaves out, libpq takes from the environment: PGHOST, PGHOSTADDR.
+    usual = {each.keyword.decode(): each.val.decode() for each in Conninfo.get_defaults() if each.val is not None}
+    parts = usual | conninfo_to_dict(url)
+    named = str(parts.get("hostaddr") or parts.get("host") or "")
+    # A folder or an abstract name is a socket, and so is what is left out.
+    return tuple(host for host in named.split(",") if host and not host.startswith(("/", "@")))
 
 
 def _options(url: str, busy_timeout_s: float) -> dict[str, Any]:

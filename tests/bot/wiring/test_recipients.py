@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.wiring.recipients import recipients
+from bot.wiring.recipients import recipients, remote_database_hosts
 from bot.wiring.settings import BotSettings
 from config.load import load
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LLM = {"llm.api_key": "k"}
+WORDS, DATABASE = "what is said, as text", "postgresql://roomtone:secret@"
 
 
 @pytest.mark.parametrize(
@@ -74,10 +75,21 @@ LLM = {"llm.api_key": "k"}
         ),
         ({"mcp.servers": [{"name": "wiki", "url": "https://mcp.example.org/mcp"}]}, []),
         ({"mcp.servers": [{"name": "notes", "command": "notes-server", "tools": ["*"]}]}, []),
+        ({"storage.database_url": f"{DATABASE}db.example.org:5432/rooms"}, [f"{WORDS} to db.example.org (database)"]),
+        ({"storage.database_url": f"{DATABASE}127.0.0.1/rooms"}, []),
+        ({"storage.database_url": f"{DATABASE}/rooms?host=/var/run/postgresql"}, []),
+        (
+            {"storage.database_url": f"{DATABASE}localhost,db2.example.org/rooms"},
+            [f"{WORDS} to db2.example.org (database)"],
+        ),
     ],
 )
-def test_every_endpoint_on_another_machine_is_named(given: dict[str, object], named: list[str], tmp_path: Path) -> None:
+def test_every_endpoint_on_another_machine_is_named(
+    given: dict[str, object], named: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each service on another machine is named with what it gets; services on this machine are not."""
+    monkeypatch.delenv("PGHOST", raising=False)
+    monkeypatch.delenv("PGHOSTADDR", raising=False)
     settings = load(directory=tmp_path, environ={}, overrides=given)
     parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
     found = [each.text for each in recipients(parts)]
@@ -91,6 +103,19 @@ def test_the_cluster_is_named(tmp_path: Path) -> None:
     parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
     (found,) = recipients(parts, in_cluster=True)
     assert found.text == "the sound of your voice to cluster (recognisers of this bot)"
+    assert found.spoken == "the sound of your voice to other machines of whoever runs me"
+
+
+@pytest.mark.parametrize("name", ["PGHOST", "PGHOSTADDR"])
+def test_the_database_that_the_environment_names_is_named(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A URL without a host leads where libpq's own variables say."""
+    monkeypatch.setenv(name, "10.0.0.7")
+    settings = load(directory=tmp_path, environ={}, overrides={"storage.database_url": f"{DATABASE}/rooms"})
+    parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
+    assert [each.text for each in recipients(parts)] == [f"{WORDS} to 10.0.0.7 (database)"]
+    assert remote_database_hosts(parts) == ("10.0.0.7",)
 
 
 def test_the_machines_on_which_rooms_run_are_named(tmp_path: Path) -> None:
