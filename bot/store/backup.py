@@ -117,7 +117,7 @@ def require_own_backup(connection: sqlite3.Connection, file: Path) -> None:
     """
     if (foreign := foreign_part(connection)) is not None:
         raise BackupError(
-            f"{foreign.sentence(file)} Take another backup. If you have made it yourself, take it back with "
+            f"{foreign.sentence(file)} Take another backup. If you made the change yourself, undo it with "
             f"`sqlite3 {file}` first. Nothing was changed."
         )
 

@@ -280,8 +280,8 @@ def require_own_schema(connection: sqlite3.Connection, path: Path) -> None:
     if (foreign := foreign_part(connection)) is not None:
         raise StoreError(
             Text(
-                "{why} Stop the bot and take it back with `sqlite3 {path}`, or restore a backup with `roomtone restore "
-                "FILE`.",
+                "{why} Stop the bot and undo the change with `sqlite3 {path}`, or restore a backup with `roomtone "
+                "restore FILE`.",
                 why=foreign.sentence(path),
                 path=str(path),
             )

@@ -52,16 +52,16 @@ class _Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ForeignPart:
-    """Something in a schema that is not as Roomtone makes it. `what`: its kind and name, such as `trigger "spy"`."""
+    """A part of a schema that is missing or not as Roomtone makes it. `what`: its kind and name: `trigger "spy"`."""
 
     what: str
     problem: str
 
     def sentence(self, file: Path) -> Text:
-        """Return what is in the file, and why that matters; the remedy depends on which file it is."""
+        """Return how the file differs, and why that matters; the remedy depends on which file it is."""
         return Text(
-            "{path} has something in it that is not of Roomtone: {what} ({problem}). Such a thing can copy what people "
-            "say, or bring back what they have forgotten.",
+            "{path} does not have exactly Roomtone's tables, indexes and triggers: {what} ({problem}). Such a change "
+            "can copy what people say, or bring back what was forgotten.",
             path=str(file),
             what=self.what,
             problem=self.problem,
