@@ -1,7 +1,7 @@
 """The visible mark that the bot listens: a prefix of its name on the server, else the voice channel's status.
 
 The name needs the permission Change Nickname, the status Set Voice Channel Status. A crash leaves the prefix behind;
-the next start removes it (`remove_leftover`).
+the next start removes it (`remove_leftover`), in whichever language it was.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import discord
 import structlog
 
 from bot.discord.request_errors import REQUEST_ERRORS
+from bot.texts.catalogue import languages
+from bot.texts.text import Text, in_language
 from voice.shielded import run_shielded
 
 if TYPE_CHECKING:
@@ -22,22 +24,31 @@ log = structlog.get_logger()
 
 TIMEOUT_S = 5.0
 # Recording bots use such a prefix. At the end of a name, Discord's list of people would cut it off.
-PREFIX = "[LISTENING] "
-STATUS = "{name} is listening"
+MARK = Text("[LISTENING]")
+STATUS = Text("{name} is listening")
 # Discord's limit for a nickname.
 MOST_CHARS = 32
 
 
-def marked(name: str) -> str:
-    """Return a name with the mark."""
-    return name if name.startswith(PREFIX) else f"{PREFIX}{name}"[:MOST_CHARS]
+def prefix_in(language: str) -> str:
+    """Return what stands before the bot's name, in a Discord locale."""
+    return f"{in_language(MARK, language)} "
+
+
+def marked(name: str, language: str) -> str:
+    """Return a name with the mark in a Discord locale, in the place of one in another."""
+    return f"{prefix_in(language)}{unmarked(name) or ''}"[:MOST_CHARS]
 
 
 def unmarked(nickname: str | None) -> str | None:
-    """Return a nickname without the mark; None if nothing is left."""
-    if nickname is None or not nickname.startswith(PREFIX):
-        return nickname
-    return nickname[len(PREFIX) :] or None
+    """Return a nickname without the mark, in whichever language; None if nothing is left."""
+    prefix = _prefix_of(nickname)
+    return nickname if nickname is None or prefix is None else nickname[len(prefix) :] or None
+
+
+def _prefix_of(nickname: str | None) -> str | None:
+    """Return the mark with which a nickname begins, if it does."""
+    return next((found for found in map(prefix_in, languages()) if (nickname or "").startswith(found)), None)
 
 
 class ListeningMark:
@@ -52,35 +63,40 @@ class ListeningMark:
         self._named = False
         self._status_of: VoiceChannel | None = None
 
-    async def show(self, channel: VoiceChannel) -> bool:
-        """Mark the bot's name, or else the status of `channel`. Return whether one of them shows that it listens."""
-        return await run_shielded(self._show(channel), name=f"listening-mark-{channel.guild.id}")
+    async def show(self, channel: VoiceChannel, language: str) -> bool:
+        """Mark the bot's name, or else the status of `channel`. Return whether one of them shows that it listens.
+
+        `language`: what people in the channel read, as a Discord locale.
+        """
+        return await run_shielded(self._show(channel, language), name=f"listening-mark-{channel.guild.id}")
 
     async def remove(self, channel: VoiceChannel) -> None:
         """Give the bot its name back, and clear the status if it was set."""
         await run_shielded(self._remove(channel), name=f"listening-mark-end-{channel.guild.id}")
 
-    async def _show(self, channel: VoiceChannel) -> bool:
+    async def _show(self, channel: VoiceChannel, language: str) -> bool:
         me = channel.guild.me
-        if self._named and me.display_name.startswith(PREFIX):
+        shown = _prefix_of(me.display_name) if self._named else None
+        if shown == prefix_in(language):
             return True
         # Without `_named` a prefix may be one that is being removed: the name is set again.
-        nickname = unmarked(me.nick)
+        nickname = unmarked(me.nick) if shown is None else self._nickname
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                await me.edit(nick=marked(me.display_name))
+                await me.edit(nick=marked(me.display_name, language))
         except REQUEST_ERRORS as error:
             log.info("name_not_marked", guild_id=channel.guild.id, error_class=type(error).__name__)
-            return await self._show_status(channel)
+            return await self._show_status(channel, language)
         self._nickname, self._named = nickname, True
         return True
 
-    async def _show_status(self, channel: VoiceChannel) -> bool:
+    async def _show_status(self, channel: VoiceChannel, language: str) -> bool:
         if not isinstance(channel, discord.VoiceChannel):
             return False
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                await channel.edit(status=STATUS.format(name=channel.guild.me.display_name))
+                status = in_language(STATUS.fill(name=channel.guild.me.display_name), language)
+                await channel.edit(status=status)
         except REQUEST_ERRORS as error:
             log.warning("listening_not_shown", guild_id=channel.guild.id, error_class=type(error).__name__)
             return False
@@ -88,7 +104,7 @@ class ListeningMark:
         return True
 
     async def _remove(self, channel: VoiceChannel) -> None:
-        if self._named or channel.guild.me.display_name.startswith(PREFIX):
+        if self._named or _prefix_of(channel.guild.me.display_name) is not None:
             nickname = self._nickname if self._named else unmarked(channel.guild.me.nick)
             await _rename(channel.guild.me, nickname)
             self._named = False
@@ -103,7 +119,7 @@ class ListeningMark:
 
 async def remove_leftover(me: discord.Member) -> None:
     """Remove a mark that a crashed process left behind."""
-    if me.nick is not None and me.nick.startswith(PREFIX):
+    if _prefix_of(me.nick) is not None:
         await _rename(me, unmarked(me.nick))
 
 

@@ -298,7 +298,7 @@ class DiscordPlace:
 
     async def show_listening(self, *, on: bool) -> bool:
         if on:
-            return await self._mark.show(self._channel)
+            return await self._mark.show(self._channel, self.language)
         await self._mark.remove(self._channel)
         return False
 

@@ -13,7 +13,7 @@ from bot.cli.app import _COMMANDS, _HIDDEN
 from bot.discord.commands.catch_up import MISSED
 from bot.discord.connection import translated
 from bot.discord.consent_buttons import DO_NOT_HEAR_ME, HEAR_ME
-from bot.discord.listening_mark import PREFIX
+from bot.discord.listening_mark import MARK
 from bot.room.conversation.reply_recorder import UNSPOKEN
 from config.schema import SETTINGS, WELL_KNOWN_VARIABLES
 
@@ -26,9 +26,9 @@ QUOTED = [
     ("guide", "*Hear me*", HEAR_ME),
     ("guide", "*Do not hear me*", DO_NOT_HEAR_ME),
     ("guide", "*What did I miss?*", MISSED),
-    ("guide", "*[LISTENING]*", PREFIX),
+    ("guide", "*[LISTENING]*", MARK),
     ("privacy", "*Hear me*", HEAR_ME),
-    ("privacy", "*[LISTENING]*", PREFIX),
+    ("privacy", "*[LISTENING]*", MARK),
     ("budget", f'*"{TOO_MUCH}"*', TOO_MUCH),
     ("tools", f'"{ToolsSettings().filler}"', ToolsSettings().filler),
     ("troubleshooting", f"`{FIRST_WORDS_OF_UNSPOKEN} …`", UNSPOKEN),

@@ -26,6 +26,9 @@ LOCAL = Text(
 )
 
 
+WHAT_IS_THERE = Text("What is on the screen?")
+
+
 class ScreenSharing(Protocol):
     """The service behind the commands; `bot.screen.watch_service.WatchService` implements it."""
 
@@ -75,12 +78,16 @@ def add_watch_commands(tree: app_commands.CommandTree[Any], *, watching: ScreenS
     @group.command(name="look", description="Ask me about a shared screen, as it is now.")
     @app_commands.describe(question="What you want to know; without, I tell what is on it.", whose="Whose screen.")
     async def look(
-        interaction: discord.Interaction, question: str = "What is on the screen?", whose: discord.Member | None = None
+        interaction: discord.Interaction, question: str | None = None, whose: discord.Member | None = None
     ) -> None:
+        language = language_of(interaction)
+        # A vision model answers in the language of the question.
+        asked = in_language(WHAT_IS_THERE, language) if question is None else question[:300]
+
         async def seen(guild_id: int) -> Text:
             sharer = None if whose is None else whose.id
-            told = await watching.look(guild_id, interaction.user.id, question[:300], whose=sharer)
-            return verbatim(escape_quote(in_language(told, language_of(interaction))))
+            told = await watching.look(guild_id, interaction.user.id, asked, whose=sharer)
+            return verbatim(escape_quote(in_language(told, language)))
 
         await _answer(interaction, seen)
 

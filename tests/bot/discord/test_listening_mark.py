@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any, cast
 import discord
 import pytest
 
-from bot.discord.listening_mark import MOST_CHARS, PREFIX, ListeningMark, marked, remove_leftover, unmarked
+from bot.discord.listening_mark import MOST_CHARS, ListeningMark, marked, prefix_in, remove_leftover, unmarked
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
+
+ENGLISH, GERMAN = "en-US", "de"
+PREFIX = "[LISTENING] "
 
 
 class Me:
@@ -63,8 +66,8 @@ def test_the_name_shows_it_and_is_given_back(nick: str | None) -> None:
     async def listen() -> None:
         me = Me(nick)
         mark, channel = ListeningMark(), Lounge(me)
-        assert await mark.show(channel)
-        assert await mark.show(channel)
+        assert await mark.show(channel, ENGLISH)
+        assert await mark.show(channel, ENGLISH)
         assert me.display_name.startswith(PREFIX)
         assert len(me.display_name) <= MOST_CHARS
         await mark.remove(channel)
@@ -79,7 +82,7 @@ def test_the_status_stands_in_for_the_name() -> None:
 
     async def listen() -> None:
         mark, channel = ListeningMark(), Lounge(Me(may_rename=False))
-        assert await mark.show(channel)
+        assert await mark.show(channel, ENGLISH)
         await mark.remove(channel)
         assert channel.statuses == ["Roomtone is listening", None]
 
@@ -101,7 +104,7 @@ def test_a_room_that_is_cut_off_leaves_no_mark(may_rename: bool, turns: int) -> 
     async def listen() -> None:
         me = Me(may_rename=may_rename)
         mark, channel = ListeningMark(), Lounge(me)
-        await cut_off(mark.show(channel))
+        await cut_off(mark.show(channel, ENGLISH))
         assert me.nick == PREFIX + "Roomtone" if may_rename else channel.statuses == ["Roomtone is listening"]
         await cut_off(mark.remove(channel))
         assert me.nick is None
@@ -115,7 +118,7 @@ def test_without_both_rights_nothing_shows_it() -> None:
 
     async def listen() -> bool:
         mark, channel = ListeningMark(), Lounge(Me(may_rename=False), may_edit=False)
-        shown = await mark.show(channel)
+        shown = await mark.show(channel, ENGLISH)
         await mark.remove(channel)
         return shown
 
@@ -123,17 +126,46 @@ def test_without_both_rights_nothing_shows_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("left", "after"), [(marked("Roomtone"), None), (marked("Robo"), "Robo"), ("Robo", "Robo"), (PREFIX, None)]
+    ("left", "after"),
+    [
+        ("[LISTENING] Roomtone", None),
+        ("[HÖRT ZU] Roomtone", None),
+        ("[LISTENING] Robo", "Robo"),
+        ("[HÖRT ZU] Robo", "Robo"),
+        ("Robo", "Robo"),
+        (PREFIX, None),
+    ],
 )
 def test_a_start_removes_the_mark_of_a_crash(left: str, after: str | None) -> None:
-    """The prefix that a killed process left is removed; any other nickname stays."""
+    """The prefix that a killed process left is removed, in whichever language; any other nickname stays."""
     me = Me(left)
     asyncio.run(remove_leftover(cast("Any", me)))
     assert me.nick == after
 
 
-def test_marks_are_put_on_once() -> None:
+@pytest.mark.parametrize("language", [ENGLISH, GERMAN])
+def test_marks_are_put_on_once(language: str) -> None:
     """Marking twice changes nothing, and unmarking returns what was there before."""
-    assert marked(marked("Robo")) == marked("Robo")
-    assert unmarked(marked("Robo")) == "Robo"
+    once = marked("Robo", language)
+    assert marked(once, language) == once == f"{prefix_in(language)}Robo"
+    assert unmarked(once) == "Robo"
     assert unmarked(None) is None
+
+
+def test_people_read_the_mark_in_their_servers_language() -> None:
+    """In the name or in the status. Where the language changes meanwhile, one mark follows the other."""
+
+    async def listen() -> None:
+        me = Me("A name of thirty-two characters.")
+        mark, channel = ListeningMark(), Lounge(me)
+        assert await mark.show(channel, GERMAN)
+        assert me.nick == "[HÖRT ZU] A name of thirty-two characters."[:MOST_CHARS]
+        assert await mark.show(channel, ENGLISH)
+        assert me.display_name.startswith("[LISTENING] A name of")
+        await mark.remove(channel)
+        assert me.nick == "A name of thirty-two characters."
+        lounge = Lounge(Me(may_rename=False))
+        assert await ListeningMark().show(lounge, GERMAN)
+        assert lounge.statuses == ["Roomtone hört zu"]
+
+    asyncio.run(listen())

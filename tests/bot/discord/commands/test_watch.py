@@ -13,6 +13,7 @@ from bot.discord.commands.watch import LOCAL, add_watch_commands, escape_quote, 
 from bot.discord.connection import connected
 from bot.screen.messages import ScreenError
 from bot.texts.text import Text, verbatim
+from rehearsal.discord.guild.spec import GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, settings_for
 from tests.patience import PATIENCE_S
@@ -61,11 +62,11 @@ class Desk:
 
 
 @asynccontextmanager
-async def online(desk: Desk) -> AsyncIterator[LocalDiscord]:
+async def online(desk: Desk, guild: GuildSpec | None = None) -> AsyncIterator[LocalDiscord]:
     """Start a local Discord with the bot's client and the commands."""
     command = partial(add_watch_commands, watching=desk)
     async with (
-        LocalDiscord() as local,
+        LocalDiscord(guild=guild) as local,
         connected(settings_for(local), FakeSupervisor(), [command]),
     ):
         yield local
@@ -86,7 +87,7 @@ async def test_links_are_not_given_without_end() -> None:
     async with online(Desk()) as local:
         told = [await say(local, ADA, "start") for _ in range(6)]
         assert all(URL in each for each in told[:5])
-        assert "That was often." in told[5]
+        assert "Please wait " in told[5]
 
 
 @pytest.mark.asyncio
@@ -133,6 +134,15 @@ async def test_a_look_is_answered_without_markup() -> None:
         desk.refusal = "Nobody shares a screen now."
         assert await say(local, BEN, "look") == "Nobody shares a screen now."
         assert await say(local, BEN, "status") == "Nobody shares a screen now."
+
+
+@pytest.mark.asyncio
+async def test_who_asks_nothing_is_answered_in_their_language() -> None:
+    """A vision model answers in the language of its question, so the usual one is in that of the person's Discord."""
+    desk = Desk()
+    async with online(desk, GuildSpec(people=(Member(BEN, "Ben", locale="de"),))) as local:
+        await say(local, BEN, "look")
+    assert desk.asked == [(BEN, "Was ist auf dem Bildschirm?", None)]
 
 
 def test_a_long_screen_fits_a_message() -> None:
