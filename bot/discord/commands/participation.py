@@ -13,7 +13,8 @@ import discord
 from discord import app_commands
 
 from bot.brain.name_search import MOST_WORDS
-from bot.discord.answers import answer_when_known, guild_id_of
+from bot.discord.answers import answer_when_known, guild_id_of, language_of
+from bot.discord.commands.default_word import DEFAULT, means_default
 from bot.errors import BotError
 from bot.guild import MOST_SILENT_MINUTES, VoiceMode
 from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD, ParticipationUnreadError
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 MOST_NAMES = 5
 MOST_NAME_CHARS = 32
-DEFAULT = "default"
 # At least two letters in a row, and no signs with which it could look like another part of a prompt.
 _SPEAKABLE = re.compile(r"(?=.*[^\W\d_]{2})[\w .'’*-]+")
 
@@ -140,7 +140,7 @@ async def set_wake_names(
     """Set the names if any are given; return the answer with the names in force."""
     guild_id = guild_id_of(interaction)
     if names is not None:
-        wanted = None if names.strip().casefold() == DEFAULT else parse_names(names)
+        wanted = None if means_default(names, language_of(interaction)) else parse_names(names)
         if wanted == ():
             return Text(
                 "Give me one to {most} names of letters, with commas between them, each of at most {words} words and "

@@ -12,7 +12,8 @@ import discord
 import structlog
 from discord import app_commands
 
-from bot.discord.answers import answer_when_known, guild_id_of
+from bot.discord.answers import answer_when_known, guild_id_of, language_of
+from bot.discord.commands.default_word import means_default
 from bot.discord.commands.store_failures import not_stored
 from bot.texts.text import Text, joined, verbatim
 from compaction.errors import StoreError
@@ -24,7 +25,6 @@ log = structlog.get_logger()
 
 # The persona costs tokens in every prompt of the server.
 MOST_CHARS = 1_500
-DEFAULT = "default"
 
 
 def add_persona(tree: app_commands.CommandTree[Any], *, choices: GuildChoices) -> None:
@@ -35,18 +35,19 @@ def add_persona(tree: app_commands.CommandTree[Any], *, choices: GuildChoices) -
     async def persona(
         interaction: discord.Interaction, text: app_commands.Range[str, 1, MOST_CHARS] | None = None
     ) -> None:
-        told = _persona(guild_id_of(interaction), text, choices, by=interaction.user.id)
+        wanted = None if text is None else text.strip()[:MOST_CHARS]
+        if wanted is not None and means_default(wanted, language_of(interaction)):
+            wanted = ""
+        told = _persona(guild_id_of(interaction), wanted, choices, by=interaction.user.id)
         await answer_when_known(interaction, told)
 
 
-async def _persona(guild_id: int, text: str | None, choices: GuildChoices, *, by: int) -> Text:
-    """Set the persona if there is a text; return the answer with the one in force."""
+async def _persona(guild_id: int, wanted: str | None, choices: GuildChoices, *, by: int) -> Text:
+    """Set the persona if one is wanted, "" for none; return the answer with the one in force."""
     try:
-        if text is None:
+        if wanted is None:
             return format_persona((await choices.choice(guild_id)).persona)
-        wanted = text.strip()[:MOST_CHARS]
-        chosen = None if wanted.casefold() in {"", DEFAULT} else wanted
-        after = await choices.choose(guild_id, lambda now: replace(now, persona=chosen), by=by)
+        after = await choices.choose(guild_id, lambda now: replace(now, persona=wanted or None), by=by)
     except StoreError as error:
         return not_stored(error)
     log.info("guild_persona_chosen", guild_id=guild_id, char_count=len(after.persona or ""), user_id=by)

@@ -14,6 +14,7 @@ import structlog
 from discord import app_commands
 
 from bot.discord.answers import answer_when_known, guild_id_of
+from bot.discord.commands.default_word import DEFAULT
 from bot.discord.commands.store_failures import not_stored
 from bot.texts.text import Text, joined
 from compaction.errors import StoreError
@@ -33,7 +34,6 @@ _MODE_TEXTS = {
     Mode.ROLLING: Text("rolling: when the model is full the oldest turns are dropped, and memory search finds them"),
     Mode.OFF: Text("off: I see the last 50 turns and nothing older"),
 }
-DEFAULT = "default"
 
 
 @dataclass(frozen=True, slots=True)

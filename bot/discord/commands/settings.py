@@ -12,6 +12,7 @@ import discord
 from discord import app_commands
 
 from bot.discord.answers import answer, answer_when_known, embed_in, guild_id_of, language_of
+from bot.discord.commands.default_word import DEFAULT, means_default
 from bot.discord.commands.setting_sentences import (
     FOLLOWS,
     auto_join_sentence,
@@ -51,8 +52,7 @@ if TYPE_CHECKING:
     from bot.participation.all_guilds import GuildParticipations
     from bot.server_settings import ServerSettings, ServerSettingsBook
 
-DEFAULT = "default"
-
+TOO_SHORT = Text("A session cannot be limited to less than an hour. Choose 1 to 24 hours, or 0 for no limit.")
 AT_ONCE = Text("This takes effect at once.")
 NEXT_SESSION = Text("This takes effect with the next session.")
 NEXT_COMER = Text("This takes effect when somebody next comes into a voice channel.")
@@ -130,7 +130,7 @@ class SettingsCommands(
     @app_commands.command(name="language", description="The language of what everybody in a channel reads.")
     @app_commands.describe(language="A language that I know; default: that of the server.")
     async def language(self, interaction: discord.Interaction, language: str) -> None:
-        code = language_code(language)
+        code = DEFAULT if means_default(language, language_of(interaction)) else language_code(language)
         if code is None:
             names = ", ".join(languages().values())
             await answer(interaction, Text("I know these languages: {languages}.", languages=names))
@@ -157,7 +157,7 @@ class SettingsCommands(
         self, interaction: discord.Interaction, text: app_commands.Range[str, 1, MOST_NOTICE_CHARS]
     ) -> None:
         wanted = text.strip()
-        chosen = None if wanted.casefold() in {"", DEFAULT} else wanted
+        chosen = None if not wanted or means_default(wanted, language_of(interaction)) else wanted
 
         def told(new: ServerSettings) -> Text:
             return joined((Text("My notice begins like this:"), notice_text(new), NEXT_SESSION), "\n")
@@ -254,7 +254,7 @@ class SettingsCommands(
         self, interaction: discord.Interaction, hours: app_commands.Range[float, 0, LONGEST_SESSION_H]
     ) -> None:
         if 0 < hours < SHORTEST_SESSION_H:
-            await answer(interaction, Text("A session may last an hour at least."))
+            await answer(interaction, TOO_SHORT)
             return
         await self._change(interaction, lambda now: replace(now, longest_session_h=hours or None), longest_sentence)
 

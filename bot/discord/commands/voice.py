@@ -15,6 +15,7 @@ from discord import app_commands
 
 from bot.channel.markdown import in_message
 from bot.discord.answers import MESSAGE_CHARS, Field, answer, defer, embed_in, guild_id_of, language_of
+from bot.discord.commands.default_word import DEFAULT, means_default
 from bot.discord.commands.store_failures import not_stored
 from bot.discord.request_errors import REQUEST_ERRORS
 from bot.errors import ModelError
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-DEFAULT = "default"
 USUAL = Text("My usual voice, as set by whoever runs me")
 NOT_HERE = Text(
     "I do not have this voice yet. Somebody who may manage the server can have it downloaded: /voice choose."
@@ -188,7 +188,7 @@ async def _hear(interaction: discord.Interaction, name: str, commands: VoiceComm
 async def choose_voice(interaction: discord.Interaction, name: str, commands: VoiceCommands) -> None:
     """Answer a manager who chooses a voice for the server: download and load it if needed, then store the choice."""
     voice = find_voice(name)
-    if voice is None and name.strip().casefold() != DEFAULT:
+    if voice is None and not means_default(name, language_of(interaction)):
         await answer(interaction, _unknown())
         return
     await defer(interaction)

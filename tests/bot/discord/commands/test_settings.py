@@ -119,7 +119,7 @@ async def test_each_change_is_stored_and_says_when_it_takes_effect() -> None:
         assert f"<@{BEN}>" in await server.change("join-with", person=BEN)
         assert "when the last of you goes" in await server.change("follow", whom="everybody")
         assert "after 2.5 minutes" in await server.change("leave-when-empty", minutes=2.5)
-        assert "an hour at least" in await server.change("longest-session", hours=0.5)
+        assert "less than an hour. Choose 1 to 24 hours" in await server.change("longest-session", hours=0.5)
         assert "after 3 hours" in await server.change("longest-session", hours=3)
         assert "nothing longer than 90 days" in await server.change("retention", days=91)
         assert "after 30 days. This takes effect within a day" in await server.change("retention", days=30)
