@@ -36,7 +36,7 @@ class RemovedFromChannelError(LinkError):
     """Somebody took the bot out of the voice channel or moved it, or the channel is gone. It does not come back."""
 
     def __init__(self) -> None:
-        super().__init__("Somebody took the bot out of the voice channel, or the channel is gone.", retryable=False)
+        super().__init__("Somebody took me out of the voice channel, or the channel is gone.", retryable=False)
 
 
 class OpusMissingError(VoiceError):

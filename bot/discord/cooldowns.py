@@ -44,5 +44,5 @@ class Cooldowns:
 def often(wait_s: int) -> Text:
     """Return what to say to somebody who has to wait for so many seconds."""
     return counted(
-        wait_s, "That was often. Try again in {count} second.", "That was often. Try again in {count} seconds."
+        wait_s, "Please wait {count} second, then try again.", "Please wait {count} seconds, then try again."
     )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-SHARD_AWAY = Text("Look at the network and status.discord.com if it stays so; discord.py connects anew by itself.")
+SHARD_AWAY = Text("If this goes on, check the network and status.discord.com. I reconnect by myself.")
 
 
 class ShardLosses:

@@ -23,8 +23,8 @@ def over_ceiling(minutes: int) -> Text:
     """Return the notice that the hour's ceiling is reached, and for how long."""
     return counted(
         minutes,
-        "I have talked as much as an hour may cost on this server, so I am silent for about a minute. I go on "
-        "listening; /status shows the figures.",
-        "I have talked as much as an hour may cost on this server, so I am silent for about {count} minutes. I go on "
-        "listening; /status shows the figures.",
+        "I have reached this server's hourly limit, so I am silent for about a minute. I go on listening; /status "
+        "shows the figures.",
+        "I have reached this server's hourly limit, so I am silent for about {count} minutes. I go on listening; "
+        "/status shows the figures.",
     )

@@ -42,7 +42,7 @@ REASONS: Final[Mapping[Reason, Text]] = {
     Reason.NOTHING_SAID: Text("nothing said"),
     Reason.EFFECT: Text("a sound without words"),
     Reason.SILENCED: Text("silenced"),
-    Reason.OVER_CEILING: Text("over the limit of an hour"),
+    Reason.OVER_CEILING: Text("over the hourly limit"),
     Reason.BETTER_WAITS: Text("a surer question waited"),
     Reason.BUSY: Text("somebody was speaking"),
 }
@@ -77,7 +77,9 @@ class ParticipationStatistics:
             sentences.append(Text("I kept silent {times} ({reasons}).", times=_times(total), reasons=reasons))
         cost = guild.costs.last_hour(now)
         if cost != Cost():
-            sentences.append(Text("The last hour took {amounts}.", amounts=cost_in_words(cost, guild.costs.ceiling)))
+            sentences.append(
+                Text("In the last hour I used {amounts}.", amounts=cost_in_words(cost, guild.costs.ceiling))
+            )
         if guild.listens_only:
             return joined((*sentences, Text("I only write down what is said.")), "\n")
         sentences.append(mode_sentence(guild.voice_mode))

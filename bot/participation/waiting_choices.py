@@ -40,8 +40,8 @@ LONGEST_RETRY_S = 30.0
 
 # What people are told of a choice that waits, whether they made it by a command or aloud.
 NOT_STORED_YET = Text(
-    "That holds. I could not store it yet and go on trying until I can. If I am started again before, I have "
-    "forgotten it, so tell me once more then. {error}"
+    "This is in effect, but I could not store it yet. I keep trying. If I am restarted before that, it is lost: set it "
+    "again. {error}"
 )
 
 

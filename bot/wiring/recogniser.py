@@ -190,7 +190,7 @@ class _Opening:
         from voice.asr.remote import RemoteRecognizer
 
         pooled = await self.stack.enter_async_context(RemoteRecognizer(pool, is_own=True))
-        what, instead = Text("The cluster's speech recognisers"), Text("my own one hears")
+        what, instead = Text("The cluster's speech recognition"), Text("my own one hears")
         both = self._behind(pooled, RecognitionService.CLUSTER, own, what, instead)
         reads_texts = self.text_end_folder is not None
         if reads_texts:

@@ -32,7 +32,7 @@ _MISSED = 2
 USED_AGAIN_WITHIN_S = 120.0
 _UP_WITHIN_S = 60.0
 # How `/status` begins to tell of it.
-SAYS = "The cluster's speech recognisers"
+SAYS = "The cluster's speech recognition"
 
 
 @dataclass(slots=True)

@@ -20,12 +20,12 @@ RESUMABLE = frozenset({1001, 1006, SERVER_CRASHED})
 
 # Retrying does not help with these.
 _FATAL = {
-    4004: "Discord refused the voice token (4004). Join again; if it stays, Discord has trouble.",
+    4004: "Discord refused the voice token (4004). Use /join again; if it stays, Discord has trouble.",
     4011: "Discord does not know the voice server (4011). Move the channel to another region.",
     4012: "Discord does not accept this voice protocol (4012). Update Roomtone.",
     4016: "Discord does not accept this encryption mode (4016). Update Roomtone.",
     4017: "Discord asks for end-to-end encryption (4017). Install the pinned davey package: `make setup`.",
-    RATE_LIMITED: "Discord limits how often the bot may join (4021). Wait some minutes.",
+    RATE_LIMITED: "Discord limits how often I may join (4021). Wait some minutes.",
     CALL_ENDED: "The channel or its call was ended (4022).",
 }
 

@@ -154,14 +154,14 @@ def _refusal(
         case TimeoutError():
             if close_code:
                 return LinkError(
-                    "Discord did not connect the bot to {channel} within {seconds:.0f} seconds: the voice server "
+                    "Discord did not connect me to {channel} within {seconds:.0f} seconds: the voice server "
                     "closed the connection with code {code}. Look at Discord's status page.",
                     channel=gateway.channel_name,
                     seconds=timeout_s,
                     code=str(close_code),
                 )
             return LinkError(
-                "Discord did not connect the bot to {channel} within {seconds:.0f} seconds. Look at the host's "
+                "Discord did not connect me to {channel} within {seconds:.0f} seconds. Look at the host's "
                 "firewall (UDP must get out) and at Discord's status page.",
                 channel=gateway.channel_name,
                 seconds=timeout_s,
@@ -180,7 +180,8 @@ def _refusal(
             )
         case ValueError() | LookupError() | TypeError() | AttributeError() | RuntimeError():
             return LinkError(
-                "The voice server of {channel} answered nonsense ({error}).",
+                "The voice server of {channel} sent something that I cannot read ({error}). Use /join again; if that "
+                "fails too, update Roomtone.",
                 channel=gateway.channel_name,
                 error=type(error).__name__,
             )

@@ -102,7 +102,7 @@ class DiscordMainGateway:
             self._forwarder = await self._last_seen.connect(cls=forwarder)
         except discord.ClientException as error:
             raise LinkError(
-                "The bot is in a voice channel of {guild} already.", guild=self.guild_name, retryable=False
+                "I am in a voice channel of {guild} already.", guild=self.guild_name, retryable=False
             ) from error
 
     def detach(self) -> None:
@@ -193,7 +193,7 @@ def check_entry(channel: VoiceChannel) -> None:
     missing = [name for name, held in (("View Channel", rights.view_channel), ("Connect", rights.connect)) if not held]
     if missing:
         raise LinkError(
-            "The bot may not join {channel}: give its role these permissions there: {missing}.",
+            "I may not join {channel}: give my role these permissions there: {missing}.",
             channel=channel.name,
             missing=", ".join(missing),
             retryable=False,

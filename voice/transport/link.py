@@ -381,7 +381,7 @@ class VoiceLink:
         if error is None and (self._closing or not cancelled):
             return
         _log.error("voice_link_keeper_failed", cancelled=cancelled, exc_info=error)
-        self._reason = LinkError("The voice connection's watch failed; the log says why. Join again.")
+        self._reason = LinkError("The voice connection's watch failed; the log says why. Use /join again.")
         self._lost_for_good.set()
         self._emit(Lost(time.monotonic(), self._reason, final=True))
 

@@ -12,7 +12,7 @@ from bot.discord.access import RULES
 from bot.discord.answers import answer, defer, guild_id_of, language_of
 from bot.discord.audience import nearest_channels, readable_channels
 from bot.discord.commands.store_failures import not_read
-from bot.discord.cooldowns import Cooldowns
+from bot.discord.cooldowns import Cooldowns, often
 from bot.discord.digest_embed import digest_embed
 from bot.discord.failures import AnsweringView
 from bot.discord.session_choice import NO_SESSION
@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from bot.memory.session_reader import SessionReader
 
 MOST_MINUTES = 720
-NEVER_AWAY = Text("You have been there all the time. With `minutes` I tell you about the last so many minutes.")
+NEVER_AWAY = Text("You have been here all the time. With `minutes` you choose how far back I go.")
 NOTHING_MISSED = Text("Nothing was said meanwhile that I may tell.")
-OFTEN = Text("That was often. Try again in a minute.")
 MISSED = Text("What did I miss?")
 TITLE = Text("While you were away from {channel}")
 LATELY = Text("Lately in {channel}")
@@ -51,8 +50,8 @@ class CatchUp:
         assert interaction.guild_id is not None, "the button stands in channels of servers"
         assert cooldown is not None, "each may ask a model"
         guild_id, user_id = interaction.guild_id, interaction.user.id
-        if self._presses.use(guild_id, user_id, "catch-up", cooldown, now=time.monotonic()):
-            await answer(interaction, OFTEN)
+        if wait_s := self._presses.use(guild_id, user_id, "catch-up", cooldown, now=time.monotonic()):
+            await answer(interaction, often(wait_s))
             return
         await self.show(interaction, None)
 

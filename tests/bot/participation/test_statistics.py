@@ -35,7 +35,7 @@ def test_everything_is_told_by_reason() -> None:
     here.costs.add(Cost(3, 12_345, 61.4), now=0.0)
     assert statistics.format(here, silenced=True, now=1.0) == (
         "I took part 3 times (talking on with me: 2, called by name: 1).\n1 time there was nothing to say after all.\n"
-        "I kept silent 1 time (not meant for me: 1).\nThe last hour took 3 calls of the model, 12,345 tokens, 61 "
+        "I kept silent 1 time (not meant for me: 1).\nIn the last hour I used 3 calls of the model, 12,345 tokens, 61 "
         f"seconds of speech.\n{FREE}\nI am silenced for now; /talk lets me speak."
     )
 
@@ -46,7 +46,7 @@ def test_a_ceiling_and_a_moderators_silence_are_told() -> None:
     here.silence = Silence(always=True)
     here.costs.add(Cost(1, 650, 4.0), now=0.0)
     assert ParticipationStatistics().format(here, silenced=True, now=1.0) == (
-        "The last hour took 1 of 240 calls of the model, 650 of 1,000,000 tokens, 4 of 1,800 seconds of speech.\n"
+        "In the last hour I used 1 of 240 calls of the model, 650 of 1,000,000 tokens, 4 of 1,800 seconds of speech.\n"
         f"{FREE}\nA moderator has silenced me."
     )
 

@@ -199,7 +199,7 @@ async def test_being_taken_out_before_it_is_connected_is_told_and_respected() ->
         joining = asyncio.create_task(rooms.join(place), name="joining")
         await until(lambda: bool(house.rooms))
         house.rooms[0].close("expelled")
-        with pytest.raises(RemovedFromChannelError, match="took the bot out"):
+        with pytest.raises(RemovedFromChannelError, match="took me out"):
             await joining
         await until(lambda: rooms.room_count == 0)
         rooms.on_arrival(place, ADA, came_from=None)

@@ -172,7 +172,7 @@ async def test_a_room_that_has_given_up_leaves_no_session_open() -> None:
     house, place, side = House(), FakePlace(), FakePlace(channel_id=21)
     async with RoomSupervisor(house.make, clock=house.clock, end_session=house.end_session) as rooms:
         await rooms.join(place)
-        house.fails_to_open = LinkError("The bot may not join Lounge.")
+        house.fails_to_open = LinkError("I may not join Lounge.")
         rooms.on_bot_moved(side)
         await until(lambda: rooms.room_count == 0)
     assert house.sessions_ended == [side]
@@ -722,10 +722,10 @@ async def test_a_bot_that_may_not_be_where_it_was_dragged_says_so_once() -> None
     house, place, side = House(), FakePlace(), FakePlace(channel_id=21)
     async with house.supervisor as rooms:
         await rooms.join(place)
-        house.fails_to_open = LinkError("The bot may not join Lounge.")
+        house.fails_to_open = LinkError("I may not join Lounge.")
         rooms.on_bot_moved(side)
         await until(lambda: rooms.place_of(place.guild_id) is None)
-    assert side.written == ["I could not come along. The bot may not join Lounge."]
+    assert side.written == ["I could not come along. I may not join Lounge."]
     assert len(house.rooms) == 2
 
 
@@ -741,11 +741,11 @@ async def test_a_bot_that_is_dragged_comes_although_it_loses_its_process(lost: t
         house.opens = False
         rooms.on_bot_moved(side)
         await until(lambda: len(house.rooms) == 2)
-        house.fails_to_open = LinkError("The bot may not join Lounge.")
+        house.fails_to_open = LinkError("I may not join Lounge.")
         house.rooms[1].end.set_exception(lost("The machine is gone."))
         await until(lambda: rooms.place_of(place.guild_id) is None)
     assert [room.place for room in house.rooms] == [place, side, side]
-    assert side.written[-1] == "I could not come along. The bot may not join Lounge."
+    assert side.written[-1] == "I could not come along. I may not join Lounge."
 
 
 @pytest.mark.asyncio

@@ -246,11 +246,11 @@ async def test_over_the_ceiling_it_says_so_once_and_is_silent(tmp_path: Path) ->
             for _ in range(2):
                 await house.say(ADA.id, "Roomtone, are you there?")
                 await silent(house)
-            told = [sentence for sentence in house.place.written if "as much as an hour may cost" in sentence]
+            told = [sentence for sentence in house.place.written if "this server's hourly limit" in sentence]
             assert len(told) == 1
             assert "silent for about 60 minutes" in told[0]
-            assert "The last hour took 1 of 1 calls of the model" in room.status()
-            assert "over the limit of an hour: 2" in room.status()
+            assert "In the last hour I used 1 of 1 calls of the model" in room.status()
+            assert "over the hourly limit: 2" in room.status()
             await house.pass_time(3_600.0, step_s=30.0)
             await house.say(ADA.id, "Roomtone, are you there?")
             await house.reply(2)

@@ -222,7 +222,7 @@ async def test_the_cluster_hears_and_the_bots_own_recogniser_stands_behind_it(wh
             for _ in range(2):
                 assert health.summary() == ""
                 assert (await opened.recognizer.recognize(voiced(1), language="en")).text != "from afar"
-            assert health.summary().startswith("The cluster's speech recognisers")
+            assert health.summary().startswith("The cluster's speech recognition")
             assert re.search(r"; my own one hears, and I try it again in (60|5\d) seconds\. ", health.summary())
     assert server.calls[0].key == "token"
 

@@ -142,7 +142,7 @@ def _closed(code: int) -> discord.ConnectionClosed:
         (TimeoutError(), 4006, "within 30 seconds: the voice server closed the connection with code 4006."),
         (_closed(4014), 4014, "code 4014"),
         (ConnectionRefusedError(), None, r"could not be reached \(ConnectionRefusedError\)"),
-        (IndexError(), None, r"answered nonsense \(IndexError\)"),
+        (IndexError(), None, r"cannot read \(IndexError\)\. Use /join again"),
         (LinkError("said already"), None, "said already"),
         (asyncio.CancelledError(), None, "Joining Evening was broken off"),
     ],

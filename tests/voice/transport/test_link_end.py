@@ -43,7 +43,7 @@ async def test_being_taken_out_without_a_word_is_final(tmp_path: Path, monkeypat
     async with scene(tmp_path) as room:
         await room.local.fault("remove_silently", user_id=BOT)
         async with asyncio.timeout(PATIENCE_S):
-            assert "took the bot out" in str(await room.link.lost())
+            assert "took me out" in str(await room.link.lost())
         assert room.link.removed
         assert room.listener.kinds() == [Connected, Lost, Lost]
         assert not room.local.status()["voice_states"]
@@ -54,7 +54,7 @@ async def test_being_taken_out_of_the_channel_is_final(tmp_path: Path) -> None:
     async with scene(tmp_path) as room:
         await room.local.leave(BOT)
         async with asyncio.timeout(PATIENCE_S):
-            assert "took the bot out" in str(await room.link.lost())
+            assert "took me out" in str(await room.link.lost())
         assert room.link.removed
         assert isinstance(room.listener.events[-1], Lost)
         assert room.listener.events[-1].final
@@ -83,7 +83,7 @@ async def test_being_taken_out_while_reconnecting_is_final(
         await until(lambda: room.link._connector.client.connection.endpoint, "Discord's answer")  # type: ignore[union-attr]
         await sent_away(room)
         async with asyncio.timeout(ATTEMPT_S / 2):
-            assert "took the bot out" in str(await room.link.lost())
+            assert "took me out" in str(await room.link.lost())
         assert room.link.removed
         assert room.listener.kinds() == [Connected, Recovering, Lost]
         await until(lambda: not room.local.status()["voice_states"], "leaving")
@@ -100,7 +100,7 @@ async def test_being_taken_out_while_joining_is_final(monkeypatch: pytest.Monkey
 
         taking_out = asyncio.create_task(take_out(), name="take-out")
         async with asyncio.timeout(ATTEMPT_S / 2):
-            with pytest.raises(RemovedFromChannelError, match="took the bot out"):
+            with pytest.raises(RemovedFromChannelError, match="took me out"):
                 async with VoiceLink.open(
                     DiscordMainGateway(client, voice_channel(client)),
                     sink=lambda _: None,
@@ -125,7 +125,7 @@ async def test_being_dragged_into_another_channel_is_final(tmp_path: Path) -> No
         await room.local.join(BOT, channel_id=SIDE_ROOM)
         await ada.say(room.clip)
         async with asyncio.timeout(PATIENCE_S):
-            assert "took the bot out" in str(await room.link.lost())
+            assert "took me out" in str(await room.link.lost())
         assert room.link.removed
         await until(lambda: room.local.status()["members"][-2]["voice_channel_id"] is None, "leaving")
         assert room.listener.seconds_of(ADA) == 0
@@ -138,7 +138,7 @@ async def test_link_whose_task_is_cancelled_from_inside_is_lost(tmp_path: Path) 
         (keeper,) = (task for task in asyncio.all_tasks() if task.get_name() == f"voice-link-{CHANNEL}")
         keeper.cancel()
         async with asyncio.timeout(PATIENCE_S):
-            assert "watch failed" in str(await room.link.lost())
+            assert "Use /join again" in str(await room.link.lost())
         assert room.listener.events[-1] == Lost(room.listener.events[-1].at, await room.link.lost(), final=True)
     assert room.listener.kinds() == [Connected, Lost]
 

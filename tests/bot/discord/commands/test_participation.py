@@ -161,7 +161,7 @@ async def test_nobody_opts_out_and_in_without_end() -> None:
         for number in range(4):
             assert (await table.say(BEN, "opt-out")).startswith("I no longer hear you")
             told = await table.say(BEN, "opt-in")
-            assert ("That was often." in told) is (number == 3)
+            assert ("Please wait " in told) is (number == 3)
         assert table.guild.opted_out == {BEN}
 
 
@@ -172,8 +172,8 @@ async def test_a_store_that_fails_is_told() -> None:
     async with online(choices) as table:
         choices.broken = True
         assert await table.say(BEN, "quiet") == (
-            "That holds. I could not store it yet and go on trying until I can. If I am started again before, I have "
-            "forgotten it, so tell me once more then. The disk is full. Make room."
+            "This is in effect, but I could not store it yet. I keep trying. If I am restarted before that, it is "
+            "lost: set it again. The disk is full. Make room."
         )
         assert table.guild.silence.applies("evening", now=0.0)
 

@@ -90,7 +90,7 @@ async def test_both_sides_ask_and_tell() -> None:
 
 ERRORS = [
     LinkError("The voice channel {channel} is gone.", channel="Bar", retryable=False),
-    LinkError("The bot is in a voice channel of {guild} already.", guild="Den"),
+    LinkError("I am in a voice channel of {guild} already.", guild="Den"),
     ChatError(Text("I cannot post a file in {channel}. Give my role the permission Attach Files there.", channel="A")),
     SetupError(Text("I am shutting down. Try again in a moment.")),
     StaleOwnerError(Text("Somebody has told me something else meanwhile.")),
