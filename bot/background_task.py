@@ -45,9 +45,11 @@ async def owned_task(work: Coroutine[object, object, ResultT], *, name: str) -> 
 
 
 def logged_task(work: Coroutine[object, object, ResultT], *, name: str) -> asyncio.Task[ResultT]:
-    """Run `work` as a task of the caller, and log what it raises as soon as it is done, because nobody awaits it.
+    """Run `work` as a task of the caller, and log what it raises as soon as it is done, because nobody awaits it. Also
+    log if it ended cancelled although nobody cancelled it.
 
-    Asyncio reports that only once nobody keeps the task, which for one that belongs to the process is never.
+    Asyncio reports the one only once nobody keeps the task, which for one that belongs to the process is never, and the
+    other not at all.
     """
     task = asyncio.create_task(work, name=name)
     task.add_done_callback(_log_failure)
@@ -55,5 +57,9 @@ def logged_task(work: Coroutine[object, object, ResultT], *, name: str) -> async
 
 
 def _log_failure(task: asyncio.Task[object]) -> None:
-    if not task.cancelled() and (error := task.exception()) is not None:
+    if task.cancelled():
+        # Whoever cancels a task wants its end. Otherwise something that it awaited was cancelled, which is a defect.
+        if not task.cancelling():
+            log.error("task_ended_cancelled", task=task.get_name())
+    elif (error := task.exception()) is not None:
         log.error("task_failed", task=task.get_name(), exc_info=error)

@@ -1,15 +1,38 @@
 """Tells whether the current task is being cancelled, or only something that it awaits.
 
 A `CancelledError` also comes out of something awaited that was cancelled elsewhere, such as the connection of a tool
-server. Then nobody has asked this task to end, and a task group would ignore that it ended.
+server. Then nobody has asked this task to end. A task group ignores a child that ended so, and would wait for the
+others for ever: hearing or replies would stop unnoticed.
 """
 
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+
+class CancelledInsideError(RuntimeError):
+    """A task awaited something that was cancelled, and nobody cancelled the task itself. This is a defect."""
 
 
 def is_being_cancelled() -> bool:
     """Return whether somebody has cancelled the current task. Call it where `CancelledError` is caught."""
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
+
+
+async def fail_if_cancelled_inside(work: Coroutine[Any, Any, object]) -> None:
+    """Await `work`, a child of a task group that lasts as long as its group.
+
+    Raises `CancelledInsideError` if `work` ends cancelled although nobody cancelled this task.
+    """
+    try:
+        await work
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or is_being_cancelled():
+            raise
+        raise CancelledInsideError(f"{task.get_name()} waited for something that was cancelled") from error

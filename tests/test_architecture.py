@@ -277,7 +277,7 @@ def test_each_library_has_one_home(library: str) -> None:
 
 
 def part_of(module: str, package: str) -> str:
-    """Return the folder or module of `package` that `module` is in: `room` for `bot.room.tasks` and `bot`."""
+    """Return the folder or module of `package` that `module` is in: `room` for `bot.room.room` and `bot`."""
     return module.removeprefix(package).removeprefix(".").split(".")[0]
 
 

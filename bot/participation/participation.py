@@ -19,6 +19,7 @@ from bot.brain.decider import Decision, HeardText, Reason, Situation, decide
 from bot.brain.silence_durations import split_duration
 from bot.brain.silence_requests import asks_for_silence, asks_to_talk
 from bot.brain.wakeword import mentions_name, strip_name
+from bot.cancellation import fail_if_cancelled_inside
 from bot.channel.notice_queue import NoticeQueue
 from bot.guild import MOST_SILENT_MINUTES
 from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD
@@ -141,9 +142,9 @@ class Participation:
         self._names.update(self._participants.everybody)
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._notices.run(), name="participation-notices")
+                tasks.create_task(fail_if_cancelled_inside(self._notices.run()), name="participation-notices")
                 if self._quiet.enabled:
-                    tasks.create_task(self._watch_quiet(), name="quiet-room")
+                    tasks.create_task(fail_if_cancelled_inside(self._watch_quiet()), name="quiet-room")
         finally:
             if self._guild.room is self:
                 self._guild.room = None

@@ -18,6 +18,7 @@ from bot import events
 from bot.background_task import logged_task
 from bot.brain.skip import unless_spoken_skip
 from bot.brain.tools.permission import NOBODY
+from bot.cancellation import fail_if_cancelled_inside
 from bot.channel.notice_queue import NoticeQueue
 from bot.realtime.inputs import Inputs, RealtimeInput, RealtimeRecognition, with_items
 from bot.realtime.items import Items, ReplyMaterial
@@ -112,7 +113,7 @@ class RealtimeBridge:
         """
         try:
             async with asyncio.TaskGroup() as tasks:
-                writing = tasks.create_task(self._notices.run(), name="realtime-notices")
+                writing = tasks.create_task(fail_if_cancelled_inside(self._notices.run()), name="realtime-notices")
                 self._items.guild_instructions = await self._prompt.guild_instructions()
                 await self._run_session()
                 await self._notices.until_written()

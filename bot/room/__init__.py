@@ -15,5 +15,5 @@ is only written down) and `endings` (why a room ends). What people read is in `n
 `restart_notices` and `room_status`, with `unfinished_speech`.
 
 A room is asked through `port`, whichever process it runs in. All rooms share `services`; `guild_policy` decides how a
-guild's prompts are built, `server_voice` which voice it has; `tasks` reports a task that was cancelled by mistake.
+guild's prompts are built, `server_voice` which voice it has.
 """

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bot.background_task import background_task
+from bot.cancellation import fail_if_cancelled_inside
 from bot.channel.port import ChatError
 from bot.errors import first_cause
 from bot.room.announcer import Announcer, NotAnnouncedError
@@ -19,7 +20,6 @@ from bot.room.endings import EXPELLED, HANDED_OVER, NO_TRANSCRIPT, NOT_ANNOUNCED
 from bot.room.forgetting_watch import ForgettingWatch
 from bot.room.live_message import LiveMessage
 from bot.room.room_check import RoomCheck
-from bot.room.tasks import run_for_room
 from bot.room.transcript_writer import transcript_writer
 from bot.screen.messages import ShareEnd
 from bot.texts.text import Text, sentence_of
@@ -186,8 +186,8 @@ class JoinedChannel:
         await self._announcer.begin()
         self._notice_given = True
         async with asyncio.TaskGroup() as tasks:
-            working = [tasks.create_task(run_for_room(work), name=name) for name, work in self._work(link)]
-            writing = [tasks.create_task(run_for_room(work), name=name) for name, work in self._messages()]
+            working = [tasks.create_task(fail_if_cancelled_inside(work), name=name) for name, work in self._work(link)]
+            writing = [tasks.create_task(fail_if_cancelled_inside(work), name=name) for name, work in self._messages()]
             on_opened()
             reason = await self._ending.wait()
             await self._record_the_rest(reason)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.brain.tools.tool import ToolError
+from bot.cancellation import fail_if_cancelled_inside
 from bot.screen.messages import OPTED_OUT, TOO_MANY, ScreenError, ShareEnd, describe_surface
 from bot.screen.picture_intake import DROPPED, MisbehavedError
 from bot.screen.share import Share
@@ -98,7 +99,7 @@ class RoomScreens:
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._tasks = tasks
-                tasks.create_task(self._check_sharers(), name="screen-sharers")
+                tasks.create_task(fail_if_cancelled_inside(self._check_sharers()), name="screen-sharers")
                 while True:
                     await self._share_started.wait()
                     self._share_started.clear()
@@ -125,7 +126,7 @@ class RoomScreens:
         """Run one share, whose crash ends no other. Its start is recorded first, so that remarks on it come after."""
         try:
             await self._recorder.record_start(sharer, share)
-            await share.run()
+            await fail_if_cancelled_inside(share.run())
         except Exception:  # noqa: BLE001 - logged; a crash ends only this share
             self._log.exception("screen_share_crashed", user_id=sharer.person.id)
             await self.end(sharer, ShareEnd.BROKEN)

@@ -84,3 +84,22 @@ async def test_a_block_that_fails_leaves_no_task_behind() -> None:
     assert ended.is_set()
     gc.collect()
     assert reported == []
+
+
+@pytest.mark.asyncio
+async def test_a_task_that_ends_cancelled_by_mistake_is_logged() -> None:
+    """It awaited something that was cancelled elsewhere. Nobody asked for its end, and nobody else would notice it."""
+    connection: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def use_connection() -> None:
+        await connection
+
+    with capture_logs() as logs:
+        async with background_task(use_connection(), name="gateway-link"):
+            await asyncio.sleep(0)
+            connection.cancel()
+            await asyncio.wait({task for task in asyncio.all_tasks() if task.get_name() == "gateway-link"})
+            await asyncio.sleep(0)
+    assert [(line["event"], line["task"], line["log_level"]) for line in logs] == [
+        ("task_ended_cancelled", "gateway-link", "error")
+    ]

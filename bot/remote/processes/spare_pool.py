@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import structlog
 
+from bot.cancellation import fail_if_cancelled_inside
 from bot.errors import BotError, SetupError
 from bot.remote.processes.room_child import NOT_STARTED, RoomChild
 from voice.retry_pause import retry_pause_s
@@ -77,7 +78,7 @@ class SparePool(Generic[ChildT]):
         return [process for process in self.known if process.run_id in self._spares and process.is_alive]
 
     def find(self, run_id: str) -> ChildT | None:
-        """Return the process of a run."""
+        """Return the process of a run; None: it was not started here, or is forgotten."""
         return self._known.get(run_id)
 
     def take(self, run_id: str) -> bool:
@@ -116,7 +117,7 @@ class SparePool(Generic[ChildT]):
         """Have `waiting` processes loaded and waiting, until this is cancelled."""
         async with asyncio.TaskGroup() as tasks:
             for number in range(self._waiting):
-                tasks.create_task(self._keep_one(), name=f"spare-room-{number + 1}")
+                tasks.create_task(fail_if_cancelled_inside(self._keep_one()), name=f"spare-room-{number + 1}")
 
     async def _keep_one(self) -> None:
         failures = 0

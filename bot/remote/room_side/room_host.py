@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import structlog
 
 from bot.background_task import background_task
+from bot.cancellation import fail_if_cancelled_inside
 from bot.errors import BotError, SetupError, first_cause
 from bot.models.voices import NO_SUCH_VOICE, find_voice
 from bot.participation.costs import CostLedger
@@ -226,8 +227,9 @@ class RoomHost:
     async def _run(self, running: _Running) -> str:
         try:
             async with asyncio.TaskGroup() as tasks:
-                looking = tasks.create_task(self._look(running), name="room-look")
-                watching = tasks.create_task(self._tell_ending(running.room), name="room-ending")
+                looking = tasks.create_task(fail_if_cancelled_inside(self._look(running)), name="room-look")
+                telling = fail_if_cancelled_inside(self._tell_ending(running.room))
+                watching = tasks.create_task(telling, name="room-ending")
                 reason = await running.room.run()
                 looking.cancel()
                 watching.cancel()

@@ -13,6 +13,7 @@ import aiohttp
 import structlog
 from aiohttp import WSMsgType
 
+from bot.cancellation import fail_if_cancelled_inside
 from bot.remote.messages.screen_messages import (
     AdmitPage,
     AdmittedPage,
@@ -135,11 +136,13 @@ class _ServedPage:
     async def _run(self) -> None:
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._tell(), name="screen-page-tell")
-                tasks.create_task(self._keep_stream(), name="screen-page-stream")
+                tasks.create_task(fail_if_cancelled_inside(self._tell()), name="screen-page-tell")
+                tasks.create_task(fail_if_cancelled_inside(self._keep_stream()), name="screen-page-stream")
         except Exception:
             log.exception("screen_page_crashed")
             await self.connection.stop()
+            # What passed messages on has ended too. The last one tells the page that it shares no more.
+            await self._tell()
 
     async def _tell(self) -> None:
         """Pass on what the share tells its page, until the share ends."""

@@ -14,11 +14,11 @@ from bot import events
 from bot.brain.decider import PendingReply, Reason
 from bot.brain.reply import Question
 from bot.brain.wakeword import mentions_name
+from bot.cancellation import fail_if_cancelled_inside
 from bot.participation.all_guilds import SILENCED_FOR_GOOD
 from bot.participation.reply_control import ReplyState
 from bot.room.conversation.conversation_parts import ConversationParts
 from bot.room.conversation.sound_delay import SoundDelay
-from bot.room.tasks import run_for_room
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
@@ -94,15 +94,15 @@ class Conversation:
     async def run(self) -> None:
         """Listen and take part. Never returns."""
         async with self._toolbox.effects, asyncio.TaskGroup() as tasks:
-            tasks.create_task(run_for_room(self._hearing.run()), name="hearing")
-            tasks.create_task(run_for_room(self._replier.run()), name="replies")
-            tasks.create_task(run_for_room(self._preemptive_reply.run()), name="preemptive-reply")
-            tasks.create_task(run_for_room(self._barge_in.run()), name="barge-in")
-            tasks.create_task(run_for_room(self._participation.run()), name="participation")
+            tasks.create_task(fail_if_cancelled_inside(self._hearing.run()), name="hearing")
+            tasks.create_task(fail_if_cancelled_inside(self._replier.run()), name="replies")
+            tasks.create_task(fail_if_cancelled_inside(self._preemptive_reply.run()), name="preemptive-reply")
+            tasks.create_task(fail_if_cancelled_inside(self._barge_in.run()), name="barge-in")
+            tasks.create_task(fail_if_cancelled_inside(self._participation.run()), name="participation")
             if self._bridge is not None:
-                tasks.create_task(run_for_room(self._bridge.run()), name="realtime")
+                tasks.create_task(fail_if_cancelled_inside(self._bridge.run()), name="realtime")
             if self._commentary is not None:
-                tasks.create_task(run_for_room(self._commentary.run()), name="screen-commentary")
+                tasks.create_task(fail_if_cancelled_inside(self._commentary.run()), name="screen-commentary")
 
     async def finish(self, *, process_ends: bool = False) -> None:
         """Answer nothing more, record the part of the reply that was heard, and turn the last words into turns.

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, assert_never
 import structlog
 
 from bot import events
+from bot.cancellation import fail_if_cancelled_inside
 from bot.dropped_sounds import DUPLICATE, OPTED_OUT, OVERLOADED
 from bot.events import SpokenText
 from bot.room.conversation.backlog import UtteranceBacklog
 from bot.room.conversation.eager_recognition import EagerRecognition
-from bot.room.tasks import run_for_room
 from voice.audio import NO_SOUND
 from voice.listening.coalesce import UtteranceCoalescer, is_sound_effect
 from voice.listening.utterance import PauseBegan, PauseEnded, SpeechStarted, Utterance, UtteranceDropped
@@ -137,11 +137,11 @@ class Hearing:
     async def run(self) -> None:
         """Endpoint, recognise and pass groups on. Never returns."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(run_for_room(self._eager_recognition.run()), name="eager-recognition")
-            tasks.create_task(run_for_room(self._tick()), name="endpointing")
+            tasks.create_task(fail_if_cancelled_inside(self._eager_recognition.run()), name="eager-recognition")
+            tasks.create_task(fail_if_cancelled_inside(self._tick()), name="endpointing")
             for number in range(RECOGNISED_AT_ONCE):
-                tasks.create_task(run_for_room(self._recognise_queued()), name=f"transcribe-{number}")
-            tasks.create_task(run_for_room(self._deliver_groups()), name="utterance-groups")
+                tasks.create_task(fail_if_cancelled_inside(self._recognise_queued()), name=f"transcribe-{number}")
+            tasks.create_task(fail_if_cancelled_inside(self._deliver_groups()), name="utterance-groups")
 
     async def finish(self, people: Sequence[int], *, within_s: float) -> None:
         """End everybody's utterances now, wait for their texts for `within_s` at most, and then until what has a text

@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.brain.decider import Decision, PendingReply, Reason
+from bot.cancellation import CancelledInsideError
 from bot.channel.notice_queue import NOTICES_WAITING
 from bot.channel.participants import Participants
+from bot.errors import first_cause
 from bot.guild import Silence, VoiceMode
 from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD, GuildParticipations
 from bot.participation.costs import HOUR_S
@@ -24,6 +26,7 @@ from bot.participation.waiting_choices import NOT_STORED_YET
 from bot.texts.text import verbatim
 from tests.bot.participation.test_all_guilds import FakeRoom
 from tests.fakes.brain import until
+from tests.fakes.cancellation import cancelled_elsewhere
 from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
@@ -60,14 +63,14 @@ class Said:
 class Table:
     """One participation with its guild and its clock."""
 
-    def __init__(self, most_calls: int) -> None:
+    def __init__(self, most_calls: int, *, quiet_after_minutes: float = 0.0) -> None:
         self.clock = FakeClock()
         self.place = FakePlace(people=[ADA, BO, OTHER_BOT])
         self.choices = FakeGuildChoices()
         self.guilds = GuildParticipations(
             self.choices,
             FakeOptOuts(),
-            ParticipationSettings(max_calls_per_hour=most_calls),
+            ParticipationSettings(max_calls_per_hour=most_calls, quiet_thought_after_minutes=quiet_after_minutes),
             wake_names=("Roomtone",),
             clock=self.clock,
         )
@@ -380,3 +383,30 @@ def test_it_is_off_unless_somebody_wants_it() -> None:
     quiet = QuietTimer(after_s=0.0, every_s=1_800.0, now=0.0)
     assert not quiet.enabled
     assert not quiet.is_due(1e9)
+
+
+@pytest.mark.asyncio
+async def test_notices_that_are_cancelled_by_mistake_crash_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else nobody would read another sentence of it, and the room would seem to work."""
+    table = Table(most_calls=2)
+    monkeypatch.setattr(table.place, "write", cancelled_elsewhere)
+    participation, _ = await table.begin()
+    participation.notify(verbatim("I am silent now."))
+    running = asyncio.create_task(participation.run())
+    await until(running.done)
+    with pytest.raises(ExceptionGroup) as caught:
+        await running
+    assert isinstance(first_cause(caught.value), CancelledInsideError)
+
+
+@pytest.mark.asyncio
+async def test_a_watch_for_quiet_that_is_cancelled_by_mistake_crashes_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else it would never speak unasked again, and the room would seem to work."""
+    table = Table(most_calls=2, quiet_after_minutes=1.0)
+    monkeypatch.setattr(table.clock, "sleep", cancelled_elsewhere)
+    participation, _ = await table.begin()
+    running = asyncio.create_task(participation.run())
+    await until(running.done)
+    with pytest.raises(ExceptionGroup) as caught:
+        await running
+    assert isinstance(first_cause(caught.value), CancelledInsideError)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.brain.tools.tool import ToolError
+from bot.cancellation import CancelledInsideError
 from bot.channel.port import Person
+from bot.errors import first_cause
 from bot.screen.messages import ScreenError, ShareEnd
 from bot.screen.room import CHECK_INTERVAL_S
 from bot.screen.sharer import ABSENT_S, RESUME_WITHIN_S
@@ -17,6 +19,7 @@ from compaction.model import NoteReason, NoteSource, TurnKind
 from compaction.notes import LIVE_NOTES
 from compaction.session import SessionMemory
 from tests.bot.screen.watching import EVENING, PICTURES, Watching, until
+from tests.fakes.cancellation import cancelled_elsewhere
 from tests.fakes.place import ADA, BO, FakePlace
 from tests.fakes.turn_store import Fault
 from voice.screen.frame_diff import Box
@@ -507,3 +510,31 @@ async def test_the_turn_of_a_share_is_told_of_although_the_room_ends_while_it_is
         assert watching.turns == []
     assert watching.turns == list((await watching.store.load(EVENING)).window)
     assert [turn.parts[0].text for turn in watching.turns] == ["Ada shares a window with the bot from now on."]
+
+
+@pytest.mark.asyncio
+async def test_a_check_that_is_cancelled_by_mistake_crashes_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the shares of people who have left would go on."""
+    watching = Watching()
+    monkeypatch.setattr(watching.clock, "sleep", cancelled_elsewhere)
+
+    async def evening() -> None:
+        async with watching.room() as room:
+            await share(room)
+            await until(lambda: room.find(ADA.id) is None)
+
+    with pytest.raises(ExceptionGroup) as caught:
+        await evening()
+    assert isinstance(first_cause(caught.value), CancelledInsideError)
+
+
+@pytest.mark.asyncio
+async def test_a_share_that_is_cancelled_by_mistake_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after a crash, its page is told. Else it would go on sending pictures that nobody reads."""
+    watching = Watching()
+    async with watching.room() as room:
+        sharer = await share(room)
+        assert sharer.share is not None
+        monkeypatch.setattr(sharer.share, "_read", cancelled_elsewhere)
+        await room.picture(sharer, PICTURES["dark"])
+        await until(lambda: sharer.ended is ShareEnd.BROKEN)

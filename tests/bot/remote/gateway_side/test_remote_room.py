@@ -36,12 +36,14 @@ from tests.bot.remote.remote_room_scene import (
     BO,
     SESSION,
     TURN,
+    DistantRoom,
     FakeSeat,
     House,
     living,
     pass_time,
     take_back,
 )
+from tests.fakes.cancellation import cancelled_elsewhere
 
 
 @pytest.mark.asyncio
@@ -465,3 +467,28 @@ async def test_a_room_begins_one_session() -> None:
             await life.task
         assert [session_id for session_id, _ in life.house.shown] == [SESSION]
         assert life.house.in_use == set()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("watched", ["tell_state", "wait_ending"])
+async def test_a_watch_over_a_room_that_is_cancelled_by_mistake_ends_the_room(
+    watched: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else nobody would know any more how the room is, or that it ends."""
+
+    async def wait_ending(_: DistantRoom) -> None:
+        await cancelled_elsewhere()
+
+    def tell_state() -> None:
+        raise asyncio.CancelledError
+
+    if watched == "wait_ending":
+        monkeypatch.setattr(DistantRoom, "wait_ending", wait_ending)
+    async with living() as life:
+        if watched == "tell_state":
+            monkeypatch.setattr(life.house.publisher, "tell_state", tell_state)
+            await until(lambda: life.house.clock.sleeping > 0)
+            life.house.clock.advance(LOOK_EVERY_S)
+        with pytest.raises(OtherProcessError, match="CancelledInsideError"):
+            await life.task
+        assert await life.hosting == "crashed"

@@ -13,17 +13,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from structlog.testing import capture_logs
 
-from bot.errors import SetupError
+from bot.cancellation import CancelledInsideError
+from bot.errors import SetupError, first_cause
 from bot.remote.link.gateway_link import GatewayLink
 from bot.remote.link.hello import RoomIdentity, RoomRefusedError
 from bot.remote.link.listener import RemoteRoomListener
 from bot.remote.messages.room_messages import NoMoreRooms
 from bot.remote.processes import seated_process
-from bot.remote.processes.room_child import ENDED, FROZEN
+from bot.remote.processes.room_child import ENDED, FROZEN, RoomChild
 from bot.remote.processes.room_processes import RoomProcesses
-from bot.remote.processes.spare_pool import SPARE_AFTER_S
+from bot.remote.processes.spare_pool import SPARE_AFTER_S, SparePool
 from compaction.errors import StoreError
 from tests.bot.remote.peers import TOKEN, until, waiting_machines
+from tests.fakes.cancellation import cancelled_elsewhere
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
@@ -336,3 +338,13 @@ async def test_a_process_ends_with_its_last_room() -> None:
             first.link.close()
         await leaving
         assert not is_there(house.pid(0))
+
+
+@pytest.mark.asyncio
+async def test_a_spare_that_is_cancelled_by_mistake_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else no process would be loaded any more, and each room would wait for its own. A failed task is in /healthz."""
+    pool = SparePool(lambda _: SLEEPS, RoomChild, FakeClock())
+    monkeypatch.setattr(pool, "start", cancelled_elsewhere)
+    with pytest.raises(ExceptionGroup) as caught:
+        await pool.keep()
+    assert isinstance(first_cause(caught.value), CancelledInsideError)

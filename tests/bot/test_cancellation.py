@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bot.room.tasks import CancelledInsideError, run_for_room
+from bot.cancellation import CancelledInsideError, fail_if_cancelled_inside
 
 
 async def _wait_for(something: asyncio.Future[None]) -> None:
@@ -15,8 +15,8 @@ async def _wait_for(something: asyncio.Future[None]) -> None:
 
 async def _group(something: asyncio.Future[None]) -> None:
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(run_for_room(_wait_for(something)), name="replies")
-        tasks.create_task(run_for_room(asyncio.Event().wait()), name="ears")
+        tasks.create_task(fail_if_cancelled_inside(_wait_for(something)), name="replies")
+        tasks.create_task(fail_if_cancelled_inside(asyncio.Event().wait()), name="ears")
         await asyncio.sleep(0)
         something.cancel()
 
@@ -36,9 +36,9 @@ async def test_what_is_cancelled_from_inside_ends_its_group_loudly() -> None:
 @pytest.mark.asyncio
 async def test_who_is_told_to_end_ends() -> None:
     """A task that is cancelled from outside ends with `CancelledError`, and one that finishes ends normally."""
-    task = asyncio.create_task(run_for_room(asyncio.Event().wait()), name="ears")
+    task = asyncio.create_task(fail_if_cancelled_inside(asyncio.Event().wait()), name="ears")
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await run_for_room(asyncio.sleep(0))
+    await fail_if_cancelled_inside(asyncio.sleep(0))
