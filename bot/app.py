@@ -167,11 +167,13 @@ class _Pages:
 
 async def _open_pages(stack: AsyncExitStack, process: BotProcess, *, apart: bool) -> _Pages:
     """Open the web pages, for rooms in this process or (`apart`) in others."""
-    settings, remote_screens = process.parts.settings, RemoteScreens()
-    screens = None if apart else await open_screens(stack, settings, process.parts.clock)
+    parts, remote_screens = process.parts, RemoteScreens()
+    screens: Screens | None = None
+    if not apart:
+        screens = await open_screens(stack, parts.settings, parts.clock, on_call=parts.metrics.on_model_call)
     watching, web = await open_pages(
         stack,
-        settings,
+        parts.settings,
         process.participation,
         remote_screens if screens is None else LocalScreens(screens),
         screens or remote_screens,

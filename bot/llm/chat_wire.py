@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bot.llm.model_calls import plausible_tokens
 from bot.llm.port import ChatRole, Usage
 from bot.llm.tool_calls import CallPiece, is_json_object
 from compaction.untrusted_text import mark_as_data, without_marks
@@ -29,8 +30,6 @@ MOST_SIGNATURE_CHARS = 64_000
 # Half a character, as servers send that cut an emoji in two. No request can have one, so an answer with one in it could
 # never be sent back.
 _HALF = re.compile("[\ud800-\udfff]")
-# No call has so many.
-MOST_TOKENS = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,13 +184,10 @@ def read_chunk(chunk: object) -> ChunkContent:
 
 def read_usage(usage: object) -> Usage:
     """Read what an endpoint says that a call cost. What is no plausible number of tokens counts as not told."""
-    return Usage(_tokens(getattr(usage, "prompt_tokens", None)), _tokens(getattr(usage, "completion_tokens", None)))
-
-
-def _tokens(count: object) -> int | None:
-    if not isinstance(count, int) or isinstance(count, bool):
-        return None
-    return count if 0 <= count <= MOST_TOKENS else None
+    return Usage(
+        plausible_tokens(getattr(usage, "prompt_tokens", None)),
+        plausible_tokens(getattr(usage, "completion_tokens", None)),
+    )
 
 
 def _signature_of(call: object) -> object:

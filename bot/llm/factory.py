@@ -9,8 +9,9 @@ from urllib.parse import urlsplit
 
 from bot.clock import SystemClock
 from bot.llm.budget import Budget
-from bot.llm.budgeted import BudgetedModel, ModelCall, ignore_call
+from bot.llm.budgeted import BudgetedModel
 from bot.llm.fallback import FallbackModel
+from bot.llm.model_calls import ModelCall, ignore_call
 from compaction.budget.estimator import Estimator
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Describes a picture of a screen with a vision model of an OpenAI-compatible endpoint (`VisionReader`).
 
-Each call is counted and logged by the token budget. Nothing in it can be trimmed, so one that does not fit is refused.
+The budget counts each call. Nothing in it can be trimmed, so one that does not fit is refused.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from bot.llm.chat_wire import read_usage
 from bot.llm.endpoint_errors import refusal_of
 from bot.llm.endpoint_features import EndpointFeatures
 from bot.llm.message_order import in_order
+from bot.llm.model_calls import CountedCall, ignore_call
 from bot.texts.text import Text
 from compaction.tokens import MESSAGE_OVERHEAD_TOKENS
 from compaction.untrusted_text import inline
@@ -23,11 +24,11 @@ from voice.endpoint import Remedies, describe_failure
 from voice.screen.port import VisionError, VisionReading, VisionSource
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
     from bot.llm.budget import Budget
-    from bot.llm.port import Usage
+    from bot.llm.model_calls import ModelCall
     from voice.endpoint import Endpoint
     from voice.screen.port import LatestRequest, VisionRequest
 
@@ -67,9 +68,13 @@ class OpenAIVision:
     *Ownership*: an async context manager; it owns the HTTP connections. *Cancellation* ends the call in progress.
     """
 
-    def __init__(self, endpoint: Endpoint, budget: Budget) -> None:
+    def __init__(
+        self, endpoint: Endpoint, budget: Budget, *, on_call: Callable[[ModelCall], None] = ignore_call
+    ) -> None:
+        """`on_call`: gets each call when it has ended."""
         self._endpoint = endpoint
         self._budget = budget
+        self._on_call = on_call
         self._turn = asyncio.Lock()
         self._features = EndpointFeatures()
         # No retries, because the next picture is newer and so more useful.
@@ -91,8 +96,7 @@ class OpenAIVision:
         async with self._turn:
             started_at = asyncio.get_running_loop().time()
             try:
-                async with asyncio.timeout(self._endpoint.timeout_s):
-                    description = await self._ask(latest())
+                description = await self._look(latest())
             except VisionError:
                 raise
             except Exception as error:
@@ -107,7 +111,8 @@ class OpenAIVision:
                 VisionSource.MODEL, description="" if NOTHING_NEW in description.upper() else description
             )
 
-    async def _ask(self, look: VisionRequest) -> str:
+    async def _look(self, look: VisionRequest) -> str:
+        """Return the description. Raises `VisionError` before the call if it does not fit, and what the call raises."""
         messages = build_messages(look)
         count = PICTURE_TOKENS + sum(MESSAGE_OVERHEAD_TOKENS + self._budget.count(text) for text in _texts(messages))
         if count > self._budget.room(max_output_tokens=MAX_OUTPUT_TOKENS):
@@ -118,6 +123,20 @@ class OpenAIVision:
                     count=count,
                 )
             )
+        call = CountedCall(self._endpoint.model, "vision", self._budget.estimator, count)
+        try:
+            async with asyncio.timeout(self._endpoint.timeout_s):
+                description = await self._ask(messages, call)
+            call.outcome = "answered"
+        except Exception:
+            call.outcome = "failed"
+            raise
+        finally:
+            call.finish(self._on_call)
+        return description
+
+    async def _ask(self, messages: Sequence[Mapping[str, Any]], call: CountedCall) -> str:
+        """Send the messages until the endpoint takes their form. Returns the answer as one bounded line."""
         while True:
             order, limits = self._features.order, self._features.limits(MAX_OUTPUT_TOKENS)
             try:
@@ -136,7 +155,7 @@ class OpenAIVision:
                     continue
                 raise
             self._features.takes_effort(limits)
-            _log_call(self._endpoint.model, self._budget, count=count, usage=read_usage(getattr(answer, "usage", None)))
+            call.record_usage(read_usage(getattr(answer, "usage", None)))
             description = answer.choices[0].message.content
             if not isinstance(description, str) or not description.strip():
                 raise VisionError(Text("The vision model {model} gave an empty answer.", model=self._endpoint.model))
@@ -181,20 +200,6 @@ def _texts(messages: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the text of each message."""
     contents = [message["content"] for message in messages]
     return [content if isinstance(content, str) else content[0]["text"] for content in contents]
-
-
-def _log_call(model: str, budget: Budget, *, count: int, usage: Usage) -> None:
-    """Log what a call cost, and correct the next count by it."""
-    log.info(
-        "model_call_finished",
-        purpose="vision",
-        model=model,
-        estimated_prompt_tokens=budget.estimator.calibration.billed(count),
-        prompt_tokens=usage.prompt_tokens,
-        completion_tokens=usage.completion_tokens,
-    )
-    if usage.prompt_tokens is not None:
-        budget.estimator.learn(count=count, reported=usage.prompt_tokens)
 
 
 def _inline(text: str) -> str:

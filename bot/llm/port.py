@@ -1,6 +1,6 @@
 """The ports of language models: `ChatModel` for the brain, `ModelEndpoint` for an adapter that calls a server.
 
-`bot.llm.budgeted` stands between them; every call passes through it.
+`bot.llm.budgeted` stands between them; every reply and every summary passes through it.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.health import Health
-    from bot.llm.budgeted import ModelCall
+    from bot.llm.model_calls import ModelCall
     from bot.machine_load import MachineLoad
     from bot.monitoring.process_figures import Series
     from bot.monitoring.service_checks import GatewayState
@@ -118,7 +118,7 @@ class Metrics:
         self._folds = new.counter("folds", "Folds, and who wrote the paragraph.", "outcome", "paragraph_by")
         self._fold_time = new.histogram("fold_seconds", "Duration of a fold.", "outcome", buckets=FOLD_BUCKETS)
         self._problems = new.counter("problems", "Failures in rooms.", "where")
-        self._calls = new.own_counter("model_calls", "Calls of language models.", "model", "purpose", "outcome")
+        self._calls = new.own_counter("model_calls", "Calls of models.", "model", "purpose", "outcome")
         self._tokens = new.own_counter("model_tokens", "Tokens sent to and received from models.", "model", "direction")
         self._model_time = new.own_histogram("model_seconds", "Duration of a call of a model.", "model", "purpose")
         self._first_token = new.own_histogram("model_first_token_seconds", "Until a model's first token.", "model")
@@ -212,7 +212,7 @@ class Metrics:
         self._remote_recognisers.observe(which, outcome, seconds)
 
     def on_model_call(self, call: ModelCall) -> None:
-        """Count a call of a language model."""
+        """Count a call of a model that is billed in tokens."""
         self._calls.labels(call.model, call.purpose, call.outcome).inc()
         self._tokens.labels(call.model, "sent").inc(call.prompt_tokens)
         self._tokens.labels(call.model, "received").inc(call.completion_tokens)

@@ -1,10 +1,13 @@
-"""The interface between a speech-to-speech bridge and its room: shared services and the room's prompt."""
+"""The interface between a speech-to-speech bridge and its room: shared services, sessions and the room's prompt."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from bot.llm.model_calls import finish_call, plausible_tokens
+from bot.llm.port import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,10 +18,12 @@ if TYPE_CHECKING:
     from bot.brain.system_prompt import SystemPrompt
     from bot.brain.tools.permission import Asker
     from bot.clock import Clock
+    from bot.llm.model_calls import CallOutcome, ModelCall
     from bot.texts.text import Text
     from compaction.model import Seq
     from compaction.payload import PayloadPart
     from voice.asr.port import Recognizer
+    from voice.realtime.open_responses import FinishedResponse
     from voice.realtime.port import Briefing, Realtime, RealtimeNews, ToolRunner
     from voice.realtime.settings import RealtimeSettings
 
@@ -73,13 +78,38 @@ class RealtimePrompt(Protocol):
         """Record what the model was sent for the reply to turn `answer_to`."""
 
 
-def session_factory(settings: RealtimeSettings, *, api_key: str, language: str, clock: Clock) -> NewSession:
+def session_factory(
+    settings: RealtimeSettings,
+    *,
+    api_key: str,
+    language: str,
+    clock: Clock,
+    on_call: Callable[[ModelCall], None],
+) -> NewSession:
     """Return a function that makes sessions with the endpoint in the settings.
 
     `language`: the language that everybody speaks, as in `asr.language`; the endpoint transcribes in it. `auto`: any.
+    `on_call`: gets each response of the model, which is a call, when it is over.
     """
     # Imported here because the library takes a second to load.
+    from voice.realtime.effects import ResponseStatus
     from voice.realtime.session import RealtimeSession
+
+    outcomes: dict[ResponseStatus, CallOutcome] = {
+        ResponseStatus.COMPLETE: "answered",
+        ResponseStatus.CANCELLED: "cancelled",
+        ResponseStatus.FAILED: "failed",
+    }
+
+    def finish(response: FinishedResponse) -> None:
+        finish_call(
+            on_call,
+            model=settings.model,
+            purpose="speech-to-speech",
+            outcome=outcomes[response.status],
+            usage=Usage(plausible_tokens(response.input_tokens), plausible_tokens(response.output_tokens)),
+            duration_s=response.duration_s,
+        )
 
     def new_session(
         brief: Callable[[], Briefing],
@@ -92,6 +122,7 @@ def session_factory(settings: RealtimeSettings, *, api_key: str, language: str, 
             brief=brief,
             clock=clock,
             on_event=on_event,
+            on_response=finish,
             run_tool=run_tool,
             language=None if language == "auto" else language,
         )

@@ -19,6 +19,7 @@ from voice.screen.port import NoPictureError, VisionError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
+    from bot.llm.model_calls import ModelCall
     from bot.llm.settings import LlmSettings
     from compaction.settings import BudgetSettings
     from voice.screen.frame import ScreenFrame
@@ -211,9 +212,16 @@ def describe_reader(screen: ScreenSettings, llm: LlmSettings, *, elsewhere: bool
 
 @asynccontextmanager
 async def open_readers(
-    screen: ScreenSettings, llm: LlmSettings, budget: BudgetSettings, *, monotonic: Callable[[], float]
+    screen: ScreenSettings,
+    llm: LlmSettings,
+    budget: BudgetSettings,
+    *,
+    monotonic: Callable[[], float],
+    on_call: Callable[[ModelCall], None],
 ) -> AsyncIterator[ScreenReaders]:
-    """Open the readers that the settings choose. Nothing is loaded before somebody shares."""
+    """Open the readers that the settings choose. Nothing is loaded before somebody shares. `on_call`: gets each call of
+    the vision model when it has ended.
+    """
     async with OcrReader(busy_share=screen.busy_share) as ocr, FrameDecoder() as decoder:
         if not screen.model:
             yield OcrOnlyReaders(ocr, decoder)
@@ -226,7 +234,8 @@ async def open_readers(
 
         where = screen.base_url or llm.base_url
         endpoint = Endpoint(where, screen.model, llm.key_for(where, screen.api_key), MODEL_TIMEOUT_S)
-        async with OpenAIVision(endpoint, Budget(budget, Estimator(screen.model))) as model:
+        counted = Budget(budget, Estimator(screen.model))
+        async with OpenAIVision(endpoint, counted, on_call=on_call) as model:
             yield ModelWithOcrFallback(
                 model, ocr, decoder, monotonic=monotonic, most_per_hour=screen.max_looks_per_hour
             )

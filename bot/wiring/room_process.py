@@ -218,7 +218,7 @@ async def _load_parts(
         models=await open_room_models(stack, parts, language, pool=pool),
         voices=voices,
         servers=servers,
-        screens=await open_screens(stack, settings, clock, elsewhere=bool(machine)),
+        screens=await open_screens(stack, settings, clock, on_call=metrics.on_model_call, elsewhere=bool(machine)),
         paced_sender=stack.enter_context(running_paced_sender()),
         in_cluster=pool is not None,
         logs=room_logs,

@@ -15,10 +15,12 @@ from bot.web.server import WebServer
 from bot.wiring.dashboard import write_link
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from contextlib import AsyncExitStack
 
     from bot.clock import Clock
     from bot.dashboard.service import DashboardService
+    from bot.llm.model_calls import ModelCall
     from bot.participation.all_guilds import GuildParticipations
     from bot.screen.watch_service import WatchedScreens
     from bot.web.port import SharePageHost
@@ -29,14 +31,19 @@ log = structlog.get_logger()
 
 
 async def open_screens(
-    stack: AsyncExitStack, settings: BotSettings, clock: Clock, *, elsewhere: bool = False
+    stack: AsyncExitStack,
+    settings: BotSettings,
+    clock: Clock,
+    *,
+    on_call: Callable[[ModelCall], None],
+    elsewhere: bool = False,
 ) -> Screens:
     """Return the shared screens of the rooms of this process, with their readers, which load when somebody shares.
 
-    `elsewhere`: the rooms run on another machine than the bot.
+    `on_call`: gets each call of a vision model. `elsewhere`: the rooms run on another machine than the bot.
     """
     readers = await stack.enter_async_context(
-        open_readers(settings.screen, settings.llm, settings.budget, monotonic=clock.monotonic)
+        open_readers(settings.screen, settings.llm, settings.budget, monotonic=clock.monotonic, on_call=on_call)
     )
     return Screens(
         settings.screen,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot import events
-from bot.brain.embedded.chat import EmbeddedResponder
+from bot.brain.embedded.chat import RESPONDER_NAME, EmbeddedResponder
 from bot.brain.responder import ModelResponder
 from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.toolbox import Toolbox
@@ -213,7 +213,7 @@ def _responders(settings: BotSettings, model: FallbackModel | None, zone: tzinfo
 
 def _responder_name(model: FallbackModel | None) -> Text:
     if model is None:
-        return Text("what I heard, without a language model")
+        return RESPONDER_NAME
     return Text("the language model {model}", model=model.model)
 
 
@@ -250,7 +250,11 @@ def _realtime(
     if not settings.speech_to_speech:
         return None
     new_session = session_factory(
-        settings.realtime, api_key=_realtime_key(settings), language=settings.asr.language, clock=clock
+        settings.realtime,
+        api_key=_realtime_key(settings),
+        language=settings.asr.language,
+        clock=clock,
+        on_call=parts.metrics.on_model_call,
     )
     return RealtimeServices(
         settings=settings.realtime,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from bot.brain.settings import BrainSettings
     from bot.brain.tools.settings import ToolsSettings
     from bot.llm.settings import LlmSettings
@@ -53,6 +55,11 @@ class BotSettings:
     recall: RecallSettings
     storage: StorageSettings
     logs: LogsSettings
+
+    @classmethod
+    def from_schema(cls, schema: BaseModel) -> Self:
+        """Return the sections of `schema` (`config.schema.Settings`) that the bot needs."""
+        return cls(**{field.name: getattr(schema, field.name) for field in fields(cls)})
 
     @property
     def speech_to_speech(self) -> bool:

@@ -61,14 +61,6 @@ class ResponseEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class ResponseBilled:
-    """A response is over. The tokens are as the endpoint reports them, or None."""
-
-    input_tokens: int | None
-    output_tokens: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class ToolCallRequested:
     """The model calls a tool; answer with `RealtimeProtocol.tool_output`."""
 
@@ -99,7 +91,6 @@ Effect: TypeAlias = (
     | AudioDelta
     | TextDelta
     | ResponseEnded
-    | ResponseBilled
     | ToolCallRequested
     | SessionReady
     | SessionExpired

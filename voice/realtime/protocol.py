@@ -15,7 +15,6 @@ from voice.realtime.active_reply import ActiveReply
 from voice.realtime.effects import (
     AudioDelta,
     Effect,
-    ResponseBilled,
     ResponseEnded,
     ResponseStatus,
     SendEvent,
@@ -317,10 +316,10 @@ class RealtimeProtocol:
         if response_id in self._orphans:
             del self._orphans[response_id]
             forgotten = [SendEvent(event) for event in self.delete_items(_items_of(response))]
-            return [*_bill(response), *forgotten, *self._ask_again()]
+            return [*forgotten, *self._ask_again()]
         if reply is None or reply.over or response_id != reply.response_id:
             return self._ask_again()
-        return [*_bill(response), *self._ended(reply, response)]
+        return self._ended(reply, response)
 
     def _ask_again(self) -> list[Effect]:
         """Request the response again that the server refused, now that it makes no other one."""
@@ -361,13 +360,3 @@ class RealtimeProtocol:
 def _items_of(response: Mapping[str, Any]) -> list[str]:
     """Return the items of a response."""
     return [str(item["id"]) for item in response.get("output") or () if isinstance(item, dict) and "id" in item]
-
-
-def _bill(response: Mapping[str, Any]) -> list[Effect]:
-    """Return what the response cost; nothing if the endpoint reports no usage."""
-    usage = response.get("usage")
-    if not isinstance(usage, dict):
-        return []
-    counts = [usage.get(name) for name in ("input_tokens", "output_tokens")]
-    input_tokens, output_tokens = (count if isinstance(count, int) else None for count in counts)
-    return [ResponseBilled(input_tokens, output_tokens)]

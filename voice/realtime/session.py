@@ -23,7 +23,6 @@ from voice.realtime.connector import RealtimeConnector
 from voice.realtime.effects import (
     AudioDelta,
     InputTranscribed,
-    ResponseBilled,
     ResponseEnded,
     ResponseStatus,
     SendEvent,
@@ -36,6 +35,7 @@ from voice.realtime.effects import (
 from voice.realtime.error_messages import ErrorMessages
 from voice.realtime.failure_budget import FailureBudget
 from voice.realtime.limits import REALTIME_LIMITS
+from voice.realtime.open_responses import OpenResponses
 from voice.realtime.port import (
     REALTIME_RATE_HZ,
     InputTranscript,
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from voice.realtime.connector import AsyncClock
     from voice.realtime.effects import Effect
     from voice.realtime.limits import RealtimeLimits
+    from voice.realtime.open_responses import FinishedResponse
     from voice.realtime.port import (
         Briefing,
         ConversationItem,
@@ -79,9 +80,10 @@ GIVEN_UP = "given_up"
 class RealtimeSession:
     """`voice.realtime.port.Realtime` over a websocket. Run `run` as a task.
 
-    `brief` returns the briefing for each new connection. `on_event` gets renewals, failures and recoveries; it must not
-    block. *Ownership*: `run` is a task of the room; call the other methods on the same event loop. *Cancellation*:
-    cancelling `run` closes the connection; cancelling `send_audio` or `reply` only stops waiting.
+    `brief` returns the briefing for each new connection. `on_event` gets renewals, failures and recoveries, and
+    `on_response` each response of the model when it is over; neither may block. *Ownership*: `run` is a task of the
+    room; call the other methods on the same event loop. *Cancellation*: cancelling `run` closes the connection;
+    cancelling `send_audio` or `reply` only stops waiting.
     """
 
     def __init__(
@@ -92,6 +94,7 @@ class RealtimeSession:
         brief: Callable[[], Briefing],
         clock: AsyncClock,
         on_event: Callable[[RealtimeNews], None],
+        on_response: Callable[[FinishedResponse], None],
         run_tool: ToolRunner | None = None,
         language: str | None = None,
         limits: RealtimeLimits = REALTIME_LIMITS,
@@ -99,10 +102,13 @@ class RealtimeSession:
         self._settings = settings
         self._limits = limits
         self._brief = brief
+        self._clock = clock
         self._on_event = on_event
+        self._on_response = on_response
         self._run_tool = run_tool
         self._errors = ErrorMessages(settings.model, address(settings.base_url))
         self._protocol = RealtimeProtocol(SessionConfiguration(settings.voice, settings.transcription_model, language))
+        self._responses = OpenResponses()
         self._transcripts = AwaitedTranscripts()
         self._pieces: ReplyQueue | None = None
         # How many replies were cut off because they were too long.
@@ -117,7 +123,10 @@ class RealtimeSession:
 
     async def run(self) -> None:
         """Keep a session open. After giving up, try again later. Return when a retry cannot help."""
-        await self._connector.run()
+        try:
+            await self._connector.run()
+        finally:
+            self._end_responses(ResponseStatus.CANCELLED)
 
     # -- called by the room ----------------------------------------------------------------------------------
 
@@ -218,10 +227,13 @@ class RealtimeSession:
 
     def on_server_event(self, event: Mapping[str, Any]) -> None:
         """See `ConnectedSession.on_server_event`."""
+        if (finished := self._responses.receive(event, self._clock.monotonic())) is not None:
+            self._on_response(finished)
         self._take(self._protocol.receive(event))
 
     def on_disconnected(self) -> None:
         """See `ConnectedSession.on_disconnected`."""
+        self._end_responses(ResponseStatus.FAILED)
         self._take(self._protocol.on_disconnected())
 
     def on_renewed(self, reason: str) -> None:
@@ -253,14 +265,6 @@ class RealtimeSession:
                     self._hand_on(ReplyPiece(item_id, words=words))
                 case ResponseEnded():
                     self._hand_on(effect)
-                case ResponseBilled(input_tokens, output_tokens):
-                    log.info(
-                        "model_call_finished",
-                        purpose="speech-to-speech",
-                        model=self._settings.model,
-                        prompt_tokens=input_tokens,
-                        completion_tokens=output_tokens,
-                    )
                 case ToolCallRequested(call):
                     self._connector.start(self._call(call), f"realtime-tool-{call.name}")
                 case SessionReady():
@@ -291,6 +295,11 @@ class RealtimeSession:
 
     async def _call(self, call: RealtimeToolCall) -> None:
         self._connector.send(self._protocol.tool_output(call.call_id, await tool_output(call, self._run_tool)))
+
+    def _end_responses(self, status: ResponseStatus) -> None:
+        """End the responses that went on when their connection ended."""
+        for finished in self._responses.end_all(status, self._clock.monotonic()):
+            self._on_response(finished)
 
     # -- failing ---------------------------------------------------------------------------------------------
 

@@ -160,10 +160,10 @@ def _called(event: Event) -> Iterator[Span]:
     outcome = event.get("outcome")
     yield f"{_get(event, 'purpose')} {_get(event, 'outcome')}", "" if outcome == "answered" else _TROUBLE
     billed = event.get("prompt_tokens")
-    counted = f"counted {_get(event, 'estimated_prompt_tokens')}"
-    how = "exactly" if event.get("counted_exactly") else "by guess"
     yield f"{'?' if billed is None else _plain(billed)} + {_get(event, 'completion_tokens')} tokens", _FIGURE
-    yield f"{counted} {how}", _QUIET
+    if event.get("estimated_prompt_tokens") is not None:
+        how = "exactly" if event.get("counted_exactly") else "by guess"
+        yield f"counted {_get(event, 'estimated_prompt_tokens')} {how}", _QUIET
     if event.get("dropped_count"):
         yield f"{_count(event['dropped_count'], 'message')} left out", "yellow"
     if event.get("within_budget") is False:

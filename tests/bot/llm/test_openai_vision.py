@@ -14,12 +14,15 @@ from structlog.testing import capture_logs
 from bot.llm.budget import Budget
 from bot.llm.openai_vision import MAX_ANSWER_CHARS, OpenAIVision, build_messages
 from compaction.settings import BudgetSettings
+from tests.fakes.brain import until
 from tests.patience import PATIENCE_S
 from voice.endpoint import Endpoint
 from voice.screen.port import VisionError, VisionRequest, VisionSource
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    from bot.llm.model_calls import ModelCall
 
 LOOK = VisionRequest(b"\xff\xd8picture", who="Ada", before="The lobby.")
 
@@ -33,8 +36,10 @@ class Eyes:
         self.bodies: list[dict[str, Any]] = []
         self.wants = "max_tokens"
         self.stalls = False
+        self.billed = 900
         self.takes_system = True
         self.budget = Budget(BudgetSettings())
+        self.calls: list[ModelCall] = []
         self.at_once = self.most_at_once = 0
 
     async def answer(self, request: web.Request) -> web.Response:
@@ -63,7 +68,7 @@ class Eyes:
                 "created": 1,
                 "model": "eyes",
                 "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
-                "usage": {"prompt_tokens": 900, "completion_tokens": 12, "total_tokens": 912},
+                "usage": {"prompt_tokens": self.billed, "completion_tokens": 12, "total_tokens": self.billed + 12},
             }
         )
 
@@ -77,7 +82,8 @@ class Eyes:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
         try:
-            async with OpenAIVision(Endpoint(url, "eyes", "sesame", timeout_s), self.budget) as vision:
+            endpoint = Endpoint(url, "eyes", "sesame", timeout_s)
+            async with OpenAIVision(endpoint, self.budget, on_call=self.calls.append) as vision:
                 yield vision
         finally:
             await runner.cleanup()
@@ -222,7 +228,7 @@ def test_what_is_on_a_screen_cannot_leave_its_quotation() -> None:
 
 @pytest.mark.asyncio
 async def test_a_look_is_counted_and_logged() -> None:
-    """A look logs its tokens as the provider bills them, as every model call does."""
+    """A look logs its tokens as the provider bills them, as every model call does, and the metrics count it."""
     eyes = Eyes()
     async with eyes.open() as vision:
         with capture_logs() as logs:
@@ -230,6 +236,51 @@ async def test_a_look_is_counted_and_logged() -> None:
     (line,) = [each for each in logs if each["event"] == "model_call_finished"]
     assert (line["purpose"], line["prompt_tokens"], line["completion_tokens"]) == ("vision", 900, 12)
     assert line["estimated_prompt_tokens"] > 2_805
+    assert (line["outcome"], line["counted_exactly"]) == ("answered", False)
+    (call,) = eyes.calls
+    assert line["duration_ms"] == round(1_000 * call.duration_s, 1) > 0
+    assert (call.model, call.purpose, call.outcome) == ("eyes", "vision", "answered")
+    assert (call.prompt_tokens, call.completion_tokens) == (900, 12)
+
+
+@pytest.mark.asyncio
+async def test_a_look_that_fails_or_is_broken_off_is_counted_too() -> None:
+    """One call, however often its form was changed. An answer without words has its bill, the others an estimate."""
+    eyes = Eyes()
+    eyes.wants = "max_completion_tokens"
+    eyes.says = None
+    async with eyes.open() as vision:
+        with pytest.raises(VisionError, match="empty answer"):
+            await vision.read(lambda: LOOK)
+    eyes.stalls = True
+    async with eyes.open(timeout_s=0.2) as vision:
+        with pytest.raises(VisionError, match="in time"):
+            await vision.read(lambda: LOOK)
+    async with eyes.open() as vision:
+        looking = asyncio.create_task(vision.read(lambda: LOOK))
+        sent = len(eyes.bodies) + 2
+        await until(lambda: len(eyes.bodies) == sent)
+        looking.cancel()
+        await asyncio.wait({looking})
+    assert [(call.outcome, call.completion_tokens) for call in eyes.calls] == [
+        ("failed", 12),
+        ("failed", 0),
+        ("cancelled", 0),
+    ]
+    assert eyes.calls[0].prompt_tokens == 900
+    assert min(call.prompt_tokens for call in eyes.calls[1:]) > 2_805
+
+
+@pytest.mark.asyncio
+async def test_what_looks_cost_corrects_the_count() -> None:
+    """As for every other call. The log tells it."""
+    eyes = Eyes()
+    eyes.billed = 9_000
+    async with eyes.open() as vision:
+        with capture_logs() as logs:
+            for _ in range(2):
+                await vision.read(lambda: LOOK)
+    assert [line["model"] for line in logs if line["event"] == "token_count_corrected"] == ["eyes"]
 
 
 @pytest.mark.asyncio

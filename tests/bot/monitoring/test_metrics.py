@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from bot import events
 from bot.events import HeardAgain, ReplyOutcome, SpokenText
 from bot.health import FaultKind, Health, HealthFault
-from bot.llm.budgeted import ModelCall
+from bot.llm.model_calls import ModelCall
 from bot.machine_load import MachineLoad
 from bot.monitoring.machine_figures import LABEL, MOST_MACHINES, OTHER_MACHINES
 from bot.monitoring.metrics import MOST_WORDS, OTHER, STAGES, Metrics

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.llm.model_calls import ignore_call
 from bot.llm.settings import LlmSettings
 from bot.screen.readers import FIRST_OPEN_S, ModelWithOcrFallback, OcrOnlyReaders, describe_reader, open_readers
 from compaction.settings import BudgetSettings
@@ -196,6 +197,7 @@ async def test_when_both_fail_it_is_told() -> None:
 )
 async def test_the_settings_choose(settings: ScreenSettings, by_model: bool) -> None:
     """The settings decide whether a model reads the screen; no reader is started before somebody shares."""
-    async with open_readers(settings, LlmSettings(), BudgetSettings(), monotonic=lambda: 0.0) as readers:
+    opening = open_readers(settings, LlmSettings(), BudgetSettings(), monotonic=lambda: 0.0, on_call=ignore_call)
+    async with opening as readers:
         assert readers.by_model is by_model
         await readers.unload()

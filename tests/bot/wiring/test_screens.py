@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import socket
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import fields
 from typing import TYPE_CHECKING
 
 import aiohttp
 import pytest
 from structlog.testing import capture_logs
 
+from bot.llm.model_calls import ignore_call
 from bot.participation.all_guilds import GuildParticipations
 from bot.participation.settings import ParticipationSettings
 from bot.screen.local_screens import LocalScreens
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 async def opened(**web: object) -> AsyncIterator[tuple[Screens, WatchService]]:
     """Open the parts with these web settings."""
     settings = Settings.model_validate({"web": web})
-    parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
+    parts = BotSettings.from_schema(settings)
     participation = GuildParticipations(
         FakeGuildChoices(), FakeOptOuts(), ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock()
     )
     async with AsyncExitStack() as stack:
-        screens = await open_screens(stack, parts, FakeClock())
+        screens = await open_screens(stack, parts, FakeClock(), on_call=ignore_call)
         watching, _ = await open_pages(stack, parts, participation, LocalScreens(screens), screens)
         yield screens, watching
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
@@ -103,7 +103,7 @@ async def equipped(
             **more,
         }
     )
-    parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
+    parts = BotSettings.from_schema(settings)
     # A busy machine takes its time for a search.
     parts = replace(parts, recall=parts.recall.model_copy(update={"wait_ms": 1_000 * PATIENCE_S}))
     clock = FakeClock()
@@ -116,7 +116,7 @@ async def equipped(
             stores.guilds, stores.opt_outs, parts.participation, wake_names=parts.brain.wake_names, clock=clock
         )
         dashboard = await open_dashboard(stack, parts, stores.sessions, participation, clock)
-        screens = await open_screens(stack, parts, clock)
+        screens = await open_screens(stack, parts, clock, on_call=metrics.on_model_call)
         house.stores = stores
         voices = await stack.enter_async_context(open_voices(parts.speaking, parts.models, [stores.servers]))
         process = ProcessParts(parts, stores, UTC, clock, metrics)

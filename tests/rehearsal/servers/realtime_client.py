@@ -13,11 +13,13 @@ import openai
 
 from rehearsal.servers.realtime import LocalRealtimeServer
 from rehearsal.servers.realtime_behaviour import FunctionCall, RealtimeBehaviour, RealtimeEngines, ResponseRequest
+from rehearsal.servers.realtime_responses import ResponseMaker
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
 
+    import pytest
     from numpy.typing import NDArray
     from openai.resources.realtime.realtime import AsyncRealtimeConnection
 
@@ -56,6 +58,16 @@ class FakeModel:
 
     async def _speak(self, text: str) -> NDArray[np.int16]:
         return tone(len(text.split()))
+
+
+def report_usage(monkeypatch: pytest.MonkeyPatch, usage: Mapping[str, object]) -> None:
+    """Let local realtime servers report this usage with each response."""
+    made = ResponseMaker._of
+
+    def billed(self: ResponseMaker, *args: Any, **others: Any) -> dict[str, Any]:
+        return {**made(self, *args, **others), "usage": usage}
+
+    monkeypatch.setattr(ResponseMaker, "_of", billed)
 
 
 class Line:

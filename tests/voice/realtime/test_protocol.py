@@ -15,7 +15,6 @@ from voice.realtime.active_reply import MOST_CALLS, MOST_CHARS, MOST_ITEMS, MOST
 from voice.realtime.effects import (
     AudioDelta,
     InputTranscribed,
-    ResponseBilled,
     ResponseEnded,
     ResponseStatus,
     SendEvent,
@@ -231,15 +230,6 @@ def test_an_answer_in_writing_alone_has_failed() -> None:
         ResponseEnded(ResponseStatus.FAILED, NO_SOUND),
     ]
     assert protocol.idle
-
-
-def test_what_an_answer_cost_is_told() -> None:
-    """The tokens of a reply are returned before its end, if the endpoint reports them."""
-    protocol = _open()
-    _begun(protocol)
-    done = _done()
-    done["response"]["usage"] = {"total_tokens": 47, "input_tokens": 40, "output_tokens": 7}
-    assert protocol.receive(done) == [ResponseBilled(40, 7), ResponseEnded(ResponseStatus.COMPLETE)]
 
 
 def test_a_barge_in_cancels_and_truncates_where_it_was_heard() -> None:

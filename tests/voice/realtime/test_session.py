@@ -7,18 +7,18 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from structlog.testing import capture_logs
 
 from rehearsal.servers.realtime_behaviour import FunctionCall, RealtimeBehaviour, RealtimeMode
-from rehearsal.servers.realtime_responses import ResponseMaker
 from tests.fakes.clock import FakeClock
 from tests.fakes.loop_time import pass_loop_time
 from tests.patience import PATIENCE_S
-from tests.rehearsal.servers.realtime_client import FakeModel, served, tone
+from tests.rehearsal.servers.realtime_client import FakeModel, report_usage, served, tone
 from voice.errors import RealtimeError
 from voice.realtime import reply_queue
 from voice.realtime.connector import PROVEN_S
+from voice.realtime.effects import ResponseStatus
 from voice.realtime.limits import REALTIME_LIMITS, RealtimeLimits
+from voice.realtime.open_responses import FinishedResponse
 from voice.realtime.port import (
     Briefing,
     ConversationItem,
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from voice.audio import Pcm
     from voice.realtime.port import RealtimeNews
 
+USAGE = {"total_tokens": 47, "input_tokens": 40, "output_tokens": 7}
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight"]
 
 
@@ -54,6 +55,7 @@ class Room:
             "Be kind.", tools=(RealtimeTool("look", "Looks.", {"type": "object", "properties": {}}),)
         )
         self.news: list[RealtimeNews] = []
+        self.finished: list[FinishedResponse] = []
         self.calls: list[RealtimeToolCall] = []
         self.session = RealtimeSession(
             RealtimeSettings.model_validate({"enabled": True, "base_url": base_url, **settings}),
@@ -61,6 +63,7 @@ class Room:
             brief=lambda: self.briefing,
             clock=self.clock,
             on_event=self.news.append,
+            on_response=self.finished.append,
             run_tool=self._run_tool,
             limits=limits,
         )
@@ -132,20 +135,57 @@ async def test_people_are_heard_and_answered() -> None:
 
 
 @pytest.mark.asyncio
-async def test_each_answer_logs_its_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The log has the tokens that the endpoint reports for an answer."""
-    made = ResponseMaker._of
+async def test_what_each_answer_cost_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tokens are those that the endpoint reports, and the answer's time is the clock's."""
+    report_usage(monkeypatch, USAGE)
+    async with served(FakeModel("hello there")) as server, room_of(server) as room:
+        await room.session.send_audio(_speech(), speakers="Ada speaks:")
+        await room.answer()
+    assert room.finished == [FinishedResponse(ResponseStatus.COMPLETE, 40, 7, 0.0)]
 
-    def billed(self: ResponseMaker, *args: object, **others: object) -> dict[str, object]:
-        return {**made(self, *args, **others), "usage": {"input_tokens": 40, "output_tokens": 7}}  # type: ignore[arg-type]
 
-    monkeypatch.setattr(ResponseMaker, "_of", billed)
-    with capture_logs() as logs:
-        async with served(FakeModel("hello there")) as server, room_of(server) as room:
-            await room.session.send_audio(_speech(), speakers="Ada speaks:")
-            await room.answer()
-    (line,) = [each for each in logs if each["event"] == "model_call_finished"]
-    assert (line["purpose"], line["prompt_tokens"], line["completion_tokens"]) == ("speech-to-speech", 40, 7)
+@pytest.mark.asyncio
+async def test_an_answer_that_somebody_interrupts_is_billed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for it any more when the endpoint ends it and says what it cost."""
+    report_usage(monkeypatch, USAGE)
+    behaviour = RealtimeBehaviour(mode=RealtimeMode.STALL)
+    async with served(FakeModel("a"), behaviour) as server, room_of(server) as room:
+        await room.session.send_audio(_speech(), speakers="Ada speaks:")
+        answering = asyncio.create_task(room.answer())
+        await room.time_passes(lambda: bool(server.asked), step_s=0)
+        room.session.interrupt(0)
+        await room.time_passes(lambda: bool(room.finished), step_s=0)
+        answering.cancel()
+    assert room.finished == [FinishedResponse(ResponseStatus.CANCELLED, 40, 7, 0.0)]
+
+
+@pytest.mark.asyncio
+async def test_an_answer_whose_connection_ends_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody says what it cost. The one that continues it is billed for itself."""
+    report_usage(monkeypatch, USAGE)
+    mind = FakeModel("tell me a story")
+    mind.answers = [" ".join(WORDS), "nine ten"]
+    async with served(mind, RealtimeBehaviour(expires_in_response=1)) as server, room_of(server) as room:
+        await room.session.send_audio(_speech(), speakers="Ada speaks:")
+        async with asyncio.timeout(PATIENCE_S):
+            assert [piece async for piece in room.session.reply()]
+    assert [(each.status, each.input_tokens) for each in room.finished] == [
+        (ResponseStatus.FAILED, None),
+        (ResponseStatus.COMPLETE, 40),
+    ]
+
+
+@pytest.mark.asyncio
+async def test_an_answer_that_goes_on_when_the_room_ends_is_cancelled() -> None:
+    """Each answer that the endpoint has begun is counted once, however the evening ends."""
+    behaviour = RealtimeBehaviour(mode=RealtimeMode.STALL)
+    async with served(FakeModel("a"), behaviour) as server, room_of(server) as room:
+        await room.session.send_audio(_speech(), speakers="Ada speaks:")
+        answering = asyncio.create_task(room.answer())
+        await room.time_passes(lambda: bool(room.session._responses._begun_at), step_s=0)
+        assert room.finished == []
+        answering.cancel()
+    assert [each.status for each in room.finished] == [ResponseStatus.CANCELLED]
 
 
 @pytest.mark.asyncio

@@ -290,3 +290,6 @@ def test_a_call_of_a_model_is_told_with_its_cost() -> None:
     odd = {**call, "prompt_tokens": None, "counted_exactly": False, "dropped_count": 3, "within_budget": False}
     line = line_of(**odd)
     assert "? + 42 tokens  counted 1510 by guess  3 messages left out  over the budget, which is off" in line
+    spoken = {name: call[name] for name in ("event", "model", "outcome", "prompt_tokens", "completion_tokens")}
+    line = line_of(**spoken, purpose="speech-to-speech", estimated_prompt_tokens=None, duration_ms=900.0)
+    assert "speech-to-speech answered  1498 + 42 tokens  900 ms  gpt-4.1-mini" in line

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.health import Health
-from bot.llm.budgeted import ModelCall
+from bot.llm.model_calls import ModelCall
 from bot.monitoring.machine_figures import (
     GONE_AFTER_S,
     MOST_MACHINES,

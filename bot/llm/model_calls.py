@@ -1,0 +1,138 @@
+"""Finishes every call of a model that is billed in tokens: one line in the log, and one `ModelCall` for the metrics.
+
+Replies and summaries (`budgeted`), looks at screens (`openai_vision`) and speech-to-speech (`bot.realtime.port`) all
+end here. Recognition, synthesis, embeddings and moderation are no such calls.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import structlog
+
+from bot.llm.port import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from compaction.budget.estimator import Estimator
+
+log = structlog.get_logger()
+
+# No call has so many.
+MOST_TOKENS = 1_000_000_000
+
+CallPurpose: TypeAlias = Literal["reply", "summary", "vision", "speech-to-speech"]
+CallOutcome: TypeAlias = Literal["answered", "failed", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """A call of a model that has ended, for metrics.
+
+    `prompt_tokens`: as billed, or estimated if the endpoint does not say; 0 if nobody can estimate them.
+    `completion_tokens`: as billed, or 0.
+    """
+
+    model: str
+    purpose: CallPurpose
+    outcome: CallOutcome
+    prompt_tokens: int
+    completion_tokens: int
+    first_token_s: float | None
+    duration_s: float
+
+
+def ignore_call(call: ModelCall) -> None:
+    """Do nothing."""
+
+
+def plausible_tokens(count: object) -> int | None:
+    """Return a number of tokens that an endpoint reports; None if it is no plausible one."""
+    if not isinstance(count, int) or isinstance(count, bool):
+        return None
+    return count if 0 <= count <= MOST_TOKENS else None
+
+
+def finish_call(
+    on_call: Callable[[ModelCall], None],
+    *,
+    model: str,
+    purpose: CallPurpose,
+    outcome: CallOutcome,
+    usage: Usage,
+    duration_s: float,
+    first_token_s: float | None = None,
+    estimated_prompt_tokens: int | None = None,
+    **details: object,
+) -> None:
+    """Log a call that has ended, and pass it to `on_call`. `usage`: as billed. `details`: more fields for the log."""
+    log.info(
+        "model_call_finished",
+        purpose=purpose,
+        model=model,
+        outcome=outcome,
+        estimated_prompt_tokens=estimated_prompt_tokens,
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        **details,
+        first_token_ms=None if first_token_s is None else _ms(first_token_s),
+        duration_ms=_ms(duration_s),
+    )
+    sent = estimated_prompt_tokens or 0 if usage.prompt_tokens is None else usage.prompt_tokens
+    on_call(ModelCall(model, purpose, outcome, sent, usage.completion_tokens or 0, first_token_s, duration_s))
+
+
+@dataclass(slots=True)
+class CountedCall:
+    """A call in progress whose prompt was counted, as `token_count` raw tokens. `finish` it whatever happens.
+
+    Until it is said otherwise, its outcome is that it was broken off.
+    """
+
+    model: str
+    purpose: CallPurpose
+    estimator: Estimator
+    token_count: int
+    outcome: CallOutcome = "cancelled"
+    usage: Usage = field(default_factory=lambda: Usage(None, None))
+    started_at: float = field(default_factory=time.monotonic)
+    first_token_at: float | None = None
+
+    def record_usage(self, usage: Usage) -> None:
+        """Record the usage that the provider reports; the last report counts."""
+        self.usage = usage
+
+    def record_token(self) -> None:
+        """Record that a piece of the answer has come; the first counts."""
+        if self.first_token_at is None:
+            self.first_token_at = time.monotonic()
+
+    def finish(self, on_call: Callable[[ModelCall], None], **details: object) -> None:
+        """Log the call, pass it to `on_call`, and correct the estimator by the bill. `details`: see `finish_call`."""
+        finish_call(
+            on_call,
+            model=self.model,
+            purpose=self.purpose,
+            outcome=self.outcome,
+            usage=self.usage,
+            duration_s=time.monotonic() - self.started_at,
+            first_token_s=None if self.first_token_at is None else self.first_token_at - self.started_at,
+            estimated_prompt_tokens=self.estimator.calibration.billed(self.token_count),
+            counted_exactly=self.estimator.exact,
+            **details,
+        )
+        billed = self.usage.prompt_tokens
+        if billed is not None and self.estimator.learn(count=self.token_count, reported=billed):
+            log.info(
+                "token_count_corrected",
+                model=self.model,
+                factor=round(self.estimator.calibration.factor, 3),
+                extra_tokens=self.estimator.calibration.extra_tokens,
+            )
+
+
+def _ms(seconds: float) -> float:
+    return round(1_000 * seconds, 1)
