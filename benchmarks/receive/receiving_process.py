@@ -20,7 +20,7 @@ import sys
 import time
 from collections import Counter
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -150,7 +150,7 @@ class ReceivingProcess:
             "discord.channels": (),
         }
         loaded = load(overrides={**settings, **own})
-        parts = BotSettings(**{field.name: getattr(loaded, field.name) for field in fields(BotSettings)})
+        parts = BotSettings.from_schema(loaded)
         bot = await self._stack.enter_async_context(
             running_bot(parts, observe=self._observe, rejoin=False, zone=LocalZone())
         )

@@ -18,7 +18,6 @@ import os
 import threading
 import time
 from contextlib import AsyncExitStack
-from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,7 +66,7 @@ class ManyRoomsBot:
             "discord.channels": (),
         }
         loaded = load(overrides={**settings, **own})
-        self._parts = BotSettings(**{field.name: getattr(loaded, field.name) for field in fields(BotSettings)})
+        self._parts = BotSettings.from_schema(loaded)
         self._running = await self._stack.enter_async_context(
             running_bot(self._parts, observe=self._observe, rejoin=False, zone=LocalZone())
         )

@@ -6,7 +6,6 @@ import asyncio
 import os
 import sys
 from contextlib import contextmanager, suppress
-from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -51,7 +50,7 @@ async def _run(
     from bot.wiring.room_process import GatewayAddress, run_room_process
     from bot.wiring.settings import BotSettings
 
-    parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
+    parts = BotSettings.from_schema(settings)
     stop = asyncio.Event()
     with (
         logging_from_settings(settings, wordless=bool(machine)) as logs,

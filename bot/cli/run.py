@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
@@ -177,7 +176,7 @@ async def _run(settings: Settings, pool: Endpoint | None, choice: Shards | None,
     from bot.private_files import runs_as_root
     from bot.wiring.settings import BotSettings
 
-    parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
+    parts = BotSettings.from_schema(settings)
     stop = asyncio.Event()
     with logging_from_settings(settings) as logs, defects_logged(), stop_on_signals(stop, within_s=STOP_WITHIN_S):
         if runs_as_root():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import stat
-from dataclasses import fields
 from datetime import UTC
 from typing import TYPE_CHECKING
 
@@ -53,7 +52,7 @@ def settings_in(folder: Path, local: LocalDiscord) -> BotSettings:
         }
     )
     settings = settings.model_copy(update={"discord": settings_for(local)})
-    return BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
+    return BotSettings.from_schema(settings)
 
 
 async def old_session(path: Path) -> None:

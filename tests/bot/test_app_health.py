@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from contextlib import asynccontextmanager, closing
-from dataclasses import fields
 from datetime import UTC
 from typing import TYPE_CHECKING
 
@@ -57,7 +56,7 @@ def settings_in(folder: Path, local: LocalDiscord, whisper: Path, **more: object
         }
     )
     settings = settings.model_copy(update={"discord": settings_for(local)})
-    return BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
+    return BotSettings.from_schema(settings)
 
 
 class Readiness:

@@ -9,7 +9,6 @@ import asyncio
 import logging
 import sys
 import tempfile
-from dataclasses import fields
 from typing import TYPE_CHECKING, Self
 
 from bot import events
@@ -155,7 +154,7 @@ class InProcessCompanion:
         self, settings: Settings, report: ObservationCallback, ready: asyncio.Future[RunningBot], *, rejoin: bool
     ) -> None:
         """Run the bot until it ends, and report a crash. Raises errors from the shutdown, for `stop`."""
-        parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
+        parts = BotSettings.from_schema(settings)
         try:
             async with running_bot(
                 parts, observe=lambda event: _report_event(event, report), rejoin=rejoin, zone=LocalZone()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -91,7 +91,7 @@ def test_every_endpoint_on_another_machine_is_named(
     monkeypatch.delenv("PGHOST", raising=False)
     monkeypatch.delenv("PGHOSTADDR", raising=False)
     settings = load(directory=tmp_path, environ={}, overrides=given)
-    parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
+    parts = BotSettings.from_schema(settings)
     found = [each.text for each in recipients(parts)]
     assert len(found) == len(named)
     assert all(part in text for part, text in zip(named, found, strict=True))
@@ -100,7 +100,7 @@ def test_every_endpoint_on_another_machine_is_named(
 def test_the_cluster_is_named(tmp_path: Path) -> None:
     """Speech that any machine of the cluster may recognise leaves this machine, and the notice says so."""
     settings = load(directory=tmp_path, environ={}, overrides={})
-    parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
+    parts = BotSettings.from_schema(settings)
     (found,) = recipients(parts, in_cluster=True)
     assert found.text == "the sound of your voice to cluster (recognisers of this bot)"
     assert found.spoken == "the sound of your voice to other machines of whoever runs me"
@@ -121,7 +121,7 @@ def test_the_database_that_the_environment_names_is_named(
 def test_the_machines_on_which_rooms_run_are_named(tmp_path: Path) -> None:
     """What such a room hears and sees leaves the bot's machine: sound, words, and pictures if any are shared."""
     settings = load(directory=tmp_path, environ={}, overrides={})
-    parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
+    parts = BotSettings.from_schema(settings)
     named = [each.text for each in recipients(parts, elsewhere=True)]
     role = "to cluster (other machines of whoever runs me, on which I may take part here)"
     assert named == [

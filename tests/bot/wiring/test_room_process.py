@@ -6,7 +6,6 @@ import asyncio
 import itertools
 import sqlite3
 from contextlib import AsyncExitStack, closing
-from dataclasses import fields
 from typing import TYPE_CHECKING
 
 import pytest
@@ -55,7 +54,7 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
 def settings_of(folder: Path) -> BotSettings:
     """Return settings with the database in a folder."""
     whole = Settings.model_validate({"storage": {"data_dir": folder}})
-    return BotSettings(**{field.name: getattr(whole, field.name) for field in fields(BotSettings)})
+    return BotSettings.from_schema(whole)
 
 
 async def older(path: Path) -> None:

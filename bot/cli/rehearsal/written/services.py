@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
-from bot.brain.embedded.chat import EmbeddedResponder
+from bot.brain.embedded.chat import RESPONDER_NAME, EmbeddedResponder
 from bot.brain.system_prompt import SystemPrompt
 from bot.cli.rehearsal.written.audio import LoudnessDetector, ToneSynthesizer
 from bot.participation.all_guilds import GuildParticipations
 from bot.room.services import MemoryServices, ReplyServices, RoomServices, SpeechModels
-from bot.texts.text import Text
 from bot.wiring.memory import memory_factory, open_recall, quoting_factory, upkeep_factory
 from bot.wiring.process_parts import open_stores
 from bot.wiring.recollection import policy_for
@@ -57,7 +56,7 @@ async def open_written_services(
     """Open everything that the room needs, and yield it with its database, which is in `data_dir` or in a temporary
     folder.
     """
-    parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
+    parts = BotSettings.from_schema(settings)
     async with AsyncExitStack() as stack:
         folder = data_dir or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-evening-")))
         storage = parts.storage.model_copy(update={"data_dir": folder, "database_url": None})
@@ -77,7 +76,7 @@ async def open_written_services(
             ),
             replies=ReplyServices(
                 new_responder=lambda: EmbeddedResponder(names=names, zone=UTC),
-                responder_name=Text("what I heard, without a language model"),
+                responder_name=RESPONDER_NAME,
                 instructions=SystemPrompt(parts.brain.name, parts.brain.instructions),
                 max_input_tokens=parts.budget.max_input_tokens,
                 guild_policy=policy,
