@@ -124,9 +124,10 @@ RULES: Mapping[str, Rule] = {
 }
 
 NO_ROLE = Text("Only members with one of the roles that I serve, and moderators, can do that.")
-NOT_HERE = Text("I may not be called into {channel}. Whoever runs me has chosen other channels (discord.channels).")
-
-NOT_CHOSEN = Text("I may not be called into {channel}: this server has chosen other channels for me.")
+OPERATOR_CHOSE_OTHER_CHANNELS = Text(
+    "I may not be called into {channel}. Whoever runs me has chosen other channels (discord.channels)."
+)
+SERVER_CHOSE_OTHER_CHANNELS = Text("I may not be called into {channel}: this server has chosen other channels for me.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +188,7 @@ def channel_refusal(
     `allowed`: the channels in the operator's settings. `chosen_here`: those that the server has chosen. Empty: all.
     """
     if allowed and channel_id not in allowed:
-        return NOT_HERE.fill(channel=name)
+        return OPERATOR_CHOSE_OTHER_CHANNELS.fill(channel=name)
     if chosen_here and channel_id not in chosen_here:
-        return NOT_CHOSEN.fill(channel=name)
+        return SERVER_CHOSE_OTHER_CHANNELS.fill(channel=name)
     return None

@@ -23,7 +23,7 @@ HEARD = Text("I hear you now, until this session ends. *Do not hear me* takes th
 NOT_HEARD = Text("I do not hear you: what you say is not even decrypted. *Hear me* changes that.")
 HEAR_ME = Text("Hear me")
 DO_NOT_HEAR_ME = Text("Do not hear me")
-NOT_HERE = Text("I am not listening in this channel now.")
+NOT_LISTENING_HERE = Text("I am not listening in this channel now.")
 
 
 class Consents(Protocol):
@@ -67,7 +67,7 @@ class ConsentButtons(AnsweringView):
     async def _choose(self, interaction: discord.Interaction, *, agrees: bool) -> Text:
         here = None if interaction.guild_id is None else self._whereabouts.place_of(interaction.guild_id)
         if interaction.guild_id is None or here is None or here.channel_id != interaction.channel_id:
-            return NOT_HERE
+            return NOT_LISTENING_HERE
         if agrees:
             # As for /opt-in.
             used = self._presses.use(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bot.channel.whereabouts import COMING
 from bot.dropped_sounds import reasons_text
 from bot.room.trouble_notice import DEAFENED, MUTED, SUPPRESSED
 from bot.texts.text import Text, counted, joined, verbatim
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 def status_before_opening(place: Place) -> Text:
     """Return the status of a room that has not joined its channel yet."""
-    return Text("I am coming to {channel}.", channel=place.name)
+    return COMING.fill(channel=place.name)
 
 
 def room_status(

@@ -10,6 +10,7 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
+from bot.channel.whereabouts import HERE_ALREADY
 from bot.errors import SetupError
 from bot.health import FaultKind, HealthFault
 from bot.room.auto_joiner import AutoJoiner
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 # Includes the voice connection's own timeouts and retries.
 JOIN_TIMEOUT_S = 60.0
 
-NOT_HERE = Text("I am not in a voice channel here. Use /join from the one you are in.")
+IN_NO_CHANNEL = Text("I am not in a voice channel here. Use /join from the one you are in.")
 NOT_CONNECTED = Text("The voice connection did not come about within {seconds} s. Try /join again.")
 DRAINING = HealthFault(FaultKind.DRAINING, "I am ending: what was said last is being stored, and I leave my rooms.")
 
@@ -109,7 +110,7 @@ class RoomSupervisor:
             raise SetupError(Text("I am shutting down. Try again in a moment."))
         if guild_id in self._rooms:
             here = self._rooms[guild_id].place.name
-            raise SetupError(Text("I am in {channel} already. Use /leave first.", channel=here))
+            raise SetupError(HERE_ALREADY.fill(channel=here))
         opening = self._begun(place, listen, room)
         try:
             async with asyncio.timeout(JOIN_TIMEOUT_S):
@@ -170,7 +171,7 @@ class RoomSupervisor:
         if (room := self._room_in(guild_id)) is not None:
             return room.current.status()
         coming_to = self._next.get(guild_id)
-        return NOT_HERE if coming_to is None else status_before_opening(coming_to)
+        return IN_NO_CHANNEL if coming_to is None else status_before_opening(coming_to)
 
     def unfinished(self, guild_id: int) -> tuple[UnfinishedWords, ...]:
         room = self._room_in(guild_id)
@@ -179,7 +180,7 @@ class RoomSupervisor:
     async def play_sample(self, guild_id: int, voice: EmbeddedVoice) -> Text | None:
         room = self._rooms.get(guild_id)
         if room is None:
-            return NOT_HERE
+            return IN_NO_CHANNEL
         return await room.current.play_sample(voice)
 
     # -- where the bot is -------------------------------------------------------------------------------------------

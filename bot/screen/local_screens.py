@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot.brain.tools.tool import ToolError
-from bot.screen.messages import NOT_HERE, ScreenError, ShareEnd
+from bot.screen.messages import NO_ROOM_TO_SHARE_IN, ScreenError, ShareEnd
 from bot.texts.text import Text, sentence_of
 
 if TYPE_CHECKING:
@@ -50,5 +50,5 @@ class LocalScreens:
     def _room(self, guild_id: int) -> RoomScreens:
         room = self._screens.room(guild_id)
         if room is None:
-            raise ScreenError(NOT_HERE)
+            raise ScreenError(NO_ROOM_TO_SHARE_IN)
         return room

@@ -41,7 +41,7 @@ class ShareEnd(StrEnum):
 OPTED_OUT = Text(
     "You asked me not to hear you, and a shared screen is remembered like what is said. /opt-in changes that."
 )
-NOT_HERE = Text("I am not in a voice channel here. Join one and use /join first.")
+NO_ROOM_TO_SHARE_IN = Text("I am not in a voice channel here. Join one and use /join first.")
 TOO_MANY = Text("As many screens are shared here as may be. Ask somebody to stop first.")
 
 # Shown on the page to the person who shared.

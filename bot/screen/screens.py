@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bot.screen.messages import END_MESSAGES, NOT_HERE, TOO_MANY, ScreenError, ShareEnd
+from bot.screen.messages import END_MESSAGES, NO_ROOM_TO_SHARE_IN, TOO_MANY, ScreenError, ShareEnd
 from bot.screen.picture_intake import DROPPED, TAKEN
 from bot.screen.room import RoomScreens
 from bot.texts.text import Text, sentence_of
@@ -126,7 +126,7 @@ class Screens:
             raise ScreenError(Text("Sharing screens is switched off here (screen.enabled)."))
         room = self._rooms.get(guild_id)
         if room is None:
-            raise ScreenError(NOT_HERE)
+            raise ScreenError(NO_ROOM_TO_SHARE_IN)
         room.require_present(user_id)
         if room.find(user_id) is None and room.full():
             raise ScreenError(TOO_MANY)

@@ -10,6 +10,7 @@ from discord import app_commands
 
 from bot.background_task import owned_task
 from bot.channel.port import ListenRequest
+from bot.channel.whereabouts import COMING, HERE_ALREADY
 from bot.discord.answers import answer, guild_id_of
 from bot.discord.audience import is_told_in, readable_channels
 from bot.discord.place import FOR_EVERY_AGE, VOICE_CHANNELS
@@ -150,7 +151,7 @@ def _is_here(place: Place, listen: ListenRequest | None, *, only_listens: bool) 
         return Text("I am in {channel} already.", channel=place.name)
     if only_listens:
         return Text("I am in {channel} already, and only write down what is said.", channel=place.name)
-    return Text("I am in {channel} already. Use /leave first.", channel=place.name)
+    return HERE_ALREADY.fill(channel=place.name)
 
 
 def _voice_channel_of(interaction: discord.Interaction) -> VoiceChannel | None:
@@ -177,7 +178,7 @@ async def _join(
     if (refused := place.refusal()) is not None:
         await answer(interaction, refused)
         return
-    coming = Text("I am coming to {channel}.", channel=channel.name)
+    coming = COMING.fill(channel=channel.name)
     if listen is not None:
         coming = Text("I am coming to {channel}, and only write down what is said.", channel=channel.name)
     try:

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 USUAL = Text("My usual voice, as set by whoever runs me")
-NOT_HERE = Text(
+USUAL_VOICE_HERE = Text("I speak with my usual voice here.")
+NOT_INSTALLED = Text(
     "I do not have this voice yet. Somebody who may manage the server can have it downloaded: /voice choose."
 )
 NEXT_SENTENCE = Text("This takes effect with my next sentence.")
@@ -128,7 +129,7 @@ def voices_embed(language: str, voices: Voices, current: str | None) -> discord.
 def voice_sentence(voices: Voices, current: str | None) -> Text:
     """Return which voice speaks on a server. `current`: the name that it has chosen; None: the usual voice."""
     if current is None:
-        return Text("I speak with my usual voice here.")
+        return USUAL_VOICE_HERE
     voice = find_voice(current)
     problem = NO_SUCH_VOICE if voice is None else voices.problem(voice)
     if problem is not None:
@@ -171,7 +172,7 @@ async def _hear(interaction: discord.Interaction, name: str, commands: VoiceComm
         return
     await commands.voices.look()
     if not commands.voices.holds(voice) and not may_install:
-        await answer(interaction, NOT_HERE)
+        await answer(interaction, NOT_INSTALLED)
         return
     await defer(interaction)
     refused = await _make_ready(interaction, voice, commands.voices)
@@ -202,7 +203,7 @@ async def choose_voice(interaction: discord.Interaction, name: str, commands: Vo
     except StoreError as error:
         await _tell(interaction, not_stored(error))
         return
-    told = Text("I speak with my usual voice here.")
+    told = USUAL_VOICE_HERE
     if voice is not None:
         told = Text("I speak with the voice {voice} here.", voice=voice.title)
     effect = NEXT_SENTENCE

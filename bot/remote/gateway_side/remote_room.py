@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.background_task import owned_task
+from bot.channel.whereabouts import COMING
 from bot.errors import BotError, SetupError
 from bot.machine_load import HERE
 from bot.remote.gateway_side.adopted_room import changes_since, take_over_report, until_stored
@@ -59,7 +60,6 @@ SAMPLE_WITHIN_S = 120.0
 
 HAD_TO_END = Text("The process that ran this room had to end.")
 NOT_TAKEN_BACK = Text("The process that ran this room did not take over what was changed. {why}")
-COMING = Text("I am coming to {channel}.")
 
 
 class RemoteRoom:

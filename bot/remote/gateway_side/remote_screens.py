@@ -22,7 +22,7 @@ from bot.remote.messages.screen_messages import (
     PageTold,
     StopShares,
 )
-from bot.screen.messages import NOT_HERE, ScreenError, ShareEnd
+from bot.screen.messages import NO_ROOM_TO_SHARE_IN, ScreenError, ShareEnd
 from bot.screen.screens import REFUSALS
 from bot.texts.text import Text
 from bot.web.port import NotAdmittedError
@@ -94,7 +94,7 @@ class RemoteScreens:
     def _room(self, guild_id: int) -> MessageLink:
         link = self._rooms.get(guild_id)
         if link is None:
-            raise ScreenError(NOT_HERE)
+            raise ScreenError(NO_ROOM_TO_SHARE_IN)
         return link
 
     # -- the pages ----------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 
 from bot.channel.port import ChatError
 from bot.discord.connection import connected
-from bot.discord.consent_buttons import HEARD, NOT_HEARD, NOT_HERE, ConsentButtons
+from bot.discord.consent_buttons import HEARD, NOT_HEARD, NOT_LISTENING_HERE, ConsentButtons
 from bot.discord.place import DiscordPlace
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
@@ -95,7 +95,7 @@ async def test_nobody_agrees_and_takes_it_back_without_end() -> None:
 async def test_a_button_of_another_evening_agrees_to_nothing(where: int | None) -> None:
     """A press below an old notice, in a channel where the bot is not now, changes nothing."""
     consents = FakeConsents()
-    assert await pressed(consents, whereabouts(where), agrees=True) == (NOT_HERE, True)
+    assert await pressed(consents, whereabouts(where), agrees=True) == (NOT_LISTENING_HERE, True)
     assert consents.agreed == set()
 
 

@@ -10,7 +10,7 @@ import pytest
 from bot.participation.all_guilds import GuildParticipations
 from bot.participation.settings import ParticipationSettings
 from bot.screen.local_screens import LocalScreens
-from bot.screen.messages import NOT_HERE, ScreenError
+from bot.screen.messages import NO_ROOM_TO_SHARE_IN, ScreenError
 from bot.screen.watch_service import WatchService
 from bot.settings import WebSettings
 from bot.web.server import WebServer
@@ -73,7 +73,7 @@ async def test_looks_and_ends() -> None:
     async with desk(watching) as (at, _):
         with pytest.raises(ScreenError) as caught:
             await at.status(GUILD)
-        assert str(caught.value) == NOT_HERE
+        assert str(caught.value) == NO_ROOM_TO_SHARE_IN
         async with watching.room() as room:
             with pytest.raises(ScreenError, match="Nobody shares"):
                 await at.look(GUILD, ADA.id, "what?", whose=None)

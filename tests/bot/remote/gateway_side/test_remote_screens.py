@@ -14,12 +14,13 @@ from bot.remote.link.hello import AUTHORIZATION, bearer
 from bot.remote.link.streams import STREAM_PATH, TICKET
 from bot.remote.messages.screen_messages import AdmitPage, AdmittedPage
 from bot.remote.room_side import served_screens
-from bot.screen.messages import NOT_HERE, ScreenError, ShareEnd
+from bot.screen.messages import NO_ROOM_TO_SHARE_IN, ScreenError, ShareEnd
 from bot.texts.text import in_language
 from bot.web.port import NotAdmittedError, PageClosedError
 from tests.bot.remote.peers import TOKEN
 from tests.bot.remote.screens_apart import GUILD, screens_apart
 from tests.bot.screen.watching import PICTURES, Watching, until
+from tests.fakes.cancellation import cancelled_elsewhere
 from tests.fakes.place import ADA, BO
 from tests.patience import PATIENCE_S
 from voice.screen.frame import FrameRefusal
@@ -128,7 +129,7 @@ async def test_who_may_not_share_is_refused_as_in_one_process() -> None:
         page.disconnected()
     with pytest.raises(ScreenError) as gone:
         await here.remote.status(GUILD)
-    assert str(gone.value) == NOT_HERE
+    assert str(gone.value) == NO_ROOM_TO_SHARE_IN
 
 
 @pytest.mark.asyncio
@@ -308,3 +309,16 @@ async def test_a_page_that_is_gone_before_it_is_admitted_is_dropped() -> None:
         await until(lambda: sharer.disconnected_since is not None)
         again = await here.remote.admit(await here.remote.invite(GUILD, ADA.id))
         assert again.welcome.who == "Ada"
+
+
+@pytest.mark.asyncio
+async def test_a_page_whose_stream_is_cancelled_by_mistake_is_told_that_it_shares_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As after a crash. Else it would wait for ever for somebody who takes its pictures."""
+    async with apart() as here:
+        page = await here.page()
+        page.start("window")
+        monkeypatch.setattr(here.watching.readers, "check", cancelled_elsewhere)
+        await page.picture(PICTURES["dark"])
+        assert (await last(page))["reason"] == "stopped"
