@@ -36,6 +36,7 @@ class OpenAIEmbeddings:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
+        # Its first use imports little (5 ms), so nothing is loaded before.
         # No retries: the indexer has its own, and a reply must not wait for them.
         self._client = endpoint.open()
 

@@ -29,15 +29,15 @@ class MetricRegistry:
         self.definitions = {each.name: each for each in PROCESS_DEFINITIONS}
 
     def counter(self, name: str, text: str, *labels: str) -> Counter:
-        """Return a new counter."""
+        """Make a counter, shown as `roomtone_NAME_total`. `text`: what it counts. `labels`: their names."""
         return Counter(name, text, labels, namespace="roomtone", registry=self.collectors)
 
     def histogram(self, name: str, text: str, *labels: str, buckets: tuple[float, ...] = LATENCY_BUCKETS) -> Histogram:
-        """Return a new histogram."""
+        """Make a histogram, shown as `roomtone_NAME_…`. `text`, `labels`: see `counter`. `buckets`: upper bounds."""
         return Histogram(name, text, labels, namespace="roomtone", registry=self.collectors, buckets=buckets)
 
     def own_counter(self, name: str, text: str, *labels: str) -> Counter:
-        """Return a new counter of what a room's process counts itself."""
+        """Make a counter of what a room's process counts itself. See `counter`."""
         made = self.counter(name, text, *labels)
         self._add_own(made, Definition(f"roomtone_{name}", text, FigureKind.COUNTER, labels))
         return made
@@ -45,8 +45,8 @@ class MetricRegistry:
     def own_histogram(
         self, name: str, text: str, *labels: str, buckets: tuple[float, ...] = LATENCY_BUCKETS, of_each: bool = False
     ) -> Histogram:
-        """Return a new histogram of what a room's process measures itself. `of_each`: it is shown of each process, not
-        summed for each machine.
+        """Make a histogram of what a room's process measures itself. See `histogram`. `of_each`: it is shown of each
+        process, not summed for each machine.
         """
         made = self.histogram(name, text, *labels, buckets=buckets)
         bounds = histogram_bounds(buckets)

@@ -60,10 +60,10 @@ class LeaveChannel(Protocol):
 class GuildRoom:
     """Runs the room of a guild, one after the other: `current` in `place`. `first`: the first one to run; `make_room`
     makes those that follow. `listen`: the bot only writes down there, also after a crash or a move; `stored_listen`:
-    returns that of the session that has begun, which an earlier room may have been asked for. `ran_on`: the first
-    one ran already, so nobody has asked for it who could ask again. `on_room_end`: gets the place and the reason when
-    somebody ends the room, also the place that it is moved to, and each time that one has ended in order or could tell
-    nobody that it listens.
+    returns that of the session that has begun, which an earlier room may have been asked for. `ran_on`: the first one
+    has run on since an earlier start of the bot, so nobody waits for it who could call the bot again. `on_room_end`:
+    gets the place and the reason when somebody ends the room, also the place that it is moved to, and each time that
+    one has ended in order or could tell nobody that it listens.
     `leave_channel`: see `LeaveChannel`. `session_endings`: ends what a room has left open and nobody shall resume.
 
     *Ownership*: owns the task between `begin` and `end`, or `cancel`, and the one in which that cleans up.

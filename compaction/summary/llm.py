@@ -93,7 +93,7 @@ class LlmSummariser:
 
     @property
     def name(self) -> str:
-        """Return the kind."""
+        """Return the kind of summariser."""
         return "llm"
 
     @property

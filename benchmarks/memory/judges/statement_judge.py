@@ -55,11 +55,9 @@ _EMPTY = frozenset(
     how only just still already yet now altogether again first because since after before until et al s t re ll ve d m
     not no never nothing none cannot instead without""")
 )
-_LIGHT = frozenset(
-    _words_of("""
+_LIGHT_WORDS = _words_of("""
     come go take get make bring say tell think want need give keep use put talk thing call group people somebody
     everybody know see look start find let plan stay hold become""")
-)
 _NEGATIONS = frozenset(_words_of("not no never nothing none cannot without neither nor instead"))
 _PRONOUN = re.compile(r"\b(?:she|he|they|her|his|their|him|them|hers)\b", re.IGNORECASE)
 _FORMS = {
@@ -246,7 +244,7 @@ def _read(sentence: str, people: frozenset[str]) -> _Reading:
             continue
         if value or low in _WEEKDAYS:
             weight = _VALUE_WEIGHT
-        elif stem in _LIGHT:
+        elif stem in _LIGHT_STEMS:
             weight = _LIGHT_WEIGHT
         else:
             weight = _NAME_WEIGHT if position > 0 and token[0].isupper() else 1.0
@@ -299,7 +297,7 @@ def _stem(word: str) -> str:
     return _FORMS.get(word, word.removesuffix("e") if len(word) > 3 else word)
 
 
-_LIGHT = frozenset(_stem(word) for word in _LIGHT)
+_LIGHT_STEMS = frozenset(_stem(word) for word in _LIGHT_WORDS)
 
 
 def _values_joined(tokens: list[str]) -> list[str]:
@@ -341,7 +339,7 @@ def _number_at(low: list[str], position: int) -> tuple[str | None, int]:
             total, at = total + (1 if low[at] == "first" else 2), at + 1
         else:
             at = position + 1
-    if low[at : at + 2][:1] == ["or"] and low[at + 2 : at + 3] == ["hundred"]:
+    if low[at : at + 1] == ["or"] and low[at + 2 : at + 3] == ["hundred"]:
         return str(total * 100), at  # 'six or seven hundred'
     if low[at : at + 1] == ["hundred"]:
         total, at = total * 100, at + 1

@@ -266,7 +266,7 @@ class ServedGateway:
 
 
 class ServedGateways:
-    """Those of all servers, as long as the process runs. `newest_claim`: see `ServedPlaces`."""
+    """The gateways of all servers, as long as the process runs. `newest_claim`: see `ServedPlaces`."""
 
     def __init__(self, newest_claim: Callable[[int], Awaitable[int | None]]) -> None:
         self._newest_claim = newest_claim
@@ -274,7 +274,7 @@ class ServedGateways:
         self._of: dict[int, ServedGateway] = {}
 
     def of(self, guild_id: int) -> ServedGateway:
-        """Return that of a server."""
+        """Return the gateway of a server, which is made when it is first wanted, and then stays the same."""
         if guild_id not in self._of:
             self._of[guild_id] = ServedGateway(guild_id, partial(self._newest_claim, guild_id), run=self._run)
         return self._of[guild_id]

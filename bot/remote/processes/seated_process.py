@@ -121,7 +121,7 @@ class DistantProcess:
         """Return: a process of another machine comes when it is loaded."""
 
     async def why_lost(self) -> Text:
-        """Return that it is gone."""
+        """Log that it is gone, which is all that is known here, and return the sentence that says so."""
         log.info("distant_room_process_gone", run_id=self.run_id, machine=self.machine)
         return LOST
 
