@@ -11,7 +11,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine
 
 
 class CancelledInsideError(RuntimeError):
@@ -24,13 +24,13 @@ def is_being_cancelled() -> bool:
     return task is None or task.cancelling() > 0
 
 
-async def fail_if_cancelled_inside(work: Coroutine[Any, Any, object]) -> None:
-    """Await `work`, a child of a task group that lasts as long as its group.
+async def fail_if_cancelled_inside(work: Callable[[], Coroutine[Any, Any, object]]) -> None:
+    """Await what `work` returns, for a child of a task group that lasts as long as its group.
 
-    Raises `CancelledInsideError` if `work` ends cancelled although nobody cancelled this task.
+    Raises `CancelledInsideError` if it ends cancelled although nobody cancelled this task.
     """
     try:
-        await work
+        await work()
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
         if task is None or is_being_cancelled():

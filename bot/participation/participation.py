@@ -142,9 +142,9 @@ class Participation:
         self._names.update(self._participants.everybody)
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(fail_if_cancelled_inside(self._notices.run()), name="participation-notices")
+                tasks.create_task(fail_if_cancelled_inside(self._notices.run), name="participation-notices")
                 if self._quiet.enabled:
-                    tasks.create_task(fail_if_cancelled_inside(self._watch_quiet()), name="quiet-room")
+                    tasks.create_task(fail_if_cancelled_inside(self._watch_quiet), name="quiet-room")
         finally:
             if self._guild.room is self:
                 self._guild.room = None

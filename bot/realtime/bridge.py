@@ -113,7 +113,7 @@ class RealtimeBridge:
         """
         try:
             async with asyncio.TaskGroup() as tasks:
-                writing = tasks.create_task(fail_if_cancelled_inside(self._notices.run()), name="realtime-notices")
+                writing = tasks.create_task(fail_if_cancelled_inside(self._notices.run), name="realtime-notices")
                 self._items.guild_instructions = await self._prompt.guild_instructions()
                 await self._run_session()
                 await self._notices.until_written()

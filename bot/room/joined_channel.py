@@ -198,27 +198,27 @@ class JoinedChannel:
         self._check.measure(link)
         return reason
 
-    def _work(self, link: Link) -> Iterator[tuple[str, Coroutine[Any, Any, object]]]:
+    def _work(self, link: Link) -> Iterator[tuple[str, Callable[[], Coroutine[Any, Any, object]]]]:
         """Yield the name of each of the room's tasks but those of `_messages`, and what it does."""
-        yield "conversation", self._conversation.run()
-        yield "membership", self._record_membership()
-        yield "room-check", self._check.run(link)
-        yield "link", self._watch_link(link)
-        yield "notices", self._tell_newcomers()
-        yield "rights", self._refresh_rights()
-        yield "claim", self._claim_watch.run()
-        yield "forgettings", self._forgetting_watch.run()
+        yield "conversation", self._conversation.run
+        yield "membership", self._record_membership
+        yield "room-check", partial(self._check.run, link)
+        yield "link", partial(self._watch_link, link)
+        yield "notices", self._tell_newcomers
+        yield "rights", self._refresh_rights
+        yield "claim", self._claim_watch.run
+        yield "forgettings", self._forgetting_watch.run
         if self._session.upkeep is not None:
-            yield "memory-upkeep", self._session.upkeep.run()
+            yield "memory-upkeep", self._session.upkeep.run
         if self._session.screens is not None:
-            yield "screens", self._session.screens.run()
+            yield "screens", self._session.screens.run
 
-    def _messages(self) -> Iterator[tuple[str, Coroutine[Any, Any, object]]]:
+    def _messages(self) -> Iterator[tuple[str, Callable[[], Coroutine[Any, Any, object]]]]:
         """Yield the same of the tasks that write what people read in the chat."""
         if self._writer is not None:
-            yield "transcript", self._write_transcript(self._writer)
+            yield "transcript", partial(self._write_transcript, self._writer)
         if self._settings.live_message:
-            yield "live-message", self._live_message.run()
+            yield "live-message", self._live_message.run
 
     async def _record_the_rest(self, reason: str) -> None:
         """Make turns of the last words, of what a screen showed, and of who came and went. `reason`: why it ends."""

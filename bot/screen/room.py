@@ -99,7 +99,7 @@ class RoomScreens:
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._tasks = tasks
-                tasks.create_task(fail_if_cancelled_inside(self._check_sharers()), name="screen-sharers")
+                tasks.create_task(fail_if_cancelled_inside(self._check_sharers), name="screen-sharers")
                 while True:
                     await self._share_started.wait()
                     self._share_started.clear()
@@ -126,7 +126,7 @@ class RoomScreens:
         """Run one share, whose crash ends no other. Its start is recorded first, so that remarks on it come after."""
         try:
             await self._recorder.record_start(sharer, share)
-            await fail_if_cancelled_inside(share.run())
+            await fail_if_cancelled_inside(share.run)
         except Exception:  # noqa: BLE001 - logged; a crash ends only this share
             self._log.exception("screen_share_crashed", user_id=sharer.person.id)
             await self.end(sharer, ShareEnd.BROKEN)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 import pytest
 
@@ -15,8 +16,8 @@ async def _wait_for(something: asyncio.Future[None]) -> None:
 
 async def _group(something: asyncio.Future[None]) -> None:
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(fail_if_cancelled_inside(_wait_for(something)), name="replies")
-        tasks.create_task(fail_if_cancelled_inside(asyncio.Event().wait()), name="ears")
+        tasks.create_task(fail_if_cancelled_inside(partial(_wait_for, something)), name="replies")
+        tasks.create_task(fail_if_cancelled_inside(asyncio.Event().wait), name="ears")
         await asyncio.sleep(0)
         something.cancel()
 
@@ -36,9 +37,9 @@ async def test_what_is_cancelled_from_inside_ends_its_group_loudly() -> None:
 @pytest.mark.asyncio
 async def test_who_is_told_to_end_ends() -> None:
     """A task that is cancelled from outside ends with `CancelledError`, and one that finishes ends normally."""
-    task = asyncio.create_task(fail_if_cancelled_inside(asyncio.Event().wait()), name="ears")
+    task = asyncio.create_task(fail_if_cancelled_inside(asyncio.Event().wait), name="ears")
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await fail_if_cancelled_inside(asyncio.sleep(0))
+    await fail_if_cancelled_inside(partial(asyncio.sleep, 0))

@@ -117,7 +117,7 @@ class SparePool(Generic[ChildT]):
         """Have `waiting` processes loaded and waiting, until this is cancelled."""
         async with asyncio.TaskGroup() as tasks:
             for number in range(self._waiting):
-                tasks.create_task(fail_if_cancelled_inside(self._keep_one()), name=f"spare-room-{number + 1}")
+                tasks.create_task(fail_if_cancelled_inside(self._keep_one), name=f"spare-room-{number + 1}")
 
     async def _keep_one(self) -> None:
         failures = 0

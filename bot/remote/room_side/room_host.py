@@ -227,8 +227,8 @@ class RoomHost:
     async def _run(self, running: _Running) -> str:
         try:
             async with asyncio.TaskGroup() as tasks:
-                looking = tasks.create_task(fail_if_cancelled_inside(self._look(running)), name="room-look")
-                telling = fail_if_cancelled_inside(self._tell_ending(running.room))
+                looking = tasks.create_task(fail_if_cancelled_inside(partial(self._look, running)), name="room-look")
+                telling = fail_if_cancelled_inside(partial(self._tell_ending, running.room))
                 watching = tasks.create_task(telling, name="room-ending")
                 reason = await running.room.run()
                 looking.cancel()

@@ -136,8 +136,8 @@ class _ServedPage:
     async def _run(self) -> None:
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(fail_if_cancelled_inside(self._tell()), name="screen-page-tell")
-                tasks.create_task(fail_if_cancelled_inside(self._keep_stream()), name="screen-page-stream")
+                tasks.create_task(fail_if_cancelled_inside(self._tell), name="screen-page-tell")
+                tasks.create_task(fail_if_cancelled_inside(self._keep_stream), name="screen-page-stream")
         except Exception:
             log.exception("screen_page_crashed")
             await self.connection.stop()

@@ -94,15 +94,15 @@ class Conversation:
     async def run(self) -> None:
         """Listen and take part. Never returns."""
         async with self._toolbox.effects, asyncio.TaskGroup() as tasks:
-            tasks.create_task(fail_if_cancelled_inside(self._hearing.run()), name="hearing")
-            tasks.create_task(fail_if_cancelled_inside(self._replier.run()), name="replies")
-            tasks.create_task(fail_if_cancelled_inside(self._preemptive_reply.run()), name="preemptive-reply")
-            tasks.create_task(fail_if_cancelled_inside(self._barge_in.run()), name="barge-in")
-            tasks.create_task(fail_if_cancelled_inside(self._participation.run()), name="participation")
+            tasks.create_task(fail_if_cancelled_inside(self._hearing.run), name="hearing")
+            tasks.create_task(fail_if_cancelled_inside(self._replier.run), name="replies")
+            tasks.create_task(fail_if_cancelled_inside(self._preemptive_reply.run), name="preemptive-reply")
+            tasks.create_task(fail_if_cancelled_inside(self._barge_in.run), name="barge-in")
+            tasks.create_task(fail_if_cancelled_inside(self._participation.run), name="participation")
             if self._bridge is not None:
-                tasks.create_task(fail_if_cancelled_inside(self._bridge.run()), name="realtime")
+                tasks.create_task(fail_if_cancelled_inside(self._bridge.run), name="realtime")
             if self._commentary is not None:
-                tasks.create_task(fail_if_cancelled_inside(self._commentary.run()), name="screen-commentary")
+                tasks.create_task(fail_if_cancelled_inside(self._commentary.run), name="screen-commentary")
 
     async def finish(self, *, process_ends: bool = False) -> None:
         """Answer nothing more, record the part of the reply that was heard, and turn the last words into turns.

@@ -137,11 +137,11 @@ class Hearing:
     async def run(self) -> None:
         """Endpoint, recognise and pass groups on. Never returns."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(fail_if_cancelled_inside(self._eager_recognition.run()), name="eager-recognition")
-            tasks.create_task(fail_if_cancelled_inside(self._tick()), name="endpointing")
+            tasks.create_task(fail_if_cancelled_inside(self._eager_recognition.run), name="eager-recognition")
+            tasks.create_task(fail_if_cancelled_inside(self._tick), name="endpointing")
             for number in range(RECOGNISED_AT_ONCE):
-                tasks.create_task(fail_if_cancelled_inside(self._recognise_queued()), name=f"transcribe-{number}")
-            tasks.create_task(fail_if_cancelled_inside(self._deliver_groups()), name="utterance-groups")
+                tasks.create_task(fail_if_cancelled_inside(self._recognise_queued), name=f"transcribe-{number}")
+            tasks.create_task(fail_if_cancelled_inside(self._deliver_groups), name="utterance-groups")
 
     async def finish(self, people: Sequence[int], *, within_s: float) -> None:
         """End everybody's utterances now, wait for their texts for `within_s` at most, and then until what has a text
