@@ -113,7 +113,7 @@ def test_the_database_that_the_environment_names_is_named(
     """A URL without a host leads where libpq's own variables say."""
     monkeypatch.setenv(name, "10.0.0.7")
     settings = load(directory=tmp_path, environ={}, overrides={"storage.database_url": f"{DATABASE}/rooms"})
-    parts = BotSettings(**{field.name: getattr(settings, field.name) for field in fields(BotSettings)})
+    parts = BotSettings.from_schema(settings)
     assert [each.text for each in recipients(parts)] == [f"{WORDS} to 10.0.0.7 (database)"]
     assert remote_database_hosts(parts) == ("10.0.0.7",)
 
