@@ -1,0 +1,50 @@
+"""Weekdays beside dates, noon and midnight, winters, and durations: what follows is kept, what nobody meant is refused.
+
+The table `days_and_hours.toml` has what was said or is known, the day, and sentences of both kinds.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.compaction.summary import test_chapter_days as chapters
+from tests.compaction.summary import test_facts_said as facts
+
+
+def table(*, apart: bool) -> list[dict[str, Any]]:
+    with (Path(__file__).parent / "days_and_hours.toml").open("rb") as file:
+        found: list[dict[str, Any]] = tomllib.load(file)["case"]
+    return [each for each in found if each.get("apart", False) is apart]
+
+
+def is_kept(case: dict[str, Any], text: str) -> bool:
+    """Return whether a fact of what was said, or a summary that is written with a chapter, is kept as it is written."""
+    if "said" in case:
+        return facts.is_kept(case["said"], case["day"], text)
+    return chapters.is_kept(chapters.request_of(case), text)
+
+
+def sentences(*answers: str) -> list[Any]:
+    """Return each case with its sentences under these answers. Those under the second are not judged right so far."""
+    return [
+        pytest.param(each, text, marks=pytest.mark.xfail(strict=True) if answer in answers[1:] else (), id=text)
+        for each in table(apart=False)
+        for answer in answers
+        for text in each.get(answer, [])
+    ]
+
+
+@pytest.mark.parametrize(("case", "text"), sentences("kept", "lost"))
+def test_a_day_or_hour_that_follows_is_kept(case: dict[str, Any], text: str) -> None:
+    """The calendar gives a date its weekday, noon is twelve, and a winter is in two years."""
+    assert is_kept(case, text)
+
+
+@pytest.mark.parametrize(("case", "text"), sentences("refused", "let_through"))
+def test_a_day_or_hour_that_nobody_meant_is_refused(case: dict[str, Any], text: str) -> None:
+    """Another weekday than the date has, another hour, or another winter than was meant has no source."""
+    assert not is_kept(case, text)
