@@ -26,7 +26,7 @@ NO_NAMES: frozenset[str] = frozenset()
 _TOKEN = re.compile(r"\d+(?:[.,:/]\d+)*[^\W_]*|[^\W\d_][^\W_]*(?:['’][^\W_]+)*")
 _THOUSANDS = re.compile(r",(?=\d{3}(?!\d))")
 _FIGURE = re.compile(r"\d+(?:[.,:/]\d+)*")
-_LEADING_ZEROS = re.compile(r"^0+(?=\d)")
+_ZEROS = re.compile(r"^0+(?=\d)|(?<!^\d:00)(?<!^0\d:00)(?<!^1[0-2]:00):00$")
 # A negation denies the first word with a meaning among so many after it.
 _DENIES_WITHIN = 5
 # What cues add to the worth of a sentence, 1.0 without any; retune with `roomtone bench memory`.
@@ -334,5 +334,5 @@ def numbers_of(group: Sequence[int]) -> Iterable[str]:
 
 
 def _figure(written: str) -> str:
-    """Return a figure without thousands commas and leading zeros; a full hour without its minutes."""
-    return _LEADING_ZEROS.sub("", _THOUSANDS.sub("", written)).removesuffix(":00")
+    """Return a figure without thousands commas and leading zeros; a full hour without its minutes. 1:00:00 is none."""
+    return _ZEROS.sub("", _THOUSANDS.sub("", written))

@@ -45,8 +45,15 @@ _LAST_HOUR = 24
 # Noon is the value 12:00 and midnight 0:00, as every hour that is said as one: a full hour in figures has lost its
 # minutes (`meaning`).
 _FULL_HOUR = ":00"
-_HOUR = re.compile(r"(?i)(?<![\w:.,])0*(\d{1,2})(?::00|\s*(?:[ap]\.?m\b|o['’]clock\b|uhr\b))")
-_AT_HOUR = re.compile(r"(?i)\b(?:at|um)\s+(\w+)(?!\w|[:.]\d)")
+_NAMED_HOURS = {
+    word: int(value.removesuffix(_FULL_HOUR))
+    for each in LANGUAGES
+    for word, value in each.named_values.items()
+    if value.endswith(_FULL_HOUR)
+}
+# '1:00:00' is no hour of the day. The word after a figure may name the hour: '12 noon'.
+_HOUR = re.compile(r"(?i)(?<![\w:.,])0*(\d{1,2})(?::00(?![:\d])|\s*(?:([ap])\.?m\b|o['’]clock\b|uhr\b)|(?=\s+(\w+)))")
+_AT_HOUR = re.compile(r"(?i)\b(?:at|around|before|by|till|until|um|bis|gegen)\s+(\w+)(?!\w|[:.]\d)")
 # 'Two of them' counts, and is no value that somebody gave; nor is 'all five' where five are there.
 _COUNTS_TO = 3
 # A longer number is an identifier, and counts as a whole.
@@ -61,15 +68,23 @@ def values_of(sentence: str, told: Meaning) -> frozenset[str]:
 def forms_of_values(sentence: str, told: Meaning) -> frozenset[str]:
     """Return the values of a sentence in each form in which a text may repeat them."""
     written = (_FIGURE.findall(sentence), map(_without_groups, told.values))
-    return told.values.union(*written, _halves(sentence), _compounds(sentence), _full_hours(sentence))
+    hours = (f"{hour}{_FULL_HOUR}" for hour in _hours(sentence).values())
+    return told.values.union(*written, _halves(sentence), _compounds(sentence), hours)
 
 
-def _full_hours(sentence: str) -> Iterator[str]:
-    """Yield the hours of '19:00', '7 pm', 'um 19 Uhr' and 'at seven'."""
+def _hours(sentence: str) -> dict[str, int]:
+    """Return the numbers that are told as hours, and which of the day: of '19:00', '7 pm', 'at seven' and '12 noon'."""
     spoken = (value for word in _AT_HOUR.findall(sentence) for value in meaning(word).values)
-    for hour in (*_HOUR.findall(sentence), *filter(_is_number, spoken)):
-        if int(hour) <= _LAST_HOUR:
-            yield f"{int(hour) % _LAST_HOUR}{_FULL_HOUR}"
+    found = {value: int(value) for value in spoken if _is_number(value)}
+    for told, half, word in _HOUR.findall(sentence):
+        named = _NAMED_HOURS.get(word.casefold())
+        if told == "12" and half in {"a", "A"}:
+            found[told] = 0
+        elif not word:
+            found[told] = int(told)
+        elif named is not None and int(told) % 12 == named % 12:
+            found[told] = named
+    return {told: hour % _LAST_HOUR for told, hour in found.items() if hour <= _LAST_HOUR}
 
 
 def _halves(sentence: str) -> Iterator[str]:
@@ -151,7 +166,11 @@ class SaidValues:
 
     def have(self, value: str, sentence: str) -> bool:
         """Return whether `value` of `sentence` was said, in whatever form."""
-        if self.values & {value, _without_groups(value)} or value in self.words:
+        if self.values & {value, _without_groups(value)}:
+            return True
+        # What stands in another number is no hour: the 1 of '1:00:00', the seven of 'seven hundred'.
+        is_hour = value in _hours(sentence)
+        if value in self.words and not is_hour:
             return True
         if _is_number(value) and int(value) <= self.counts_to and not re.search(rf"(?<!\d)0*{value}(?!\d)", sentence):
             return True
@@ -166,7 +185,9 @@ class SaidValues:
         if len(pieces) == 2 and all(map(str.isdecimal, pieces)):
             # 'Seven and a half' is 7.5, also where that is written 7,5, and 'four out of ten' is 4/10.
             return value.replace(",", ".") in self.values or self.values >= {*pieces}
-        return _is_number(value) and (self._have_hour(value, sentence) or self._have_number(int(value)))
+        if not _is_number(value):
+            return False
+        return self._have_hour(value, sentence) or (not is_hour and self._have_number(int(value)))
 
     def _have_time(self, hour: int, minute: int) -> bool:
         # 'Five past half' and 'five to half' are said in German.
@@ -179,14 +200,15 @@ class SaidValues:
         time all the same.
         """
         hour = int(value)
-        if value in _HOUR.findall(sentence) and self._have_full_hour(hour):
+        if self._have_full_hour(_hours(sentence).get(value)):
             return True
         return hour <= _LAST_HOUR and hour % 12 in (self.hours if f"{value}:00" in sentence else self.clock_hours)
 
-    def _have_full_hour(self, hour: int) -> bool:
+    def _have_full_hour(self, hour: int | None) -> bool:
         """Return whether an hour was said as one, of the morning or the evening; noon is not midnight."""
-        is_of_day = hour % _LAST_HOUR in self.full_hours
-        return is_of_day or (hour % 12 != 0 and hour % 12 in {each % 12 for each in self.full_hours})
+        if hour is None:
+            return False
+        return hour in self.full_hours or (hour % 12 != 0 and hour % 12 in {each % 12 for each in self.full_hours})
 
     def _have_number(self, number: int) -> bool:
         """Return whether a number was said in parts, or as a part of another one."""

@@ -32,6 +32,7 @@ from tests.compaction.memory.corrected_statements import OTHER_THING, OTHER_THIN
         ("It is 4,411 in all.", {"4411"}),
         ("My flight is at 6:40 on Friday.", {"6:40", "friday"}),
         ("It starts at 00:00, or at 00:30.", {"0", "0:30"}),
+        ("It takes 01:00:00, until 19:00:00.", {"1:00:00", "19:00"}),
         ("The code is 007, and 0.5 is left.", {"7", "0.5"}),
         ("I may come in May.", {"may"}),
         ("She turns ninety in June.", {"90", "june"}),

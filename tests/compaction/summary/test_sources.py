@@ -90,6 +90,15 @@ def test_people_may_be_counted_in_words(text: str, *, known: bool) -> None:
         ("Let's eat at twelve.", "They eat at noon."),
         ("The shop closes at midnight.", "The shop closes at 24:00."),
         ("It starts at 18:00.", "It starts at 6 pm."),
+        # Noon and midnight are twelve.
+        ("The plumber comes at noon.", "The plumber comes at 12."),
+        ("We eat at midday.", "They eat at 12 noon."),
+        ("I'm here until 12.", "Ada is here until noon."),
+        ("The shop closes at 12 am.", "The shop closes at midnight."),
+        ("The shop closes at midnight.", "The shop closes at 12 midnight."),
+        # A duration is no time of day, and a clock with seconds is.
+        ("The film is 1:00:00 long.", "The film takes 1 hour."),
+        ("The clock says 19:00:00.", "It is 7 pm."),
     ],
 )
 def test_a_number_written_in_another_way_has_a_source(said: str, text: str) -> None:
@@ -112,6 +121,12 @@ def test_a_number_written_in_another_way_has_a_source(said: str, text: str) -> N
         ("We have twelve eggs.", "They eat at noon.", "12:00"),
         ("The shop closes at midnight.", "The shop closes at noon.", "12:00"),
         ("It starts at 18:00.", "There are 6 chairs.", "6"),
+        ("The shop closes at 12 am.", "The shop closes at noon.", "12:00"),
+        ("The shop closes at noon.", "The shop closes at 12 am.", "12"),
+        ("The shop closes at noon.", "The shop has 12 clerks.", "12"),
+        ("The film is 1:00:00 long.", "The film begins at 1 pm.", "1"),
+        ("The film is 1:00:00 long.", "The film begins at 13:00.", "13"),
+        ("It costs seven hundred.", "It begins at 7 pm.", "7"),
     ],
 )
 def test_another_number_has_no_source(said: str, text: str, value: str) -> None:
