@@ -34,7 +34,7 @@ _ORDINAL = re.compile(r"(?<![^\W_])(\d{1,2})(?:st|nd|rd|th|\.(?=\s+[^\W\d_A-ZÃ„Ã
 _DAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 # An abbreviation of a month or a weekday has at least so many letters: 'Sept'.
-_LEAST_LETTERS = 3
+LEAST_LETTERS = 3
 # So many words may stand between a day and its month ('the 3rd of May'), or the first day and the last ('2 to 4 May').
 _BETWEEN = 2
 # 'Day after tomorrow'.
@@ -55,8 +55,8 @@ def months_of(language: Language) -> list[str]:
     return list(dict.fromkeys(language.named_values.values()))[DAYS_OF_A_WEEK:][:MONTHS_OF_A_YEAR]
 
 
-_WEEKDAYS = {name: number for each in LANGUAGES for number, name in enumerate(weekdays_of(each))}
-_MONTHS = {name: number for each in LANGUAGES for number, name in enumerate(months_of(each), 1)}
+WEEKDAYS = {name: number for each in LANGUAGES for number, name in enumerate(weekdays_of(each))}
+MONTHS = {name: number for each in LANGUAGES for number, name in enumerate(months_of(each), 1)}
 _TIMES = [(each, {each.stem(word): what for word, what in each.times.items()}) for each in LANGUAGES]
 _DAYS_AWAY = {said: int(what) for each in LANGUAGES for said, what in each.times.items() if what[0] in "+-"}
 _STOPWORDS = frozenset(word for each in LANGUAGES for word in each.stopwords)
@@ -80,7 +80,7 @@ class Period(NamedTuple):
 def periods_meant(text: str, today: date) -> frozenset[Period]:
     """Return the periods that somebody may mean who says this on that day."""
     said = _words(text)
-    months = {_MONTHS[value] for each in sentences(text) for value in meaning(each).values if value in _MONTHS}
+    months = {MONTHS[value] for each in sentences(text) for value in meaning(each).values if value in MONTHS}
     found = {each for place in range(len(said)) for each in _of_words(said, place, today)}
     found.update(map(_of_day, days_named(text, today)))
     # 'In May last year'.
@@ -248,9 +248,9 @@ def is_short_for(name: str, values: AbstractSet[str], sentence: str) -> bool:
     `name`: in lower case. Without a number, Jan may be a person.
     """
     beside = rf"\d\W{{1,2}}{re.escape(name)}\b|\b{re.escape(name)}\W{{1,2}}\d"
-    named = values & (_WEEKDAYS.keys() | _MONTHS.keys())
+    named = values & (WEEKDAYS.keys() | MONTHS.keys())
     return (
-        len(name) >= _LEAST_LETTERS
+        len(name) >= LEAST_LETTERS
         and any(each.startswith(name) for each in named)
         and re.search(beside, sentence, re.IGNORECASE) is not None
     )
@@ -266,12 +266,9 @@ def _known_places(
     """Return the places of those parts of a date that a period has. `month`, `year`: the place, and which (0: none)."""
     told = {month[0]} | ({year[0]} if year[1] else set())
     fitting = [each for each in meant if each.month == month[1] and year[1] in {0, each.year}]
-    known = {at: each for at in days for each in fitting if each.day == _day_of(written[at])}
+    known = {at for at in days if any(each.day == _day_of(written[at]) for each in fitting)}
     if known:
-        weekday_at = min((month[0], *days)) - 1
-        weekdays = {date(*each[:3]).weekday() for each in known.values() if not each.weekend}
-        is_right = weekday_at >= 0 and _named(written[weekday_at], _WEEKDAYS) in weekdays
-        return told | set(known) | ({weekday_at} if is_right else set())
+        return told | known
     if not days and fitting:
         return told
     return {year[0]} if year[1] and any(not each.day for each in fitting) else set()
@@ -297,12 +294,12 @@ def _day_of(word: str) -> int:
 
 def _month_of(word: str) -> int:
     """Return the number of the month that a word names; 0 if it names none."""
-    return _named(word, _MONTHS) or 0
+    return _named(word, MONTHS) or 0
 
 
 def _named(word: str, names: Mapping[str, int]) -> int | None:
     """Return what a word with a capital letter names, also in an abbreviation."""
-    if len(word) < _LEAST_LETTERS or not word[0].isupper():
+    if len(word) < LEAST_LETTERS or not word[0].isupper():
         return None
     return next((number for name, number in names.items() if name.startswith(word.casefold())), None)
 

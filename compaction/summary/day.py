@@ -73,6 +73,16 @@ def sayings_of_day(turns: Sequence[Turn], zone: tzinfo = UTC) -> list[str]:
     ]
 
 
+def day_at(at: float, zone: tzinfo) -> date:
+    """Return the day of a moment. `at`: Unix seconds."""
+    return datetime.fromtimestamp(at, zone).date()
+
+
+def last_day(turns: Sequence[Turn], zone: tzinfo = UTC) -> date | None:
+    """Return the day of the last turn; None without turns."""
+    return _day_of(turns[-1], zone) if turns else None
+
+
 def periods_of(turns: Sequence[Turn], zone: tzinfo = UTC) -> frozenset[Period]:
     """Return the other days, months and years that the people of these turns may mean."""
     said = ((part.text, _day_of(turn, zone)) for turn in turns for part in turn.parts)
@@ -81,7 +91,7 @@ def periods_of(turns: Sequence[Turn], zone: tzinfo = UTC) -> frozenset[Period]:
 
 def weekdays_of_records(records: Iterable[Recorded], zone: tzinfo = UTC) -> list[str]:
     """Return the weekdays, in each language, of the days on which this was said, and of its 'tomorrow' and the like."""
-    days = {day for each in records for day in {_day_at(each.at, zone), *days_named(each.text, _day_at(each.at, zone))}}
+    days = {day for each in records for day in {day_at(each.at, zone), *days_named(each.text, day_at(each.at, zone))}}
     numbers = {day.weekday(): day for day in days}
     return [_weekday(numbers[number], each) for each in LANGUAGES for number in sorted(numbers)]
 
@@ -93,7 +103,7 @@ def periods_of_records(records: Iterable[Recorded], zone: tzinfo = UTC) -> froze
     """
     found: set[Period] = set()
     for text, at in records:
-        today = _day_at(at, zone)
+        today = day_at(at, zone)
         days = (today, *_days_meant([text], today))
         found |= {*(Period(day.year, day.month, day.day) for day in days), *periods_meant(text, today)}
     return frozenset(found)
@@ -150,11 +160,7 @@ def _weekdays_in(text: str) -> list[tuple[int, bool]]:
 
 
 def _day_of(turn: Turn, zone: tzinfo) -> date:
-    return _day_at(turn.started_at, zone)
-
-
-def _day_at(at: float, zone: tzinfo) -> date:
-    return datetime.fromtimestamp(at, zone).date()
+    return day_at(turn.started_at, zone)
 
 
 def _weekday(day: date, language: Language = _OF_PROMPTS) -> str:

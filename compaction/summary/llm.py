@@ -21,6 +21,8 @@ from compaction.summary.checks import checked_facts, clauses, gives_orders, may_
 from compaction.summary.copied_facts import CopiedFacts
 from compaction.summary.day import (
     Recorded,
+    day_at,
+    last_day,
     periods_of,
     periods_of_records,
     sayings_of_day,
@@ -50,7 +52,7 @@ from compaction.summary.sources import sources_of, unfounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from datetime import tzinfo
+    from datetime import date, tzinfo
     from pathlib import Path
 
     from compaction.model import Chapter, Fact, Turn
@@ -237,7 +239,7 @@ def _sources(request: FoldRequest, zone: tzinfo) -> Sources:
     people = {part.speaker for turn in (*request.before, *request.turns) for part in turn.parts}
     people |= request.roster | {note.who for note in request.notes}
     periods = periods_of((*request.before, *request.turns), zone)
-    return _sources_of_known(texts, request.known, frozenset(people), periods)
+    return _sources_of_known(texts, request.known, frozenset(people), periods, last_day(request.turns, zone))
 
 
 def _sources_of_chapter(request: ChapterRequest, zone: tzinfo) -> Sources:
@@ -251,15 +253,20 @@ def _sources_of_chapter(request: ChapterRequest, zone: tzinfo) -> Sources:
     records = [Recorded(each.fact.text, each.fact.at) for each in facts]
     records += [Recorded(each.gist, at) for each in stretches for at in (each.started_at, each.ended_at)]
     texts += weekdays_of_records(records, zone)
-    return _sources_of_known(texts, facts, request.roster, periods_of_records(records, zone))
+    last = max((day_at(each.at, zone) for each in records), default=None)
+    return _sources_of_known(texts, facts, request.roster, periods_of_records(records, zone), last)
 
 
 def _sources_of_known(
-    texts: Sequence[str], known: Iterable[KnownFact], people: frozenset[str], periods: frozenset[Period] = frozenset()
+    texts: Sequence[str],
+    known: Iterable[KnownFact],
+    people: frozenset[str],
+    periods: frozenset[Period],
+    today: date | None,
 ) -> Sources:
     facts = [each.fact for each in known]
     said = [text for fact in facts for text in (fact.text, fact.subject)]
-    return sources_of([*texts, *said], people | {fact.speaker for fact in facts}, periods)
+    return sources_of([*texts, *said], people | {fact.speaker for fact in facts}, periods, today)
 
 
 def _checked_gist(gist: str, turns: Sequence[Turn], sources: Sources, most: int) -> str:

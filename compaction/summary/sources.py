@@ -2,6 +2,7 @@
 
 Each name and number must stand in a source: the batch, the turns before, the summary so far, the known facts, the notes
 or the roster. Only what is certain counts as unfounded: other forms of a name and other ways to say a number are known.
+A weekday beside a date is the calendar's, or somebody said it of that date.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from compaction.language.terms import UNSPACED
 from compaction.language.text import sentences, words
 from compaction.summary.dates import Period, date_spans, is_short_for
 from compaction.summary.said_values import SaidValues, forms_of_values, spelled_out, values_of
+from compaction.summary.weekdays import weekdays_beside_dates
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import date
 
 # One name is a form of another if it begins with so many letters of it: German of Germany.
 _LEAST_STEM = 4
@@ -31,7 +34,8 @@ class Sources:
     """What a model's text may be made of: words in lower case without endings, and names.
 
     `said`: numbers and other values. `pairs`: neighbouring characters of scripts without spaces. `periods`: what 'last
-    month' and the like mean.
+    month' and the like mean. `today`: the last day of the talk. `dated`: the weekdays that were said beside a date: the
+    weekday, the day and the month.
     """
 
     words: frozenset[str]
@@ -39,12 +43,23 @@ class Sources:
     said: SaidValues
     pairs: frozenset[str]
     periods: frozenset[Period] = frozenset()
+    today: date | None = None
+    dated: frozenset[tuple[int, int, int]] = frozenset()
 
 
-def sources_of(texts: Iterable[str], people: Iterable[str], periods: frozenset[Period] = frozenset()) -> Sources:
-    """Return the sources in these texts, names of people, and days, months and years that are meant."""
+def sources_of(
+    texts: Iterable[str],
+    people: Iterable[str],
+    periods: frozenset[Period] = frozenset(),
+    today: date | None = None,
+) -> Sources:
+    """Return the sources in these texts, names of people, and days, months and years that are meant.
+
+    Without `today` no weekday is compared with its date.
+    """
     people = tuple(people)
     roster = name_words(people)
+    dated: set[tuple[int, int, int]] = set()
     every_word, names, values, pairs = set(roster), set(roster), set[str](), set[str]()
     for text in (*texts, *people):
         every_word.update(map(without_ending, words(text)))
@@ -55,9 +70,11 @@ def sources_of(texts: Iterable[str], people: Iterable[str], periods: frozenset[P
             spelled = spelled_out(sentence, told)
             values |= forms_of_values(sentence, told) | spelled
             every_word |= spelled
+            if told.values and today is not None:
+                dated.update(*(each.said_as for each in weekdays_beside_dates(sentence)))
     known = frozenset(every_word)
     said = SaidValues.among(frozenset(values), known, people=len(set(people)))
-    return Sources(known, frozenset(names), said, frozenset(pairs), periods)
+    return Sources(known, frozenset(names), said, frozenset(pairs), periods, today, frozenset(dated))
 
 
 def unfounded(text: str, sources: Sources, also_names: frozenset[str] = frozenset()) -> frozenset[str]:
@@ -68,10 +85,11 @@ def unfounded(text: str, sources: Sources, also_names: frozenset[str] = frozense
     found: set[str] = set()
     for sentence in sentences(text):
         lacking = _lacking(sentence, sources, also_names)
-        if lacking and (spans := date_spans(sentence, sources.periods)):
-            rest, dates = _parted(sentence, spans)
+        weekdays, wrong = _weekdays_of_calendar(sentence, sources)
+        if lacking and (spans := {*date_spans(sentence, sources.periods), *weekdays}):
+            rest, dates = _parted(sentence, sorted(spans))
             lacking -= {*words(dates), *meaning(dates).values} - _lacking(rest, sources, also_names)
-        found |= lacking
+        found |= lacking | wrong
     return frozenset(found)
 
 
@@ -83,6 +101,18 @@ def _lacking(sentence: str, sources: Sources, also_names: frozenset[str]) -> set
     if pairs and sources.pairs and len(pairs & sources.pairs) < _LEAST_PAIRS * len(pairs):
         found.add(sentence)
     return found
+
+
+def _weekdays_of_calendar(sentence: str, sources: Sources) -> tuple[set[tuple[int, int]], set[str]]:
+    """Return where weekdays stand that need no source, because their dates have them, and the wrong weekdays."""
+    if sources.today is None:
+        return set(), set()
+    found = weekdays_beside_dates(sentence)
+    right = [each for each in found if each.agrees(sources.today)]
+    # In whatever year a date has this weekday, somebody must have meant that year.
+    certain = {each.span for each in right if each.is_near(sources.today) or str(each.year) in sources.said.values}
+    other = [each for each in found if each.certain and each not in right]
+    return certain, {each.word for each in other if each.said_as.isdisjoint(sources.dated)}
 
 
 def _parted(sentence: str, spans: Iterable[tuple[int, int]]) -> tuple[str, str]:

@@ -67,12 +67,11 @@ def test_a_weekend_means_its_days_where_a_text_tells_a_weekend() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("It is on Saturday, 28 November 2026.", "Saturday 28 November 2026"),
+        ("It is on Saturday, 28 November 2026.", "28 November 2026"),
         ("It is on 28 Nov.", "28 Nov"),
         ("It is on November 28.", "November 28"),
         ("It is on the 28th of November.", "28th November"),
-        # Another weekday, day, month or year.
-        ("It is on Sunday, 28 November.", "28 November"),
+        # Another day, month or year.
         ("It is on 28 or 29 November.", "28 November"),
         ("It is on 27 November.", ""),
         ("It is on 28 October.", ""),
