@@ -26,6 +26,9 @@ DAYS_OF_A_WEEK = 7
 MONTHS_OF_A_YEAR = 12
 # The months of each season, in the northern half of the world. A winter is in two years.
 _SEASONS = {"spring": range(3, 6), "summer": range(6, 9), "autumn": range(9, 12), "winter": range(0)}
+_DECEMBER, _FEBRUARY = 12, 2
+# 'Winter 2026/27'.
+_TWO_YEARS = re.compile(r"(?<![^\W_])((?:19|20)\d\d)[/–-](\d\d(?:\d\d)?)(?![^\W_])")
 _SATURDAY = 5
 _LAST_DAY = 31
 _WORD = re.compile(r"[^\W_]+")
@@ -64,7 +67,7 @@ _STOPWORDS = frozenset(word for each in LANGUAGES for word in each.stopwords)
 
 class Period(NamedTuple):
     """A day, a month, a season or a year. `month`, `day`: 0 where it is longer. `weekend`: a day of a weekend that was
-    said. `season`: as the languages' `times` have it.
+    said. `season`: as the languages' `times` have it. `until`: the year in which a winter ends that is told by both.
     """
 
     year: int
@@ -72,6 +75,7 @@ class Period(NamedTuple):
     day: int = 0
     weekend: bool = False
     season: str = ""
+    until: int = 0
 
 
 # -- what is meant ----------------------------------------------------------------------------------------------
@@ -129,7 +133,7 @@ def _of_words(said: Sequence[str], place: int, today: date) -> Iterator[Period]:
         days = (today + timedelta(days=each) for each in range(-DAYS_OF_A_WEEK, DAYS_OF_A_WEEK + 1))
         yield from (_of_day(each, weekend=True) for each in days if each.weekday() >= _SATURDAY)
     elif unit in _SEASONS:
-        yield from _of_season(unit, last, today)
+        yield from _of_season(unit, last, today) if _SEASONS[unit] else _of_winter(unit, last, today)
     elif last in {"last", "next"}:
         yield from _beside(unit, -1 if last == "last" else 1, today)
     elif unit and place and (count := _count(said[place - 1])):
@@ -171,18 +175,25 @@ def _beside(unit: str, amount: int, today: date) -> Iterator[Period]:
 
 
 def _of_season(season: str, beside: str, today: date) -> Iterator[Period]:
-    """Yield the seasons of this name that may be meant: 'last summer', 'next summer' (two in spring), 'in summer'.
-
-    No winter: it has two years, and which of them it is told by is open.
-    """
+    """Yield the seasons of this name that may be meant: 'last summer', 'next summer' (two in spring), 'in summer'."""
     months = _SEASONS[season]
-    if not months:
-        return
     begun, over = today.month >= months[0], today.month > months[-1]
     last = {today.year if begun else today.year - 1} | ({today.year - 1} if beside == "last" else set())
     coming = {today.year + 1 if over else today.year} | ({today.year + 1} if beside == "next" else set())
     years = last if beside == "last" else coming if beside == "next" else last | coming
     yield from (Period(year, season=season) for year in years)
+
+
+def _of_winter(winter: str, beside: str, today: date) -> Iterator[Period]:
+    """Yield the last winter that is over, or the next that has not begun, with both its years.
+
+    One year alone may be that of its end or of its beginning.
+    """
+    begun = today.year if today.month == _DECEMBER else today.year - 1
+    last = begun if _FEBRUARY < today.month < _DECEMBER else begun - 1
+    if beside in {"last", "next"}:
+        year = last if beside == "last" else begun + 1
+        yield Period(year, season=winter, until=year + 1)
 
 
 def _of_month(month: int, today: date) -> Iterator[Period]:
@@ -239,7 +250,7 @@ def date_spans(sentence: str, meant: AbstractSet[Period]) -> list[tuple[int, int
     for at in sorted(bare):
         if _YEAR.fullmatch(written[at]) and not _counts(written, at):
             known |= _places_of_year(written, at, meant)
-    return [found[place].span() for place in sorted(known)]
+    return sorted([*(found[place].span() for place in known), *_winter_spans(sentence, meant)])
 
 
 def is_short_for(name: str, values: AbstractSet[str], sentence: str) -> bool:
@@ -316,6 +327,16 @@ def _places_of_year(written: Sequence[str], at: int, meant: AbstractSet[Period])
         return {season_at, at}
     # 'In 2025'.
     return {at} if before in _STOPWORDS and Period(year) in meant else set()
+
+
+def _winter_spans(sentence: str, meant: AbstractSet[Period]) -> Iterator[tuple[int, int]]:
+    """Yield where a sentence has both years of a winter: 'winter 2026/27', 'the winter of 2026/2027'."""
+    for years in _TWO_YEARS.finditer(sentence):
+        year = int(years[1])
+        before = [each.casefold() for each in _WORD.findall(sentence[: years.start()])][-2:]
+        name = next((each for each in reversed(before) if each not in _STOPWORDS), "")
+        if years[2] in {str(year + 1), str(year + 1)[2:]} and Period(year, season=_time(name), until=year + 1) in meant:
+            yield years.span()
 
 
 def _counts(written: Sequence[str], at: int) -> bool:

@@ -15,7 +15,7 @@ TODAY = date(2026, 11, 26)
 PIECES = [
     *("last", "next", "in", "ago", "vor", "two", "3", "3rd", "31.", "month", "weeks", "Jahr", "weekend", "May"),
     *("day", "after", "tomorrow", "summer", "of", "Winter"),
-    *("2025", "28", "November", "-", ",", "."),
+    *("2025", "28", "November", "2025/26", "-", ",", "."),
 ]
 
 
@@ -37,8 +37,10 @@ PIECES = [
         ("In the summer of next year.", {Period(2027), *(Period(year, season="summer") for year in (2026, 2027))}),
         ("Next spring, then.", {Period(2027, season="spring")}),
         ("Letzten Herbst war ich da.", {Period(2025, season="autumn"), Period(2026, season="autumn")}),
-        # A winter has two years.
-        ("Next winter we ski.", set()),
+        # A winter is told by both its years. Without 'next' or 'last' it is none that is certain.
+        ("Next winter we ski.", {Period(2026, season="winter", until=2027)}),
+        ("Letzten Winter war es kalt.", {Period(2025, season="winter", until=2026)}),
+        ("In the winter we ski.", set()),
         # Which day of a week is open; which months it is in is not.
         ("We were there last week.", {Period(2026, 11)}),
         # No day, month or year.
@@ -65,6 +67,22 @@ def test_a_weekend_means_its_days_where_a_text_tells_a_weekend() -> None:
 
 
 @pytest.mark.parametrize(
+    ("today", "last", "coming"),
+    [
+        (date(2026, 2, 28), 2024, 2026),
+        (date(2026, 3, 1), 2025, 2026),
+        (date(2026, 11, 30), 2025, 2026),
+        (date(2026, 12, 1), 2025, 2027),
+        (date(2027, 1, 31), 2025, 2027),
+    ],
+)
+def test_the_winter_of_the_day_is_neither_the_last_nor_the_next(today: date, last: int, coming: int) -> None:
+    """'Last winter' is over, and 'next winter' has not begun."""
+    for said, year in (("Last winter.", last), ("Next winter.", coming)):
+        assert periods_meant(said, today) == {Period(year, season="winter", until=year + 1)}
+
+
+@pytest.mark.parametrize(
     ("text", "told"),
     [
         ("It is on Saturday, 28 November 2026.", "28 November 2026"),
@@ -84,11 +102,18 @@ def test_a_weekend_means_its_days_where_a_text_tells_a_weekend() -> None:
         ("It was in summer 2025.", ""),
         ("It was in autumn 2024.", ""),
         ("It cost this summer 2024 euros.", ""),
+        ("It is in winter 2027/28.", "2027/28"),
+        ("It is in the winter of 2027-2028.", "2027-2028"),
+        ("It is in winter 2026/27.", ""),
+        ("It is in winter 2027/29.", ""),
+        ("It is in summer 2027/28.", ""),
+        ("It is in winter 2027.", ""),
     ],
 )
 def test_only_what_is_meant_of_a_date_is_found(text: str, told: str) -> None:
     """A part of a date that nobody meant is not covered by the others."""
-    spans = date_spans(text, {Period(2026, 11, 28), Period(2025), Period(2024, season="summer")})
+    winter = Period(2027, season="winter", until=2028)
+    spans = date_spans(text, {Period(2026, 11, 28), Period(2025), Period(2024, season="summer"), winter})
     assert " ".join(text[begin:end] for begin, end in spans) == told
 
 
