@@ -17,9 +17,9 @@ from compaction.summary.dates import LEAST_LETTERS, MONTHS, WEEKDAYS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-# A date without a year is less than nine months away. On 26 November '3 February' is the next, and '7 May' may be the
-# last or the next.
-_NEAR = timedelta(days=275)
+# A date without a year is less than nine months ago or eleven months ahead: people plan further than they remember
+# without a year. On 26 November '3 February' is the next, and '7 May' may be the last or the next.
+_LAST, _COMING = timedelta(days=-275), timedelta(days=335)
 
 
 def _abbreviated(names: Mapping[str, int]) -> dict[str, int]:
@@ -71,7 +71,7 @@ class DatedWeekday:
         return any(day.weekday() == self.number for day in self._dates(today) if self.year or _is_near(day, today))
 
     def is_near(self, today: date) -> bool:
-        """Return whether the date is less than nine months away."""
+        """Return whether one of the dates needs no year."""
         return any(_is_near(day, today) for day in self._dates(today))
 
     @property
@@ -87,7 +87,7 @@ class DatedWeekday:
 
 
 def _is_near(day: date, today: date) -> bool:
-    return abs(day - today) <= _NEAR
+    return _LAST <= day - today <= _COMING
 
 
 def weekdays_beside_dates(sentence: str) -> list[DatedWeekday]:

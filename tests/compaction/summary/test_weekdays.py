@@ -55,6 +55,8 @@ def test_a_weekday_beside_a_date_is_read(text: str, found: list[tuple[str, tuple
         # The next is nearer by far.
         (date(2026, 12, 20), "Wednesday, 6 January", True),
         (date(2026, 12, 20), "Tuesday, 6 January", False),
+        # Planned for the autumn of the year that has begun.
+        (date(2026, 1, 1), "Friday, 9 October", True),
         # One of several days.
         (TODAY, "Sunday, 3-5 July", True),
         (TODAY, "Monday, 3-5 July", False),
@@ -63,7 +65,7 @@ def test_a_weekday_beside_a_date_is_read(text: str, found: list[tuple[str, tuple
     ],
 )
 def test_a_weekday_is_compared_with_the_calendar(today: date, text: str, *, agrees: bool) -> None:
-    """A date without a year is less than nine months away."""
+    """A date without a year is less than nine months ago or eleven months ahead."""
     assert [each.agrees(today) for each in weekdays_beside_dates(text)] == [agrees]
 
 
