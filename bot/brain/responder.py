@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
+# What answers where no language model does (`bot.brain.embedded`), as named within a sentence: "I answer with …".
+EMBEDDED_RESPONDER_NAME = Text("what I heard, without a language model")
 # Yielded before a tool runs, so that the voice speaks the text so far.
 _SENTENCE_END = "\n"
 

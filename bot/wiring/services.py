@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot import events
-from bot.brain.embedded.chat import RESPONDER_NAME, EmbeddedResponder
-from bot.brain.responder import ModelResponder
+from bot.brain.embedded.chat import EmbeddedResponder
+from bot.brain.responder import EMBEDDED_RESPONDER_NAME, ModelResponder
 from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.toolbox import Toolbox
 from bot.errors import SetupError
@@ -213,7 +213,7 @@ def _responders(settings: BotSettings, model: FallbackModel | None, zone: tzinfo
 
 def _responder_name(model: FallbackModel | None) -> Text:
     if model is None:
-        return RESPONDER_NAME
+        return EMBEDDED_RESPONDER_NAME
     return Text("the language model {model}", model=model.model)
 
 

@@ -47,9 +47,6 @@ RECAP_FILLERS = content_stems("today tonight evening session give far short quic
 RECAP_SENTENCES = 2
 PARTINGS = frozenset({"bye", "goodbye", "goodnight", "night", "tschüss", "tschüs"})
 
-# The responder's name within a sentence, such as "I answer with …".
-RESPONDER_NAME = Text("what I heard, without a language model")
-
 
 class EmbeddedResponder:
     """A `bot.brain.responder.Responder` without a model. One per room; it says once that there is no model."""

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
-from bot.brain.embedded.chat import RESPONDER_NAME, EmbeddedResponder
+from bot.brain.embedded.chat import EmbeddedResponder
+from bot.brain.responder import EMBEDDED_RESPONDER_NAME
 from bot.brain.system_prompt import SystemPrompt
 from bot.cli.rehearsal.written.audio import LoudnessDetector, ToneSynthesizer
 from bot.participation.all_guilds import GuildParticipations
@@ -76,7 +77,7 @@ async def open_written_services(
             ),
             replies=ReplyServices(
                 new_responder=lambda: EmbeddedResponder(names=names, zone=UTC),
-                responder_name=RESPONDER_NAME,
+                responder_name=EMBEDDED_RESPONDER_NAME,
                 instructions=SystemPrompt(parts.brain.name, parts.brain.instructions),
                 max_input_tokens=parts.budget.max_input_tokens,
                 guild_policy=policy,
