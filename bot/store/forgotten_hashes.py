@@ -14,7 +14,7 @@ from bot.store.dialects.upsert import insert_into
 from bot.store.inserts import add_all_once
 from bot.store.tables import forgotten_runs, forgotten_sessions
 from bot.store.thread_work import in_thread
-from compaction.memory.quotations import is_long_enough, runs_of
+from compaction.memory.quotations import is_quotation, runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -84,8 +84,8 @@ def session_digest(session_id: str) -> str:
 
 
 def _digests(runs: Iterable[Run]) -> Collection[str]:
-    # Shorter ones ('Yes please') are common.
-    return {digest_of(" ".join(run)) for run in runs if is_long_enough(run)}
+    # Others ('Yes please') are common.
+    return {digest_of(" ".join(run)) for run in runs if is_quotation(run)}
 
 
 def digest_of(text: str) -> str:

@@ -37,6 +37,11 @@ _ARTICLE = re.compile(
     "|der|die|das|den|dem|des|(?:[mdsk]?ein|ihr|unser|euer)(?:e|en|em|er)?|jede[rsmn]?)$"
 )
 
+# Stop words that begin with a capital wherever they stand, in English or German: never taken for a name.
+_CAPITAL_WORDS = frozenset({"i", "sie", "ihr", "ihnen"})
+# Stop words that people are called. The others, such as 'You' and 'And', begin sentences without naming anybody.
+_NAMES_AND_VERBS = frozenset({"will", "may", "can"})
+
 Run: TypeAlias = tuple[str, ...]
 
 
@@ -68,8 +73,20 @@ def runs_of(texts: Iterable[str]) -> Runs:
 
 
 def is_long_enough(run: Run) -> bool:
-    """Return whether a run is a quotation by itself, and not the whole of a short text."""
+    """Return whether a run is as long as a quotation, and not the whole of a short text."""
     return _weight(run) >= _RUN_WEIGHT
+
+
+def is_quotation(run: Run) -> bool:
+    """Return whether a run tells by itself whose words it has: it is long enough and not of stop words alone, as 'Is
+    there anything else' is, which everybody says.
+    """
+    return is_long_enough(run) and bool(terms(" ".join(run)))
+
+
+def is_whole_of(text: str, runs: Runs) -> bool:
+    """Return whether a text is one of these runs, and nothing else."""
+    return _pieces(text) in runs.runs
 
 
 def quoted_in(text: str, runs: Runs) -> frozenset[Run]:
@@ -92,7 +109,7 @@ def names_any(text: str, names: Collection[str]) -> bool:
     """Return whether a text contains one of these names, with all words of the name in order.
 
     A name that is also a word must be used as a name: 'Will' is in 'Will said so', but not in 'It will rain' or 'Will
-    it rain?'.
+    it rain?'. So must one that has several words: 'You Can' is not in 'You can ask her'.
     """
     told = _pieces(text)
     for name in names:
@@ -101,7 +118,7 @@ def names_any(text: str, names: Collection[str]) -> bool:
         if _weight(wanted) < _WORD_WEIGHT:
             continue
         found = any(told[at : at + len(wanted)] == wanted for at in range(len(told) - len(wanted) + 1))
-        if found and (len(wanted) > 1 or _is_used_as_name(text, name, wanted[0])):
+        if found and (_has_capitals_of(text, name) if len(wanted) > 1 else _is_used_as_name(text, name, wanted[0])):
             return True
     return False
 
@@ -125,20 +142,36 @@ def words_of_name(name: str) -> frozenset[str]:
 def _is_used_as_name(text: str, name: str, folded: str) -> bool:
     """Return whether a text uses a name of one word as a name. `folded`: the name as `_pieces` returns it."""
     told = [*_CASED.finditer(text)]
+    is_filler = not terms(name)
+    if is_filler and folded in _CAPITAL_WORDS:
+        return False
     for number, found in enumerate(told):
         word = found.group()
         if _pieces(word) != (folded,):
             continue
         before = told[number - 1] if number else None
-        if name[:1].isupper():
+        if name[:1].isupper() or is_filler:
             after = told[number + 1].group().casefold() if number + 1 < len(told) else ""
             begins = before is None or _SENTENCE_END.search(text, before.end(), found.start()) is not None
-            if word[0].isupper() and not (begins and _SUBJECT.match(after)):
+            is_verb = _SUBJECT.match(after) is not None
+            if word[0].isupper() and not (begins and (is_verb or (is_filler and folded not in _NAMES_AND_VERBS))):
                 return True
         elif not name.islower() or before is None or not _ARTICLE.match(before.group().casefold()):
             # Some scripts have no capital letters.
             return True
     return False
+
+
+def _has_capitals_of(text: str, name: str) -> bool:
+    """Return whether a text has capitals where a name of several words has them. A name of stop words alone ('you can')
+    is none without a capital on each.
+    """
+    words = [match.group() for match in _CASED.finditer(name)]
+    capitals = [word for word in words if word[0].isupper()]
+    if not terms(name) and len(capitals) < len(words):
+        return False
+    told = {_pieces(match.group()) for match in _CASED.finditer(text) if match.group()[0].isupper()}
+    return all(_pieces(word) in told for word in capitals)
 
 
 def _pieces(text: str) -> tuple[str, ...]:

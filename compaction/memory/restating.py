@@ -1,7 +1,8 @@
 """Tells whether a text by the bot or a model says again what was forgotten. Pure.
 
 Such a text repeats several forgotten words in a row, uses the person's name, or has the rare words of one forgotten
-turn in another order. Words that other people said themselves are not rare.
+turn in another order. Words that other people said themselves are not rare. A whole short turn ('Thank you') is no
+quotation: if its words are rare, they are found without it, and otherwise everybody says them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from compaction.language.terms import terms
-from compaction.memory.quotations import NO_RUNS, Runs, names_any, repeats, runs_of
+from compaction.memory.quotations import NO_RUNS, Runs, is_quotation, is_whole_of, names_any, quoted_in, runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -48,7 +49,11 @@ class ForgottenWords:
 
     def quoted_or_named_in(self, text: str) -> bool:
         """Return whether a text has several of the words in a row, or one of the names."""
-        return repeats(text, self.runs) or names_any(text, self.names)
+        return any(map(is_quotation, quoted_in(text, self.runs))) or names_any(text, self.names)
+
+    def is_all_of(self, text: str) -> bool:
+        """Return whether a text is the whole of a short turn."""
+        return is_whole_of(text, self.runs)
 
     def has_rare_word(self, text: str, explained: Collection[str]) -> bool:
         """Return whether a text has a word of the person that others have not said. `explained`: their terms."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from compaction.language.terms import terms
 from compaction.language.text import plain
 from compaction.memory.forgotten_turns import is_of_bot
-from compaction.memory.quotations import Runs, is_long_enough, names_any, quoted_in, repeats
+from compaction.memory.quotations import Runs, is_quotation, names_any, quoted_in, repeats
 from compaction.memory.restating import NOTHING_FORGOTTEN
 from compaction.summary.extractive import extract_facts, extract_paragraph, make_gist
 from compaction.summary.ledger import render_summary
@@ -117,7 +117,7 @@ def _says_again(
     of_whom = f"{fact.subject}. {fact.text}"
     named = [name for name in words.names if names_any(of_whom, {name})]
     named = named or [word for word in words.name_words if names_any(of_whom, {word})]
-    quoted = [run for run in quoted_in(fact.text, words.runs) if named or is_long_enough(run)]
+    quoted = [run for run in quoted_in(fact.text, words.runs) if named or is_quotation(run)]
     return (
         any(not any(names_any(said, {name}) for said in told) for name in named)
         or any(not any(repeats(said, Runs(frozenset({run}))) for said in told) for run in quoted)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.memory.quotations import RUN_WORDS, names_any, repeats, runs_of
+from compaction.memory.quotations import RUN_WORDS, is_quotation, is_whole_of, names_any, repeats, runs_of
 
 SAID = ("I have decided that the town is Lisbon.", "To Zanzibar!", "Yes.", "")
 
@@ -91,6 +91,49 @@ def test_a_name_stands_as_a_name(text: str, named: bool) -> None:
     latin = {"Ada", "Mary Ann", "!!", "Will", "moon", "xx_dragon_99", "Zsófia"}
     names = latin | {"小明", "明", "지수", "سارة", "مُحَمَّد", "תָּמָר", "މުހައްމަދު", "སྒྲོལ"}
     assert names_any(text, names) is named
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("You", "You meet on Friday at eight."),
+        ("you", "You meet on Friday, and I wait for you."),
+        ("I", "Then I say so."),
+        ("And", "It is late. And Bob went home."),
+        ("Sie", "Haben Sie Zeit?"),
+        ("you can", "You can reach Ada there."),
+        ("You can", "Then you can reach Ada there."),
+        ("You Can", "You can reach Ada there."),
+        ("of the", "At the end of the road."),
+        ("Spare Key", "The spare key is under the pot."),
+    ],
+)
+def test_words_that_every_text_has_are_no_names(name: str, text: str) -> None:
+    """Somebody may call themselves what they like. The bot's sentences do not mean them for that."""
+    assert not names_any(text, [name])
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("You", "I asked You about it."),
+        ("You Can", "Ask You Can."),
+        ("Will May", "Will May said so."),
+        ("An", "Ask An."),
+    ],
+)
+def test_a_name_of_such_words_is_told_by_its_capitals(name: str, text: str) -> None:
+    assert names_any(text, [name])
+
+
+def test_what_everybody_says_is_no_quotation() -> None:
+    """A short text is none, nor is a run of stop words alone; the whole of a short text is found as such."""
+    (run,) = runs_of(["The key is under"]).runs
+    assert is_quotation(run)
+    for said in ("Thank you", "Is there anything else", "Ich weiss es nicht"):
+        assert not any(map(is_quotation, runs_of([said]).runs))
+    assert is_whole_of("Thank you!", runs_of(["thank you"]))
+    assert not is_whole_of("Thank you, Bo.", runs_of(["thank you"]))
 
 
 @given(st.lists(st.sampled_from(["red", "blue", "green", "nine", "boat"]), min_size=RUN_WORDS, max_size=12))

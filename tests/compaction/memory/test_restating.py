@@ -36,5 +36,6 @@ def test_names_and_quotations_are_told() -> None:
     assert not words.quoted_or_named_in("It will rain.")
     assert words.has_rare_word("The matter of Wickham goes on.", set())
     assert not words.has_rare_word("The matter of Wickham goes on.", set(terms("Wickham")))
+    assert not forgotten_words(["Thank you.", "You can.", "Blue boat."]).quoted_or_named_in("You can see a blue boat.")
     assert not NOTHING_FORGOTTEN.quoted_or_named_in("Will")
     assert not NOTHING_FORGOTTEN.restated_in("Wickham")
