@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 # What a library has logged.
 LIBRARY_EVENT = "library_logged"
+# Marks the lines of the file that were written while it may have what people said (`logs.speech`): `bot.logs.removal`
+# takes out of these what others cannot have.
+SPEECH_FIELD = "speech"
 
 
 def shared_processors(*, speech: bool) -> list[Processor]:
@@ -38,7 +41,7 @@ def shared_processors(*, speech: bool) -> list[Processor]:
 
 def file_formatter(redactor: LogRedactor, *, speech: bool) -> logging.Formatter:
     """Return what makes the lines of the log file."""
-    return _formatter(redactor, _json_renderer(), speech=speech)
+    return _formatter(_marking(redactor) if speech else redactor, _json_renderer(), speech=speech)
 
 
 def terminal_formatter(redactor: LogRedactor, console: TextIO, *, speech: bool) -> logging.Formatter:
@@ -78,6 +81,13 @@ def _formatter(redact: Processor, render: Processor, *, speech: bool) -> logging
         processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, redact, _order_keys, render],
         pass_foreign_args=True,
     )
+
+
+def _marking(redactor: LogRedactor) -> Processor:
+    def marked(logger: object, method: str, event: EventDict) -> EventDict:
+        return {**redactor(logger, method, event), SPEECH_FIELD: True}
+
+    return marked
 
 
 def _json_renderer() -> Processor:

@@ -10,12 +10,14 @@ import json
 import os
 import re
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from bot.logs.formatters import SPEECH_FIELD
 from bot.logs.log_file import FILE_NAME
+from bot.logs.redaction import NAME_KEYS, TEXT_KEYS
 from bot.private_files import open_private
-from compaction.memory.quotations import names_any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,6 +30,12 @@ _WRITTEN_AT = re.compile(rb'^\{"timestamp": ?"([^"]+)"')
 _UNFINISHED = ".new"
 # Stands in a log line for a value that told of a forgotten person.
 FORGOTTEN_VALUE = "[forgotten]"
+# Messages of errors and libraries. They may quote what people said, but only in a line that is marked with
+# `SPEECH_FIELD`: the redactor takes quotations out of all others.
+_MESSAGE_KEYS = frozenset({"detail", "error", "exception", "problem"})
+# Keys whose values no person has said. Somebody may have a name that is among them ('error', 'dashboard login'), or
+# say it, so of these values only the person's id is looked for. Otherwise anybody could delete the operator's log.
+_OWN_KEYS = (NAME_KEYS | TEXT_KEYS) - _MESSAGE_KEYS
 
 
 def drop_lines_before(folder: Path, at: float) -> int:
@@ -53,41 +61,55 @@ def _since(at: float) -> Callable[[bytes], bytes]:
 
 
 def forget_in_logs(folder: Path, words: ForgottenWords, *, person_id: str | None = None) -> int:
-    """Take a person's words, names and id out of the log lines in `folder`. Returns how many lines changed.
+    """Take a person's id, and their words and names where people's words may be, out of the log lines in `folder`.
+    Returns how many lines changed.
 
     Raises `OSError`: if one file fails, at the end, when the others are done.
     """
+
+    forgotten = _Forgotten(words, person_id)
 
     def without(line: bytes) -> bytes:
         try:
             event = json.loads(line)
         except (ValueError, RecursionError):
-            return b"" if _tells(line.decode("utf-8", "replace"), words, person_id) else line
-        left = _without(event, words, person_id)
+            return b"" if forgotten.is_told_in(line.decode("utf-8", "replace")) else line
+        quoting = isinstance(event, dict) and event.get(SPEECH_FIELD) is True
+        left = forgotten.taken_out(event, key="", quoting=quoting)
         return line if left == event else json.dumps(left).encode() + b"\n"
 
     return _in_each_file(folder, lambda path: _rewrite(path, without))
 
 
-def _without(value: Any, words: ForgottenWords, person_id: str | None) -> Any:
-    match value:
-        case dict():
-            return {key: _without(each, words, person_id) for key, each in value.items()}
-        case list():
-            return [_without(each, words, person_id) for each in value]
-        case str():
-            return FORGOTTEN_VALUE if _tells(value, words, person_id) else value
-        case int() if str(value) == person_id:
-            return FORGOTTEN_VALUE
-        case _:
-            return value
+@dataclass(frozen=True, slots=True)
+class _Forgotten:
+    """What is taken out of log lines. `person_id`: None leaves the id."""
 
+    words: ForgottenWords
+    person_id: str | None
 
-def _tells(text: str, words: ForgottenWords, person_id: str | None) -> bool:
-    if person_id is not None and person_id in text:
-        return True
-    # Most values of log lines are single words, which quote nobody.
-    return words.quoted_or_named_in(text) if " " in text else names_any(text, words.names)
+    def taken_out(self, value: Any, *, key: str, quoting: bool) -> Any:
+        """Return a value of a log line without it. `quoting`: messages of errors in the line may quote people."""
+        match value:
+            case dict():
+                return {name: self.taken_out(each, key=name, quoting=quoting) for name, each in value.items()}
+            case list():
+                return [self.taken_out(each, key=key, quoting=quoting) for each in value]
+            case str():
+                is_ours = key in _OWN_KEYS or (key in _MESSAGE_KEYS and not quoting)
+                told = self._has_id(value) if is_ours else self.is_told_in(value)
+                return FORGOTTEN_VALUE if told else value
+            case int() if str(value) == self.person_id:
+                return FORGOTTEN_VALUE
+            case _:
+                return value
+
+    def is_told_in(self, text: str) -> bool:
+        """Return whether a text has the person's id, a name of theirs or what they said."""
+        return self._has_id(text) or self.words.quoted_or_named_in(text) or self.words.is_all_of(text)
+
+    def _has_id(self, text: str) -> bool:
+        return self.person_id is not None and self.person_id in text
 
 
 def _in_each_file(folder: Path, change: Callable[[Path], int]) -> int:

@@ -23,8 +23,8 @@ COMPACTION = "voice_context_compaction_"
 _LEVEL_STYLES = {"debug": "dim", "info": "green", "warning": "yellow", "error": "bold red", "critical": "bold red"}
 _LEVEL_NAMES = {"warning": "warn", "critical": "fatal"}
 _TIME_STYLE, _QUIET, _FIGURE, _CURSOR, _TROUBLE = "dim", "dim", "cyan", "bold magenta", "red"
-# Fields shown in the first columns or at the end.
-_HIDDEN = {"timestamp", "level", "event", "session_id"}
+# Fields shown in the first columns or at the end, and the mark of each line of a log with `logs.speech`.
+_HIDDEN = {"timestamp", "level", "event", "session_id", "speech"}
 _NEWLINE = "\n"
 # The fields that people look for first.
 _FIRST = ("reason", "problem", "error_class", "error", "detail")

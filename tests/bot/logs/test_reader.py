@@ -110,15 +110,15 @@ def test_a_log_deleted_moved_or_cut_back_goes_on(path: Path) -> None:
         assert list(lines.read()) == [b"5"]
 
 
-def line(second: int, event: str) -> str:
+def line(second: int, event: str, **fields: str) -> str:
     """Return a line of the log, `second` seconds after the beginning of 1970."""
-    return json.dumps({"timestamp": f"1970-01-01T00:00:{second:02}.000000Z", "event": event}) + "\n"
+    return json.dumps({"timestamp": f"1970-01-01T00:00:{second:02}.000000Z", "event": event} | fields) + "\n"
 
 
 @pytest.mark.parametrize("clock_of_the_last", [9, 4], ids=["clock goes on", "clock was set back"])
 def test_lines_that_are_left_are_not_read_again(path: Path, clock_of_the_last: int) -> None:
     """Retention and /forget-me write the log anew. Who follows it gets what is added, and nothing for a second time."""
-    old, kept, last = line(3, "old"), line(8, "by Bo"), line(clock_of_the_last, "last")
+    old, kept, last = line(3, "old"), line(8, "said", by="Bo"), line(clock_of_the_last, "last")
     add(path, old + kept + last)
     with LogReader(path) as lines:
         assert len(list(lines.read())) == 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from typing import TYPE_CHECKING
@@ -371,7 +372,7 @@ def test_log_lines_lose_the_person_alone(tmp_path: Path) -> None:
     lines = [
         json.dumps({"event": "a", "speaker_id": int(PERSON), "seq": 3}),
         json.dumps({"event": "b", "who": ["Will", "Bob"], "count": 4}),
-        json.dumps({"event": "c", "text": "It will rain.", "path": "/x/Will Smith"}),
+        json.dumps({"event": "c", "text": "It will rain.", "title": "Will Smith"}),
         f"Traceback: {PERSON}",
         "Traceback: other",
     ]
@@ -382,6 +383,48 @@ def test_log_lines_lose_the_person_alone(tmp_path: Path) -> None:
     assert [json.loads(line) for line in left[:-1]] == [
         {"event": "a", "speaker_id": FORGOTTEN_VALUE, "seq": 3},
         {"event": "b", "who": [FORGOTTEN_VALUE, "Bob"], "count": 4},
-        {"event": "c", "text": "It will rain.", "path": FORGOTTEN_VALUE},
+        {"event": "c", "text": "It will rain.", "title": FORGOTTEN_VALUE},
     ]
     assert forget_in_logs(log.parent, forgotten_words(WORDS, NAMES), person_id=PERSON) == 0
+
+
+@pytest.mark.parametrize("speech", [False, True])
+def test_a_name_or_a_phrase_deletes_nothing_that_the_program_says(tmp_path: Path, *, speech: bool) -> None:
+    """People may call themselves what stands in every line of the operator's log, or say it. Neither events nor levels
+    go for it, nor, as long as the log has nothing of what people said, the messages of errors. Their id always goes.
+    """
+    names = ("dashboard login", "command refused", "model context built", "error", "info", "Traceback", "recall")
+    said = ("The database is away now.", "Close other programs that read the database.", "most recent call last")
+    with configured_logging(LogsSettings(speech=speech), data_dir=tmp_path, console=io.StringIO()):
+        log = structlog.get_logger()
+        log.info("dashboard_login", by=7)
+        log.error("command_refused", command="recall", remedy=said[1], reason="error")
+        log.info("model_context_built", digest="error", note_ids=["info"], recall=["error"])
+        log.info("command_used", tool=f"of-{PERSON}", user_id=int(PERSON))
+        try:
+            raise StoreError(said[0])
+        except StoreError as error:
+            log.exception("turn_not_stored", problem=error)
+    log_file = log_path(tmp_path)
+    before = [json.loads(line) for line in log_file.read_text("utf-8").splitlines()]
+    assert forget_in_logs(log_file.parent, forgotten_words(said, names), person_id=PERSON) == (2 if speech else 1)
+    after = [json.loads(line) for line in log_file.read_text("utf-8").splitlines()]
+    assert after[:3] == before[:3]
+    assert (after[3]["event"], after[3]["level"], after[3]["user_id"]) == ("command_used", "info", FORGOTTEN_VALUE)
+    assert PERSON not in log_file.read_text("utf-8")
+    assert (after[4]["event"], after[4]["level"]) == ("turn_not_stored", "error")
+    assert (after[4]["problem"] == before[4]["problem"]) is not speech
+    assert (after[4]["exception"] == before[4]["exception"]) is not speech
+
+
+def test_the_whole_of_something_short_leaves_the_log_alone_where_it_is_part_of_more(tmp_path: Path) -> None:
+    """A short turn stands in a line of its own, with `logs.speech`. In another one everybody may have said it."""
+    log = log_path(tmp_path)
+    log.parent.mkdir()
+    lines = [json.dumps({"event": "turn_recorded", "text": text}) for text in ("Thank you!", "Thank you for the tea.")]
+    log.write_text("\n".join(lines) + "\n", "utf-8")
+    assert forget_in_logs(log.parent, forgotten_words(["Thank you."])) == 1
+    assert [json.loads(line)["text"] for line in log.read_text("utf-8").splitlines()] == [
+        FORGOTTEN_VALUE,
+        "Thank you for the tea.",
+    ]

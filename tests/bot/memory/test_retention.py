@@ -398,7 +398,7 @@ async def test_a_log_that_fails_does_not_switch_off_the_shorter_times(place: Pla
 
 def a_line(at: float, text: str) -> str:
     """Return a log line as it stands in the file."""
-    return json.dumps({"timestamp": datetime.fromtimestamp(at, UTC).isoformat(), "event": text}) + "\n"
+    return json.dumps({"timestamp": datetime.fromtimestamp(at, UTC).isoformat(), "event": "said", "text": text}) + "\n"
 
 
 def test_old_log_lines_are_deleted(tmp_path: Path) -> None:
@@ -432,7 +432,7 @@ def test_a_log_file_that_fails_stops_no_other(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError):
         forget_in_logs(log.parent, forgotten_words((), (SECRET,)))
     for path in (first, last):
-        assert [json.loads(line)["event"] for line in path.read_text("utf-8").splitlines()] == [FORGOTTEN_VALUE, "new"]
+        assert [json.loads(line)["text"] for line in path.read_text("utf-8").splitlines()] == [FORGOTTEN_VALUE, "new"]
 
 
 def test_lines_that_others_write_meanwhile_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
