@@ -15,6 +15,7 @@ import structlog
 
 from bot.background_task import background_task
 from bot.store.search.indexing import catch_up
+from bot.store.wiping import wipe_if_due
 from compaction.errors import EmbeddingError, StoreError
 from voice.retry_pause import retry_pause_s
 
@@ -37,6 +38,8 @@ PAUSE_S = 0.1
 IDLE_S = 2.0
 # The timeout of one step at an endpoint; the local model takes a tenth of a second.
 EMBED_TIMEOUT_S = 60.0
+# How long nothing must have been deleted before the indexer wipes: forgetting a person may take so long.
+SETTLED_S = 60.0
 FIRST_RETRY_S = 2.0
 # How often a process asks whether the one that works has ended.
 LOCKED_S = 10.0
@@ -93,7 +96,9 @@ class Indexer:
             await self._clock.sleep(PAUSE_S if busy else IDLE_S)
 
     async def step(self) -> bool:
-        """Obey opt-outs, embed a few passages, or wipe forgotten text. Returns whether there was anything to do."""
+        """Obey opt-outs, embed a few passages, or remove forgotten text from the index. Returns whether there was
+        anything to do. If not, wipes what was deleted and had to wait for that.
+        """
         if await self._vectors.obey_opt_outs():
             return True
         if self._embedder is not None:
@@ -106,6 +111,8 @@ class Indexer:
                 await self._vectors.store(self._embedder.model, embedded)
                 return True
         if not await self._vectors.purge():
+            # Who is forgotten now has their words wiped at the end of that.
+            await wipe_if_due(self._database, now=self._clock.now(), settled_s=SETTLED_S)
             return False
         # A rewritten source lost its passage together with its old text.
         await catch_up(self._database)

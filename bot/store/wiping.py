@@ -1,13 +1,37 @@
-"""Removes the bytes of deleted text from the search index and from the database's files."""
+"""Removes the bytes of deleted text from the search index and from the database's files.
+
+The database is written anew for that. Meanwhile every writer waits, on PostgreSQL every reader too: half a minute for a
+gigabyte. Anybody may have something of theirs deleted, so it is done once in `WIPE_PAUSE_S` for all together. What is
+deleted is marked in the same transaction. The mark outlives the process: `bot.memory.indexer` wipes later what had to
+wait, and `bot.memory.retention` wipes once a day in any case.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sqlalchemy import select
+
+from bot.store.inserts import put_row
 from bot.store.search.vector_store import VectorStore
+from bot.store.tables import search_marks
 
 if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
     from bot.store.database import Database
+
+# Writers of a database of a gigabyte wait for 3 % of the time then, however many people have something deleted.
+WIPE_PAUSE_S = 900.0
+# The names of the marks. When something was last deleted, in milliseconds: a number that rises each time. Up to which
+# of these numbers all is wiped. When the last wipe on request began, in seconds.
+_DELETED, _WIPED, _BEGUN = "deleted", "wiped", "wipe_begun"
+
+
+async def mark_deleted(connection: AsyncConnection, *, now: float) -> None:
+    """Note, inside the write transaction that deletes something, that its bytes are to be wiped."""
+    last = await _mark(connection, _DELETED) or 0
+    await put_row(connection, search_marks, {"name": _DELETED}, {"value": max(last + 1, int(now * 1000))})
 
 
 async def wipe_deleted(database: Database) -> bool:
@@ -15,5 +39,56 @@ async def wipe_deleted(database: Database) -> bool:
 
     Returns False if another connection was reading all the time, so that there may still be deleted text.
     """
+    async with database.reading() as connection:
+        deleted = await _mark(connection, _DELETED)
     await VectorStore(database).purge()
-    return await database.wipe()
+    return await _write_anew(database, deleted)
+
+
+async def wipe_if_due(database: Database, *, now: float, pause_s: float = WIPE_PAUSE_S, settled_s: float = 0.0) -> bool:
+    """Wipe if something was deleted since the last wipe, and that began `pause_s` ago. Raises `StoreError`.
+
+    `settled_s`: wait until nothing was deleted for so long. Returns whether no byte of what was deleted is left; False:
+    call it again later.
+    """
+    async with database.reading() as connection:
+        if not await _is_due(connection):
+            return True
+        if await _has_to_wait(connection, now, pause_s, settled_s):
+            return False
+    await VectorStore(database).purge()
+    async with database.writing() as connection:
+        # Another process may have begun meanwhile. From here on a failure has to wait too: it may take minutes.
+        if await _has_to_wait(connection, now, pause_s, settled_s):
+            return False
+        deleted = await _mark(connection, _DELETED)
+        await put_row(connection, search_marks, {"name": _BEGUN}, {"value": int(now)})
+    return await _write_anew(database, deleted)
+
+
+async def _write_anew(database: Database, deleted: int | None) -> bool:
+    wiped = await database.wipe()
+    if wiped and deleted is not None:
+        async with database.writing() as connection:
+            await put_row(connection, search_marks, {"name": _WIPED}, {"value": deleted})
+    return wiped
+
+
+async def _has_to_wait(connection: AsyncConnection, now: float, pause_s: float, settled_s: float) -> bool:
+    begun, deleted = await _mark(connection, _BEGUN), await _mark(connection, _DELETED)
+    return _is_within(pause_s, begun, now) or _is_within(settled_s, (deleted or 0) / 1000, now)
+
+
+async def _is_due(connection: AsyncConnection) -> bool:
+    deleted = await _mark(connection, _DELETED)
+    return deleted is not None and deleted > (await _mark(connection, _WIPED) or 0)
+
+
+def _is_within(seconds: float, at: float | None, now: float) -> bool:
+    # A time that is still to come is one of before the clock was set back.
+    return at is not None and 0 <= now - at < seconds
+
+
+async def _mark(connection: AsyncConnection, name: str) -> int | None:
+    value: int | None = await connection.scalar(select(search_marks.c.value).where(search_marks.c.name == name))
+    return value
