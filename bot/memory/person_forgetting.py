@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from bot.logs.removal import forget_in_logs
 from bot.store.speech_forgetting import SpeechForgetter
-from compaction.memory.restating import NOTHING_FORGOTTEN
+from bot.store.wiping import WIPE_PAUSE_S
+from bot.store.words_to_forget import WordsToForget
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from bot.store.database import Database
     from bot.store.forget_report import ForgetReport
     from bot.store.speakers import StoredSpeaker
-    from compaction.memory.restating import ForgottenWords
     from compaction.model import SessionId
 
 # What is to be forgotten: a person, and the session and turn if it is only there.
@@ -44,13 +44,15 @@ class PersonForgetReport:
 
 
 class PersonForgetter:
-    """Forgets people. `log_folder`: the folder of the log files."""
+    """Forgets people. `log_folder`: the folder of the log files. `wipe_pause_s`: see `SpeechForgetter`."""
 
-    def __init__(self, database: Database, clock: Clock, *, log_folder: Path) -> None:
-        self._forgetter = SpeechForgetter(database, clock)
+    def __init__(
+        self, database: Database, clock: Clock, *, log_folder: Path, wipe_pause_s: float = WIPE_PAUSE_S
+    ) -> None:
+        self._forgetter = SpeechForgetter(database, clock, wipe_pause_s=wipe_pause_s)
         self._log_folder = log_folder
         # The words of the attempts that failed, the latest last.
-        self._unfinished: dict[Wanted, ForgottenWords] = {}
+        self._unfinished: dict[Wanted, WordsToForget] = {}
 
     async def find(self, name_or_id: str, *, session_id: SessionId | None = None) -> tuple[StoredSpeaker, ...]:
         """Return the speakers with that id or name, the latest speaker first. Raises `StoreError`."""
@@ -82,15 +84,15 @@ class PersonForgetter:
         )
         person_id = person.id if session_id is None else None
         # In a thread: the files may have a hundred megabytes.
-        lines = await asyncio.to_thread(forget_in_logs, self._log_folder, words, person_id=person_id)
+        lines = await asyncio.to_thread(forget_in_logs, self._log_folder, words.words, person_id=person_id)
         self._unfinished.pop(wanted, None)
         return PersonForgetReport(stored, lines)
 
-    async def _words_of(self, person: StoredSpeaker, wanted: Wanted) -> ForgottenWords:
+    async def _words_of(self, person: StoredSpeaker, wanted: Wanted) -> WordsToForget:
         """Return the words to forget, with those of an earlier attempt that failed, and keep them for the next one."""
         _, session_id, seq = wanted
         stored = await self._forgetter.words_of(person, session_id=session_id, seq=seq)
-        known = self._unfinished.pop(wanted, NOTHING_FORGOTTEN)
+        known = self._unfinished.pop(wanted, WordsToForget())
         words = await asyncio.to_thread(known.together_with, stored)
         self._unfinished[wanted] = words
         while len(self._unfinished) > MOST_UNFINISHED:

@@ -38,30 +38,45 @@ async def delete_facts_made_of(
     remade: Remade,
     left: Sequence[Turn],
     words: ForgottenWords,
+    *,
+    since: float,
+    from_seq: int | None,
 ) -> int:
     """Delete the facts about other people that were made of removed or unreadable facts, or that tell of the person.
 
-    `left`: the turns of the session without what was forgotten. Returns how many.
+    `left`: the turns of the session without what was forgotten. `since`: nothing said before that tells of the person,
+    UTC epoch seconds. `from_seq`: the first turn of which something was forgotten or made anew; None: there is none.
+    Returns how many.
     """
     found = (await connection.execute(select(person_facts).where(person_facts.c.session_id == session_id))).all()
-    gone = await in_thread(connection, lambda: _facts_to_forget(found, remade, left, words))
+    gone = await in_thread(connection, lambda: _facts_to_forget(found, remade, left, words, since, from_seq))
     for fact_id in gone:
         await connection.execute(delete(person_facts).where(person_facts.c.id == fact_id))
     return len(gone)
 
 
-def _facts_to_forget(found: Sequence[Any], remade: Remade, left: Sequence[Turn], words: ForgottenWords) -> list[str]:
+def _facts_to_forget(
+    found: Sequence[Any],
+    remade: Remade,
+    left: Sequence[Turn],
+    words: ForgottenWords,
+    since: float,
+    from_seq: int | None,
+) -> list[str]:
     said = {turn.seq: turn.text for turn in left}
     explained: set[str] | None = None
     gone: list[str] = []
     for row in found:
-        if row.id not in remade.blanked and row.id.rpartition("#")[0] not in remade.lost:
-            if plain(row.text) in plain(said.get(row.turn_seq, "")):
+        segment_id = row.id.rpartition("#")[0]
+        if row.id not in remade.blanked and segment_id not in remade.lost:
+            if row.at < since or plain(row.text) in plain(said.get(row.turn_seq, "")):
                 continue
             if explained is None:
                 # Not of the bot, which may have taken its words from the person.
                 explained = {term for turn in left if not is_of_bot(turn) for term in terms(turn.text)}
-            if not (words.quoted_or_named_in(row.text) or words.has_rare_word(row.text, explained)):
+            # One word tells of the person only where a model had their words. Elsewhere it is anybody's.
+            after = from_seq is not None and (row.turn_seq >= from_seq or segment_id in remade.segments)
+            if not (words.quoted_or_named_in(row.text) or (after and words.has_rare_word(row.text, explained))):
                 continue
         gone.append(row.id)
     return gone

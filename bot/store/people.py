@@ -106,7 +106,8 @@ class PeopleStore:
                 )
             )
             await _exclude_from_extraction(connection, person_id, of_guild)
-            await forget_sent_texts(connection)
+            if result.rowcount:
+                await forget_sent_texts(connection, [guild_id])
             return result.rowcount
 
 

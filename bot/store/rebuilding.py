@@ -25,8 +25,7 @@ from bot.store.tables import chapters, landings, segment_tiers, segments
 from bot.store.thread_work import in_thread
 from bot.store.tier_rows import record_values, text_of_record
 from bot.store.tiers import mark_archived
-from compaction.memory.quotations import names_any
-from compaction.memory.restating import ForgottenWords
+from compaction.memory.quotations import is_quotation, names_any, quoted_in
 from compaction.memory.segment_forgetting import RemainingWords, forget_in_segment, remake_paragraph
 from compaction.memory.segment_record import make_record
 from compaction.summary.port import REACH_TURNS
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.salvage import Salvaged
+    from compaction.memory.restating import ForgottenWords
     from compaction.model import Chapter, Segment, Seq, SessionId, Turn
 
 # The columns of a segment that are made anew.
@@ -46,12 +46,13 @@ _REMADE = ("facts", "gist", "note_ids", "summariser", "degraded", "created_at", 
 @dataclass(frozen=True, slots=True)
 class Remade:
     """What was made anew. `blanked`: the refs of removed facts. `lost`: the segments with facts that could not be read.
-    `from_seq`: the first turn of the first segment.
+    `from_seq`: the first turn of the first segment. `segments`: the ids of all.
     """
 
     blanked: tuple[str, ...] = ()
     from_seq: int | None = None
     lost: frozenset[str] = frozenset()
+    segments: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +83,21 @@ async def rebuild_segments(
     seqs: frozenset[Seq],
     gone_notes: frozenset[str],
     words: ForgottenWords,
+    since: float,
     now: float,
 ) -> Remade:
     """Make everything anew that was made of forgotten text or after it, inside a write transaction.
 
-    `left`: the session's remaining turns. `seqs`: the turns of which something was forgotten. `now`: epoch seconds.
+    `left`: the session's remaining turns. `seqs`: the turns of which something was forgotten. `since`: nothing said
+    before that tells of the person. `since`, `now`: epoch seconds.
     """
     stored = await _read_stored(connection, session_id)
-    touched = await in_thread(connection, lambda: _touched(stored, left, seqs, gone_notes, words))
+    touched = await in_thread(connection, lambda: _touched(stored, left, seqs, gone_notes, words, since))
     restating = [
         each.thing
         for each in stored.chapters
-        if each.lost is not None or words.quoted_or_named_in(f"{each.thing.gist} {each.thing.paragraph}")
+        if each.lost is not None
+        or (each.thing.ended_at >= since and words.quoted_or_named_in(f"{each.thing.gist} {each.thing.paragraph}"))
     ]
     if not touched and not restating:
         return Remade()
@@ -111,7 +115,7 @@ async def rebuild_segments(
     await rebuild_records(connection, session_id, plan.changed, superseded, now=now)
     followed = (chapters.c.end_seq > first) | (chapters.c.created_at >= since)
     await connection.execute(delete(chapters).where(chapters.c.session_id == session_id, followed))
-    return Remade(plan.blanked, first, stored.lost)
+    return Remade(plan.blanked, first, stored.lost, frozenset(affected))
 
 
 async def _read_stored(connection: AsyncConnection, session_id: SessionId) -> _Stored:
@@ -128,7 +132,12 @@ async def _read_stored(connection: AsyncConnection, session_id: SessionId) -> _S
 
 
 def _touched(
-    stored: _Stored, left: Sequence[Turn], seqs: frozenset[Seq], gone_notes: frozenset[str], words: ForgottenWords
+    stored: _Stored,
+    left: Sequence[Turn],
+    seqs: frozenset[Seq],
+    gone_notes: frozenset[str],
+    words: ForgottenWords,
+    since: float,
 ) -> list[Segment]:
     """Return the segments that were made of forgotten text, that say it again, or that cannot be read."""
     return [
@@ -138,7 +147,7 @@ def _touched(
         if any(each.start - REACH_TURNS <= seq < each.end for seq in seqs)
         or each.id in stored.lost
         or gone_notes & set(each.note_ids)
-        or _says_again(each, left, words, stored.recorded.get(each.id, ""))
+        or (each.ended_at >= since and _says_again(each, left, words, stored.recorded.get(each.id, "")))
     ]
 
 
@@ -165,9 +174,10 @@ def _says_again(segment: Segment, left: Sequence[Turn], words: ForgottenWords, r
     told = " ".join((segment.gist, segment.paragraph, *facts, "" if segment.facts else record))
     if words.quoted_or_named_in(told):
         said = [part.text for turn in heard_in(left, segment) for part in turn.parts]
-        # What others say of the person is theirs.
+        # What others say of the person, or said as the person did, is theirs.
         named = {name for name in words.names if not any(names_any(text, {name}) for text in said)}
-        return ForgottenWords(words.runs, frozenset(named)).quoted_or_named_in(told)
+        quoted = quoted_in(told, words.runs).difference(*(quoted_in(text, words.runs) for text in said))
+        return any(map(is_quotation, quoted)) or names_any(told, named)
     return False
 
 

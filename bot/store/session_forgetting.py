@@ -24,6 +24,7 @@ from bot.store.search.indexing import index_source
 from bot.store.speakers import is_screen_of
 from bot.store.tables import landings, notes, sessions, turns
 from bot.store.thread_work import in_thread
+from bot.store.wiping import mark_deleted
 from compaction.memory.forgotten_turns import answers_to_forget, has_part_of, without_part_of, words_in_session
 
 if TYPE_CHECKING:
@@ -73,24 +74,29 @@ async def forget_in_session(
     *,
     seq: int | None,
     words: ForgottenWords,
+    since: float,
     now: float,
 ) -> ForgetReport:
     """Forget what a person said in a session, inside a write transaction. `seq`: in this turn only. `words`: those that
-    are forgotten everywhere. `now`: UTC epoch seconds.
+    are forgotten everywhere. `since`: when the bot can first have known of the person. `since`, `now`: UTC epoch
+    seconds.
     """
-    found = await _find(connection, session_id, person_id, seq, words)
+    found = await _find(connection, session_id, person_id, seq, words, since)
     await _blank_turns(connection, session_id, found.blanked(person_id))
     gone = await _delete_notes(connection, session_id, found.shown)
     left = await _read_turns(connection, session_id)
     remade = await rebuild_segments(
-        connection, session_id, left, seqs=found.seqs, gone_notes=gone, words=found.words, now=now
+        connection, session_id, left, seqs=found.seqs, gone_notes=gone, words=found.words, since=since, now=now
     )
+    from_seq = min([*found.seqs, *([] if remade.from_seq is None else [remade.from_seq])], default=None)
     about = await delete_facts_about(connection, session_id, person_id, seq)
-    about += await delete_facts_made_of(connection, session_id, remade, left, found.words)
+    about += await delete_facts_made_of(
+        connection, session_id, remade, left, found.words, since=since, from_seq=from_seq
+    )
     changed = bool(found.seqs or gone or about or remade.from_seq is not None)
     if changed:
-        from_seq = min([*found.seqs, *([] if remade.from_seq is None else [remade.from_seq])], default=0)
-        await _mark_changed(connection, session_id, from_seq=from_seq, now=now)
+        await _mark_changed(connection, session_id, from_seq=from_seq or 0, now=now)
+        await mark_deleted(connection, now=now)
     if found.unreadable or remade.lost:
         log.warning(
             "unreadable_rows_forgotten",
@@ -110,7 +116,12 @@ async def forget_in_session(
 
 
 async def _find(
-    connection: AsyncConnection, session_id: SessionId, person_id: str, seq: int | None, words: ForgottenWords
+    connection: AsyncConnection,
+    session_id: SessionId,
+    person_id: str,
+    seq: int | None,
+    words: ForgottenWords,
+    since: float,
 ) -> _Found:
     before = await _read_turns(connection, session_id)
     theirs = [turn for turn in before if (seq is None or turn.seq == seq) and has_part_of(turn, person_id)]
@@ -118,7 +129,10 @@ async def _find(
     here = await in_thread(connection, lambda: words_in_session(words, before, person_id, spoke=bool(theirs)))
     shown = await notes_of_person(connection, session_id, person_id, own_names) if seq is None else []
     shown_at = min((row.at for row in shown), default=inf)
-    answers = await in_thread(connection, lambda: answers_to_forget(before, theirs, person_id, here, shown_at=shown_at))
+    answers = await in_thread(
+        connection,
+        lambda: answers_to_forget(before, theirs, person_id, here, shown_at=shown_at, since=since),
+    )
     unreadable = [turn for turn in before if not turn.parts and (seq is None or turn.seq == seq)]
     return _Found(theirs, answers, unreadable, shown, here)
 

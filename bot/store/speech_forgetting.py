@@ -3,8 +3,8 @@
 A forgotten turn keeps its number and the words of other people in it. Turns of the bot are removed too if they answer
 the person, name them or say their words again. A forgotten fact leaves a blank in its segment, because other facts
 refer to it by its position. Everything made of forgotten text or after it is made anew (`bot.store.rebuilding`). Each
-session is one transaction (`bot.store.session_forgetting`); an open room then takes over the change. Raises
-`StoreError`.
+session is one transaction (`bot.store.session_forgetting`); an open room then takes over the change. Where and since
+when words count as the person's, `bot.store.words_to_forget` says. Raises `StoreError`.
 
 Rows that cannot be read, because they are damaged or a newer Roomtone wrote them, stop nothing. Rather too much is
 deleted than too little: in a session that has anything of the person, a turn that cannot be read loses all its words,
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, select, update
@@ -43,8 +44,9 @@ from bot.store.tables import (
     turns,
 )
 from bot.store.tier_rows import text_of_record
-from bot.store.wiping import wipe_deleted
-from compaction.memory.restating import ForgottenWords, forgotten_words
+from bot.store.wiping import WIPE_PAUSE_S, mark_deleted, wipe_if_due
+from bot.store.words_to_forget import WordsToForget, of_servers, servers_of_person
+from compaction.memory.restating import forgotten_words
 from compaction.model import SessionId, TurnKind
 from compaction.sentence_cache import clear_sentence_caches
 from compaction.speaker_names import is_called
@@ -52,12 +54,13 @@ from compaction.speaker_names import is_called
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-    from sqlalchemy import Row, Select
+    from sqlalchemy import ColumnElement, Row, Select, Table
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.clock import Clock
     from bot.store.database import Database
     from compaction.errors import StoreError
+    from compaction.memory.restating import ForgottenWords
 
 # The kinds of the bot's own turns.
 _OF_BOT = (TurnKind.ASSISTANT, TurnKind.EFFECT)
@@ -66,11 +69,14 @@ _OF_BOT = (TurnKind.ASSISTANT, TurnKind.EFFECT)
 class SpeechForgetter:
     """Finds people in the database and removes what they said. To forget somebody, call `begin`, `words_of` and
     `forget` in this order. All methods raise `StoreError`.
+
+    `wipe_pause_s`: the least time from one wipe to the next, whoever is forgotten.
     """
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock, *, wipe_pause_s: float = WIPE_PAUSE_S) -> None:
         self._database = database
         self._clock = clock
+        self._wipe_pause_s = wipe_pause_s
 
     async def find(self, name_or_id: str, *, session_id: SessionId | None = None) -> tuple[StoredSpeaker, ...]:
         """Return the speakers with that id, or that name in any capitalisation, the latest speaker first."""
@@ -111,7 +117,7 @@ class SpeechForgetter:
 
     async def words_of(
         self, person: StoredSpeaker, *, session_id: SessionId | None = None, seq: int | None = None
-    ) -> ForgottenWords:
+    ) -> WordsToForget:
         """Return the words that `forget` would remove. Unless it is one turn, the person's names and the notes of their
         screen are among them: a model or the bot may have told what it showed.
         """
@@ -119,6 +125,8 @@ class SpeechForgetter:
         texts: list[str] = []
         names: set[str] = set() if seq is not None else set(person.names)
         async with self._database.reading() as connection:
+            among = None if session_id is None else where
+            servers = await servers_of_person(connection, person.id, among)
             for each in where:
                 theirs = await turns_of_person(connection, each, person.id, seq)
                 said = [part for turn in theirs for part in turn.parts if part.speaker_id == person.id]
@@ -127,7 +135,7 @@ class SpeechForgetter:
                     own_names = {part.speaker for part in said}
                     names |= own_names
                     texts += [row.what for row in await notes_of_person(connection, each, person.id, own_names)]
-        return await asyncio.to_thread(forgotten_words, texts, names)
+        return WordsToForget(await asyncio.to_thread(forgotten_words, texts, names), servers)
 
     async def forget(
         self,
@@ -135,7 +143,7 @@ class SpeechForgetter:
         *,
         session_id: SessionId | None = None,
         seq: int | None = None,
-        words: ForgottenWords | None = None,
+        words: WordsToForget | None = None,
         on_changed: Callable[[SessionId], object] = lambda _: None,
     ) -> ForgetReport:
         """Forget what a person said: everywhere, in one session, or in one turn.
@@ -148,17 +156,22 @@ class SpeechForgetter:
         """
         if words is None:
             words = await self.words_of(person, session_id=session_id, seq=seq)
-        # First of all: if it is interrupted now, no import brings the words back.
+        said, servers = words.words, words.servers
+        # First of all: if it is interrupted now, no import brings the words back. The sent texts go now too: should the
+        # process end before it has finished, nobody knows any more on which servers the person was.
         async with self._database.writing() as connection:
-            await list_words(connection, words.runs)
+            await list_words(connection, said.runs)
+            if servers and await forget_sent_texts(connection, servers):
+                await mark_deleted(connection, now=self._clock.now())
         where = person.sessions if session_id is None else (session_id,)
-        if session_id is None and (words.names or words.runs.runs):
+        if session_id is None and servers and (said.names or said.runs.runs):
             # The person's own sessions come last: as long as they are there, so are the words to look for elsewhere.
             where = (*await _sessions_that_tell(self._database, words, besides=where), *where)
 
         async def forget_in(connection: AsyncConnection, each: SessionId) -> ForgetReport:
-            now = self._clock.now()
-            return await forget_in_session(connection, each, person.id, seq=seq, words=words, now=now)
+            guild_id = await connection.scalar(select(sessions.c.guild_id).where(sessions.c.id == each))
+            since, now = words.since(guild_id), self._clock.now()
+            return await forget_in_session(connection, each, person.id, seq=seq, words=said, since=since, now=now)
 
         def forgotten_in(report: ForgetReport) -> None:
             for each in report.sessions:
@@ -167,69 +180,77 @@ class SpeechForgetter:
         outcome = await write_each(self._database, where, forget_in, on_done=forgotten_in)
         total = ForgetReport.of_sessions(outcome.results)
         failure: StoreError | None = None
-        if total.sessions or words.names or words.runs.runs or await self._has_facts_about(person.id):
+        if servers:
             # Before the sent texts are deleted: a room whose revision is older stores none. Its fold under way is
-            # refused, so this is not done for somebody of whom there is nothing: anybody could hold up all summaries.
-            failure = await self._refresh_open_rooms(total.sessions)
+            # refused, so this is done on the person's servers alone: anybody could hold up the summaries of others.
+            failure = await self._refresh_open_rooms(servers, done=total.sessions)
         async with self._database.writing() as connection:
-            await forget_sent_texts(connection)
-            await forget_prompts(connection, words)
+            gone = 0
+            if servers:
+                gone += await forget_sent_texts(connection, servers)
+                gone += await forget_prompts(connection, said, servers)
             if session_id is None:
                 about, rules = await _delete_traces(connection, person.id)
-                total = replace(total, about=total.about + about, rules=rules)
+                total = replace(total, about=total.about + about, rules=total.rules + rules)
+                gone += about + rules
+            if gone:
+                await mark_deleted(connection, now=self._clock.now())
         clear_sentence_caches()
-        wiped = await wipe_deleted(self._database)
+        wiped = await wipe_if_due(self._database, now=self._clock.now(), pause_s=self._wipe_pause_s)
         if failure := outcome.failure or failure:
             raise failure
         return replace(total, wiped=wiped)
 
-    async def _has_facts_about(self, person_id: str) -> bool:
-        async with self._database.reading() as connection:
-            theirs = select(person_facts.c.id).where(person_facts.c.person_id == person_id).limit(1)
-            return await connection.scalar(theirs) is not None
-
-    async def _refresh_open_rooms(self, done: Collection[SessionId]) -> StoreError | None:
-        """Raise the revision of all other open sessions: their rooms may hold quotes or facts from the changed
-        sessions. Replies in progress on the same servers may hold quotes too, so these sessions are listed. Returns the
-        first failure.
+    async def _refresh_open_rooms(
+        self, servers: Collection[int | None], *, done: Collection[SessionId]
+    ) -> StoreError | None:
+        """Raise the revision of the other open sessions of these servers, and list them: their rooms may hold quotes or
+        facts from the changed sessions, and so may their replies in progress. Returns the first failure.
         """
         async with self._database.reading() as connection:
-            found = await connection.execute(
-                select(sessions.c.id, sessions.c.guild_id).where(sessions.c.ended_at.is_(None))
+            found = await connection.scalars(
+                select(sessions.c.id).where(sessions.c.ended_at.is_(None), of_servers(servers))
             )
-            open_sessions = found.all()
-            of_done = select(sessions.c.guild_id).distinct().where(sessions.c.id.in_(list(done)))
-            guilds = set((await connection.scalars(of_done)).all())
-        server_of = {SessionId(row.id): row.guild_id for row in open_sessions if row.id not in done}
+            waiting = [SessionId(each) for each in found if each not in done]
 
         async def refresh(connection: AsyncConnection, session_id: SessionId) -> None:
             now = self._clock.now()
             await rerender_summary(connection, session_id, now=now)
-            if server_of[session_id] in guilds:
-                await list_session(connection, session_id, from_seq=NOTHING_MADE, at=now)
+            await list_session(connection, session_id, from_seq=NOTHING_MADE, at=now)
 
-        return (await write_each(self._database, server_of, refresh)).failure
+        return (await write_each(self._database, waiting, refresh)).failure
 
 
 async def _sessions_that_tell(
-    database: Database, words: ForgottenWords, *, besides: Collection[SessionId]
+    database: Database, words: WordsToForget, *, besides: Collection[SessionId]
 ) -> list[SessionId]:
     """Return the other sessions in which the bot's turns, segments or chapters may tell of what was forgotten."""
     async with database.reading() as connection:
-        names = (await connection.execute(select(sessions.c.id))).scalars().all()
+        of_theirs = select(sessions.c.id, sessions.c.guild_id).where(of_servers(words.servers))
+        candidates = (await connection.execute(of_theirs)).all()
     found: list[SessionId] = []
-    for session_id in map(SessionId, names):
+    for session_id, guild_id in candidates:
         if session_id in besides:
             continue
+        since = words.since(guild_id)
         async with database.reading() as connection:
-            spoken = (await connection.execute(_maybe_of_bot(select_turns(session_id)))).all()
-            made = (await connection.execute(select(segments).where(segments.c.session_id == session_id))).all()
-            over = (await connection.execute(select(chapters).where(chapters.c.session_id == session_id))).all()
+            spoken = (await connection.execute(_told_since(since, turns, session_id, _maybe_of_bot()))).all()
+            made = (await connection.execute(_told_since(since, segments, session_id))).all()
+            over = (await connection.execute(_told_since(since, chapters, session_id))).all()
             of_session = select(segment_tiers).where(segment_tiers.c.session_id == session_id)
-            records = (await connection.execute(of_session)).all()
-        if await asyncio.to_thread(_any_tells, spoken, made, over, records, words):
-            found.append(session_id)
+            recent = {row.id for row in made}
+            records = [row for row in await connection.execute(of_session) if row.segment_id in recent]
+        if await asyncio.to_thread(_any_tells, spoken, made, over, records, words.words):
+            found.append(SessionId(session_id))
     return found
+
+
+def _told_since(since: float, table: Table, session_id: str, where: ColumnElement[bool] | None = None) -> Select[Any]:
+    """Select the rows of a session that tell of something after `since`."""
+    wanted = select(table).where(table.c.session_id == session_id)
+    if since > -inf:
+        wanted = wanted.where(table.c.ended_at >= since)
+    return wanted if where is None else wanted.where(where)
 
 
 def _any_tells(
@@ -248,9 +269,10 @@ def _any_tells(
     return any(words.quoted_or_named_in(text) for text in texts)
 
 
-def _maybe_of_bot(wanted: Select[Any]) -> Select[Any]:
-    """Select the turns of the bot, and those of a kind that this version does not know."""
-    return wanted.where(turns.c.kind.not_in([kind.value for kind in TurnKind if kind not in _OF_BOT]))
+def _maybe_of_bot() -> ColumnElement[bool]:
+    """Return the condition that a turn is not forgotten, and the bot's or of a kind that this version does not know."""
+    of_people = [kind.value for kind in TurnKind if kind not in _OF_BOT]
+    return turns.c.tombstone.is_(False) & turns.c.kind.not_in(of_people)
 
 
 def _discord_id(person_id: str) -> int | None:

@@ -26,6 +26,7 @@ from bot.room import forgetting_watch, live_message, recap_renewal, restarts, ro
 from bot.room.conversation import catch_up_offers, eager_recognition, speaking
 from bot.screen import commentary, readers, screens, sharer
 from bot.settings import RESUME_WITHIN_S
+from bot.store import wiping
 from bot.web import login_tries, open_pages, viewer
 from bot.wiring.tools import ATTACHMENT_BYTES
 from compaction.budget import files, prompt, tool_outputs, trim
@@ -99,6 +100,9 @@ QUOTED = [
     ("threat-model", "for # s at most, and the newest", 2 * encrypted_port.OPEN_WITHIN_S),
     ("privacy", "within # minutes after `roomtone memory forget`", recap_renewal.LOOK_EVERY_S / 60),
     ("managing-memory", "Within # seconds it reads its memory again", forgetting_watch.CHECK_FORGETTINGS_S),
+    ("privacy", "the last bytes of others go when # minutes are over", wiping.WIPE_PAUSE_S / 60),
+    ("managing-memory", "by `/forget-me` once in # minutes for everybody", wiping.WIPE_PAUSE_S / 60),
+    ("threat-model", "for `/forget-me` once in # minutes for all together", wiping.WIPE_PAUSE_S / 60),
     ("managing-memory", "open sessions that began # days ago", retention.UNUSED_S / retention.DAY_S),
     ("managing-memory", "checks the session's Segments every # turns", tiers.CHECK_EVERY_TURNS),
     ("managing-memory", "it was not mentioned for # turns or more", tiers.COLD_AFTER_TURNS),

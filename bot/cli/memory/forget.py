@@ -108,4 +108,7 @@ def _forgetter(settings: Settings, database: Database) -> PersonForgetter:
     from bot.logs.log_file import log_path
     from bot.memory.person_forgetting import PersonForgetter
 
-    return PersonForgetter(database, SystemClock(), log_folder=log_path(settings.storage.data_dir).parent)
+    # Who types this waits for nobody else's wipe.
+    return PersonForgetter(
+        database, SystemClock(), log_folder=log_path(settings.storage.data_dir).parent, wipe_pause_s=0.0
+    )

@@ -190,9 +190,7 @@ async def forget_person(records: PersonalRecords, person_id: str) -> Text:
         notes=counted(stored.notes, "{count} note", "{count} notes"),
         facts=counted(stored.about, "{count} fact", "{count} facts"),
     )
-    later = (
-        "" if stored.wiped else Text("Its last bytes go within a day, because another program reads my database now.")
-    )
+    later = "" if stored.wiped else Text("Its last bytes go within a day.")
     return joined(
         (
             done_with,

@@ -17,7 +17,7 @@ from bot.store.turns import SqlTurnStore
 from compaction.model import SessionId
 from compaction.payload import PartKind, make_part, text_digest
 from compaction.settings import TierSettings
-from tests.bot.evening import Evening
+from tests.bot.evening import GUILD, Evening
 from tests.compaction.turn_store_contract import EVENING, T0, fill
 from tests.fakes.clock import FakeClock
 
@@ -64,19 +64,43 @@ async def test_texts_are_stored_once_and_go_with_their_session(place: Place) -> 
 
 
 @pytest.mark.asyncio
-async def test_all_sent_texts_go_when_anything_is_forgotten(place: Place) -> None:
-    """When anything is forgotten, all sent texts are deleted, because it is unknown whose words they contain. Prompts
-    contain no words of conversations, and stay.
+async def test_all_sent_texts_of_a_server_go_when_anything_of_it_is_forgotten(place: Place) -> None:
+    """It is unknown whose words they contain; those of other servers contain nothing of this one. Prompts contain no
+    words of conversations, and stay.
     """
-    async with open_database(place, synchronous="normal") as database:
-        await fill(SqlTurnStore(database, FakeClock()), 1)
-        prompts = PromptStore(database)
-        await prompts.store_prompts(EVENING, [OURS], sent_at=T0)
-        await prompts.store_sent_texts(EVENING, ["Ada lives in Lisbon."], is_current=lambda _: True)
-        async with database.writing() as connection:
-            await forget_sent_texts(connection)
-        assert await prompts.sent_texts(EVENING, [text_digest("Ada lives in Lisbon.")]) == {}
-        assert await kept(database, OURS) == [OURS]
+    sent = "Ada lives in Lisbon."
+    async with (
+        Evening(place) as evening,
+        Evening(place, name="elsewhere", clock=evening.clock, channel=900, guild=GUILD + 1) as elsewhere,
+    ):
+        await evening.prompts.store_prompts(evening.session_id, [OURS], sent_at=T0)
+        for each in (evening, elsewhere):
+            await each.say("Good evening.")
+            await each.prompts.store_sent_texts(each.session_id, [sent], is_current=lambda _: True)
+        async with evening.database.writing() as connection:
+            assert await forget_sent_texts(connection, [GUILD]) == 1
+        digest = text_digest(sent)
+        assert await evening.prompts.sent_texts(evening.session_id, [digest]) == {}
+        assert await elsewhere.prompts.sent_texts(elsewhere.session_id, [digest]) == {digest: sent}
+        assert await kept(evening.database, OURS) == [OURS]
+
+
+@pytest.mark.asyncio
+async def test_a_prompt_of_other_servers_too_names_nobody(place: Place) -> None:
+    """Whoever is called like something in the prompt of all servers takes it from none. That of their own server goes."""
+    both, own = f"{OURS} Ada.", f"{THEIRS} Ada."
+    async with (
+        Evening(place) as evening,
+        Evening(place, name="elsewhere", clock=evening.clock, channel=900, guild=GUILD + 1) as elsewhere,
+    ):
+        await evening.say("Good evening.", "Ada")
+        await elsewhere.say("Good evening.", "Bob")
+        await evening.prompts.store_prompts(evening.session_id, [both, own], sent_at=T0)
+        await elsewhere.prompts.store_prompts(elsewhere.session_id, [both], sent_at=T0)
+        forgetter = SpeechForgetter(evening.database, evening.clock)
+        (ada,) = await forgetter.find("Ada")
+        await forgetter.forget(ada)
+        assert await kept(evening.database, both, own) == [both]
 
 
 @pytest.mark.asyncio

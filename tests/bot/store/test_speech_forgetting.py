@@ -465,6 +465,93 @@ async def test_who_was_never_heard_holds_up_no_summary(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
+async def test_what_everybody_says_deletes_nothing_of_others(place: Place) -> None:
+    """Whoever says 'you can' and 'thank you', and has that forgotten, takes no answer of the bot and no summary along:
+    not in their own session, nor in others of the server.
+    """
+    phrases = ("You can.", "Let me.", "Thank you.", "Of the.", "Is there anything else?")
+    told = "You meet on Friday at eight; you can reach Ada at the end of the road. Thank you! Is there anything else?"
+    async with (
+        Evening(place) as evening,
+        Evening(place, name="next door", clock=evening.clock, channel=702) as other,
+    ):
+        for each in (evening, other):
+            await each.talk_of_bob(60)
+        before = {each: await each.store.load(each.session_id) for each in (evening, other)}
+        for phrase in phrases:
+            await evening.say(phrase, "Eve")
+        for each in (evening, other):
+            await each.say("Bot, when do we meet?", "Bob")
+            await answer(each, told)
+        forgetter = SpeechForgetter(evening.database, evening.clock)
+        (eve,) = await forgetter.find("Eve")
+        done = await forgetter.forget(eve)
+        assert (done.turns, done.answers, done.facts, done.sessions) == (len(phrases), 0, 0, (evening.session_id,))
+        for each in (evening, other):
+            after = await each.store.load(each.session_id)
+            assert after.segments == before[each].segments
+            (last,) = await each.store.turns(each.session_id, Seq(after.total_turns - 1), Seq(after.total_turns))
+            assert last.parts[0].text == told
+
+
+@pytest.mark.asyncio
+async def test_other_servers_and_what_was_before_a_person_came_are_left_alone(place: Place) -> None:
+    """Nothing said on one server is used on another, and nobody repeated what nobody had said yet. What the bot told
+    again later on the same server goes. Other servers' rooms go on with their summaries.
+    """
+    quote = "We meet on Friday at eight behind the lighthouse."
+    async with (
+        Evening(place, name="before") as before,
+        Evening(place, name="theirs", clock=before.clock, channel=702) as theirs,
+        Evening(place, name="after", clock=before.clock, channel=703) as after,
+        Evening(place, name="elsewhere", clock=before.clock, channel=900, guild=GUILD + 1) as elsewhere,
+    ):
+        await before.say("Bot, what about Friday?", "Bob")
+        await answer(before, f"Somebody said: {quote}")
+        before.clock.advance(7_200.0)
+        await theirs.say(quote, "Eve")
+        for each in (after, elsewhere):
+            await each.say("Bot, what about Friday?", "Bob")
+            await answer(each, f"Somebody said: {quote} Ask Eve.")
+        revision = (await elsewhere.store.load(elsewhere.session_id)).state.revision
+        forgetter = SpeechForgetter(before.database, before.clock)
+        (eve,) = await forgetter.find("Eve")
+        done = await forgetter.forget(eve)
+        assert (done.answers, set(done.sessions)) == (1, {after.session_id, theirs.session_id})
+        gone = {
+            each: (await each.store.turns(each.session_id, Seq(1), Seq(2)))[0].tombstone
+            for each in (before, after, elsewhere)
+        }
+        assert gone == {before: False, after: True, elsewhere: False}
+        assert (await elsewhere.store.load(elsewhere.session_id)).state.revision == revision
+
+
+@pytest.mark.asyncio
+async def test_a_rare_word_takes_a_fact_along_only_after_their_words(place: Place) -> None:
+    """A model words facts as it likes. One that it drew before the person's words came into the session has none of
+    them, though the person used the same word.
+    """
+    async with (
+        Evening(place) as evening,
+        Evening(place, name="next door", clock=evening.clock, channel=702) as other,
+    ):
+        await evening.say("My marmalade is kept behind the blue lighthouse.", "Eve")
+        for number in range(9):
+            await other.say(f"I put parcel {number} away.", "Bob")
+        await answer(other, "Somebody keeps it behind the blue lighthouse.")
+        about = {"session_id": other.session_id, "person_id": "id-Bob", "name": "Bob", "at": other.clock.now()}
+        async with other.database.writing() as connection:
+            for seq, text in ((2, "Likes marmalade."), (9, "Has to do with marmalade.")):
+                values = about | {"id": f"fact-{seq}", "turn_seq": seq, "text": text}
+                await connection.execute(insert(person_facts).values(values))
+        forgetter = SpeechForgetter(evening.database, evening.clock)
+        (eve,) = await forgetter.find("Eve")
+        assert (await forgetter.forget(eve)).answers == 1
+        (known,) = await other.facts.facts_about(["id-Bob"], GUILD)
+        assert known.text == "Likes marmalade."
+
+
+@pytest.mark.asyncio
 async def test_no_copy_of_a_deleted_row_stays_in_the_file(tmp_path: Path) -> None:
     """SQLite copies rows when it balances pages, and overwrites the last copy alone. The database is written anew, so
     that it has no unused pages either.

@@ -271,7 +271,8 @@ async def test_what_an_unreadable_row_tells_of_a_person_is_found_as_text(place: 
         for name, channel in (("turn", 702), ("segment", 703), ("kind", 704)):
             async with Evening(place, name=name, clock=own.clock, channel=channel) as other:
                 reply = TurnPart("assistant", "Roomtone", "As Jürgen says, hello.")
-                await other.memory.append(TurnKind.ASSISTANT, (reply,), started_at=T0, ended_at=T0)
+                at = own.clock.now()
+                await other.memory.append(TurnKind.ASSISTANT, (reply,), started_at=at, ended_at=at)
                 await other.talk_of_bob(65)
                 here = turns.c.session_id == name
                 if name == "turn":

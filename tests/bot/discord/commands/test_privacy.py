@@ -32,6 +32,7 @@ from bot.store import rows, speech_forgetting
 from bot.store.forget_report import ForgetReport
 from bot.store.guilds import GuildStore
 from bot.store.servers import SqlServerSettings
+from bot.store.wiping import WIPE_PAUSE_S
 from compaction.errors import StoreError
 from compaction.model import Note, NoteId, Seq, TurnKind, TurnPart
 from rehearsal.discord.server import LocalDiscord
@@ -190,13 +191,14 @@ async def test_open_rooms_take_over_what_an_interrupted_attempt_changed(
         log.rmdir()
         log.parent.rmdir()
 
-        async def fails(_: object) -> None:
+        async def fails(*_: object) -> None:
             raise StoreError("The disk is full.")
 
         with monkeypatch.context() as patch:
-            patch.setattr(speech_forgetting, "forget_sent_texts", fails)
+            patch.setattr(speech_forgetting, "forget_prompts", fails)
             assert "The disk is full" in await forget_person(records, str(BEN))
         assert refreshed[2:] == [f"before {BEN}", "after evening"]
+        evening.clock.advance(WIPE_PAUSE_S)
         for person in (ADA, BEN):
             await records.forget(str(person))
         left = bytes_in(tmp_path).lower()
@@ -257,7 +259,7 @@ async def test_failures_are_sentences() -> None:
 
 @pytest.mark.asyncio
 async def test_an_unfinished_wipe_is_told() -> None:
-    """If another program reads the database, the answer says that the last bytes go later."""
+    """If another program reads the database, or it was wiped just now, the answer says that the last bytes go later."""
 
     class Busy(FailingRecords):
         async def forget(self, person_id: str) -> PersonForgetReport:
@@ -291,7 +293,7 @@ async def test_many_who_ask_at_once_keep_nobody_from_being_heard(
         return describe(row)
 
     async def searched(database: Any, words: Any, *, besides: Any) -> Any:
-        assert words.names
+        assert words.words.names
         return await find(database, words, besides=besides)
 
     monkeypatch.setattr(PersonForgetter, "forget", counted)
