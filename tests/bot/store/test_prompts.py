@@ -87,7 +87,7 @@ async def test_all_sent_texts_of_a_server_go_when_anything_of_it_is_forgotten(pl
 
 @pytest.mark.asyncio
 async def test_a_prompt_of_other_servers_too_names_nobody(place: Place) -> None:
-    """Whoever is called like something in the prompt of all servers takes it from none. That of their own server goes."""
+    """Whoever is called like something in a prompt of all servers takes none away. One of their server alone goes."""
     both, own = f"{OURS} Ada.", f"{THEIRS} Ada."
     async with (
         Evening(place) as evening,
