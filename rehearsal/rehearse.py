@@ -10,7 +10,7 @@ from rehearsal.runner.ports import NoScenarioServers
 
 if TYPE_CHECKING:
     from rehearsal.report.report import RehearsalReport
-    from rehearsal.runner.ports import BotUnderTest, OpenEnvironment, Recogniser, RunObserver, ScenarioServers
+    from rehearsal.runner.ports import BotUnderTest, HeardSoundRecogniser, OpenEnvironment, RunObserver, ScenarioServers
     from rehearsal.script.scenario import Scenario
 
 
@@ -18,7 +18,7 @@ async def rehearse(
     scenario: Scenario,
     *,
     bot: BotUnderTest,
-    recogniser: Recogniser,
+    recogniser: HeardSoundRecogniser,
     open_environment: OpenEnvironment,
     observer: RunObserver | None = None,
     servers: ScenarioServers | None = None,

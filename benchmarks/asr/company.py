@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from benchmarks.heard_words import HeardWords
 from benchmarks.reply.spread import spread
 from benchmarks.reply.usual_glossary import USUAL_GLOSSARY
-from voice.asr.scheduler import QueuedRecognizer
+from voice.asr.scheduler import QueuedRecogniser
 from voice.audio import duration_s
 
 if TYPE_CHECKING:
@@ -48,14 +48,14 @@ async def measure_company(
     progress.step(f"{people} people at once", total=len(recordings))
     delays: list[float] = []
     words = HeardWords()
-    async with QueuedRecognizer(load) as recognizer:
+    async with QueuedRecogniser(load) as recogniser:
 
         async def talk(person: int) -> None:
             await asyncio.sleep(_STAGGER_S * person)
             for said in recordings[person::people]:
                 await asyncio.sleep(duration_s(said.pcm))
                 ended = time.monotonic()
-                heard = await recognizer.recognize(
+                heard = await recogniser.recognise(
                     said.pcm, language=language, glossary=USUAL_GLOSSARY, speaker_id=person
                 )
                 delays.append(time.monotonic() - ended)
@@ -68,7 +68,7 @@ async def measure_company(
             for person in range(people):
                 group.create_task(talk(person), name=f"speaker-{person}")
         wall_s, cpu_s = time.monotonic() - begun, time.process_time() - worked
-        figures = recognizer.figures
+        figures = recogniser.figures
     return {
         "utterances": len(delays),
         "word_error_rate": round(words.rate, 4),

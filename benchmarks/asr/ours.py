@@ -43,7 +43,7 @@ class RoomTranscriber:
     def transcribe(self, pcm: Pcm, *, speech_s: float) -> MeasuredText:
         """Return the text that a room would keep. Blocks. Raises `RecogniserError`."""
         worked, begun = time.process_time(), time.perf_counter()
-        heard = self.engine.recognize(pcm, language=self.language, glossary=USUAL_GLOSSARY)
+        heard = self.engine.recognise(pcm, language=self.language, glossary=USUAL_GLOSSARY)
         fault = judge(heard, speech_s=speech_s)
         doubt = doubt_about(heard, fault, speech_s=speech_s)
         if doubt is not None and (fault is not None or not is_sound_effect(heard.text)):
@@ -64,7 +64,7 @@ class RoomTranscriber:
 
         doubt = doubt_about(first, fault_of(first), speech_s=speech_s)
         for way in () if doubt is None else SECOND_PASSES[doubt]:
-            second = self.engine.recognize(
+            second = self.engine.recognise(
                 way.sound(pcm),
                 language=self.language,
                 glossary=USUAL_GLOSSARY if way.glossary else (),

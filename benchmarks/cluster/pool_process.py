@@ -28,8 +28,8 @@ from benchmarks.cluster.processes import cpu_s, memory_mb, running
 from bot.cluster.address import pool_endpoint
 from bot.cluster.state import APP
 from rehearsal.people.clip import read_sound
-from voice.asr.remote import RemoteRecognizer
-from voice.asr.scheduler import QueuedRecognizer
+from voice.asr.remote import RemoteRecogniser
+from voice.asr.scheduler import QueuedRecogniser
 from voice.asr.settings import AsrSettings
 from voice.asr.whisper import WhisperEngine
 from voice.audio import DISCORD_RATE_HZ, LISTEN_RATE_HZ, duration_s
@@ -38,7 +38,7 @@ from voice.speaking.resample import resample
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
 
-    from voice.asr.port import Recognizer
+    from voice.asr.port import Recogniser
     from voice.audio import Pcm
     from voice.endpoint import Endpoint
 
@@ -62,8 +62,8 @@ class PoolProcess:
     def __init__(self, stack: AsyncExitStack) -> None:
         self._stack = stack
         self._folder = Path()
-        self._own: Recognizer | None = None
-        self._pool: Recognizer | None = None
+        self._own: Recogniser | None = None
+        self._pool: Recogniser | None = None
         self._endpoint: Endpoint | None = None
 
     async def answer(self, request: Mapping[str, Any]) -> Mapping[str, object]:
@@ -92,8 +92,8 @@ class PoolProcess:
         await self._stack.enter_async_context(_cluster(folder))
         ready_s = time.monotonic() - begun
         self._endpoint = replace(pool_endpoint("auto", folder / "data" / "cluster"), timeout_s=_CALL_TIMEOUT_S)
-        self._pool = await self._stack.enter_async_context(RemoteRecognizer(self._endpoint, is_own=True))
-        self._own = await self._stack.enter_async_context(QueuedRecognizer(lambda: WhisperEngine(settings)))
+        self._pool = await self._stack.enter_async_context(RemoteRecogniser(self._endpoint, is_own=True))
+        self._own = await self._stack.enter_async_context(QueuedRecogniser(lambda: WhisperEngine(settings)))
         processes = await asyncio.to_thread(running)
         recognisers = memory_mb(processes, _REPLICA)
         return {
@@ -196,9 +196,9 @@ async def _cluster(folder: Path) -> AsyncIterator[None]:
                 await up.wait()
 
 
-async def _taken_s(recognizer: Recognizer, sound: Pcm, speaker_id: int | None = None) -> float:
+async def _taken_s(recogniser: Recogniser, sound: Pcm, speaker_id: int | None = None) -> float:
     begun = time.perf_counter()
-    await recognizer.recognize(sound, language="en", speaker_id=speaker_id)
+    await recogniser.recognise(sound, language="en", speaker_id=speaker_id)
     return time.perf_counter() - begun
 
 

@@ -26,7 +26,7 @@ from benchmarks.reply.dialogues import BOT, DialogueSet
 from config.load import load
 from rehearsal.people.clip import read_sound
 from rehearsal.scenarios.make_audio import make
-from voice.asr.scheduler import QueuedRecognizer
+from voice.asr.scheduler import QueuedRecogniser
 from voice.asr.whisper import whisper_on_best_device
 from voice.audio import LISTEN_RATE_HZ
 from voice.speaking.resample import resample
@@ -34,7 +34,7 @@ from voice.speaking.resample import resample
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from voice.asr.port import Recognizer
+    from voice.asr.port import Recogniser
     from voice.audio import Pcm
 
 # Kokoro's voices. The first letter is the voice's native language, which gives its accent in English.
@@ -73,10 +73,10 @@ async def main() -> None:
     settings = load()
     counted: dict[str, Counter[str]] = {}
     with tempfile.TemporaryDirectory(prefix="roomtone-names-") as folder:
-        async with QueuedRecognizer(whisper_on_best_device(settings.asr).load) as recognizer:
+        async with QueuedRecogniser(whisper_on_best_device(settings.asr).load) as recogniser:
             for part in DialogueSet:
                 clips = await asyncio.to_thread(_spoken, part, Path(folder) / part.value)
-                counted[part.value] = await _written(clips, recognizer)
+                counted[part.value] = await _written(clips, recogniser)
     told = {part: dict(written.most_common()) for part, written in counted.items()}
     sys.stdout.write(json.dumps(told, indent=2, ensure_ascii=False) + "\n")
 
@@ -98,12 +98,12 @@ def _spoken(part: DialogueSet, folder: Path) -> list[tuple[str, Path]]:
     return [(text, folder / f"{number}.ogg") for number, (_, text) in enumerate(lines)]
 
 
-async def _written(clips: Sequence[tuple[str, Path]], recognizer: Recognizer) -> Counter[str]:
+async def _written(clips: Sequence[tuple[str, Path]], recogniser: Recogniser) -> Counter[str]:
     counted: Counter[str] = Counter()
     for sentence, clip in clips:
         for pcm in _heard_ways(clip):
             for glossary in ((), (BOT,)):
-                heard = await recognizer.recognize(pcm, language="en", glossary=glossary)
+                heard = await recogniser.recognise(pcm, language="en", glossary=glossary)
                 name = name_in(heard.text, sentence)
                 counted[name.casefold() or "(not understood)"] += 1
     return counted

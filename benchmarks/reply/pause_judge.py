@@ -61,6 +61,6 @@ class PauseJudge:
             return None
         if self._recogniser is None:
             return PauseEvidence(finished)
-        heard = self._recogniser.recognize(pcm, language=self._language, glossary=USUAL_GLOSSARY)
+        heard = self._recogniser.recognise(pcm, language=self._language, glossary=USUAL_GLOSSARY)
         read = None if self._reader is None else self._reader.read(heard.text)
         return PauseEvidence(finished, heard.sentence_end_probability, read)

@@ -180,11 +180,11 @@ async def measured(voice: EmbeddedVoice, models: ModelsSettings, asr: AsrSetting
 
 
 def _errors(spoken: Sequence[Speech], language: str, asr: AsrSettings) -> WordErrors:
-    recognizer = WhisperEngine(asr)
+    recogniser = WhisperEngine(asr)
     found = []
     for speech in spoken:
         pcm = resample(speech.pcm, speech.rate_hz, LISTEN_RATE_HZ)
-        heard = recognizer.recognize(pcm, language=language).text
+        heard = recogniser.recognise(pcm, language=language).text
         found.append(errors_in(language, speech.text, heard))
         if found[-1].errors:
             sys.stderr.write(f"{speech.text}\n  {heard}\n")

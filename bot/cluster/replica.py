@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from bot.cluster.pool_settings import PoolSettings
 from bot.cluster.transcription import Answer, refusal, verbose_json
 from bot.models.text_end_reader import open_text_end_reader
-from voice.asr.reading_recognizer import ReadingRecognizer
-from voice.asr.scheduler import QueuedRecognizer
+from voice.asr.reading_recogniser import ReadingRecogniser
+from voice.asr.scheduler import QueuedRecogniser
 from voice.asr.settings import AsrSettings
 from voice.asr.whisper import whisper_on_best_device
 from voice.errors import RecogniserError, RecogniserOverloadedError
@@ -46,8 +46,8 @@ class RecogniserReplica:
     ) -> None:
         asr = AsrSettings.model_validate(settings)
         self._stack = AsyncExitStack()
-        self._recognizer = await self._stack.enter_async_context(
-            QueuedRecognizer(
+        self._recogniser = await self._stack.enter_async_context(
+            QueuedRecogniser(
                 whisper_on_best_device(asr).load,
                 batch_size=PoolSettings(**pool).batch_size,
             )
@@ -55,7 +55,7 @@ class RecogniserReplica:
         folder = Path(text_end_folder) if text_end_folder else None
         self._opened_reader = await open_text_end_reader(self._stack, folder)
         reader = self._opened_reader.reader
-        self._reading = self._recognizer if reader is None else ReadingRecognizer(self._recognizer, reader)
+        self._reading = self._recogniser if reader is None else ReadingRecogniser(self._recogniser, reader)
         # Whoever must mend something here looks for the machine and the process.
         self._name = f"{socket.gethostname()}/{os.getpid()}"
         self._computed: list[tuple[float, float]] = [(time.monotonic(), 0.0)]
@@ -64,9 +64,9 @@ class RecogniserReplica:
         await self._stack.aclose()
 
     async def hear(self, utterance: PooledUtterance) -> Answer:
-        """Return what an utterance is answered with. *Cancellation*: see `Recognizer`."""
+        """Return what an utterance is answered with. *Cancellation*: see `Recogniser`."""
         try:
-            recognition = await self._reading.recognize(
+            recognition = await self._reading.recognise(
                 utterance.pcm,
                 language=utterance.language,
                 glossary=utterance.glossary,
@@ -89,7 +89,7 @@ class RecogniserReplica:
 
     def record_autoscaling_stats(self) -> dict[str, float]:
         """Return what `scaling` decides by. Ray Serve calls this every second."""
-        return {"oldest_wait_s": self._recognizer.oldest_wait_s, "busy_share": self._busy_share()}
+        return {"oldest_wait_s": self._recogniser.oldest_wait_s, "busy_share": self._busy_share()}
 
     async def check_health(self) -> None:
         """Raise if the recogniser hears nobody: Ray then replaces this process.
@@ -97,13 +97,13 @@ class RecogniserReplica:
         One whose model keeps failing refuses its requests at once. Because it is never busy, it would be given more of
         them than one that works.
         """
-        if not self._recognizer.is_running:
+        if not self._recogniser.is_running:
             raise RecogniserError("The recogniser of this node has stopped.")
-        if (outage := self._recognizer.outage) is not None:
+        if (outage := self._recogniser.outage) is not None:
             raise outage.problem
 
     def _busy_share(self) -> float:
-        now, computed_s = time.monotonic(), self._recognizer.figures.compute_s
+        now, computed_s = time.monotonic(), self._recogniser.figures.compute_s
         self._computed.append((now, computed_s))
         while now - self._computed[0][0] > BUSY_WINDOW_S and len(self._computed) > 2:
             del self._computed[0]

@@ -47,7 +47,7 @@ class TranscriptionRefusedError(BotError):
 # dataclass is written there by the order of its fields, so a new one would shift the others; without, by their names.
 @dataclass(frozen=True)
 class PooledUtterance:
-    """One request. See `voice.asr.port.Recognizer.recognize`."""
+    """One request. See `voice.asr.port.Recogniser.recognise`."""
 
     pcm: Pcm
     language: str | None

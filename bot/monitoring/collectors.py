@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bot.health import Health
     from bot.machine_load import MachineLoad
     from bot.monitoring.service_checks import GatewayState
-    from voice.asr.scheduler import RecognizerFigures
+    from voice.asr.scheduler import RecogniserFigures
     from voice.queue_figures import QueueFigures
 
 INFINITE = float("inf")
@@ -197,9 +197,9 @@ class RecogniserCollector(Collector):
     """What the local recogniser has done. Without one there are no such metrics."""
 
     def __init__(self) -> None:
-        self._figures: list[Callable[[], RecognizerFigures]] = []
+        self._figures: list[Callable[[], RecogniserFigures]] = []
 
-    def add(self, figures: Callable[[], RecognizerFigures]) -> None:
+    def add(self, figures: Callable[[], RecogniserFigures]) -> None:
         """Add the recogniser."""
         self._figures.append(figures)
 

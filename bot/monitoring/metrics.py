@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from bot.monitoring.process_figures import Series
     from bot.monitoring.service_checks import GatewayState
     from voice.asr.observed import RecognitionService, RemoteOutcome
-    from voice.asr.scheduler import RecognizerFigures
+    from voice.asr.scheduler import RecogniserFigures
     from voice.queue_figures import QueueFigures
 
 # A model that folds takes up to a minute.
@@ -199,7 +199,7 @@ class Metrics:
         """Measure how many rooms and processes for rooms each machine has."""
         self._registry.collectors.register(MachineCollector(loads))
 
-    def add_recogniser(self, figures: Callable[[], RecognizerFigures]) -> None:
+    def add_recogniser(self, figures: Callable[[], RecogniserFigures]) -> None:
         """Measure the local recogniser."""
         self._recogniser.add(figures)
 

@@ -29,7 +29,7 @@ QUEUES: Final[Mapping[str, str]] = {
     "realtime_reply": "voice.realtime.reply_queue.ReplyQueue._waiting",
     "screen_page": "bot.screen.sharer.Sharer.outbox",
     # Of the process.
-    "recogniser": "voice.asr.scheduler.QueuedRecognizer._queue",
+    "recogniser": "voice.asr.scheduler.QueuedRecogniser._queue",
     "embedding": "bot.embedding.worker.ThreadedEmbedder._jobs",
     "room_log": "bot.remote.room_side.room_log.RoomLog._waiting",
     "log_tails": "bot.shared_log.shared_log.SharedLog._tails",

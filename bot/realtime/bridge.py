@@ -76,7 +76,7 @@ class RealtimeBridge:
         quoting: QuoteFinder | None = None,
     ) -> None:
         self._settings = services.settings
-        self._recognizer = services.recognizer
+        self._recogniser = services.recogniser
         self._fallback_name = services.fallback_name
         self._clock = services.clock
         self._observe = services.observe
@@ -156,7 +156,7 @@ class RealtimeBridge:
 
     # -- the recogniser --------------------------------------------------------------------------------------
 
-    async def recognize(
+    async def recognise(
         self,
         pcm: Pcm,
         *,
@@ -168,10 +168,10 @@ class RealtimeBridge:
     ) -> Recognition:
         """Send an utterance to the model and return its text; without one, that of the room's own recogniser.
 
-        See `Recognizer.recognize`. Raises `RecogniserOverloadedError` for an interim while the model hears.
+        See `Recogniser.recognise`. Raises `RecogniserOverloadedError` for an interim while the model hears.
         """
-        recognize_here = partial(
-            self._recognizer.recognize,
+        recognise_here = partial(
+            self._recogniser.recognise,
             pcm,
             # The session detects no language, so the expected one may be "".
             language=language or None,
@@ -180,17 +180,17 @@ class RealtimeBridge:
             careful=careful,
         )
         if self._settings.mode == "mixed" or not self._session.usable:
-            return await recognize_here(interim=interim)
+            return await recognise_here(interim=interim)
         if interim:
             # Sound that the model has heard cannot be taken back, so unfinished utterances are not sent.
             raise RecogniserOverloadedError(Text("Speech-to-speech takes finished utterances only."))
         begun_at = self._clock.monotonic()
         if (before := self._inputs.find_same(speaker_id, pcm)) is not None:
             # Recognised again because the text was too short. The model has heard this; our own recogniser has not.
-            return with_items(await recognize_here(), before.item_ids, before.conversation)
+            return with_items(await recognise_here(), before.item_ids, before.conversation)
         sent, text = await self._send_sound(pcm, speaker_id)
         if text is None or len(text) > MAX_TEXT_CHARS:
-            return with_items(await recognize_here(), sent.item_ids, sent.conversation)
+            return with_items(await recognise_here(), sent.item_ids, sent.conversation)
         return RealtimeRecognition(
             text=text.strip(),
             language=language or "",
@@ -220,7 +220,7 @@ class RealtimeBridge:
         return sent, transcript.text
 
     def confirm(self, speaker_id: int) -> None:
-        self._recognizer.confirm(speaker_id)
+        self._recogniser.confirm(speaker_id)
 
     # -- turns become items ----------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bot.texts.text import Text
     from compaction.model import Seq
     from compaction.payload import PayloadPart
-    from voice.asr.port import Recognizer
+    from voice.asr.port import Recogniser
     from voice.realtime.open_responses import FinishedResponse
     from voice.realtime.port import Briefing, Realtime, RealtimeNews, ToolRunner
     from voice.realtime.settings import RealtimeSettings
@@ -38,14 +38,14 @@ NewSession: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class RealtimeServices:
-    """The services that the bridges of all rooms share. `recognizer`: takes over when the session cannot be used.
+    """The services that the bridges of all rooms share. `recogniser`: takes over when the session cannot be used.
     `fallback_name`: the responder that replies while the session is away, as a name within a sentence.
     """
 
     settings: RealtimeSettings
     new_session: NewSession
     instructions: SystemPrompt
-    recognizer: Recognizer
+    recogniser: Recogniser
     fallback_name: Text
     max_input_tokens: int
     zone: tzinfo

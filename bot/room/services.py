@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from compaction.folding.events import CompactionEvent
     from compaction.model import SessionId
     from compaction.session import SessionMemory
-    from voice.asr.port import Recognizer
+    from voice.asr.port import Recogniser
     from voice.asr.settings import AsrSettings
     from voice.errors import VoiceError
     from voice.listening.settings import ListeningSettings
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 class SpeechModels:
     """The models with which rooms hear and speak."""
 
-    recognizer: Recognizer
+    recogniser: Recogniser
     detector: SpeechProbability
     synthesizer: Synthesizer
     # Judges in pauses whether the speaker sounds finished; None: silence alone ends an utterance.

@@ -41,7 +41,7 @@ PROCESS_TASKS = (
     "memory-release",
     "recall-indexer",
     "recap-renewal",
-    "recognizer-dispatcher",
+    "recogniser-dispatcher",
     "retention",
     "room-spare",
     "rooms-port-accept",

@@ -18,10 +18,10 @@ from bot.health import DegradedPart, FaultKind, HealthFault
 from bot.models.text_end_reader import OpenedReader, open_text_end_reader
 from bot.texts.text import Text, joined, sentence_of
 from bot.wiring.speech_models import turn_model_problems
-from voice.asr.fallback import FallbackRecognizer
-from voice.asr.observed import ObservedRecognizer, RecognitionService
-from voice.asr.reading_recognizer import ReadingRecognizer
-from voice.asr.scheduler import QueuedRecognizer
+from voice.asr.fallback import FallbackRecogniser
+from voice.asr.observed import ObservedRecogniser, RecognitionService
+from voice.asr.reading_recogniser import ReadingRecogniser
+from voice.asr.scheduler import QueuedRecogniser
 from voice.asr.text_end import ReaderFault
 from voice.asr.whisper import whisper_on_best_device
 from voice.circuit_breaker import Outage
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from bot.monitoring.metrics import Metrics
     from voice.asr.placement import CudaFallback
     from voice.asr.pool_readers import PoolReaders
-    from voice.asr.port import Recognizer
+    from voice.asr.port import Recogniser
     from voice.asr.settings import AsrSettings
     from voice.endpoint import Endpoint
 
@@ -83,13 +83,13 @@ _IN_USE = {"cuda": Text("the GPU (CUDA)"), "cpu": Text("the processor")}
 
 
 @dataclass(frozen=True, slots=True)
-class OpenedRecognizer:
+class OpenedRecogniser:
     """What recognises speech. `local`: the model of this process; None: an endpoint recognises alone. `faults`: returns
     why nobody is understood at present. `reads_texts`: whether texts may come with what their words make expect next
     (`Recognition.text_end`).
     """
 
-    recognizer: Recognizer
+    recogniser: Recogniser
     local: CudaFallback | None
     faults: Callable[[], list[HealthFault]] = list
     reads_texts: bool = False
@@ -107,14 +107,14 @@ class OpenedRecognizer:
 
 
 @asynccontextmanager
-async def open_recognizer(
+async def open_recogniser(
     settings: AsrSettings,
     *,
     llm: LlmSettings,
     metrics: Metrics,
     pool: Endpoint | None = None,
     text_end_folder: Path | None = None,
-) -> AsyncIterator[OpenedRecognizer]:
+) -> AsyncIterator[OpenedRecogniser]:
     """Yield the recogniser that the settings choose, behind the cluster's `pool` if there is one. Register all of them
     with `metrics` and its health. `llm`: has the key for an endpoint at the same address. `text_end_folder`: see
     `open_text_end_reader`.
@@ -141,20 +141,20 @@ class _Opening:
     stands_in: bool
     text_end_folder: Path | None
 
-    async def local(self) -> OpenedRecognizer:
+    async def local(self) -> OpenedRecogniser:
         """Load the model of this process. Raises `RecogniserError`."""
         model = whisper_on_best_device(self.settings, stands_in=self.stands_in)
-        recognizer = await self.stack.enter_async_context(QueuedRecognizer(model.load))
-        reading = await self._reading(recognizer)
+        recogniser = await self.stack.enter_async_context(QueuedRecogniser(model.load))
+        reading = await self._reading(recogniser)
         self.metrics.health.add_check(partial(_gpu_problems, model))
-        self.metrics.health.add_check(partial(_model_problems, recognizer, stands_in=self.stands_in))
-        self.metrics.add_queue(lambda: recognizer.queue)
-        self.metrics.add_recogniser(lambda: recognizer.figures)
-        faults = partial(_model_faults, recognizer)
-        return OpenedRecognizer(reading, model, faults, reads_texts=reading is not recognizer)
+        self.metrics.health.add_check(partial(_model_problems, recogniser, stands_in=self.stands_in))
+        self.metrics.add_queue(lambda: recogniser.queue)
+        self.metrics.add_recogniser(lambda: recogniser.figures)
+        faults = partial(_model_faults, recogniser)
+        return OpenedRecogniser(reading, model, faults, reads_texts=reading is not recogniser)
 
-    async def _reading(self, recognizer: Recognizer) -> Recognizer:
-        """Put the model that reads what is recognised behind `recognizer`, if it is there.
+    async def _reading(self, recogniser: Recogniser) -> Recogniser:
+        """Put the model that reads what is recognised behind `recogniser`, if it is there.
 
         A recogniser that stands in for others hears little, and the model takes 180 MB.
         """
@@ -163,33 +163,33 @@ class _Opening:
         if opened.is_damaged:
             health.add_missing(_READER, instead=_BY_SOUND, problem=SetupError(_READER_NOT_LOADED))
         if opened.reader is None:
-            return recognizer
+            return recogniser
         health.add_check(partial(turn_model_problems, opened.reader, _READER, instead=_BY_SOUND, without="sound"))
-        return ReadingRecognizer(recognizer, opened.reader)
+        return ReadingRecogniser(recogniser, opened.reader)
 
-    async def endpoint(self, llm: LlmSettings) -> OpenedRecognizer:
+    async def endpoint(self, llm: LlmSettings) -> OpenedRecogniser:
         """Connect the endpoint, with the model of this process behind it if that can be loaded."""
         # Imported here because the library takes a second to load.
-        from voice.asr.remote import TIMEOUT_S, RemoteRecognizer
+        from voice.asr.remote import TIMEOUT_S, RemoteRecogniser
         from voice.endpoint import Endpoint
 
         key = llm.key_for(self.settings.base_url, self.settings.api_key)
         endpoint = Endpoint(self.settings.base_url, self.settings.endpoint_model, key, TIMEOUT_S)
-        remote = await self.stack.enter_async_context(RemoteRecognizer(endpoint))
+        remote = await self.stack.enter_async_context(RemoteRecogniser(endpoint))
         try:
             local = await self.local()
         except RecogniserError as error:
             log.warning("no_local_recogniser", problem=error)
-            return OpenedRecognizer(self._alone(remote), None)
+            return OpenedRecogniser(self._alone(remote), None)
         what = Text("The speech recogniser {model}", model=self.settings.endpoint_model)
         return self._behind(remote, RecognitionService.ENDPOINT, local, what, Text("the local one hears"))
 
-    async def behind_pool(self, own: OpenedRecognizer, pool: Endpoint) -> OpenedRecognizer:
+    async def behind_pool(self, own: OpenedRecogniser, pool: Endpoint) -> OpenedRecogniser:
         """Connect the cluster's recognisers, with `own` behind them."""
         # Imported here because the library takes a second to load.
-        from voice.asr.remote import RemoteRecognizer
+        from voice.asr.remote import RemoteRecogniser
 
-        pooled = await self.stack.enter_async_context(RemoteRecognizer(pool, is_own=True))
+        pooled = await self.stack.enter_async_context(RemoteRecogniser(pool, is_own=True))
         what, instead = Text("The cluster's speech recognition"), Text("my own one hears")
         both = self._behind(pooled, RecognitionService.CLUSTER, own, what, instead)
         reads_texts = self.text_end_folder is not None
@@ -197,25 +197,25 @@ class _Opening:
             self.metrics.health.add_check(partial(_pool_reader_problems, pooled.readers))
         return replace(both, reads_texts=reads_texts)
 
-    def _alone(self, remote: Recognizer) -> Recognizer:
+    def _alone(self, remote: Recogniser) -> Recogniser:
         """Return the endpoint, which is asked whatever happens."""
         self.metrics.add_remote_recogniser(RecognitionService.ENDPOINT, lambda: True)
-        return ObservedRecognizer(remote, partial(self.metrics.on_remote_recogniser, RecognitionService.ENDPOINT))
+        return ObservedRecogniser(remote, partial(self.metrics.on_remote_recogniser, RecognitionService.ENDPOINT))
 
     def _behind(
-        self, remote: Recognizer, which: RecognitionService, own: OpenedRecognizer, what: Text, instead: Text
-    ) -> OpenedRecognizer:
+        self, remote: Recogniser, which: RecognitionService, own: OpenedRecogniser, what: Text, instead: Text
+    ) -> OpenedRecogniser:
         """Put `own` behind a recogniser elsewhere. `what`: its name; `instead`: what is so while it is away."""
         observe = partial(self.metrics.on_remote_recogniser, which)
-        both = FallbackRecognizer(remote, own.recognizer, observe=observe)
+        both = FallbackRecogniser(remote, own.recogniser, observe=observe)
         self.metrics.add_remote_recogniser(which, lambda: both.outage is None)
         self.metrics.health.add_check(partial(_first_problems, both, what, instead))
         # While the first one hears, nobody misses the other.
-        return OpenedRecognizer(both, own.local, lambda: [] if both.outage is None else own.faults())
+        return OpenedRecogniser(both, own.local, lambda: [] if both.outage is None else own.faults())
 
 
-def _first_problems(recognizer: FallbackRecognizer, what: Text, instead: Text) -> list[DegradedPart]:
-    return [] if recognizer.outage is None else [DegradedPart(what, instead, recognizer.outage)]
+def _first_problems(recogniser: FallbackRecogniser, what: Text, instead: Text) -> list[DegradedPart]:
+    return [] if recogniser.outage is None else [DegradedPart(what, instead, recogniser.outage)]
 
 
 def _pool_reader_problems(readers: PoolReaders) -> list[DegradedPart]:
@@ -234,19 +234,19 @@ def _gpu_problems(model: CudaFallback) -> list[DegradedPart]:
     return [DegradedPart(Text("The GPU"), Text("the processor recognises speech instead"), outage)]
 
 
-def _model_problems(recognizer: QueuedRecognizer, *, stands_in: bool) -> list[DegradedPart]:
-    if recognizer.outage is None:
+def _model_problems(recogniser: QueuedRecogniser, *, stands_in: bool) -> list[DegradedPart]:
+    if recogniser.outage is None:
         return []
     alone, behind = Text("I understand nobody"), Text("nothing stands in for the other one")
-    return [DegradedPart(Text("My own speech recogniser"), behind if stands_in else alone, recognizer.outage)]
+    return [DegradedPart(Text("My own speech recogniser"), behind if stands_in else alone, recogniser.outage)]
 
 
-def _model_faults(recognizer: QueuedRecognizer) -> list[HealthFault]:
-    if not recognizer.is_running:
+def _model_faults(recogniser: QueuedRecogniser) -> list[HealthFault]:
+    if not recogniser.is_running:
         return [STOPPED]
-    if recognizer.is_loaded:
+    if recogniser.is_loaded:
         return []
-    outage = recognizer.outage
+    outage = recogniser.outage
     if outage is None:
         return [NOT_LOADED]
     return [HANGS if outage.retry_at is None else KEEPS_FAILING]

@@ -128,7 +128,7 @@ async def run_room_process(
 ) -> str:
     """Load everything, wait for rooms, run them, and return why one has ended. `rooms`: how many at once. `stop`: hand
     all of them over. `zone`: the time zone of times shown to people. `clock`: None: the system's. `pool`: see
-    `open_recognizer`. `tell`: gets `LOADED` when it waits, and `HAS_ROOM`. `logs`: of this process, which a gateway
+    `open_recogniser`. `tell`: gets `LOADED` when it waits, and `HAS_ROOM`. `logs`: of this process, which a gateway
     process of another machine gets too.
 
     Raises `BotError`, `VoiceError` or `CompactionError` with a plain sentence.

@@ -86,7 +86,7 @@ async def open_rooms_here(
     observe: events.Observer,
     pool: Endpoint | None,
 ) -> RoomsHere:
-    """Load or connect on `stack` what rooms of this process share. `pool`: see `open_recognizer`.
+    """Load or connect on `stack` what rooms of this process share. `pool`: see `open_recogniser`.
 
     Raises `BotError` or `VoiceError` when something needed is missing.
     """

@@ -19,7 +19,7 @@ from bot.texts.text import Text
 from bot.wiring.memory import memory_factory, quoting_factory, upkeep_factory
 from bot.wiring.monitoring import room_meter
 from bot.wiring.recipients import recipients
-from bot.wiring.recogniser import open_recognizer
+from bot.wiring.recogniser import open_recogniser
 from bot.wiring.recollection import watch_model
 from bot.wiring.speech_models import open_synthesizer, open_turn_model, open_vad, voice_factory
 from bot.wiring.tools import Toolset
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from bot.wiring.process_parts import ProcessParts
     from bot.wiring.recollection import LanguageModels, Recollection
     from bot.wiring.settings import BotSettings
-    from voice.asr.port import Recognizer
+    from voice.asr.port import Recogniser
     from voice.endpoint import Endpoint
     from voice.speaking.moderation import Moderator
     from voice.speaking.settings import SpeakingSettings
@@ -74,7 +74,7 @@ async def open_room_models(
     stack: AsyncExitStack, parts: ProcessParts, language: LanguageModels, *, pool: Endpoint | None = None
 ) -> RoomModels:
     """Open what rooms share, and register with the metrics and their health what can fail or can be measured. `pool`:
-    see `open_recognizer`.
+    see `open_recogniser`.
 
     Raises `BotError` or `VoiceError` when something needed is missing.
     """
@@ -83,7 +83,7 @@ async def open_room_models(
     # What was read decides nothing where nobody judges the sound, and each text would wait for it.
     read = None if judge is None else text_end_folder(settings.models, settings.asr, settings.listening)
     opened = await stack.enter_async_context(
-        open_recognizer(settings.asr, llm=settings.llm, metrics=parts.metrics, pool=pool, text_end_folder=read)
+        open_recogniser(settings.asr, llm=settings.llm, metrics=parts.metrics, pool=pool, text_end_folder=read)
     )
     voice = open_synthesizer(settings.speaking, models=settings.models, llm=settings.llm, health=health)
     synthesizer = await stack.enter_async_context(voice)
@@ -95,7 +95,7 @@ async def open_room_models(
         )
     servers = await _open_servers(stack, settings.mcp, parts.clock)
     speech = SpeechModels(
-        recognizer=opened.recognizer,
+        recogniser=opened.recogniser,
         detector=open_vad(settings.models),
         synthesizer=synthesizer,
         turn_end_detector=judge,
@@ -142,7 +142,7 @@ def room_services(
         observe=observe,
         notice=ListeningNotice(settings.room.notice, recipients(settings, in_cluster=in_cluster, elsewhere=elsewhere)),
         servers=servers,
-        realtime=_realtime(parts, models.speech.recognizer, replies, observe),
+        realtime=_realtime(parts, models.speech.recogniser, replies, observe),
         screens=screens,
         open_voice=voice_factory(settings.speaking, servers, voices),
         using_voice=voices.using,
@@ -243,7 +243,7 @@ def _toolbox_factory(
 
 
 def _realtime(
-    parts: ProcessParts, recognizer: Recognizer, replies: ReplyServices, observe: events.Observer
+    parts: ProcessParts, recogniser: Recogniser, replies: ReplyServices, observe: events.Observer
 ) -> RealtimeServices | None:
     """Return the services for the rooms' speech-to-speech, or None if it is switched off."""
     settings, clock = parts.settings, parts.clock
@@ -260,7 +260,7 @@ def _realtime(
         settings=settings.realtime,
         new_session=new_session,
         instructions=replies.instructions,
-        recognizer=recognizer,
+        recogniser=recogniser,
         fallback_name=replies.responder_name,
         max_input_tokens=replies.max_input_tokens,
         zone=parts.zone,

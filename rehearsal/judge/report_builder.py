@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from rehearsal.judge.matching import UtteranceMatching
     from rehearsal.runner.observations import ObservedPromptPart, ObservedReply, ObservedUtterance, ServerObservations
-    from rehearsal.runner.ports import Recogniser, RehearsalEnvironment
+    from rehearsal.runner.ports import HeardSoundRecogniser, RehearsalEnvironment
     from rehearsal.runner.record import RunRecord, SpokenLine
     from rehearsal.script.scenario import Scenario
 
@@ -63,7 +63,7 @@ async def build_report(
     scenario: Scenario,
     record: RunRecord,
     environment: RehearsalEnvironment,
-    recogniser: Recogniser,
+    recogniser: HeardSoundRecogniser,
     *,
     servers: ServerObservations,
 ) -> RehearsalReport:
@@ -105,7 +105,7 @@ async def _evidence(
     scenario: Scenario,
     record: RunRecord,
     environment: RehearsalEnvironment,
-    recogniser: Recogniser,
+    recogniser: HeardSoundRecogniser,
     *,
     servers: ServerObservations,
 ) -> RunEvidence:
@@ -264,7 +264,7 @@ async def _bot_turn(
     scenario: Scenario,
     record: RunRecord,
     environment: RehearsalEnvironment,
-    recogniser: Recogniser,
+    recogniser: HeardSoundRecogniser,
     matching: UtteranceMatching,
     reply: ObservedReply,
 ) -> BotTurnReport:
@@ -340,7 +340,7 @@ def _listener(record: RunRecord, reply: ObservedReply, question: SpokenLine | No
 async def _recognised(
     record: RunRecord,
     environment: RehearsalEnvironment,
-    recogniser: Recogniser,
+    recogniser: HeardSoundRecogniser,
     listener: int,
     since: float,
     until: float,

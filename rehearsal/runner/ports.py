@@ -1,6 +1,6 @@
 """The protocols of the runner: a Discord with people, a bot, a recogniser, servers, an observer.
 
-The rehearsal does not depend on the bot's code. The command line implements `BotUnderTest` and `Recogniser`.
+The rehearsal does not depend on the bot's code. The command line implements `BotUnderTest` and `HeardSoundRecogniser`.
 `rehearsal.runner.local_environment` implements `RehearsalEnvironment`, and `rehearsal.runner.local_servers` implements
 `ScenarioServers`. Tests simulate all of them. Times are seconds of `time.monotonic()`, which is also the loop's clock,
 unless a name contains "epoch".
@@ -92,7 +92,7 @@ class BotUnderTest(Protocol):
         """End the bot as SIGKILL would: nothing is saved, and no connection is closed in order."""
 
 
-class Recogniser(Protocol):
+class HeardSoundRecogniser(Protocol):
     """Turns the sound that another participant received into text."""
 
     async def transcribe(self, pcm: NDArray[np.int16]) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from unittest.mock import patch
 
 from bot.cli.rehearsal.companion import InProcessCompanion
-from bot.cli.rehearsal.speech_engines import RehearsalRecognizer
+from bot.cli.rehearsal.speech_engines import RehearsalRecogniser
 from bot.room.conversation import membership
 from config.load import load
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, SPARE_BOT_ID
@@ -49,7 +49,7 @@ class LivingRoom:
     """The local Discord, the bot, its people and the browser. `says`: what the language model answers from now on."""
 
     def __init__(
-        self, discord: LocalDiscord, model: LocalChatServer, listener: ScriptedPerson, ear: RehearsalRecognizer
+        self, discord: LocalDiscord, model: LocalChatServer, listener: ScriptedPerson, ear: RehearsalRecogniser
     ) -> None:
         self.discord = discord
         self.model = model
@@ -137,7 +137,7 @@ async def living_room(*history: str, **settings: object) -> AsyncIterator[Living
             )
         )
         listener = scripted_member(discord, SPARE_BOT_ID)
-        ear = await stack.enter_async_context(RehearsalRecognizer(load().asr))
+        ear = await stack.enter_async_context(RehearsalRecogniser(load().asr))
         here = LivingRoom(discord, model, listener, ear)
         behaviour.answer = here.answer
         await companion.start(_environment(discord, history), here.seen.append)

@@ -20,8 +20,8 @@ from starlette.responses import Response
 from bot.cluster import replica
 from bot.cluster.address import POOL_IP
 from bot.cluster.front import PoolFront
-from tests.fakes.recognizer import AnsweringEngine
-from voice.asr.remote import RemoteRecognizer
+from tests.fakes.recogniser import AnsweringEngine
+from voice.asr.remote import RemoteRecogniser
 from voice.asr.settings import AsrSettings
 from voice.endpoint import Endpoint
 
@@ -39,12 +39,12 @@ class Script:
         self._loop = asyncio.new_event_loop()
         self._script = self._loop.run_until_complete(self._opened(url))
 
-    async def _opened(self, url: str) -> RemoteRecognizer:
-        return await RemoteRecognizer(Endpoint(url, "script", "", _SCRIPT_S)).__aenter__()
+    async def _opened(self, url: str) -> RemoteRecogniser:
+        return await RemoteRecogniser(Endpoint(url, "script", "", _SCRIPT_S)).__aenter__()
 
     def answer(self, asked: RecognitionRequest) -> Recognition:
         """Return what the test says."""
-        found = self._script.recognize(asked.pcm, language=asked.language, glossary=asked.glossary)
+        found = self._script.recognise(asked.pcm, language=asked.language, glossary=asked.glossary)
         return self._loop.run_until_complete(found)
 
 

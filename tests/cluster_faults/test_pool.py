@@ -17,7 +17,7 @@ from rehearsal.servers.transcription import (
 )
 from tests.cluster_faults.pool import Pool
 from tests.voice.recordings import voiced
-from voice.asr.remote import RemoteRecognizer
+from voice.asr.remote import RemoteRecogniser
 from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
@@ -38,12 +38,12 @@ async def test_the_pool_asks_for_the_token_hears_by_the_script_and_dies(tmp_path
         endpoint = replace(pool_endpoint(pool.address, tmp_path), timeout_s=30.0)
         async with (
             pool.running(tmp_path),
-            RemoteRecognizer(endpoint, is_own=True) as room,
-            RemoteRecognizer(replace(endpoint, api_key="guessed"), is_own=True) as stranger,
+            RemoteRecogniser(endpoint, is_own=True) as room,
+            RemoteRecogniser(replace(endpoint, api_key="guessed"), is_own=True) as stranger,
         ):
-            assert (await room.recognize(voiced(1), language="en", speaker_id=7)).text == "as the script says"
+            assert (await room.recognise(voiced(1), language="en", speaker_id=7)).text == "as the script says"
             with pytest.raises(RecogniserError, match="key"):
-                await stranger.recognize(voiced(1), language="en")
+                await stranger.recognise(voiced(1), language="en")
             await pool.kill()
             with pytest.raises(RecogniserError, match="cannot be reached"):
-                await room.recognize(voiced(1), language="en")
+                await room.recognise(voiced(1), language="en")

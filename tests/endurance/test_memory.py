@@ -47,7 +47,7 @@ from voice.asr.whisper import WhisperEngine
 engine = WhisperEngine(AsrSettings.model_validate({"model_dir": Path(sys.argv[1]), "device": "cpu"}))
 def recognise(tenths):
     for each in tenths:
-        engine.recognize(np.zeros(each * 1600, np.int16), language="en")
+        engine.recognise(np.zeros(each * 1600, np.int16), language="en")
     return allocated_mb()
 before = recognise(range(30, 72))
 print(recognise(range(72, 90)) - before)

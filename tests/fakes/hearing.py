@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 LOUD = 8000
 
 
-class ScriptedRecognizer:
-    """Implements `voice.asr.port.Recognizer`. Returns the texts in order and raises those that are exceptions."""
+class ScriptedRecogniser:
+    """Implements `voice.asr.port.Recogniser`. Returns the texts in order and raises those that are exceptions."""
 
     def __init__(self, *texts: str | Exception) -> None:
         self.texts = list(texts)
@@ -40,7 +40,7 @@ class ScriptedRecognizer:
         self.sounds: list[Pcm] = []
         self.careful: list[bool] = []
 
-    async def recognize(
+    async def recognise(
         self,
         pcm: Pcm,
         *,

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from voice.asr.observed import ObservedRecognizer, RemoteOutcome
+from voice.asr.observed import ObservedRecogniser, RemoteOutcome
 from voice.circuit_breaker import CircuitBreaker, CircuitState
 from voice.errors import RecogniserError, RecogniserOverloadedError, RecogniserUnreachableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from voice.asr.port import Recognition, Recognizer
+    from voice.asr.port import Recogniser, Recognition
     from voice.audio import Pcm
     from voice.circuit_breaker import Outage
 
@@ -36,21 +36,21 @@ def _observe_nothing(outcome: RemoteOutcome, seconds: float) -> None:
     """Leave it."""
 
 
-class FallbackRecognizer:
-    """Calls `first`, and `second` if it fails (`voice.asr.port.Recognizer`). Use it on one event loop.
+class FallbackRecogniser:
+    """Calls `first`, and `second` if it fails (`voice.asr.port.Recogniser`). Use it on one event loop.
 
     `observe`: gets what became of each request at `first`, and how many seconds that took.
     """
 
     def __init__(
         self,
-        first: Recognizer,
-        second: Recognizer,
+        first: Recogniser,
+        second: Recogniser,
         *,
         monotonic: Callable[[], float] = time.monotonic,
         observe: Callable[[RemoteOutcome, float], None] = _observe_nothing,
     ) -> None:
-        self._first = ObservedRecognizer(first, observe, monotonic=monotonic)
+        self._first = ObservedRecogniser(first, observe, monotonic=monotonic)
         self._second = second
         self._monotonic = monotonic
         self._observe = observe
@@ -65,7 +65,7 @@ class FallbackRecognizer:
         """The outage of the first recogniser, or None while it is used."""
         return self._breaker.outage
 
-    async def recognize(
+    async def recognise(
         self,
         pcm: Pcm,
         *,
@@ -75,13 +75,13 @@ class FallbackRecognizer:
         interim: bool = False,
         careful: bool = False,
     ) -> Recognition:
-        """See `Recognizer.recognize`. Raises the second recogniser's error when both fail."""
+        """See `Recogniser.recognise`. Raises the second recogniser's error when both fail."""
         if self._may_ask_first(careful=careful):
             is_trial = self._breaker.state is CircuitState.HALF_OPEN
             counts = not careful and (is_trial or self._in_doubt or not interim)
             asked_at = self._monotonic()
             try:
-                heard = await self._first.recognize(
+                heard = await self._first.recognise(
                     pcm,
                     language=language,
                     glossary=glossary,
@@ -105,7 +105,7 @@ class FallbackRecognizer:
                 return heard
         else:
             self._observe(RemoteOutcome.SKIPPED, 0.0)
-        return await self._second.recognize(
+        return await self._second.recognise(
             pcm, language=language, glossary=glossary, speaker_id=speaker_id, interim=interim, careful=careful
         )
 

@@ -17,7 +17,7 @@ from voice.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from voice.asr.port import Recognition, Recognizer
+    from voice.asr.port import Recogniser, Recognition
     from voice.audio import Pcm
 
 
@@ -45,23 +45,23 @@ class RemoteOutcome(StrEnum):
     SKIPPED = "skipped"
 
 
-class ObservedRecognizer:
-    """Calls `recognizer` (`voice.asr.port.Recognizer`). `observe`: gets what became of each request, and how many
+class ObservedRecogniser:
+    """Calls `recogniser` (`voice.asr.port.Recogniser`). `observe`: gets what became of each request, and how many
     seconds that took.
     """
 
     def __init__(
         self,
-        recognizer: Recognizer,
+        recogniser: Recogniser,
         observe: Callable[[RemoteOutcome, float], None],
         *,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._recognizer = recognizer
+        self._recogniser = recogniser
         self._observe = observe
         self._monotonic = monotonic
 
-    async def recognize(
+    async def recognise(
         self,
         pcm: Pcm,
         *,
@@ -71,10 +71,10 @@ class ObservedRecognizer:
         interim: bool = False,
         careful: bool = False,
     ) -> Recognition:
-        """See `Recognizer.recognize`."""
+        """See `Recogniser.recognise`."""
         asked_at = self._monotonic()
         try:
-            heard = await self._recognizer.recognize(
+            heard = await self._recogniser.recognise(
                 pcm, language=language, glossary=glossary, speaker_id=speaker_id, interim=interim, careful=careful
             )
         except (RecogniserError, asyncio.CancelledError) as error:
@@ -84,7 +84,7 @@ class ObservedRecognizer:
         return heard
 
     def confirm(self, speaker_id: int) -> None:
-        self._recognizer.confirm(speaker_id)
+        self._recogniser.confirm(speaker_id)
 
 
 def _outcome_of(error: RecogniserError | asyncio.CancelledError) -> RemoteOutcome:

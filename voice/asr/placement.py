@@ -138,18 +138,18 @@ class CudaFallback:
         )
         engine = self._opened(CPU)
         self.failure = CudaFailure(self._monotonic(), problem)
-        _log.warning("recognizer_moved_to_cpu", problem=problem)
+        _log.warning("recogniser_moved_to_cpu", problem=problem)
         return engine
 
     def _tried(self, place: DevicePlacement) -> Engine:
         engine = self._opened(place)
-        engine.recognize(_TRIAL, language="en")
+        engine.recognise(_TRIAL, language="en")
         return engine
 
     def _opened(self, place: DevicePlacement) -> Engine:
         engine = self._open_engine(place)
         self.place = place
-        _log.info("recognizer_loaded", device=place.device, compute_type=place.compute_type)
+        _log.info("recogniser_loaded", device=place.device, compute_type=place.compute_type)
         return engine
 
 
@@ -160,19 +160,19 @@ class _WatchedEngine:
         self._engine: Engine | None = engine
         self._fallback = fallback
 
-    def recognize(
+    def recognise(
         self, pcm: Pcm, *, language: str | None = None, glossary: tuple[str, ...] = (), careful: bool = False
     ) -> Recognition:
-        """See `Engine.recognize`."""
+        """See `Engine.recognise`."""
         return self._on_what_works(
-            lambda engine: engine.recognize(pcm, language=language, glossary=glossary, careful=careful)
+            lambda engine: engine.recognise(pcm, language=language, glossary=glossary, careful=careful)
         )
 
-    def recognize_together(
+    def recognise_together(
         self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
     ) -> list[Recognition]:
-        """See `Engine.recognize_together`."""
-        return self._on_what_works(lambda engine: engine.recognize_together(requests, others_wait=others_wait))
+        """See `Engine.recognise_together`."""
+        return self._on_what_works(lambda engine: engine.recognise_together(requests, others_wait=others_wait))
 
     def _on_what_works(self, compute: Callable[[Engine], T]) -> T:
         engine = self._engine if self._engine is not None else self._fallback.load()

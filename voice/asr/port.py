@@ -41,13 +41,13 @@ class Recognition:
     text_end: TextEnd | None = None
 
 
-class Recognizer(Protocol):
+class Recogniser(Protocol):
     """Turns speech into text. Any number of tasks may call it; the implementation queues.
 
     *Cancellation*: a cancelled call leaves the queue. If the model already works on it, the result is dropped.
     """
 
-    async def recognize(
+    async def recognise(
         self,
         pcm: Pcm,
         *,

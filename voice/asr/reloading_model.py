@@ -96,7 +96,7 @@ class ReloadingModel:
         """Load the model for the first time. Raises `RecogniserError`."""
         self._thread = await self._started()
 
-    async def recognize_together(
+    async def recognise_together(
         self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
     ) -> list[Recognition]:
         """Return the texts of requests that fit together, in their order, after loading the model if it is not loaded.
@@ -128,7 +128,7 @@ class ReloadingModel:
     async def close(self) -> None:
         """End the thread after its current recognition, or leave it behind if that takes too long."""
         if self._thread is not None and not await self._thread.stop(timeout_s=STOP_TIMEOUT_S):
-            _log.warning("recognizer_thread_left_behind", waited_s=STOP_TIMEOUT_S)
+            _log.warning("recogniser_thread_left_behind", waited_s=STOP_TIMEOUT_S)
 
     @property
     def _is_full(self) -> bool:
@@ -155,7 +155,7 @@ class ReloadingModel:
         except RecogniserError as exc:
             self._count_failure(exc)
             raise
-        _log.warning("recognizer_reloaded", reloads=self.reloads)
+        _log.warning("recogniser_reloaded", reloads=self.reloads)
         return self._thread
 
     def _paused(self, now: float) -> RecogniserError:
@@ -189,7 +189,7 @@ class ReloadingModel:
         thread.abandon()
         self._hung = [*(each for each in self._hung if each.is_alive), thread]
         self._hung_at = self._monotonic()
-        _log.error("recognizer_thread_left_behind", left_behind=self.left_behind, most=MOST_LEFT_BEHIND)
+        _log.error("recogniser_thread_left_behind", left_behind=self.left_behind, most=MOST_LEFT_BEHIND)
 
     def _lose(self, thread: ModelThread, problem: RecogniserError) -> None:
         """Take note that the model is to be loaded again."""
@@ -200,4 +200,4 @@ class ReloadingModel:
 
     def _count_failure(self, problem: RecogniserError) -> None:
         pause_s = self._breaker.record_failure(self._monotonic(), problem)
-        _log.error("recognizer_lost", failures=self._breaker.failures, pause_s=pause_s, problem=problem)
+        _log.error("recogniser_lost", failures=self._breaker.failures, pause_s=pause_s, problem=problem)

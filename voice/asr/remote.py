@@ -74,8 +74,8 @@ _ASKED: Mapping[ResponseShape, dict[str, Any]] = {
 }
 
 
-class RemoteRecognizer:
-    """One endpoint and one model (`voice.asr.port.Recognizer`). Any number of tasks may call it.
+class RemoteRecogniser:
+    """One endpoint and one model (`voice.asr.port.Recogniser`). Any number of tasks may call it.
 
     `is_own`: the endpoint is Roomtone's own (`bot.cluster`), so it is told who speaks and what is unfinished,
     and tells of the models that read beside its recognisers (`readers`).
@@ -105,7 +105,7 @@ class RemoteRecognizer:
     ) -> None:
         await self._client.close()
 
-    async def recognize(
+    async def recognise(
         self,
         pcm: Pcm,
         *,
@@ -115,7 +115,7 @@ class RemoteRecognizer:
         interim: bool = False,
         careful: bool = False,
     ) -> Recognition:
-        """See `Recognizer.recognize`. All calls run concurrently, so speakers need no order here."""
+        """See `Recogniser.recognise`. All calls run concurrently, so speakers need no order here."""
         if careful and not self._is_own:
             raise RecogniserOverloadedError("A transcription endpoint hears everything as well as it can.")
         headers = self._headers(speaker_id, interim=interim, careful=careful)
@@ -142,7 +142,7 @@ class RemoteRecognizer:
         return recognition
 
     def confirm(self, speaker_id: int) -> None:
-        """See `Recognizer.confirm`. Does nothing: nothing waits here, and the cluster's recognisers confirm by time
+        """See `Recogniser.confirm`. Does nothing: nothing waits here, and the cluster's recognisers confirm by time
         (`voice.asr.scheduler.CERTAIN_AFTER_S`).
         """
 
@@ -156,7 +156,7 @@ class RemoteRecognizer:
     async def _answer(
         self, pcm: Pcm, language: str | None, glossary: tuple[str, ...], headers: Mapping[str, str], *, interim: bool
     ) -> bytes:
-        """Return the response body within the time limit. Raises what `Recognizer.recognize` does."""
+        """Return the response body within the time limit. Raises what `Recogniser.recognise` does."""
         limit = asyncio.timeout(self._endpoint.timeout_s)
         if interim:
             self._interims[limit] = None

@@ -1,6 +1,6 @@
 """The shared local recogniser: one model thread behind a fair, bounded queue.
 
-    callers --recognize()--> FairQueue --dispatcher task--> ReloadingModel --> Recognition
+    callers --recognise()--> FairQueue --dispatcher task--> ReloadingModel --> Recognition
 
 One at a time, or (`batch_size`) as many of like length as wait when the model is free: nothing waits for a batch.
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # Recognitions that may wait. When the queue is full, interims are dropped and finished speech waits.
 QUEUE_SIZE = 32
 # An interim that is so many seconds old is of speech that has ended: whoever goes on does so within 1.1 s, and takes
-# the interim back. If it still waits, it becomes finished speech, and its text is not read (`ReadingRecognizer`). The
+# the interim back. If it still waits, it becomes finished speech, and its text is not read (`ReadingRecogniser`). The
 # confirmation does not reach a cluster's recognisers, nor speech that was with an endpoint then.
 CERTAIN_AFTER_S = 1.5
 # Seconds that a careful pass waits where finished speech comes first. All that is said in its room waits for it, so
@@ -51,7 +51,7 @@ _log: Any = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class RecognizerFigures:
+class RecogniserFigures:
     """Counts since the start; `queued`, `waiting` and `running` are current values.
 
     `waiting`: callers with finished speech for which the queue has no room. `queued_peak`: the most ever queued.
@@ -78,10 +78,10 @@ class _Job:
     asked_at: float
 
 
-class QueuedRecognizer:
-    """A `Recognizer` over an engine. An async context manager: entering loads the model, leaving ends its thread.
+class QueuedRecogniser:
+    """A `Recogniser` over an engine. An async context manager: entering loads the model, leaving ends its thread.
 
-    *Ownership*: it owns the dispatcher task and the model thread. *Cancellation*: see `Recognizer`.
+    *Ownership*: it owns the dispatcher task and the model thread. *Cancellation*: see `Recogniser`.
     """
 
     def __init__(
@@ -100,14 +100,14 @@ class QueuedRecognizer:
         self._queue: FairQueue[_Job] = FairQueue()
         self._places = asyncio.Semaphore(queue_size)
         self._work = asyncio.Event()
-        self._figures = RecognizerFigures()
+        self._figures = RecogniserFigures()
         self._waiting = 0
         self._running = 0
         self._dispatcher: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
         await self._model.load()
-        self._dispatcher = asyncio.create_task(self._dispatch(), name="recognizer-dispatcher")
+        self._dispatcher = asyncio.create_task(self._dispatch(), name="recogniser-dispatcher")
         return self
 
     async def __aexit__(
@@ -150,7 +150,7 @@ class QueuedRecognizer:
         return self._model.outage
 
     @property
-    def figures(self) -> RecognizerFigures:
+    def figures(self) -> RecogniserFigures:
         return replace(
             self._figures,
             queued=len(self._queue),
@@ -159,7 +159,7 @@ class QueuedRecognizer:
             reloads=self._model.reloads,
         )
 
-    async def recognize(
+    async def recognise(
         self,
         pcm: Pcm,
         *,
@@ -249,7 +249,7 @@ class QueuedRecognizer:
                     continue
                 await self._serve([entry.job, *self._taken_with(entry.job)])
         except Exception as exc:
-            _log.error("recognizer_stopped", error=exc)
+            _log.error("recogniser_stopped", error=exc)
             raise
         finally:
             # The recogniser is closed or broken: fail all waiting callers.
@@ -284,7 +284,7 @@ class QueuedRecognizer:
             return
         self._running = len(jobs)
         try:
-            recognitions = await self._model.recognize_together(
+            recognitions = await self._model.recognise_together(
                 [job.request for job in jobs], others_wait=self._others_wait
             )
         except RecogniserHungError as exc:

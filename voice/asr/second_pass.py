@@ -41,7 +41,7 @@ class Doubt(StrEnum):
 @dataclass(frozen=True, slots=True)
 class SecondPass:
     """How a sound is recognised again. `careful`: with more work, and only while nobody waits
-    (`Recognizer.recognize`).
+    (`Recogniser.recognise`).
     """
 
     careful: bool

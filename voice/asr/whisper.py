@@ -103,7 +103,7 @@ class WhisperEngine:
         self._tokenizers: dict[str, tuple[Tokenizer, tuple[int, ...]]] = {}
         self._sentence_ends = SentenceEnds(self._model.hf_tokenizer)
 
-    def recognize(
+    def recognise(
         self, pcm: Pcm, *, language: str | None = None, glossary: tuple[str, ...] = (), careful: bool = False
     ) -> Recognition:
         """Return the text of `pcm`: mono int16, 16 kHz; only the first 30 s are used. Blocks.
@@ -112,9 +112,9 @@ class WhisperEngine:
         encode the whole window and keep several hypotheses, for two to six times the work. Raises
         `RecogniserError`.
         """
-        return self.recognize_together([RecognitionRequest(pcm, language, glossary, careful)])[0]
+        return self.recognise_together([RecognitionRequest(pcm, language, glossary, careful)])[0]
 
-    def recognize_together(
+    def recognise_together(
         self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
     ) -> list[Recognition]:
         """Return the texts of requests that fit together (`voice.asr.batching`). Blocks. Raises `RecogniserError`.
@@ -127,7 +127,7 @@ class WhisperEngine:
             for request in requests
         ]
         try:
-            spoken = self._recognize(heard, others_wait)
+            spoken = self._recognise(heard, others_wait)
         except RecogniserError:
             raise
         except Exception as exc:
@@ -153,7 +153,7 @@ class WhisperEngine:
             return "en"
         return request.language if request.language in self._language_codes else None
 
-    def _recognize(self, requests: Sequence[RecognitionRequest], others_wait: Callable[[], bool]) -> list[Recognition]:
+    def _recognise(self, requests: Sequence[RecognitionRequest], others_wait: Callable[[], bool]) -> list[Recognition]:
         careful = requests[0].careful
         windows = [encoder_window(duration_s(request.pcm)) for request in requests]
         length_s = FULL_WINDOW_S if careful else max(window.length_s for window in windows)

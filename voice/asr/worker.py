@@ -38,12 +38,12 @@ def nobody_waits() -> bool:
 class Engine(Protocol):
     """A speech model that blocks while it computes. Used from one thread."""
 
-    def recognize(
+    def recognise(
         self, pcm: Pcm, *, language: str | None = None, glossary: tuple[str, ...] = (), careful: bool = False
     ) -> Recognition:
         """Return the text of `pcm`; `careful`: with more work. Raises `RecogniserError`."""
 
-    def recognize_together(
+    def recognise_together(
         self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
     ) -> list[Recognition]:
         """Return the texts of requests that fit together (`voice.asr.batching`), in their order.
@@ -171,7 +171,7 @@ class ModelThread:
             if job.answer.cancelled():
                 continue
             try:
-                answer = engine.recognize_together(job.requests, others_wait=job.others_wait)
+                answer = engine.recognise_together(job.requests, others_wait=job.others_wait)
             except RecogniserError as exc:
                 self._post(fail, job.answer, exc)
             except Exception as exc:  # noqa: BLE001 - an engine's own errors must not end the thread

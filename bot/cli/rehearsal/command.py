@@ -211,7 +211,7 @@ async def _play(
     scenario: Scenario, settings: Settings, wanted: RehearsalOptions, program: TerminalReport
 ) -> RehearsalReport:
     from bot.cli.rehearsal.companion import InProcessCompanion
-    from bot.cli.rehearsal.speech_engines import RehearsalRecognizer, local_engines
+    from bot.cli.rehearsal.speech_engines import RehearsalRecogniser, local_engines
     from rehearsal.rehearse import rehearse as rehearse_scenario
     from rehearsal.runner.local_environment import open_local_environment
     from rehearsal.runner.local_servers import open_local_servers
@@ -230,7 +230,7 @@ async def _play(
             # The requests to this chat server are recorded too, like those to the scenario's own servers.
             local_servers.model = endpoints.chat
         companion = await stack.enter_async_context(InProcessCompanion(chosen, say=program.say))
-        ear = await stack.enter_async_context(RehearsalRecognizer(settings.asr, names=names))
+        ear = await stack.enter_async_context(RehearsalRecogniser(settings.asr, names=names))
         return await rehearse_scenario(
             scenario,
             bot=companion,

@@ -19,7 +19,7 @@ from rehearsal.servers.chat import MODEL as CHAT_MODEL
 from rehearsal.servers.chat import ChatBehaviour, LocalChatServer
 from rehearsal.servers.language_model import CONTEXT_TOKENS, serve_model
 from rehearsal.servers.upstream import Upstream
-from voice.asr.scheduler import QueuedRecognizer
+from voice.asr.scheduler import QueuedRecogniser
 from voice.asr.whisper import whisper_on_best_device
 from voice.speaking.piper import PiperSynthesizer
 
@@ -102,10 +102,10 @@ async def _speech(stack: AsyncExitStack, settings: Settings) -> dict[str, object
 
 
 async def _transcription(stack: AsyncExitStack, settings: Settings) -> dict[str, object]:
-    recognizer = await stack.enter_async_context(QueuedRecognizer(whisper_on_best_device(settings.asr).load))
+    recogniser = await stack.enter_async_context(QueuedRecogniser(whisper_on_best_device(settings.asr).load))
 
     async def hear(upload: transcription.TranscriptionRequest) -> transcription.Transcription:
-        heard = await recognizer.recognize(
+        heard = await recogniser.recognise(
             upload.pcm, language=upload.language or None, glossary=glossary_of(upload.prompt)
         )
         return transcription.Transcription(

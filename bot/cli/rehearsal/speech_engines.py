@@ -14,7 +14,7 @@ from bot.models.directory import ModelDirectory
 from rehearsal.runner.local_servers import ServerModels
 from rehearsal.servers.realtime_behaviour import RealtimeEngines
 from voice.asr.guards import judge, letter_count
-from voice.asr.scheduler import QueuedRecognizer
+from voice.asr.scheduler import QueuedRecogniser
 from voice.asr.second_pass import PLAIN, Doubt, doubt_about
 from voice.asr.whisper import whisper_on_best_device
 from voice.audio import LISTEN_RATE_HZ, duration_s
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from config.schema import Settings
     from rehearsal.servers.realtime_behaviour import ResponseContent, ResponseRequest
     from rehearsal.servers.speech import SpeechEngine
-    from voice.asr.port import Recognition, Recognizer
+    from voice.asr.port import Recogniser, Recognition
     from voice.asr.settings import AsrSettings
     from voice.audio import Pcm
 
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 PIECE_SAMPLES = 28 * LISTEN_RATE_HZ
 
 
-class RehearsalRecognizer:
-    """`rehearsal.runner.ports.Recogniser`. Loads the model when it is first needed, usually after the run.
+class RehearsalRecogniser:
+    """`rehearsal.runner.ports.HeardSoundRecogniser`. Loads the model when it is first needed, usually after the run.
 
     `names`: expected names, as glossary. `retry`: recognise a sound again if its text is too short, as
     `bot.room.conversation.hearing` does. *Ownership*: an async context manager that owns the recogniser.
@@ -49,7 +49,7 @@ class RehearsalRecognizer:
         self._names = names
         self._retry = retry
         self._stack = AsyncExitStack()
-        self._recognizer: Recognizer | None = None
+        self._recogniser: Recogniser | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -61,22 +61,22 @@ class RehearsalRecognizer:
 
     async def transcribe(self, pcm: Pcm) -> str:
         """Return the text of mono int16 audio at 16 kHz. Raises `RecogniserError`."""
-        if self._recognizer is None:
-            self._recognizer = await self._stack.enter_async_context(
-                QueuedRecognizer(whisper_on_best_device(self._settings).load)
+        if self._recogniser is None:
+            self._recogniser = await self._stack.enter_async_context(
+                QueuedRecogniser(whisper_on_best_device(self._settings).load)
             )
         language = None if self._settings.language == "auto" else self._settings.language
         pieces = [pcm[at : at + PIECE_SAMPLES] for at in range(0, len(pcm), PIECE_SAMPLES)]
-        heard = [await self._recognize(self._recognizer, piece, language) for piece in pieces]
+        heard = [await self._recognise(self._recogniser, piece, language) for piece in pieces]
         return " ".join(recognition.text for recognition in heard if recognition.text)
 
-    async def _recognize(self, recognizer: Recognizer, piece: Pcm, language: str | None) -> Recognition:
-        first = await recognizer.recognize(piece, language=language, glossary=self._names)
+    async def _recognise(self, recogniser: Recogniser, piece: Pcm, language: str | None) -> Recognition:
+        first = await recogniser.recognise(piece, language=language, glossary=self._names)
         speech_s = duration_s(piece)
         doubt = doubt_about(first, judge(first, speech_s=speech_s), speech_s=speech_s)
         if not self._retry or doubt is not Doubt.DROPPED:
             return first
-        second = await recognizer.recognize(PLAIN.sound(piece), language=language)
+        second = await recogniser.recognise(PLAIN.sound(piece), language=language)
         return max(first, second, key=lambda recognition: letter_count(recognition.text))
 
 
@@ -85,12 +85,12 @@ async def realtime_engines(settings: Settings, *, names: Sequence[str] = ()) -> 
     """Load the models and yield the speech-to-speech engines. `names`: expected names. Raises `VoiceError`."""
     directory = ModelDirectory(settings.models.directory).path(VOICE_JOE)
     async with (
-        RehearsalRecognizer(settings.asr, names=tuple(names), retry=True) as recognizer,
+        RehearsalRecogniser(settings.asr, names=tuple(names), retry=True) as recogniser,
         PiperSynthesizer.open(directory, variety=0.0) as voice,
     ):
 
         async def recognise(pcm: Pcm) -> str:
-            return await recognizer.transcribe(resample(pcm, REALTIME_RATE_HZ, LISTEN_RATE_HZ))
+            return await recogniser.transcribe(resample(pcm, REALTIME_RATE_HZ, LISTEN_RATE_HZ))
 
         async def reply(asked: ResponseRequest) -> ResponseContent:
             return answer_request(asked, names=(settings.brain.name, *settings.brain.wake_names))

@@ -179,7 +179,7 @@ class ConversationParts:
         return room_transcriber(
             self._place,
             self._services,
-            bridge or self._services.speech.recognizer,
+            bridge or self._services.speech.recogniser,
             participants=self.participants,
             participation=self.participation,
             own_words=speaking.playback.words_between,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from bot.participation.participation import Participation
     from bot.room.services import RoomServices
     from voice.asr.guards import GuardReason
-    from voice.asr.port import Recognition, Recognizer
+    from voice.asr.port import Recogniser, Recognition
     from voice.asr.second_pass import SecondPass
     from voice.listening.end_policy import PauseEvidence
     from voice.listening.utterance import Utterance
@@ -72,7 +72,7 @@ class Transcriber:
 
     def __init__(
         self,
-        recognizer: Recognizer,
+        recogniser: Recogniser,
         *,
         glossary: Callable[[], tuple[str, ...]],
         language: str | None,
@@ -83,7 +83,7 @@ class Transcriber:
         is_present: Callable[[int], bool] = lambda _: True,
         assumed_language: Callable[[], str] = lambda: "",
     ) -> None:
-        self._recognizer = recognizer
+        self._recogniser = recogniser
         self._glossary = glossary
         self._languages = SpeakerLanguages(language)
         # Each person's last text and its end time. The same text again at once comes from a recogniser in a loop.
@@ -136,7 +136,7 @@ class Transcriber:
 
     def on_finished(self, user_id: int) -> None:
         """Treat what the recogniser still has of a person's pauses as finished speech from now on."""
-        self._recognizer.confirm(user_id)
+        self._recogniser.confirm(user_id)
 
     def on_accepted(self, utterance: Utterance, transcription: TranscribedUtterance) -> None:
         """Remember the words and the language of an utterance whose text is believed."""
@@ -206,7 +206,7 @@ class Transcriber:
         # A careful pass is for quiet moments, also when the utterance is finished.
         gave_way = interim and not careful
         try:
-            recognition = await self._recognizer.recognize(
+            recognition = await self._recogniser.recognise(
                 again.sound(utterance.pcm) if again else utterance.pcm,
                 language=expected,
                 glossary=self._glossary() if again is None or again.glossary else (),
@@ -227,7 +227,7 @@ class Transcriber:
 def room_transcriber(
     place: Place,
     services: RoomServices,
-    recognizer: Recognizer,
+    recogniser: Recogniser,
     *,
     participants: Participants,
     participation: Participation,
@@ -247,7 +247,7 @@ def room_transcriber(
         )
 
     return Transcriber(
-        recognizer,
+        recogniser,
         glossary=glossary,
         language=None if services.asr.language == "auto" else services.asr.language,
         clock=services.clock,

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.asr import company
 from benchmarks.asr.company import SpokenSound, measure_company
 from benchmarks.progress import NoProgress
-from tests.fakes.recognizer import FakeEngine
+from tests.fakes.recogniser import FakeEngine
 
 
 @pytest.mark.asyncio

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.asr.ours import RoomTranscriber
 from benchmarks.reply.usual_glossary import USUAL_GLOSSARY
-from tests.fakes.recognizer import AnsweringEngine, recognition
+from tests.fakes.recogniser import AnsweringEngine, recognition
 
 if TYPE_CHECKING:
     from voice.asr.port import Recognition

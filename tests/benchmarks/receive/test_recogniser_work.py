@@ -12,14 +12,14 @@ from bot.dropped_sounds import OVERLOADED
 from bot.events import InterimTranscribed, SpeechDropped, UtteranceTranscribed
 from bot.health import Health
 from bot.monitoring.metrics import Metrics
-from voice.asr.scheduler import RecognizerFigures
+from voice.asr.scheduler import RecogniserFigures
 
 
 @dataclass
 class _Recogniser:
     """The bot's metrics of a recogniser that has done what the test says."""
 
-    figures: RecognizerFigures
+    figures: RecogniserFigures
 
     def __post_init__(self) -> None:
         self._metrics = Metrics(Health(SystemClock()))
@@ -32,7 +32,7 @@ class _Recogniser:
 @pytest.mark.asyncio
 async def test_only_what_was_done_while_it_was_measured_counts() -> None:
     """Neither the recogniser's work nor what the room reported of the warm-up is counted."""
-    recogniser = _Recogniser(RecognizerFigures(completed=9, shed=7, audio_s=40.0, compute_s=8.0))
+    recogniser = _Recogniser(RecogniserFigures(completed=9, shed=7, audio_s=40.0, compute_s=8.0))
     work = RecogniserWork(recogniser.metrics)
     work.observe(UtteranceTranscribed("early", 1, "Hello.", 0.0, 1.0, 1.5))
     work.observe(SpeechDropped("lost", 1, OVERLOADED, "", 0.0, 1.0, 2.0))
@@ -42,7 +42,7 @@ async def test_only_what_was_done_while_it_was_measured_counts() -> None:
         work.observe(SpeechDropped(f"dropped-{number}", 2, OVERLOADED, "", 0.0, 1.0, 2.0))
     work.observe(SpeechDropped("noise", 2, "no_speech", "", 0.0, 1.0, 2.0))
     work.observe(InterimTranscribed(3, "Hel", 2.0))
-    recogniser.figures = RecognizerFigures(completed=13, shed=12, audio_s=52.0, compute_s=17.0)
+    recogniser.figures = RecogniserFigures(completed=13, shed=12, audio_s=52.0, compute_s=17.0)
     assert await work.figures(10.0) == {
         "busy": 0.9,
         "speech_s": 12.0,

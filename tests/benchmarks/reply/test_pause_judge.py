@@ -10,7 +10,7 @@ from benchmarks.reply.pause_judge import PauseJudge
 from benchmarks.reply.usual_glossary import USUAL_GLOSSARY
 from bot.models.catalogue import TURN_SMART
 from bot.settings import ModelsSettings
-from tests.fakes.recognizer import AnsweringEngine, recognition
+from tests.fakes.recogniser import AnsweringEngine, recognition
 from voice.listening.end_policy import PauseEvidence
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from bot.cluster.address import pool_endpoint
 from tests.bot.cluster.machines import FIRST_IP, Machine, build_bridge
 from tests.patience import PATIENCE_S
 from tests.voice.recordings import bicycle
-from voice.asr.remote import RemoteRecognizer
+from voice.asr.remote import RemoteRecogniser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,11 +68,11 @@ async def test_several_utterances_at_once_are_all_heard(machine: Machine) -> Non
     """With a part of a GPU, a recogniser takes what waits together; everybody gets the words that were said."""
     endpoint = pool_endpoint("auto", machine.folder / "data" / "cluster")
     async with (
-        RemoteRecognizer(replace(endpoint, timeout_s=ANSWER_S), is_own=True) as pool,
+        RemoteRecogniser(replace(endpoint, timeout_s=ANSWER_S), is_own=True) as pool,
         asyncio.TaskGroup() as group,
     ):
         asked = [
-            group.create_task(pool.recognize(bicycle(), language="en", speaker_id=number), name=f"speaker-{number}")
+            group.create_task(pool.recognise(bicycle(), language="en", speaker_id=number), name=f"speaker-{number}")
             for number in range(SPEAKERS)
         ]
     assert ["bicycle" in task.result().text for task in asked] == [True] * SPEAKERS

@@ -17,11 +17,11 @@ from benchmarks.cluster.processes import running
 from bot.cluster.address import pool_endpoint
 from bot.cluster.state import APP
 from tests.bot.cluster.machines import FIRST_IP, Machine, build_bridge, give_token
-from tests.fakes.recognizer import FakeRecognizer
+from tests.fakes.recogniser import FakeRecogniser
 from tests.patience import PATIENCE_S
 from tests.voice.recordings import bicycle
-from voice.asr.fallback import FallbackRecognizer
-from voice.asr.remote import RemoteRecognizer
+from voice.asr.fallback import FallbackRecogniser
+from voice.asr.remote import RemoteRecogniser
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -40,11 +40,11 @@ from dataclasses import replace
 from pathlib import Path
 import numpy as np
 from bot.cluster.address import pool_endpoint
-from voice.asr.remote import RemoteRecognizer
+from voice.asr.remote import RemoteRecogniser
 async def ask():
     endpoint = replace(pool_endpoint("auto", Path("data/cluster")), timeout_s=float(sys.argv[2]))
-    async with RemoteRecognizer(endpoint, is_own=True) as pool:
-        print((await pool.recognize(np.load(sys.argv[1]), language="en")).text)
+    async with RemoteRecogniser(endpoint, is_own=True) as pool:
+        print((await pool.recognise(np.load(sys.argv[1]), language="en")).text)
 asyncio.run(ask())
 """
 
@@ -66,7 +66,7 @@ class Cluster:
 class Answers:
     """The texts that came for each utterance, by its number, and what the bot heard by itself."""
 
-    own: FakeRecognizer = field(default_factory=lambda: FakeRecognizer(otherwise=OWN))
+    own: FakeRecogniser = field(default_factory=lambda: FakeRecogniser(otherwise=OWN))
     texts: dict[int, list[str]] = field(default_factory=dict)
 
 
@@ -97,14 +97,14 @@ async def people_speak(cluster: Cluster) -> AsyncIterator[Answers]:
     """Let people speak during the block, and each of them once more after it."""
     answers, numbers, over = Answers(), itertools.count(), asyncio.Event()
     endpoint = pool_endpoint("auto", cluster.first.folder / "data" / "cluster")
-    async with RemoteRecognizer(replace(endpoint, timeout_s=ANSWER_S), is_own=True) as pool:
-        both = FallbackRecognizer(pool, answers.own)
+    async with RemoteRecogniser(replace(endpoint, timeout_s=ANSWER_S), is_own=True) as pool:
+        both = FallbackRecogniser(pool, answers.own)
 
         async def speak(speaker_id: int) -> None:
             while True:
                 last, number = over.is_set(), next(numbers)
                 told = answers.texts.setdefault(number, [])
-                told.append((await both.recognize(bicycle(), language="en", speaker_id=speaker_id)).text)
+                told.append((await both.recognise(bicycle(), language="en", speaker_id=speaker_id)).text)
                 if last:
                     return
 

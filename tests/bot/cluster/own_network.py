@@ -24,18 +24,18 @@ from bot.cluster.ray_process import ray_process
 from bot.cluster.running_process import running_process
 from bot.cluster.state import APP, DEPLOYMENT
 from tests.bot.cluster.machines import ROOMTONE, environment
-from tests.fakes.recognizer import FakeRecognizer
+from tests.fakes.recogniser import FakeRecogniser
 from tests.patience import PATIENCE_S
-from tests.voice.asr.recognizer_contract import RecognizerContract
+from tests.voice.asr.recogniser_contract import RecogniserContract
 from tests.voice.recordings import bicycle
-from voice.asr.fallback import FallbackRecognizer
-from voice.asr.remote import RemoteRecognizer
+from voice.asr.fallback import FallbackRecogniser
+from voice.asr.remote import RemoteRecogniser
 from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
-    from voice.asr.port import Recognizer
+    from voice.asr.port import Recogniser
     from voice.endpoint import Endpoint
 
 # The pool's time limit is for a room. A machine that runs tests is slower.
@@ -85,21 +85,21 @@ def endpoint_of(cluster: Path) -> Endpoint:
     return replace(pool_endpoint("auto", cluster / "data" / "cluster"), timeout_s=ANSWER_S)
 
 
-class TestPool(RecognizerContract):
+class TestPool(RecogniserContract):
     """Runs the contract with a real recogniser in a real cluster."""
 
     @pytest_asyncio.fixture
-    async def recognizer(self, cluster: Path) -> AsyncIterator[Recognizer]:
+    async def recogniser(self, cluster: Path) -> AsyncIterator[Recogniser]:
         """Yield what a bot asks."""
-        async with RemoteRecognizer(endpoint_of(cluster), is_own=True) as recognizer:
-            yield recognizer
+        async with RemoteRecogniser(endpoint_of(cluster), is_own=True) as recogniser:
+            yield recogniser
 
 
 @pytest.mark.asyncio
 async def test_the_pool_tells_where_a_sentence_ends(cluster: Path) -> None:
     """Rooms wait for the end of an utterance as they do with a recogniser of their own."""
-    async with RemoteRecognizer(endpoint_of(cluster), is_own=True) as pool:
-        heard = await pool.recognize(bicycle(), language="en")
+    async with RemoteRecogniser(endpoint_of(cluster), is_own=True) as pool:
+        heard = await pool.recognise(bicycle(), language="en")
     assert heard.sentence_end_probability is not None
     assert heard.sentence_end_probability > 0.5
 
@@ -107,9 +107,9 @@ async def test_the_pool_tells_where_a_sentence_ends(cluster: Path) -> None:
 @pytest.mark.asyncio
 async def test_without_the_token_nobody_is_heard(cluster: Path) -> None:
     """A request with another token is refused, and the sentence says so."""
-    async with RemoteRecognizer(replace(endpoint_of(cluster), api_key="guessed"), is_own=True) as stranger:
+    async with RemoteRecogniser(replace(endpoint_of(cluster), api_key="guessed"), is_own=True) as stranger:
         with pytest.raises(RecogniserError, match="key"):
-            await stranger.recognize(bicycle(), language="en")
+            await stranger.recognise(bicycle(), language="en")
 
 
 @pytest.mark.asyncio
@@ -175,11 +175,11 @@ async def test_the_pool_grows_while_speech_waits(cluster: Path) -> None:
     roomtone(cluster, "cluster", "scale", "1-2")
     texts: list[str] = []
     over = asyncio.Event()
-    async with RemoteRecognizer(endpoint_of(cluster), is_own=True) as pool:
+    async with RemoteRecogniser(endpoint_of(cluster), is_own=True) as pool:
 
         async def speak(speaker_id: int) -> None:
             while not over.is_set():
-                texts.append((await pool.recognize(bicycle(), language="en", speaker_id=speaker_id)).text)
+                texts.append((await pool.recognise(bicycle(), language="en", speaker_id=speaker_id)).text)
 
         async with asyncio.timeout(PATIENCE_S), asyncio.TaskGroup() as group:
             for number in range(SPEAKERS):
@@ -208,18 +208,18 @@ def replicas() -> list[int]:
 @pytest.mark.asyncio
 async def test_a_killed_recogniser_costs_no_word_and_comes_back(cluster: Path) -> None:
     """While the recogniser's process is gone the bot's own hears; then Ray has put another in its place."""
-    own = FakeRecognizer(otherwise="my own hears")
-    async with RemoteRecognizer(endpoint_of(cluster), is_own=True) as pool:
-        both = FallbackRecognizer(pool, own)
+    own = FakeRecogniser(otherwise="my own hears")
+    async with RemoteRecogniser(endpoint_of(cluster), is_own=True) as pool:
+        both = FallbackRecogniser(pool, own)
         # One that has just been replaced may still be ending.
         await until(lambda: len(replicas()) == 1)
         (victim,) = replicas()
         os.kill(victim, signal.SIGKILL)
-        assert (await both.recognize(bicycle(), language="en")).text
+        assert (await both.recognise(bicycle(), language="en")).text
         await until(lambda: bool(now := replicas()) and now != [victim])
         # The pool lets a request wait for a recogniser, but not as long as a busy machine may load a model.
         await until(lambda: "Recognisers that hear: 1 (running)." in roomtone(cluster, "cluster", "status"))
-        assert "bicycle" in (await pool.recognize(bicycle(), language="en")).text
+        assert "bicycle" in (await pool.recognise(bicycle(), language="en")).text
 
 
 @pytest.mark.asyncio
@@ -228,10 +228,10 @@ async def test_after_down_the_own_recogniser_hears_and_no_process_is_left(cluste
     assert "Asked" in roomtone(cluster, "cluster", "down")
     await until(lambda: not ray_processes())
     assert "Ending Ray" in (cluster / "up.txt").read_text()
-    own = FakeRecognizer(otherwise="my own hears")
-    async with RemoteRecognizer(endpoint_of(cluster), is_own=True) as pool:
-        both = FallbackRecognizer(pool, own)
-        heard = [(await both.recognize(bicycle(), language="en")).text for _ in range(3)]
+    own = FakeRecogniser(otherwise="my own hears")
+    async with RemoteRecogniser(endpoint_of(cluster), is_own=True) as pool:
+        both = FallbackRecogniser(pool, own)
+        heard = [(await both.recognise(bicycle(), language="en")).text for _ in range(3)]
         assert heard == ["my own hears"] * 3
         assert both.outage is not None
     await until(lambda: running_process(cluster / "data" / "cluster") is None)

@@ -16,10 +16,10 @@ from bot.cluster import replica as replicas
 from bot.cluster.replica import RecogniserReplica
 from bot.cluster.transcription import PooledUtterance
 from bot.models.text_end_reader import OpenedReader
-from tests.fakes.recognizer import AnsweringEngine, recognition
+from tests.fakes.recogniser import AnsweringEngine, recognition
 from tests.patience import PATIENCE_S
 from tests.voice.recordings import silence
-from voice.asr import reading_recognizer, text_end
+from voice.asr import reading_recogniser, text_end
 from voice.asr.settings import AsrSettings
 from voice.asr.text_end import SentenceReader
 from voice.circuit_breaker import Outage
@@ -39,25 +39,25 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 FAILED = RecogniserError("The speech model failed several times in a row.")
 
 
-async def check_health(**recognizer: object) -> None:
+async def check_health(**recogniser: object) -> None:
     """Ask a replica with a recogniser of these attributes."""
-    replica: Any = SimpleNamespace(_recognizer=SimpleNamespace(**recognizer))
+    replica: Any = SimpleNamespace(_recogniser=SimpleNamespace(**recogniser))
     await RecogniserReplica.check_health(replica)
 
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
-    ("recognizer", "why"),
+    ("recogniser", "why"),
     [
         ({"is_running": False, "outage": None}, "has stopped"),
         ({"is_running": True, "outage": Outage(1.0, 11.0, FAILED)}, "several times in a row"),
         ({"is_running": True, "outage": Outage(1.0, None, FAILED)}, "several times in a row"),
     ],
 )
-async def test_a_recogniser_that_hears_nobody_is_replaced(recognizer: dict[str, object], why: str) -> None:
+async def test_a_recogniser_that_hears_nobody_is_replaced(recogniser: dict[str, object], why: str) -> None:
     """One that refuses every request at once would get more of them than those that work, because it is never busy."""
     with pytest.raises(RecogniserError, match=why):
-        await check_health(**recognizer)
+        await check_health(**recogniser)
 
 
 @pytest.mark.asyncio
@@ -75,14 +75,14 @@ async def test_what_it_hears_or_why_not_is_the_answer(
     """Nothing is raised: Ray would log it with all that was called."""
     asked: dict[str, object] = {}
 
-    async def recognize(pcm: Pcm, **told: object) -> Recognition:
+    async def recognise(pcm: Pcm, **told: object) -> Recognition:
         asked.update(told, pcm=pcm)
         if isinstance(heard, RecogniserError):
             raise heard
         return heard
 
     replica: Any = SimpleNamespace(
-        _reading=SimpleNamespace(recognize=recognize), _opened_reader=OpenedReader(), _name="north/4711"
+        _reading=SimpleNamespace(recognise=recognise), _opened_reader=OpenedReader(), _name="north/4711"
     )
     utterance = PooledUtterance(silence(1), "de", ("Ada",), 42, interim=True, careful=False)
     answer = await RecogniserReplica.hear(replica, utterance)
@@ -102,7 +102,7 @@ async def test_what_it_hears_or_why_not_is_the_answer(
 async def started(monkeypatch: pytest.MonkeyPatch, *folder: str) -> AsyncIterator[Any]:
     """Start a replica that hears the same of every sound, as Ray does it, and end it."""
     monkeypatch.setattr(text_end, "ANSWER_TIMEOUT_S", PATIENCE_S)
-    monkeypatch.setattr(reading_recognizer, "CERTAIN_AFTER_S", PATIENCE_S)
+    monkeypatch.setattr(reading_recogniser, "CERTAIN_AFTER_S", PATIENCE_S)
     engine = AnsweringEngine(lambda _: recognition("the cat sat on the mat.", sentence_end_probability=0.9))
     monkeypatch.setattr(replicas, "whisper_on_best_device", lambda _: SimpleNamespace(load=lambda: engine))
     replica: Any = SimpleNamespace()

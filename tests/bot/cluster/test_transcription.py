@@ -26,7 +26,7 @@ from bot.cluster.transcription import (
     utterance_of,
     verbose_json,
 )
-from tests.fakes.recognizer import recognition
+from tests.fakes.recogniser import recognition
 from voice.asr.glossary import GLOSSARY_MAX_BYTES, glossary_prompt
 from voice.asr.pool_request import CAREFUL_HEADER, INTERIM_HEADER, LONGEST_S, SPEAKER_HEADER
 from voice.asr.port import TextEnd

@@ -27,7 +27,7 @@ from tests.bot.monitoring.test_metrics import new_metrics, samples
 from tests.bot.test_app_health import CLIP, settings_in
 from tests.patience import PATIENCE_S
 from voice.asr.observed import RecognitionService
-from voice.asr.scheduler import RecognizerFigures
+from voice.asr.scheduler import RecogniserFigures
 from voice.endpoint import Endpoint
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def test_every_panel_says_what_it_shows_and_asks_for_metrics_that_exist() -> Non
 def test_every_metric_is_on_the_board_and_explained() -> None:
     """A metric that nobody sees is forgotten, and so is one that docs/monitoring.md does not explain."""
     metrics = new_metrics()
-    metrics.add_recogniser(RecognizerFigures)
+    metrics.add_recogniser(RecogniserFigures)
     metrics.add_remote_recogniser(RecognitionService.CLUSTER, lambda: True)
     metrics.add_machine_loads(lambda: [MachineLoad("")])
     names = {re.sub(r"_(total|bucket|count|sum|created)$", "", name) for name, _ in samples(metrics)}

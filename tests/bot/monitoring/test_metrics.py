@@ -24,7 +24,7 @@ from compaction.model import Seq, Turn, TurnKind
 from tests.fakes.clock import FakeClock
 from voice.asr.observed import RecognitionService, RemoteOutcome
 from voice.asr.port import Recognition
-from voice.asr.scheduler import RecognizerFigures
+from voice.asr.scheduler import RecogniserFigures
 from voice.asr.second_pass import Doubt
 from voice.errors import SynthesisError
 from voice.listening.utterance import Utterance
@@ -221,7 +221,7 @@ def test_models_store_recogniser_and_loop_are_measured() -> None:
     metrics.on_store("append_turn", 0.01, failed=False)
     metrics.on_store("append_turn", 5.0, failed=True)
     metrics.on_lag(0.02)
-    metrics.add_recogniser(lambda: RecognizerFigures(completed=9, failed=2, timed_out=1, audio_s=30.0, compute_s=3.0))
+    metrics.add_recogniser(lambda: RecogniserFigures(completed=9, failed=2, timed_out=1, audio_s=30.0, compute_s=3.0))
     assert value(metrics, "model_tokens_total", model="gpt-4.1-mini", direction="sent") == 1000
     assert value(metrics, "model_tokens_total", model="gpt-4.1-mini", direction="received") == 40
     assert value(metrics, "model_calls_total", model="gpt-4.1-mini", purpose="summary", outcome="failed") == 1

@@ -24,7 +24,7 @@ from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from tests.fakes.clock import FakeClock
-from tests.fakes.hearing import ScriptedRecognizer
+from tests.fakes.hearing import ScriptedRecogniser
 from tests.fakes.place import FakePlace
 from tests.fakes.realtime import FakeRealtime
 from tests.fakes.turn_store import InMemoryTurnStore
@@ -90,7 +90,7 @@ class Desk:
         self, memory: SessionMemory, clock: FakeClock, toolbox: Toolbox, quoting: QuoteFinder | None, mode: str
     ):
         self.clock = clock
-        self.recognizer = ScriptedRecognizer()
+        self.recogniser = ScriptedRecogniser()
         self.place = FakePlace()
         self.seen: list[events.Event] = []
         self.sessions: list[FakeRealtime] = []
@@ -103,7 +103,7 @@ class Desk:
             settings=RealtimeSettings.model_validate({"enabled": True, "mode": mode}),
             new_session=self._new_session,  # type: ignore[arg-type]
             instructions=SystemPrompt("Roomtone"),
-            recognizer=self.recognizer,
+            recogniser=self.recogniser,
             fallback_name=verbatim("what I heard"),
             max_input_tokens=8_000,
             zone=UTC,
@@ -135,11 +135,11 @@ class Desk:
     async def say(self, user_id: int, text: str) -> Turn:
         """Let somebody say something: recognise a sound and record its turn."""
         self.session.heard.append(text)
-        self.recognizer.texts.append(text)
+        self.recogniser.texts.append(text)
         # Make the sound of each utterance unique.
         self.said += 1
         sound = np.full(16_000, 50 + self.said, np.int16)
-        recognition = await self.bridge.recognize(sound, speaker_id=user_id)
+        recognition = await self.bridge.recognise(sound, speaker_id=user_id)
         utterance = Utterance("u", user_id, 1.0, 2.0, 2.5, sound)
         spoken, name = SpokenText(utterance, recognition, 2.5, 3.0), self.prompt.name_of(user_id)
         return await self.record(TurnKind.SPEECH, str(user_id), name, recognition.text, spoken)

@@ -133,8 +133,8 @@ async def test_when_somebody_has_to_mend_it_the_people_are_told_so() -> None:
         await running
         said = FALLEN_BACK.format(mind="what I heard", when=NEXT_JOIN, why="The account has no quota left.")
         assert room.written == [said]
-        room.recognizer.texts.append("own")
-        assert (await room.bridge.recognize(SPEECH, speaker_id=1)).text == "own"
+        room.recogniser.texts.append("own")
+        assert (await room.bridge.recognise(SPEECH, speaker_id=1)).text == "own"
 
 
 @pytest.mark.asyncio

@@ -40,9 +40,9 @@ async def test_what_is_heard_again_is_not_said_again() -> None:
     """If the same sound is recognised a second time, the room's own recogniser does that and nothing is sent again."""
     async with desk() as room:
         room.session.heard.append("Room")
-        first = await room.bridge.recognize(SPEECH, speaker_id=1)
-        room.recognizer.texts.append("Roomtone, who is there?")
-        again = await room.bridge.recognize(np.concatenate([np.zeros(8_000, np.int16), SPEECH]), speaker_id=1)
+        first = await room.bridge.recognise(SPEECH, speaker_id=1)
+        room.recogniser.texts.append("Roomtone, who is there?")
+        again = await room.bridge.recognise(np.concatenate([np.zeros(8_000, np.int16), SPEECH]), speaker_id=1)
         assert (first.text, again.text) == ("Room", "Roomtone, who is there?")
         assert list(room.session.items.values()) == ["Ada speaks:", "Room"]
         spoken = spoken_by(1, again)
@@ -55,8 +55,8 @@ async def test_a_text_that_nobody_can_have_said_is_not_believed() -> None:
     """The room's own recogniser then says what was said. The model keeps the sound."""
     async with desk() as room:
         room.session.heard.append("and then " * 1_000)
-        room.recognizer.texts.append("good evening")
-        recognition = await room.bridge.recognize(SPEECH, speaker_id=1)
+        room.recogniser.texts.append("good evening")
+        recognition = await room.bridge.recognise(SPEECH, speaker_id=1)
         assert recognition.text == "good evening"
         spoken = spoken_by(1, recognition)
         await room.record(TurnKind.SPEECH, "1", "Ada", recognition.text, spoken)
@@ -68,7 +68,7 @@ async def test_what_became_no_turn_does_not_stay() -> None:
     """Sound that became no turn, such as a cough, is deleted at the next turn of the same person."""
     async with desk() as room:
         room.session.heard.append("(cough)")
-        await room.bridge.recognize(SPEECH * 2, speaker_id=1)
+        await room.bridge.recognise(SPEECH * 2, speaker_id=1)
         await room.say(2, "hello there")
         assert "(cough)" in room.session.items.values()
         await room.say(1, "good evening")
@@ -82,9 +82,9 @@ async def test_sounds_of_somebody_who_is_forgotten_do_not_stay() -> None:
         await room.say(1, "good evening")
         for number in range(10):
             room.session.heard.append(f"secret {number}")
-            await room.bridge.recognize(np.full(8_000, number + 1, np.int16), speaker_id=1)
+            await room.bridge.recognise(np.full(8_000, number + 1, np.int16), speaker_id=1)
         room.session.heard.append("(cough)")
-        await room.bridge.recognize(SPEECH, speaker_id=2)
+        await room.bridge.recognise(SPEECH, speaker_id=2)
         assert sum("secret" in text for text in room.session.items.values()) == 10
         room.bridge.forget_sounds(1)
         assert list(room.session.items.values()) == ["Ada speaks:", "good evening", "Bo speaks:", "(cough)"]
@@ -95,7 +95,7 @@ async def test_a_turn_whose_sound_was_deleted_is_told_in_writing() -> None:
     """Somebody who opts out and in again within a moment is heard, but the sound is gone."""
     async with desk() as room:
         room.session.heard.append("good evening")
-        recognition = await room.bridge.recognize(SPEECH, speaker_id=1)
+        recognition = await room.bridge.recognise(SPEECH, speaker_id=1)
         room.bridge.forget_sounds(1)
         spoken = spoken_by(1, recognition)
         await room.record(TurnKind.SPEECH, "1", "Ada", recognition.text, spoken)
@@ -110,7 +110,7 @@ async def test_a_turn_that_was_sent_while_it_was_stored_stands_once() -> None:
     """
     async with desk() as room:
         room.session.heard.append("good evening")
-        recognition = await room.bridge.recognize(SPEECH, speaker_id=1)
+        recognition = await room.bridge.recognise(SPEECH, speaker_id=1)
         spoken = spoken_by(1, recognition)
         parts = [TurnPart("1", "Ada", "good evening")]
         turn = await room.memory.append(TurnKind.SPEECH, parts, started_at=1.0, ended_at=2.0)
@@ -128,9 +128,9 @@ async def test_text_takes_the_place_of_a_turns_sounds() -> None:
     async with desk() as room:
         group = []
         room.session.heard += ["left", RealtimeError("slow")]
-        room.recognizer.texts.append("right")
+        room.recogniser.texts.append("right")
         for user_id in (1, 2):
-            recognition = await room.bridge.recognize(SPEECH, speaker_id=user_id)
+            recognition = await room.bridge.recognise(SPEECH, speaker_id=user_id)
             group.append(spoken_by(user_id, recognition))
         await room.record(TurnKind.SPEECH, "1", "Ada", "left right", *group)
         (told,) = room.session.items.values()
@@ -142,7 +142,7 @@ async def test_unfinished_utterances_are_not_sent() -> None:
     """An unfinished utterance is refused, because sent audio cannot be taken back."""
     async with desk() as room:
         with pytest.raises(RecogniserOverloadedError):
-            await room.bridge.recognize(SPEECH, speaker_id=1, interim=True)
+            await room.bridge.recognise(SPEECH, speaker_id=1, interim=True)
         assert room.session.items == {}
 
 
@@ -154,8 +154,8 @@ async def test_the_rooms_own_recogniser_stands_in(heard: Exception | None) -> No
     """
     async with desk() as room:
         room.session.heard.append(heard)
-        room.recognizer.texts.append("own words")
-        recognition = await room.bridge.recognize(SPEECH, speaker_id=2)
+        room.recogniser.texts.append("own words")
+        recognition = await room.bridge.recognise(SPEECH, speaker_id=2)
         spoken = spoken_by(2, recognition)
         await room.record(TurnKind.SPEECH, "2", "Bo", recognition.text, spoken)
         assert recognition.text == "own words"
@@ -180,10 +180,10 @@ async def test_several_at_once_are_heard_as_one_sound() -> None:
     text.
     """
     async with desk("mixed") as room:
-        room.recognizer.texts += ["left", "right"]
+        room.recogniser.texts += ["left", "right"]
         group = []
         for user_id, began in ((1, 1.0), (2, 1.5)):
-            recognition = await room.bridge.recognize(SPEECH, speaker_id=user_id)
+            recognition = await room.bridge.recognise(SPEECH, speaker_id=user_id)
             utterance = Utterance("u", user_id, began, began + 1, began + 1.5, SPEECH)
             group.append(SpokenText(utterance, recognition, 2.5, 3.0))
         assert room.session.items == {}
@@ -200,8 +200,8 @@ async def test_a_mixed_sound_is_not_kept_if_its_words_are_withheld_meanwhile() -
     """The sound arrives after one of its speakers has opted out: it is deleted, and the model has the others' words."""
     async with desk("mixed") as room:
         gate = room.session.gates["Ada speaks:"] = asyncio.Event()
-        room.recognizer.texts.append("secret")
-        recognition = await room.bridge.recognize(SPEECH, speaker_id=1)
+        room.recogniser.texts.append("secret")
+        recognition = await room.bridge.recognise(SPEECH, speaker_id=1)
         room.session.heard.append("secret")
         spoken = spoken_by(1, recognition)
         await room.record(TurnKind.SPEECH, "1", "Ada", "secret", spoken)
@@ -216,8 +216,8 @@ async def test_a_mixed_sound_is_not_kept_if_its_words_are_withheld_meanwhile() -
 async def test_a_turn_that_did_not_get_through_is_told_in_writing() -> None:
     """If a sound could not be sent in mixed mode, its text is sent before the next turn."""
     async with desk("mixed") as room:
-        room.recognizer.texts.append("left")
-        recognition = await room.bridge.recognize(SPEECH, speaker_id=1)
+        room.recogniser.texts.append("left")
+        recognition = await room.bridge.recognise(SPEECH, speaker_id=1)
         room.session.heard.append(RealtimeError("It did not get through."))
         spoken = spoken_by(1, recognition)
         await room.record(TurnKind.SPEECH, "1", "Ada", "left", spoken)
@@ -231,8 +231,8 @@ async def test_a_turn_that_did_not_get_through_is_told_in_writing() -> None:
 async def test_a_defect_in_hearing_a_turn_is_logged_at_once() -> None:
     """Nobody awaits what the endpoint says of a mixed sound, so nobody else would see the error."""
     async with desk("mixed") as room:
-        room.recognizer.texts.append("left")
-        recognition = await room.bridge.recognize(SPEECH, speaker_id=1)
+        room.recogniser.texts.append("left")
+        recognition = await room.bridge.recognise(SPEECH, speaker_id=1)
         room.session.heard.append(KeyError("walrus"))
         spoken = spoken_by(1, recognition)
         with capture_logs() as logs:

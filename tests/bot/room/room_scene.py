@@ -31,7 +31,7 @@ from compaction.summary.extractive import ExtractiveSummariser
 from tests.fakes.brain import FakeVoice
 from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
-from tests.fakes.hearing import ScriptedRecognizer, speech
+from tests.fakes.hearing import ScriptedRecogniser, speech
 from tests.fakes.place import FakePlace
 from tests.patience import PATIENCE_S
 from voice.asr.settings import AsrSettings
@@ -71,7 +71,7 @@ class House:
         self.seen: list[events.Event] = []
         self.voice = FakeVoice()
         self.sample = FakeVoice()
-        self.recognizer = ScriptedRecognizer()
+        self.recogniser = ScriptedRecogniser()
         self.gpu_failure: RecogniserError | None = None
         self.place = FakePlace()
         self.policy: GuildPolicy | None = None
@@ -111,7 +111,7 @@ class House:
         """Return the services for a room."""
         brain = BrainSettings()
         return RoomServices(
-            speech=SpeechModels(self.recognizer, LoudnessDetector(), self.voice, gpu_failure=lambda: self.gpu_failure),
+            speech=SpeechModels(self.recogniser, LoudnessDetector(), self.voice, gpu_failure=lambda: self.gpu_failure),
             memory=MemoryServices(
                 sessions=self.sessions,
                 open_memory=self._open_memory,
@@ -188,7 +188,7 @@ class House:
 
     async def say(self, user_id: int, text: str) -> None:
         """Let a person say something, and wait until their turn is recorded: others may come before it."""
-        self.recognizer.texts.append(text)
+        self.recogniser.texts.append(text)
         before = len(self.turns)
         started = self.clock.monotonic()
         await self.pass_time(2.0)

@@ -64,7 +64,7 @@ async def test_a_room_that_was_taken_over_neither_stores_nor_answers(
         await old.pass_time(2.0)
         async with living(new):
             await new.say(BO.id, "The red key opens the shed.")
-            old.recognizer.texts.append("Roomtone, where is the spare key?")
+            old.recogniser.texts.append("Roomtone, where is the spare key?")
             with capture_logs() as logs:
                 old.place.links[-1].hear(speech(BO.id, at=old.clock.monotonic() - 2.0))
                 await old.pass_time(1.5)

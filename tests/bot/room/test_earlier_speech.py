@@ -31,7 +31,7 @@ WORDS = "We meet at the harbour at nine."
 async def crash_in_mid_sentence(house: House, meanwhile: Callable[[Room], Awaitable[None]] | None = None) -> str:
     """Let Bo's words wait because Ada is in mid-sentence; then the room crashes. Return the session's id."""
     async with living(house) as (room, _):
-        house.recognizer.texts.append(WORDS)
+        house.recogniser.texts.append(WORDS)
         for number in range(80):
             now = house.clock.monotonic()
             pcm = np.full(int(TICK_S * LISTEN_RATE_HZ), LOUD, np.int16)

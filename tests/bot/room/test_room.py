@@ -93,7 +93,7 @@ async def test_people_are_told_heard_and_answered(tmp_path: Path) -> None:
         assert house.turns[2].kind is TurnKind.ASSISTANT
         assert house.said[2] == f"Roomtone: {reply.text}"
         expected = ("Roomtone", "Room tone", "Ada", "Bo", "The Lantern Society", "Lounge")
-        assert house.recognizer.asked[0][2] == expected
+        assert house.recogniser.asked[0][2] == expected
 
 
 @pytest.mark.asyncio
@@ -237,7 +237,7 @@ async def test_people_who_talk_at_once_are_one_turn_with_each_ones_words(tmp_pat
     it is answered.
     """
     async with a_house(tmp_path) as house, living(house):
-        house.recognizer.texts += ["I do too, very much.", "Roomtone, who likes the lighthouse?"]
+        house.recogniser.texts += ["I do too, very much.", "Roomtone, who likes the lighthouse?"]
         at = house.clock.monotonic()
         house.place.links[-1].hear([*speech(BO.id, at=at, seconds=1.5), *speech(ADA.id, at=at + 1.0, seconds=3.0)])
         await house.pass_time(6.0)

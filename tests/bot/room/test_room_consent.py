@@ -94,7 +94,7 @@ async def test_where_the_bot_asks_nobody_is_heard_before_they_agreed(tmp_path: P
             await house.participation.set_agreed(guild_id, ADA.id, agrees=True)
             assert [house.place.excludes(each.id) for each in (ADA, BO)] == [False, True]
             await house.say(ADA.id, "Hello there.")
-            assert house.recognizer.asked[0][2] == ("Roomtone", "Room tone", "Ada", "The Lantern Society", "Lounge")
+            assert house.recogniser.asked[0][2] == ("Roomtone", "Room tone", "Ada", "The Lantern Society", "Lounge")
         async with living(house) as (room, task):
             assert not house.place.excludes(ADA.id)
             await house.participation.set_agreed(guild_id, ADA.id, agrees=False)
@@ -143,7 +143,7 @@ async def test_after_an_opt_out_no_prompt_has_the_persons_words(tmp_path: Path) 
         (built,) = house.of(events.ContextBuilt)
         assert isinstance(built, events.ContextBuilt)
         assert not any("walrus" in part.content.casefold() or "Ada" in part.content for part in built.parts)
-        assert "Ada" not in house.recognizer.asked[-1][2]
+        assert "Ada" not in house.recogniser.asked[-1][2]
 
 
 @pytest.mark.asyncio

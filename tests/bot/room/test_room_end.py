@@ -39,7 +39,7 @@ async def test_an_orderly_end_stores_the_last_words_and_ends_the_session(tmp_pat
     """If the bot is sent away while a person is speaking, their words become a turn and the session is closed."""
     async with a_house(tmp_path) as house, living(house) as (room, task):
         await house.say(ADA.id, "We meet at the old station.")
-        house.recognizer.texts.append("And bring your umbrella, please.")
+        house.recogniser.texts.append("And bring your umbrella, please.")
         sound: list[SpeechFrames] = [speech(ADA.id, at=house.clock.monotonic())[0]]  # type: ignore[list-item]
         house.place.links[-1].hear(sound)
         room.close("left")

@@ -99,13 +99,13 @@ async def test_people_whom_the_bot_does_not_understand_are_told(tmp_path: Path) 
     """When the recogniser fails on all that is said, the channel reads it once, and also when it works again."""
     async with a_house(tmp_path) as house, living(house):
         house.place.written.clear()
-        house.recognizer.texts += [RecogniserError("It broke.")] * 20
+        house.recogniser.texts += [RecogniserError("It broke.")] * 20
         for _ in range(3):
             house.place.links[-1].hear(speech(ADA.id, at=house.clock.monotonic()))
             await house.pass_time(4.0)
         await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
         assert house.place.written == [UNDERSTANDS_NOBODY]
-        house.recognizer.texts.clear()
+        house.recogniser.texts.clear()
         await house.say(ADA.id, "Do you hear me now?")
         await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
         assert house.place.written == [UNDERSTANDS_NOBODY, UNDERSTANDS_AGAIN]

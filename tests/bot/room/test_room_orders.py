@@ -50,7 +50,7 @@ async def test_only_the_askers_yes_posts(tmp_path: Path, who: Person, answer: st
             assert (await house.reply(1)).text == "Shall I post the link maps dot example lisbon in the chat?"
             assert chat.posted == []
             # So short a text is recognised twice.
-            house.recognizer.texts.append(answer)
+            house.recogniser.texts.append(answer)
             await house.say(who.id, answer)
             assert (await house.reply(2)).text == "All right."
             assert chat.posted == (["https://maps.example/lisbon"] if posted else [])
@@ -70,7 +70,7 @@ async def test_a_yes_posts_nothing_once_words_were_forgotten(tmp_path: Path, mon
             await house.say(ADA.id, "Roomtone, you can put it in the chat now.")
             await house.reply(1)
             monkeypatch.setattr(SessionMemory, "external_changes", 1)
-            house.recognizer.texts.append("Yes, please.")
+            house.recogniser.texts.append("Yes, please.")
             await house.say(ADA.id, "Yes, please.")
             await house.reply(2)
             assert chat.posted == []

@@ -285,7 +285,7 @@ async def test_a_guilds_own_names_are_heard_and_told(tmp_path: Path) -> None:
             await house.say(ADA.id, "Jeeves, hello.")
             await house.reply(1)
             assert 'they also call you "Jeeves"' in responder.contexts[0].messages[1].content
-            assert house.recognizer.asked[-1][2][0] == "Jeeves"
+            assert house.recogniser.asked[-1][2][0] == "Jeeves"
 
 
 @pytest.mark.asyncio
@@ -294,7 +294,7 @@ async def test_who_asks_is_answered_in_their_language(tmp_path: Path) -> None:
     async with a_house(tmp_path) as house:
         responder = thinking(house, "Half past nine.", "Halb zehn.", "Half past nine.")
         house.place.occasions = ["The Curse of Strahd"]
-        house.recognizer.languages[BO.id] = "de"
+        house.recogniser.languages[BO.id] = "de"
         async with living(house):
             for number, (speaker, question, answered) in enumerate(
                 (
@@ -308,20 +308,20 @@ async def test_who_asks_is_answered_in_their_language(tmp_path: Path) -> None:
                 await house.reply(number)
                 instructions = responder.contexts[-1].messages[-2].content
                 assert (answered is None and "Answer in" not in instructions) or (answered or "") in instructions
-        assert {"Curse", "Strahd"} <= set(house.recognizer.asked[0][2])
+        assert {"Curse", "Strahd"} <= set(house.recogniser.asked[0][2])
 
 
 @pytest.mark.asyncio
 async def test_an_unsure_language_is_heard_as_the_servers(tmp_path: Path) -> None:
     """Whoever speaks a language that is not sure is heard in that of /settings language, as it is at that moment."""
     async with a_house(tmp_path) as house:
-        house.recognizer.unsure = {ADA.id}
+        house.recogniser.unsure = {ADA.id}
         async with living(house):
             await house.say(ADA.id, "And then the lamp goes out, as it did before.")
             await house.servers.change(house.place.guild_id, lambda _: ServerSettings(language="de"), by=1)
-            house.recognizer.texts.append("And so it is dark, I say.")
+            house.recogniser.texts.append("And so it is dark, I say.")
             await house.say(ADA.id, "Und dann geht die Lampe aus, wie damals.")
-        assert [language for _, language, _ in house.recognizer.asked] == [None, None, "de"]
+        assert [language for _, language, _ in house.recogniser.asked] == [None, None, "de"]
 
 
 @pytest.mark.asyncio
@@ -391,7 +391,7 @@ async def test_what_happens_twice_in_a_row_is_one_turn(tmp_path: Path) -> None:
         await settle(lambda: len(house.turns) == 2)
         assert house.said == ["Cy: Cy joined the channel.", "Cy: Cy left the channel and came back."]
         await house.say(ADA.id, "[laughter]")
-        house.recognizer.texts.append("[laughter]")
+        house.recogniser.texts.append("[laughter]")
         house.place.links[-1].hear(speech(ADA.id, at=house.clock.monotonic()))
         await house.pass_time(2.0)
         await house.say(BO.id, "[laughter]")
@@ -410,7 +410,7 @@ async def test_what_is_said_at_once_is_judged_in_its_order(tmp_path: Path) -> No
             await house.say(ADA.id, "Roomtone, what colour is the door?")
             await house.reply(1)
             before = house.clock.monotonic()
-            house.recognizer.texts += ["I would rather have it painted blue.", "And would that be expensive?"]
+            house.recogniser.texts += ["I would rather have it painted blue.", "And would that be expensive?"]
             await house.pass_time(2.0)
             link = house.place.links[-1]
             link.hear(speech(BO.id, at=before))
@@ -463,7 +463,7 @@ async def test_what_was_just_said_is_forgotten_too(tmp_path: Path) -> None:
         link.pulling = False
         await house.say(BO.id, "Roomtone, where is the spare key?")
         await settle(lambda: bool(house.voice.spoken))
-        house.recognizer.texts.append("The walrus sleeps in the shed.")
+        house.recogniser.texts.append("The walrus sleeps in the shed.")
         await house.pass_time(TICK_S)
         link.pull(3)
         started = house.clock.monotonic()
@@ -475,7 +475,7 @@ async def test_what_was_just_said_is_forgotten_too(tmp_path: Path) -> None:
         await house.participation.on_forgotten([guild.room.session_id])
         assert (await house.reply(1)).interrupted
         await house.pass_time(3.0)
-        assert house.recognizer.texts.pop() == "The walrus sleeps in the shed.", "nobody recognises it any more"
+        assert house.recogniser.texts.pop() == "The walrus sleeps in the shed.", "nobody recognises it any more"
         link.pulling = True
         assert not [line for line in house.said if "walrus" in line]
         await house.say(ADA.id, "Good morning to all of you.")
@@ -486,14 +486,14 @@ async def test_what_was_just_said_is_forgotten_too(tmp_path: Path) -> None:
 async def test_what_is_forgotten_while_it_is_recognised_is_shown_to_nobody(tmp_path: Path) -> None:
     """Words from before /forget-me whose text comes later reach no observer, and so neither dashboard nor tail."""
     async with a_house(tmp_path) as house, living(house):
-        house.recognizer.texts.append("The walrus sleeps in the shed.")
-        house.recognizer.gate.clear()
+        house.recogniser.texts.append("The walrus sleeps in the shed.")
+        house.recogniser.gate.clear()
         started = house.clock.monotonic()
         await house.pass_time(TICK_S)
         house.place.links[-1].hear(speech(ADA.id, at=started))
         await house.pass_time(3.0)
-        assert len(house.recognizer.asked) == 1
+        assert len(house.recogniser.asked) == 1
         await house.participation.on_forgetting(ADA.id)
-        house.recognizer.gate.set()
+        house.recogniser.gate.set()
         await settle(lambda: bool(house.of(events.SpeechDropped)))
         assert house.of(events.UtteranceTranscribed) + house.of(events.InterimTranscribed) == []

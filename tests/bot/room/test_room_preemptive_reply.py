@@ -63,7 +63,7 @@ def _told(logs: Sequence[Mapping[str, object]]) -> list[object]:
 async def test_the_answer_has_begun_when_the_end_is_sure(tmp_path: Path) -> None:
     """The model is asked once, before the turn is recorded, and nothing is spoken until the turn has ended."""
     async with a_judged_house(tmp_path) as (house, responder), living(house):
-        house.recognizer.texts.append("Roomtone, who brings the lantern?")
+        house.recogniser.texts.append("Roomtone, who brings the lantern?")
         with capture_logs() as logs:
             await house.pass_time(2.0)
             house.place.links[-1].hear(speech(ADA.id, at=house.clock.monotonic() - 2.0))
@@ -86,7 +86,7 @@ async def test_the_answer_has_begun_when_the_end_is_sure(tmp_path: Path) -> None
 async def test_who_does_not_sound_finished_is_thought_ahead_for_in_a_long_pause(tmp_path: Path) -> None:
     """The reply to somebody who sounds unfinished begins when the pause has lasted, before the end is certain."""
     async with a_judged_house(tmp_path, probability=0.4) as (house, responder), living(house):
-        house.recognizer.texts.append("Roomtone, who brings the lantern?")
+        house.recogniser.texts.append("Roomtone, who brings the lantern?")
         with capture_logs() as logs:
             await house.pass_time(2.0)
             house.place.links[-1].hear(speech(ADA.id, at=house.clock.monotonic() - 2.0))
@@ -105,7 +105,7 @@ async def test_who_does_not_sound_finished_is_thought_ahead_for_in_a_long_pause(
 async def test_who_goes_on_is_answered_as_a_whole(tmp_path: Path) -> None:
     """If the person goes on, the reply to the first half is discarded and the whole sentence is answered."""
     async with a_judged_house(tmp_path) as (house, responder), living(house):
-        house.recognizer.texts += ["Roomtone, who brings it.", "Roomtone, who brings it on Saturday?"]
+        house.recogniser.texts += ["Roomtone, who brings it.", "Roomtone, who brings it on Saturday?"]
         with capture_logs() as logs:
             await house.pass_time(2.0)
             started = house.clock.monotonic() - 2.0

@@ -66,7 +66,7 @@ class Studio:
             settings=self.settings,
             new_session=self._new_session,
             instructions=services.replies.instructions,
-            recognizer=services.speech.recognizer,
+            recogniser=services.speech.recogniser,
             fallback_name=services.replies.responder_name,
             max_input_tokens=services.replies.max_input_tokens,
             zone=services.zone,

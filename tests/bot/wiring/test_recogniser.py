@@ -15,7 +15,7 @@ from bot.cluster.transcription import verbose_json
 from bot.health import Health
 from bot.llm.settings import LlmSettings
 from bot.monitoring.metrics import Metrics
-from bot.wiring.recogniser import HANGS, KEEPS_FAILING, NOT_LOADED, STOPPED, open_recognizer
+from bot.wiring.recogniser import HANGS, KEEPS_FAILING, NOT_LOADED, STOPPED, open_recogniser
 from rehearsal.servers.loopback import RequestRefusal
 from rehearsal.servers.transcription import (
     LocalTranscriptionServer,
@@ -24,13 +24,13 @@ from rehearsal.servers.transcription import (
     TranscriptionRequest,
 )
 from tests.bot.monitoring.test_metrics import new_metrics, value
-from tests.fakes.recognizer import FakeEngine, recognition
+from tests.fakes.recogniser import FakeEngine, recognition
 from tests.voice.recordings import bicycle, voiced
-from voice.asr import reading_recognizer, text_end
+from voice.asr import reading_recogniser, text_end
 from voice.asr.observed import RecognitionService, RemoteOutcome
 from voice.asr.placement import CudaFailure
-from voice.asr.remote import RemoteRecognizer
-from voice.asr.scheduler import QueuedRecognizer
+from voice.asr.remote import RemoteRecogniser
+from voice.asr.scheduler import QueuedRecogniser
 from voice.asr.settings import AsrSettings
 from voice.asr.text_end import ReaderFault, SentenceReader
 from voice.circuit_breaker import Outage
@@ -41,7 +41,7 @@ from voice.quick_model import TurnModelError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from voice.asr.port import Recognizer
+    from voice.asr.port import Recogniser
 
 
 async def hears(upload: TranscriptionRequest) -> Transcription:
@@ -53,8 +53,8 @@ async def hears(upload: TranscriptionRequest) -> Transcription:
 async def test_the_local_model_serves_unless_told_otherwise(whisper_model_dir: Path) -> None:
     """The local model is the default; a `base_url` without `engine` does not send speech to an endpoint."""
     settings = AsrSettings(model_dir=whisper_model_dir, device="cpu", base_url="http://127.0.0.1:9/v1")
-    async with open_recognizer(settings, llm=LlmSettings(), metrics=new_metrics()) as opened:
-        assert isinstance(opened.recognizer, QueuedRecognizer)
+    async with open_recogniser(settings, llm=LlmSettings(), metrics=new_metrics()) as opened:
+        assert isinstance(opened.recogniser, QueuedRecogniser)
         assert not opened.reads_texts
         assert opened.device_sentence() == "My speech model runs on the processor."
         assert opened.gpu_failure() is None
@@ -77,13 +77,13 @@ async def test_an_endpoint_hears_and_the_local_model_stands_behind_it(whisper_mo
         llm = LlmSettings(base_url=server.base_url, api_key=SecretStr("sk-chat"))
         health = Health(SystemClock())
         folder = whisper_model_dir.parent
-        async with open_recognizer(settings, llm=llm, metrics=Metrics(health), text_end_folder=folder) as opened:
+        async with open_recogniser(settings, llm=llm, metrics=Metrics(health), text_end_folder=folder) as opened:
             assert not opened.reads_texts
-            assert (await opened.recognizer.recognize(voiced(1), language="en")).text == "from afar"
+            assert (await opened.recogniser.recognise(voiced(1), language="en")).text == "from afar"
             server.behaviour.refuses = RequestRefusal.BROKEN
             for _ in range(2):
                 assert health.summary() == ""
-                assert (await opened.recognizer.recognize(voiced(1), language="en")).text != "from afar"
+                assert (await opened.recogniser.recognise(voiced(1), language="en")).text != "from afar"
             assert health.summary().startswith("The speech recogniser whisper-1 has not worked for ")
             assert re.search(r"; the local one hears, and I try it again in (60|5\d) seconds\. ", health.summary())
     assert server.calls[0].key == "sk-chat"
@@ -95,21 +95,21 @@ async def test_what_the_local_model_heard_is_read(
 ) -> None:
     """Where the model that reads is there, it says of unfinished speech what may follow. /status tells if it fails."""
     monkeypatch.setattr(text_end, "ANSWER_TIMEOUT_S", 60.0)
-    monkeypatch.setattr(reading_recognizer, "CERTAIN_AFTER_S", 60.0)
+    monkeypatch.setattr(reading_recogniser, "CERTAIN_AFTER_S", 60.0)
     health = Health(SystemClock())
     settings = AsrSettings(model_dir=whisper_model_dir, device="cpu")
     folder = tiny_reading_model.parent
-    async with open_recognizer(settings, llm=LlmSettings(), metrics=Metrics(health), text_end_folder=folder) as opened:
+    async with open_recogniser(settings, llm=LlmSettings(), metrics=Metrics(health), text_end_folder=folder) as opened:
         assert opened.reads_texts
-        heard = await opened.recognizer.recognize(bicycle(), language="en", interim=True)
+        heard = await opened.recogniser.recognise(bicycle(), language="en", interim=True)
         assert heard.text_end is not None
-        assert (await opened.recognizer.recognize(bicycle(), language="en")).text_end is None
+        assert (await opened.recogniser.recognise(bicycle(), language="en")).text_end is None
         with monkeypatch.context() as patched:
             patched.setattr(SentenceReader, "read", _broken)
-            assert (await opened.recognizer.recognize(bicycle(), language="en", interim=True)).text_end is None
+            assert (await opened.recogniser.recognise(bicycle(), language="en", interim=True)).text_end is None
         assert re.match("My model that reads what is said has not worked for .*; I judge by the", health.summary())
         assert 'listening.turn_model = "sound"' in health.summary()
-        assert (await opened.recognizer.recognize(bicycle(), language="en", interim=True)).text_end is not None
+        assert (await opened.recogniser.recognise(bicycle(), language="en", interim=True)).text_end is not None
         assert health.summary() == ""
 
 
@@ -125,11 +125,11 @@ async def test_a_reading_model_that_is_damaged_is_told_and_costs_no_words(tmp_pa
     folder.mkdir()
     (folder / "model.gguf").write_bytes(b"no model")
     health = Health(SystemClock())
-    async with open_recognizer(
+    async with open_recogniser(
         AsrSettings(), llm=LlmSettings(), metrics=Metrics(health), text_end_folder=folder
     ) as opened:
         assert not opened.reads_texts
-        assert (await opened.recognizer.recognize(voiced(1), language="en", interim=True)).text
+        assert (await opened.recogniser.recognise(voiced(1), language="en", interim=True)).text
     assert re.match("My model that reads what is said has not worked for .*; I judge by the", health.summary())
     assert "roomtone models pull turn-text --again" in health.summary()
     assert str(tmp_path) not in health.summary()
@@ -150,24 +150,24 @@ async def test_status_tells_of_a_clusters_recogniser_whose_model_that_reads_fail
     """Its own log is read by nobody. /status does not name the machine. A bot that has nothing read does not care."""
     told: list[ReaderFault | None] = []
 
-    async def fetched(_: RemoteRecognizer, __: object) -> bytes:
+    async def fetched(_: RemoteRecogniser, __: object) -> bytes:
         answer = verbose_json(recognition("hello there"), recogniser="north/4711", reader_fault=told[-1])
         return json.dumps(answer).encode()
 
-    monkeypatch.setattr(RemoteRecognizer, "_fetch", fetched)
+    monkeypatch.setattr(RemoteRecogniser, "_fetch", fetched)
     pool = Endpoint("http://127.0.0.1:9/v1", "whisper", "token", 5.0)
     for folder in (tmp_path / "turn-text", None):
         health = Health(SystemClock())
-        async with open_recognizer(
+        async with open_recogniser(
             AsrSettings(), llm=LlmSettings(), metrics=Metrics(health), pool=pool, text_end_folder=folder
         ) as opened:
             told.append(fault)
-            assert (await opened.recognizer.recognize(voiced(1), language="en")).text == "hello there"
+            assert (await opened.recogniser.recognise(voiced(1), language="en")).text == "hello there"
             assert (remedy in health.summary()) is (folder is not None)
             assert health.degraded_count() == (folder is not None)
             assert "north" not in health.summary()
             told.append(None)
-            await opened.recognizer.recognize(voiced(1), language="en")
+            await opened.recogniser.recognise(voiced(1), language="en")
             assert health.summary() == ""
 
 
@@ -177,11 +177,11 @@ async def test_a_recogniser_that_stands_in_has_nothing_read(whisper_model_dir: P
     settings = AsrSettings(model_dir=whisper_model_dir, device="cpu")
     pool = Endpoint("http://127.0.0.1:9/v1", "whisper", "token", 5.0)
     folder = tiny_reading_model.parent
-    async with open_recognizer(
+    async with open_recogniser(
         settings, llm=LlmSettings(), metrics=new_metrics(), pool=pool, text_end_folder=folder
     ) as opened:
         assert opened.reads_texts, "the cluster's recognisers may have the model"
-        assert (await opened.recognizer.recognize(bicycle(), language="en", interim=True)).text_end is None
+        assert (await opened.recogniser.recognise(bicycle(), language="en", interim=True)).text_end is None
 
 
 @pytest.mark.asyncio
@@ -192,12 +192,12 @@ async def test_an_endpoint_serves_alone_where_no_model_is(tmp_path: Path) -> Non
     async with LocalTranscriptionServer(TranscriptionBehaviour(hears)) as server:
         settings = AsrSettings(engine="endpoint", base_url=server.base_url, model_dir=tmp_path / "none")
         llm = LlmSettings(api_key=SecretStr("sk-chat"))
-        async with open_recognizer(settings, llm=llm, metrics=new_metrics()) as opened:
-            assert (await opened.recognizer.recognize(voiced(1), language="en")).text == "from afar"
+        async with open_recogniser(settings, llm=llm, metrics=new_metrics()) as opened:
+            assert (await opened.recogniser.recognise(voiced(1), language="en")).text == "from afar"
             server.behaviour.refuses = RequestRefusal.BROKEN
             assert (opened.device_sentence(), opened.gpu_failure()) == (None, None)
             with pytest.raises(RecogniserError, match="status 500"):
-                await opened.recognizer.recognize(voiced(1), language="en")
+                await opened.recogniser.recognise(voiced(1), language="en")
     assert server.calls[0].key == "none"
 
 
@@ -205,7 +205,7 @@ async def test_an_endpoint_serves_alone_where_no_model_is(tmp_path: Path) -> Non
 async def test_without_any_recogniser_the_reason_is_told(tmp_path: Path) -> None:
     """If the local model is needed but missing, an error says how to download it."""
     with pytest.raises(RecogniserError, match="roomtone models pull whisper"):
-        async with open_recognizer(AsrSettings(model_dir=tmp_path / "none"), llm=LlmSettings(), metrics=new_metrics()):
+        async with open_recogniser(AsrSettings(model_dir=tmp_path / "none"), llm=LlmSettings(), metrics=new_metrics()):
             raise AssertionError("nothing was lent")
 
 
@@ -216,12 +216,12 @@ async def test_the_cluster_hears_and_the_bots_own_recogniser_stands_behind_it(wh
         settings = AsrSettings(model_dir=whisper_model_dir, device="cpu", language="en")
         pool = Endpoint(server.base_url, "whisper", "token", 5.0)
         health = Health(SystemClock())
-        async with open_recognizer(settings, llm=LlmSettings(), metrics=Metrics(health), pool=pool) as opened:
-            assert (await opened.recognizer.recognize(voiced(1), language="en")).text == "from afar"
+        async with open_recogniser(settings, llm=LlmSettings(), metrics=Metrics(health), pool=pool) as opened:
+            assert (await opened.recogniser.recognise(voiced(1), language="en")).text == "from afar"
             server.behaviour.refuses = RequestRefusal.BROKEN
             for _ in range(2):
                 assert health.summary() == ""
-                assert (await opened.recognizer.recognize(voiced(1), language="en")).text != "from afar"
+                assert (await opened.recogniser.recognise(voiced(1), language="en")).text != "from afar"
             assert health.summary().startswith("The cluster's speech recognition")
             assert re.search(r"; my own one hears, and I try it again in (60|5\d) seconds\. ", health.summary())
     assert server.calls[0].key == "token"
@@ -250,10 +250,10 @@ def model(monkeypatch: pytest.MonkeyPatch) -> FakeModel:
     return fake
 
 
-async def dies_on(recognizer: Recognizer) -> None:
+async def dies_on(recogniser: Recogniser) -> None:
     """Let the model of this process die of a sound."""
     with pytest.raises(RecogniserError):
-        await recognizer.recognize(np.full(1_600, -3, np.int16), language="en")
+        await recogniser.recognise(np.full(1_600, -3, np.int16), language="en")
 
 
 @pytest.mark.asyncio
@@ -263,12 +263,12 @@ async def test_a_model_that_keeps_failing_is_told_to_operators_and_to_people(mod
     """
     health = Health(SystemClock())
     health.started()
-    async with open_recognizer(AsrSettings(), llm=LlmSettings(), metrics=Metrics(health)) as opened:
+    async with open_recogniser(AsrSettings(), llm=LlmSettings(), metrics=Metrics(health)) as opened:
         assert health.faults() == []
-        await dies_on(opened.recognizer)
+        await dies_on(opened.recogniser)
         assert (health.faults(), health.summary()) == ([NOT_LOADED], "")
         model.gone = True
-        await dies_on(opened.recognizer)
+        await dies_on(opened.recogniser)
         assert health.faults() == [KEEPS_FAILING]
         told = health.summary()
         assert re.match(
@@ -300,12 +300,12 @@ async def test_what_a_recogniser_elsewhere_answers_and_fails_on_is_in_the_metric
         is_cluster = which is RecognitionService.CLUSTER
         settings = AsrSettings() if is_cluster else AsrSettings(engine="endpoint", base_url=server.base_url)
         pool = Endpoint(server.base_url, "whisper", "token", 5.0) if is_cluster else None
-        async with open_recognizer(settings, llm=LlmSettings(), metrics=metrics, pool=pool) as opened:
+        async with open_recogniser(settings, llm=LlmSettings(), metrics=metrics, pool=pool) as opened:
             for refuses, times in ((None, 1), (RequestRefusal.BROKEN, 3)):
                 assert value(metrics, "remote_recogniser_in_use", recogniser=which.value) == 1
                 behaviour.refuses = refuses
                 for _ in range(times):
-                    await opened.recognizer.recognize(np.zeros(1_600, np.int16), language="en")
+                    await opened.recogniser.recognise(np.zeros(1_600, np.int16), language="en")
     assert counted(metrics, which) == {RemoteOutcome.COMPLETED: 1, RemoteOutcome.FAILED: 2, RemoteOutcome.SKIPPED: 1}
     assert value(metrics, "remote_recogniser_seconds_count", recogniser=which.value) == 1
     assert value(metrics, "remote_recogniser_in_use", recogniser=which.value) == 0
@@ -323,8 +323,8 @@ async def test_the_cluster_and_the_endpoint_behind_it_are_counted_apart() -> Non
     async with LocalTranscriptionServer(away) as cluster, LocalTranscriptionServer(there) as server:
         settings = AsrSettings(engine="endpoint", base_url=server.base_url)
         pool = Endpoint(cluster.base_url, "whisper", "token", 5.0)
-        async with open_recognizer(settings, llm=LlmSettings(), metrics=metrics, pool=pool) as opened:
-            await opened.recognizer.recognize(np.zeros(1_600, np.int16), language="en")
+        async with open_recogniser(settings, llm=LlmSettings(), metrics=metrics, pool=pool) as opened:
+            await opened.recogniser.recognise(np.zeros(1_600, np.int16), language="en")
     assert counted(metrics, RecognitionService.CLUSTER) == {RemoteOutcome.FAILED: 1}
     assert counted(metrics, RecognitionService.ENDPOINT) == {RemoteOutcome.COMPLETED: 1}
     assert value(metrics, "recognitions_total", outcome="completed") == 0, "its own"
@@ -337,12 +337,12 @@ async def test_an_endpoint_that_hears_alone_is_counted(model: FakeModel) -> None
     metrics, behaviour = new_metrics(), TranscriptionBehaviour(hears)
     async with LocalTranscriptionServer(behaviour) as server:
         settings = AsrSettings(engine="endpoint", base_url=server.base_url)
-        async with open_recognizer(settings, llm=LlmSettings(), metrics=metrics) as opened:
-            await opened.recognizer.recognize(np.zeros(1_600, np.int16), language="en")
+        async with open_recogniser(settings, llm=LlmSettings(), metrics=metrics) as opened:
+            await opened.recogniser.recognise(np.zeros(1_600, np.int16), language="en")
             behaviour.refuses = RequestRefusal.BROKEN
             for _ in range(3):
                 with pytest.raises(RecogniserError):
-                    await opened.recognizer.recognize(np.zeros(1_600, np.int16), language="en")
+                    await opened.recogniser.recognise(np.zeros(1_600, np.int16), language="en")
     which = RecognitionService.ENDPOINT
     assert counted(metrics, which) == {RemoteOutcome.COMPLETED: 1, RemoteOutcome.FAILED: 3}
     assert value(metrics, "remote_recogniser_seconds_count", recogniser=which.value) == 1
@@ -362,17 +362,17 @@ async def test_a_model_that_hangs_for_good_needs_a_restart_unless_another_one_he
     async with LocalTranscriptionServer(behaviour) as server:
         pool = Endpoint(server.base_url, "whisper", "token", 5.0)
         async with (
-            open_recognizer(AsrSettings(), llm=LlmSettings(), metrics=Metrics(alone)),
-            open_recognizer(AsrSettings(), llm=LlmSettings(), metrics=Metrics(health), pool=pool) as opened,
+            open_recogniser(AsrSettings(), llm=LlmSettings(), metrics=Metrics(alone)),
+            open_recogniser(AsrSettings(), llm=LlmSettings(), metrics=Metrics(health), pool=pool) as opened,
         ):
             hung = Outage(0.0, None, RecogniserError("Three recognitions have never ended."))
-            monkeypatch.setattr(QueuedRecognizer, "is_loaded", False)
-            monkeypatch.setattr(QueuedRecognizer, "outage", hung)
+            monkeypatch.setattr(QueuedRecogniser, "is_loaded", False)
+            monkeypatch.setattr(QueuedRecogniser, "outage", hung)
             assert (alone.faults(), alone.needs_restart) == ([HANGS], True)
             assert (health.faults(), health.needs_restart) == ([], False)
             behaviour.refuses = RequestRefusal.BROKEN
             for _ in range(2):
-                await opened.recognizer.recognize(np.zeros(1_600, np.int16), language="en")
+                await opened.recogniser.recognise(np.zeros(1_600, np.int16), language="en")
             assert (health.faults(), health.needs_restart) == ([HANGS], True)
 
 
@@ -383,10 +383,10 @@ async def test_what_nobody_needs_is_no_fault(model: FakeModel) -> None:
     health.started()
     async with LocalTranscriptionServer(TranscriptionBehaviour(hears, refuses=RequestRefusal.BROKEN)) as server:
         pool = Endpoint(server.base_url, "whisper", "token", 5.0)
-        async with open_recognizer(AsrSettings(), llm=LlmSettings(), metrics=Metrics(health), pool=pool) as opened:
-            await dies_on(opened.recognizer)
+        async with open_recogniser(AsrSettings(), llm=LlmSettings(), metrics=Metrics(health), pool=pool) as opened:
+            await dies_on(opened.recogniser)
             assert health.faults() == []
             model.gone = True
-            await dies_on(opened.recognizer)
+            await dies_on(opened.recogniser)
             assert health.faults() == [KEEPS_FAILING]
             assert "nothing stands in for the other one" in health.summary()

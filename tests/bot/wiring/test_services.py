@@ -28,7 +28,7 @@ from bot.room.room_check import CHECK_ROOM_S
 from bot.wiring import services
 from bot.wiring.dashboard import open_dashboard
 from bot.wiring.process_parts import ProcessParts, open_stores
-from bot.wiring.recogniser import open_recognizer
+from bot.wiring.recogniser import open_recogniser
 from bot.wiring.recollection import open_language_models, recollection_of
 from bot.wiring.screens import open_screens
 from bot.wiring.services import open_room_models, room_services
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
     from bot.room.services import RoomServices
     from bot.wiring.process_parts import Stores
-    from bot.wiring.recogniser import OpenedRecognizer
+    from bot.wiring.recogniser import OpenedRecogniser
 
 GUILD = 10
 
@@ -71,7 +71,7 @@ class EquippedHouse(House):
         """Return the services, with the fake recogniser, detector and voice."""
         speech = replace(
             self.equipment.speech,
-            recognizer=self.recognizer,
+            recogniser=self.recogniser,
             detector=LoudnessDetector(),
             synthesizer=self.voice,
             turn_end_detector=None,
@@ -172,11 +172,11 @@ async def test_texts_are_read_where_pauses_are_judged(
         await asyncio.to_thread(shutil.copytree, turn_model.parent, folder)
     folders: list[Path | None] = []
 
-    def opened(*asked: Any, text_end_folder: Path | None, **more: Any) -> AbstractAsyncContextManager[OpenedRecognizer]:
+    def opened(*asked: Any, text_end_folder: Path | None, **more: Any) -> AbstractAsyncContextManager[OpenedRecogniser]:
         folders.append(text_end_folder)
-        return open_recognizer(*asked, text_end_folder=text_end_folder, **more)
+        return open_recogniser(*asked, text_end_folder=text_end_folder, **more)
 
-    monkeypatch.setattr(services, "open_recognizer", opened)
+    monkeypatch.setattr(services, "open_recogniser", opened)
     async with LocalChatServer() as server, equipped(tmp_path, server):
         assert folders == [tmp_path / "models" / TURN_TEXT.name if is_judged else None]
 

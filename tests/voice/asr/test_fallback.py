@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.fakes.recognizer import FakeRecognizer
+from tests.fakes.recogniser import FakeRecogniser
 from tests.voice.recordings import voiced
-from voice.asr.fallback import FallbackRecognizer
+from voice.asr.fallback import FallbackRecogniser
 from voice.asr.observed import RemoteOutcome
 from voice.errors import (
     RecogniserError,
@@ -26,27 +26,27 @@ if TYPE_CHECKING:
 BROKEN = RecogniserError("It is down.")
 
 
-class BusyRecognizer(FakeRecognizer):
+class BusyRecogniser(FakeRecogniser):
     """Answers nothing but finished speech."""
 
-    async def recognize(self, pcm: Pcm, *, interim: bool = False, careful: bool = False, **others: Any) -> Recognition:
-        """See `Recognizer.recognize`."""
-        heard = await super().recognize(pcm, interim=interim, careful=careful, **others)
+    async def recognise(self, pcm: Pcm, *, interim: bool = False, careful: bool = False, **others: Any) -> Recognition:
+        """See `Recogniser.recognise`."""
+        heard = await super().recognise(pcm, interim=interim, careful=careful, **others)
         if interim or careful:
             raise BROKEN
         return heard
 
 
-def is_left_alone(recognizer: FallbackRecognizer) -> bool:
+def is_left_alone(recogniser: FallbackRecogniser) -> bool:
     """Return whether the first recogniser is not called at present."""
-    return recognizer.outage is not None
+    return recogniser.outage is not None
 
 
-def both(*first: str | RecogniserError) -> tuple[FallbackRecognizer, FakeRecognizer, FakeRecognizer, list[float]]:
+def both(*first: str | RecogniserError) -> tuple[FallbackRecogniser, FakeRecogniser, FakeRecogniser, list[float]]:
     """Return a fallback recogniser whose first recogniser gives these results, both its recognisers, and the clock."""
     clock = [0.0]
-    one, two = FakeRecognizer(first, otherwise="from afar"), FakeRecognizer(otherwise="from here")
-    return FallbackRecognizer(one, two, monotonic=lambda: clock[0]), one, two, clock
+    one, two = FakeRecogniser(first, otherwise="from afar"), FakeRecogniser(otherwise="from here")
+    return FallbackRecogniser(one, two, monotonic=lambda: clock[0]), one, two, clock
 
 
 @pytest.mark.asyncio
@@ -54,13 +54,13 @@ async def test_what_the_first_cannot_hear_the_second_does() -> None:
     """If the first recogniser fails, the second gets the same sound, language and glossary. The next utterance goes to
     the first again.
     """
-    recognizer, first, second, _ = both(BROKEN)
+    recogniser, first, second, _ = both(BROKEN)
     pcm = voiced(1)
-    heard = await recognizer.recognize(pcm, language="en", glossary=("Ada",), speaker_id=1)
+    heard = await recogniser.recognise(pcm, language="en", glossary=("Ada",), speaker_id=1)
     assert heard.text == "from here"
     assert second.heard[0] is pcm
     assert second.glossaries == [("Ada",)]
-    assert (await recognizer.recognize(pcm, language="en")).text == "from afar"
+    assert (await recogniser.recognise(pcm, language="en")).text == "from afar"
     assert len(first.heard) == 2
 
 
@@ -69,48 +69,48 @@ async def test_who_keeps_failing_is_left_alone_and_tried_again_later() -> None:
     """After two failures the first recogniser is skipped for a minute. Then one utterance tries it, and a success puts
     it back in use.
     """
-    recognizer, first, _, clock = both(BROKEN, BROKEN)
-    said = [(await recognizer.recognize(voiced(1), language="en")).text for _ in range(4)]
+    recogniser, first, _, clock = both(BROKEN, BROKEN)
+    said = [(await recogniser.recognise(voiced(1), language="en")).text for _ in range(4)]
     assert said == ["from here"] * 4
     assert len(first.heard) == 2
     clock[0] = 61
-    assert (await recognizer.recognize(voiced(1), language="en")).text == "from afar"
-    assert (await recognizer.recognize(voiced(1), language="en")).text == "from afar"
+    assert (await recogniser.recognise(voiced(1), language="en")).text == "from afar"
+    assert (await recogniser.recognise(voiced(1), language="en")).text == "from afar"
 
 
 @pytest.mark.asyncio
 async def test_a_trial_that_tells_nothing_is_made_again_at_once() -> None:
     """A guess that is shed, or dropped because its speaker goes on, does not keep the first recogniser out of use."""
-    recognizer, _, second, clock = both(BROKEN, BROKEN, RecogniserOverloadedError("Busy."))
+    recogniser, _, second, clock = both(BROKEN, BROKEN, RecogniserOverloadedError("Busy."))
     for _ in range(2):
-        await recognizer.recognize(voiced(1), language="en")
+        await recogniser.recognise(voiced(1), language="en")
     clock[0] = 61
     with pytest.raises(RecogniserOverloadedError):
-        await recognizer.recognize(voiced(1), interim=True)
-    guess = asyncio.create_task(recognizer.recognize(voiced(1), interim=True))
+        await recogniser.recognise(voiced(1), interim=True)
+    guess = asyncio.create_task(recogniser.recognise(voiced(1), interim=True))
     await asyncio.sleep(0)
     guess.cancel()
     await asyncio.gather(guess, return_exceptions=True)
-    assert recognizer.outage is not None
+    assert recogniser.outage is not None
     assert len(second.heard) == 2, "neither guess was passed on"
-    assert (await recognizer.recognize(voiced(1), language="en")).text == "from afar"
-    assert recognizer.outage is None
+    assert (await recogniser.recognise(voiced(1), language="en")).text == "from afar"
+    assert recogniser.outage is None
 
 
 @pytest.mark.asyncio
 async def test_a_guess_that_was_shed_is_no_failure() -> None:
     """An interim request that the first recogniser sheds raises its error and is not passed to the second."""
-    recognizer, _, second, _ = both(RecogniserOverloadedError("Busy."))
+    recogniser, _, second, _ = both(RecogniserOverloadedError("Busy."))
     with pytest.raises(RecogniserOverloadedError):
-        await recognizer.recognize(voiced(1), interim=True)
+        await recogniser.recognise(voiced(1), interim=True)
     assert second.heard == []
 
 
 @pytest.mark.asyncio
 async def test_a_right_guess_is_told_to_both() -> None:
     """A confirmation goes to both recognisers, because either may hold the interim request."""
-    recognizer, first, second, _ = both()
-    recognizer.confirm(7)
+    recogniser, first, second, _ = both()
+    recogniser.confirm(7)
     assert (first.confirmed, second.confirmed) == ([7], [7])
 
 
@@ -119,15 +119,15 @@ async def test_interims_that_fail_do_not_open_the_breaker_while_finished_speech_
     """A busy recogniser leaves interims and careful passes unanswered and serves finished speech. It is not broken,
     and what it does not hear the second one does.
     """
-    first, second = BusyRecognizer(otherwise="from afar"), FakeRecognizer(otherwise="from here")
-    recognizer = FallbackRecognizer(first, second, monotonic=lambda: 0.0)
+    first, second = BusyRecogniser(otherwise="from afar"), FakeRecogniser(otherwise="from here")
+    recogniser = FallbackRecogniser(first, second, monotonic=lambda: 0.0)
     for _ in range(5):
         for _ in range(3):
-            assert (await recognizer.recognize(voiced(1), careful=True)).text == "from here"
-        texts = [(await recognizer.recognize(voiced(1), interim=True)).text for _ in range(3)]
+            assert (await recogniser.recognise(voiced(1), careful=True)).text == "from here"
+        texts = [(await recogniser.recognise(voiced(1), interim=True)).text for _ in range(3)]
         # Those after a failure are sent as finished speech, to know whether the recogniser works.
         assert texts == ["from afar", "from here", "from afar"]
-        assert recognizer.outage is None
+        assert recogniser.outage is None
     assert [one for one in first.interims if one] == [True] * 5
 
 
@@ -136,16 +136,16 @@ async def test_interims_alone_find_out_that_the_first_is_away() -> None:
     """After an interim that failed, the next ones are sent as finished speech, which count: where all speech is
     recognised in pauses, a recogniser that is away is left alone after three.
     """
-    recognizer, first, second, clock = both(*[BROKEN] * 3)
+    recogniser, first, second, clock = both(*[BROKEN] * 3)
     for _ in range(5):
-        assert (await recognizer.recognize(voiced(1), interim=True)).text == "from here"
+        assert (await recogniser.recognise(voiced(1), interim=True)).text == "from here"
     assert first.interims == [True, False, False]
     assert second.interims == [True] * 5
-    assert is_left_alone(recognizer)
+    assert is_left_alone(recogniser)
     clock[0] = 61
-    assert (await recognizer.recognize(voiced(1), interim=True)).text == "from afar"
-    assert not is_left_alone(recognizer)
-    assert (await recognizer.recognize(voiced(1), interim=True)).text == "from afar"
+    assert (await recogniser.recognise(voiced(1), interim=True)).text == "from afar"
+    assert not is_left_alone(recogniser)
+    assert (await recogniser.recognise(voiced(1), interim=True)).text == "from afar"
     assert first.interims[3:] == [False, True], "the trial tells for certain, and then nothing is in doubt"
 
 
@@ -153,29 +153,29 @@ async def test_interims_alone_find_out_that_the_first_is_away() -> None:
 @pytest.mark.parametrize("asked", [{"interim": True}, {"careful": True}])
 async def test_one_that_cannot_be_reached_is_left_alone_after_two_requests_of_any_kind(asked: dict[str, Any]) -> None:
     """No load explains a connection that is refused, so each request counts, and /status soon says so."""
-    recognizer, first, _, _ = both(*[RecogniserUnreachableError("Nobody answers.")] * 2)
+    recogniser, first, _, _ = both(*[RecogniserUnreachableError("Nobody answers.")] * 2)
     for _ in range(3):
-        assert (await recognizer.recognize(voiced(1), **asked)).text == "from here"
+        assert (await recogniser.recognise(voiced(1), **asked)).text == "from here"
     assert len(first.heard) == 2
-    assert is_left_alone(recognizer)
+    assert is_left_alone(recogniser)
 
 
 @pytest.mark.asyncio
 async def test_a_careful_hearing_is_no_trial() -> None:
     """It may fail because there is more important work, so the second recogniser gets it until the first is back."""
-    recognizer, first, _, clock = both(BROKEN, BROKEN)
+    recogniser, first, _, clock = both(BROKEN, BROKEN)
     for _ in range(2):
-        await recognizer.recognize(voiced(1))
+        await recogniser.recognise(voiced(1))
     clock[0] = 61
-    assert (await recognizer.recognize(voiced(1), careful=True)).text == "from here"
+    assert (await recogniser.recognise(voiced(1), careful=True)).text == "from here"
     assert len(first.heard) == 2
-    assert (await recognizer.recognize(voiced(1))).text == "from afar"
+    assert (await recogniser.recognise(voiced(1))).text == "from afar"
 
 
 @pytest.mark.asyncio
 async def test_requests_on_one_connection_that_breaks_are_one_failure() -> None:
     """The first recogniser may be back at once: two interims that were under way say no more than one."""
-    recognizer, first, _, clock = both()
+    recogniser, first, _, clock = both()
     away = RecogniserUnreachableError("Nobody answers.")
     under_way = asyncio.Barrier(3)
 
@@ -183,27 +183,27 @@ async def test_requests_on_one_connection_that_breaks_are_one_failure() -> None:
         await under_way.wait()
         raise away
 
-    first.recognize = broken  # type: ignore[method-assign]
+    first.recognise = broken  # type: ignore[method-assign]
     async with asyncio.TaskGroup() as tasks:
         for _ in range(2):
-            tasks.create_task(recognizer.recognize(voiced(1), interim=True))
+            tasks.create_task(recogniser.recognise(voiced(1), interim=True))
         await asyncio.sleep(0)
         clock[0] = 1.0
         await under_way.wait()
-    assert not is_left_alone(recognizer)
+    assert not is_left_alone(recogniser)
 
 
-class SlowRecognizer(FakeRecognizer):
+class SlowRecogniser(FakeRecogniser):
     """Takes two seconds for each request. `clock`: the time, in its only element."""
 
     def __init__(self, answer: str | RecogniserError, clock: list[float]) -> None:
         super().__init__((answer,))
         self._clock = clock
 
-    async def recognize(self, pcm: Pcm, **others: Any) -> Recognition:
-        """See `Recognizer.recognize`."""
+    async def recognise(self, pcm: Pcm, **others: Any) -> Recognition:
+        """See `Recogniser.recognise`."""
         self._clock[0] += 2.0
-        return await super().recognize(pcm, **others)
+        return await super().recognise(pcm, **others)
 
 
 @pytest.mark.asyncio
@@ -221,12 +221,12 @@ async def test_what_became_of_a_request_is_told(
     answer: str | RecogniserError, outcome: RemoteOutcome, second_hears: bool
 ) -> None:
     """Once for each request, with the seconds that the first recogniser took."""
-    clock, told, second = [0.0], list[tuple[RemoteOutcome, float]](), FakeRecognizer()
-    recognizer = FallbackRecognizer(
-        SlowRecognizer(answer, clock), second, monotonic=lambda: clock[0], observe=lambda *each: told.append(each)
+    clock, told, second = [0.0], list[tuple[RemoteOutcome, float]](), FakeRecogniser()
+    recogniser = FallbackRecogniser(
+        SlowRecogniser(answer, clock), second, monotonic=lambda: clock[0], observe=lambda *each: told.append(each)
     )
     with contextlib.suppress(RecogniserOverloadedError):
-        await recognizer.recognize(voiced(1), interim=True)
+        await recogniser.recognise(voiced(1), interim=True)
     assert told == [(outcome, 2.0)]
     assert bool(second.heard) == second_hears
 
@@ -235,15 +235,15 @@ async def test_what_became_of_a_request_is_told(
 async def test_what_is_taken_back_or_not_asked_is_told_too() -> None:
     """A request whose caller goes on, and those that go to the second recogniser at once since the first one failed."""
     told = list[RemoteOutcome]()
-    first, second = FakeRecognizer([BROKEN] * 2), FakeRecognizer()
-    recognizer = FallbackRecognizer(
+    first, second = FakeRecogniser([BROKEN] * 2), FakeRecogniser()
+    recogniser = FallbackRecogniser(
         first, second, monotonic=lambda: 0.0, observe=lambda outcome, _: told.append(outcome)
     )
-    guess = asyncio.create_task(recognizer.recognize(voiced(1), interim=True))
+    guess = asyncio.create_task(recogniser.recognise(voiced(1), interim=True))
     await asyncio.sleep(0)
     guess.cancel()
     await asyncio.gather(guess, return_exceptions=True)
     for careful in (False, False, False, True):
-        await recognizer.recognize(voiced(1), careful=careful)
+        await recogniser.recognise(voiced(1), careful=careful)
     assert told == [RemoteOutcome.CANCELLED, *[RemoteOutcome.FAILED] * 2, *[RemoteOutcome.SKIPPED] * 2]
     assert len(second.heard) == 4

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.fakes.recognizer import recognition
+from tests.fakes.recogniser import recognition
 from voice.asr.guards import GuardReason, PreviousUtterance, breaks_off, is_echo, judge
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from tests.fakes.recognizer import AnsweringEngine, recognition
+from tests.fakes.recogniser import AnsweringEngine, recognition
 from voice.asr.placement import CPU, CudaFallback, DevicePlacement, choose_placement
-from voice.asr.scheduler import QueuedRecognizer
+from voice.asr.scheduler import QueuedRecogniser
 from voice.asr.settings import AsrSettings
 from voice.audio import duration_s
 from voice.errors import RecogniserError, RecogniserHungError
@@ -103,9 +103,9 @@ def test_a_working_gpu_is_used_and_told() -> None:
     gpu = Gpu()
     with capture_logs() as logs:
         engine = gpu.fallback().load()
-    assert engine.recognize(SOUND).text == "heard on cuda"
+    assert engine.recognise(SOUND).text == "heard on cuda"
     told = [(line["event"], line["device"], line["compute_type"]) for line in logs]
-    assert told == [("recognizer_loaded", "cuda", "float16")]
+    assert told == [("recogniser_loaded", "cuda", "float16")]
 
 
 def test_where_the_model_runs_is_known() -> None:
@@ -123,7 +123,7 @@ def test_without_a_gpu_nothing_is_tried() -> None:
     """Without a CUDA device, the CPU is used at once, and nothing failed."""
     gpu = Gpu()
     fallback = gpu.fallback(devices=0)
-    assert fallback.load().recognize(SOUND).text == "heard on cpu"
+    assert fallback.load().recognise(SOUND).text == "heard on cpu"
     assert (gpu.opened, fallback.failure) == (["cpu"], None)
 
 
@@ -136,12 +136,12 @@ def test_a_gpu_that_cannot_compute_is_found_at_the_start(device: str, loads: boo
     fallback = Gpu({1: RuntimeError(NO_CUBLAS)}, loads=loads).fallback(device)
     with capture_logs() as logs:
         engine = fallback.load()
-    assert engine.recognize(SOUND).text == "heard on cpu"
+    assert engine.recognise(SOUND).text == "heard on cpu"
     assert fallback.failure is not None
     sentence = str(fallback.failure.problem)
     assert sentence.startswith("CUDA failed (")
     assert "uv sync --group cuda" in sentence
-    assert [line["event"] for line in logs if line["log_level"] == "warning"] == ["recognizer_moved_to_cpu"]
+    assert [line["event"] for line in logs if line["log_level"] == "warning"] == ["recogniser_moved_to_cpu"]
 
 
 @pytest.mark.asyncio
@@ -151,14 +151,14 @@ async def test_memory_that_runs_out_in_the_evening_loses_no_sound() -> None:
     """
     gpu = Gpu({3: RuntimeError(NO_MEMORY)})
     fallback = gpu.fallback()
-    async with QueuedRecognizer(fallback.load) as recognizer:
-        heard = [(await recognizer.recognize(SOUND, language="en")).text for _ in range(4)]
-        assert recognizer.figures.failed == 0
+    async with QueuedRecogniser(fallback.load) as recogniser:
+        heard = [(await recogniser.recognise(SOUND, language="en")).text for _ in range(4)]
+        assert recogniser.figures.failed == 0
     assert heard == ["heard on cuda", "heard on cpu", "heard on cpu", "heard on cpu"]
     assert fallback.failure is not None
     assert fallback.failure.since == 100.0
     assert NO_MEMORY in str(fallback.failure.problem)
-    assert fallback.load().recognize(SOUND).text == "heard on cpu"
+    assert fallback.load().recognise(SOUND).text == "heard on cpu"
 
 
 @pytest.mark.asyncio
@@ -167,15 +167,15 @@ async def test_a_gpu_that_hangs_is_left_for_the_cpu(hangs_at: int) -> None:
     """A model whose computation on CUDA never ends is loaded again on the CPU, not before the same wall."""
     gpu = Gpu(hangs_at=hangs_at)
     fallback = gpu.fallback()
-    async with QueuedRecognizer(fallback.load) as recognizer:
+    async with QueuedRecogniser(fallback.load) as recogniser:
         for _ in range(hangs_at - 2):
-            assert (await recognizer.recognize(SOUND, language="en")).text == "heard on cuda"
-        recognizer._model._compute_timeout_s = 0.01
+            assert (await recogniser.recognise(SOUND, language="en")).text == "heard on cuda"
+        recogniser._model._compute_timeout_s = 0.01
         with pytest.raises(RecogniserHungError):
-            await recognizer.recognize(SOUND, language="en")
-        recognizer._model._compute_timeout_s = 60.0
-        assert (await recognizer.recognize(SOUND, language="en")).text == "heard on cpu"
-        assert recognizer.outage is None
+            await recogniser.recognise(SOUND, language="en")
+        recogniser._model._compute_timeout_s = 60.0
+        assert (await recogniser.recognise(SOUND, language="en")).text == "heard on cpu"
+        assert recogniser.outage is None
     assert fallback.failure is not None
     assert "a computation did not end" in str(fallback.failure.problem)
     gpu.gate.set()
@@ -187,8 +187,8 @@ def test_an_error_that_is_not_cudas_stays_one() -> None:
     fallback = gpu.fallback()
     engine = fallback.load()
     with pytest.raises(RecogniserError, match="The speech model failed"):
-        engine.recognize(SOUND)
-    assert engine.recognize(SOUND).text == "heard on cuda"
+        engine.recognise(SOUND)
+    assert engine.recognise(SOUND).text == "heard on cuda"
     assert fallback.failure is None
 
 
@@ -205,9 +205,9 @@ def test_a_cpu_that_fails_to_load_in_the_evening_is_tried_again() -> None:
     gpu = Gpu({2: RuntimeError(NO_MEMORY)}, cpu_loads=False)
     engine = gpu.fallback().load()
     with pytest.raises(RecogniserError, match="cannot be read"):
-        engine.recognize(SOUND)
+        engine.recognise(SOUND)
     gpu.cpu_loads = True
-    assert engine.recognize(SOUND).text == "heard on cuda"
+    assert engine.recognise(SOUND).text == "heard on cuda"
 
 
 def test_the_cpu_is_the_same_place_everywhere() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from tests.fakes.recognizer import FakeEngine
+from tests.fakes.recogniser import FakeEngine
 from tests.patience import PATIENCE_S
 from voice.asr import reloading_model
 from voice.asr.reloading_model import FIRST_PAUSE_S, LONGEST_PAUSE_S, MOST_LEFT_BEHIND, ReloadingModel
@@ -58,7 +58,7 @@ class Bench:
         raise AssertionError("it was heard")
 
     async def _hear(self, label: int) -> str:
-        [heard] = await self.model.recognize_together([RecognitionRequest(np.full(160, label, np.int16), None, ())])
+        [heard] = await self.model.recognise_together([RecognitionRequest(np.full(160, label, np.int16), None, ())])
         return heard.text
 
 
@@ -75,7 +75,7 @@ async def test_recognitions_that_never_end_leave_few_models_behind() -> None:
                 await bench.hear_nothing()
             bench.now += LONGEST_PAUSE_S
     assert bench.loads == MOST_LEFT_BEHIND == bench.model.left_behind
-    left = [line["left_behind"] for line in logs if line["event"] == "recognizer_thread_left_behind"]
+    left = [line["left_behind"] for line in logs if line["event"] == "recogniser_thread_left_behind"]
     assert left == [1, 2, 3]
     with pytest.raises(RecogniserError, match=r"3 recognitions have never ended.* Restart the bot"):
         await bench.hear_nothing()
@@ -190,7 +190,7 @@ async def test_loading_that_hangs_is_left_behind_too(monkeypatch: pytest.MonkeyP
     request = RecognitionRequest(np.full(160, DIES, np.int16), None, ())
     for _ in range(10):
         with pytest.raises(RecogniserError):
-            await model.recognize_together([request])
+            await model.recognise_together([request])
         now += LONGEST_PAUSE_S
     # A thread that was given up may not have come so far.
     for _ in range(1 + MOST_LEFT_BEHIND):

@@ -25,7 +25,7 @@ from tests.patience import PATIENCE_S
 from tests.voice.recordings import bicycle, silence, voiced
 from voice.asr.language_names import language_code
 from voice.asr.port import TextEnd
-from voice.asr.remote import DETECTED_PROBABILITY, UNKNOWN_LOGPROB, RemoteRecognizer
+from voice.asr.remote import DETECTED_PROBABILITY, UNKNOWN_LOGPROB, RemoteRecogniser
 from voice.asr.text_end import ReaderFault
 from voice.endpoint import Endpoint
 from voice.errors import RecogniserError, RecogniserLateError, RecogniserOverloadedError, RecogniserUnreachableError
@@ -45,20 +45,20 @@ async def lantern(upload: TranscriptionRequest) -> Transcription:
 @asynccontextmanager
 async def endpoint(
     model: str = "whisper-1", *, timeout_s: float = PATIENCE_S, **behaviour: Any
-) -> AsyncIterator[tuple[RemoteRecognizer, LocalTranscriptionServer]]:
+) -> AsyncIterator[tuple[RemoteRecogniser, LocalTranscriptionServer]]:
     """Start a server with this behaviour and open a recogniser that points at it."""
     async with LocalTranscriptionServer(TranscriptionBehaviour(lantern, **behaviour)) as server:
         where = Endpoint(server.base_url, model, SECRET, timeout_s)
-        async with RemoteRecognizer(where) as recognizer:
-            yield recognizer, server
+        async with RemoteRecogniser(where) as recogniser:
+            yield recogniser, server
 
 
 @pytest.mark.asyncio
 async def test_what_is_asked_for() -> None:
     """A request has every sample, the model, the language and the expected words, and asks for Whisper's figures."""
     pcm = bicycle()
-    async with endpoint() as (recognizer, server):
-        await recognizer.recognize(pcm, language="en", glossary=("Roomtone", "Ada"))
+    async with endpoint() as (recogniser, server):
+        await recogniser.recognise(pcm, language="en", glossary=("Roomtone", "Ada"))
     [call] = server.calls
     np.testing.assert_array_equal(call.pcm, pcm)
     assert (call.model, call.language, call.prompt) == ("whisper-1", "en", "Glossary: Roomtone, Ada.")
@@ -68,8 +68,8 @@ async def test_what_is_asked_for() -> None:
 @pytest.mark.asyncio
 async def test_what_is_left_open_is_not_sent() -> None:
     """Without a language and a glossary neither is sent, and the endpoint reports the language that it detected."""
-    async with endpoint(language_names={"de": "german"}) as (recognizer, server):
-        heard = await recognizer.recognize(bicycle())
+    async with endpoint(language_names={"de": "german"}) as (recogniser, server):
+        heard = await recogniser.recognise(bicycle())
     assert (server.calls[0].language, server.calls[0].prompt) == ("", "")
     assert (heard.text, heard.language) == (WORDS, "de")
     assert heard.mean_logprob == pytest.approx(-0.4)
@@ -79,9 +79,9 @@ async def test_what_is_left_open_is_not_sent() -> None:
 @pytest.mark.asyncio
 async def test_a_model_without_whispers_figures_is_asked_for_log_probabilities() -> None:
     """If a model refuses to give Whisper's figures, the log probabilities of its tokens are requested from then on."""
-    async with endpoint(formats=frozenset({"json"})) as (recognizer, server):
-        first = await recognizer.recognize(bicycle(), language="en")
-        second = await recognizer.recognize(bicycle(), language="en")
+    async with endpoint(formats=frozenset({"json"})) as (recogniser, server):
+        first = await recogniser.recognise(bicycle(), language="en")
+        second = await recogniser.recognise(bicycle(), language="en")
     assert [call.response_format for call in server.calls] == ["verbose_json", "json", "json"]
     assert all(call.wants_logprobs for call in server.calls[1:])
     assert first.mean_logprob == second.mean_logprob == pytest.approx(-0.4)
@@ -91,8 +91,8 @@ async def test_a_model_without_whispers_figures_is_asked_for_log_probabilities()
 @pytest.mark.asyncio
 async def test_a_later_model_of_openais_is_asked_so_at_once() -> None:
     """OpenAI's later models are never asked for Whisper's figures, because they are known to refuse."""
-    async with endpoint("gpt-4o-mini-transcribe", formats=frozenset({"json"})) as (recognizer, server):
-        await recognizer.recognize(bicycle())
+    async with endpoint("gpt-4o-mini-transcribe", formats=frozenset({"json"})) as (recogniser, server):
+        await recogniser.recognise(bicycle())
     assert [call.response_format for call in server.calls] == ["json"]
 
 
@@ -101,24 +101,24 @@ async def test_a_server_that_tells_nothing_is_believed_a_little() -> None:
     """A text without figures gets no language and an assumed log probability, too low for phrases that are heard in
     noise.
     """
-    async with endpoint(formats=frozenset({"json"}), takes_logprobs=False) as (recognizer, _):
-        heard = await recognizer.recognize(bicycle())
+    async with endpoint(formats=frozenset({"json"}), takes_logprobs=False) as (recogniser, _):
+        heard = await recogniser.recognise(bicycle())
     assert (heard.text, heard.language, heard.mean_logprob) == (WORDS, "", UNKNOWN_LOGPROB)
 
 
 @pytest.mark.asyncio
 async def test_no_sound_costs_no_call() -> None:
     """Sound shorter than a tenth of a second is not sent, because endpoints refuse it."""
-    async with endpoint() as (recognizer, server):
-        heard = await recognizer.recognize(silence(0.05), language="en")
+    async with endpoint() as (recogniser, server):
+        heard = await recogniser.recognise(silence(0.05), language="en")
     assert (heard.text, server.calls) == ("", [])
 
 
 @pytest.mark.asyncio
 async def test_sound_beyond_half_a_minute_is_not_sent() -> None:
     """Only the first 30 s of sound are sent, as with the local model."""
-    async with endpoint() as (recognizer, server):
-        await recognizer.recognize(voiced(31), language="en")
+    async with endpoint() as (recogniser, server):
+        await recogniser.recognise(voiced(31), language="en")
     assert len(server.calls[0].pcm) == 30 * 16_000
 
 
@@ -141,28 +141,28 @@ async def test_failures_are_plain_sentences(behaviour: dict[str, Any], remedy: s
     """Each failure is one sentence with a remedy and without the key or the words, and the next call works."""
     # Only a server that stalls gets a short time limit, so that a busy machine does not fail the other cases.
     limit_s = 0.3 if behaviour.get("mode") is TranscriptionMode.STALL else PATIENCE_S
-    async with endpoint(timeout_s=limit_s, **behaviour) as (recognizer, server):
+    async with endpoint(timeout_s=limit_s, **behaviour) as (recogniser, server):
         with pytest.raises(RecogniserError, match=remedy) as caught:
-            await recognizer.recognize(bicycle(), language="en")
+            await recogniser.recognise(bicycle(), language="en")
         assert SECRET not in str(caught.value)
         assert "lantern" not in str(caught.value)
         assert "\n" not in str(caught.value)
         server.behaviour = TranscriptionBehaviour(lantern)
-        recognizer._endpoint = replace(recognizer._endpoint, timeout_s=PATIENCE_S)
-        assert (await recognizer.recognize(bicycle(), language="en")).text == WORDS
+        recogniser._endpoint = replace(recogniser._endpoint, timeout_s=PATIENCE_S)
+        assert (await recogniser.recognise(bicycle(), language="en")).text == WORDS
 
 
 @pytest.mark.asyncio
 async def test_an_endpoint_that_is_gone_is_told_from_one_that_is_slow() -> None:
     """A connection that is refused has another error than an answer that does not come in time."""
-    async with endpoint(timeout_s=0.3, mode=TranscriptionMode.STALL) as (recognizer, _):
+    async with endpoint(timeout_s=0.3, mode=TranscriptionMode.STALL) as (recogniser, _):
         with pytest.raises(RecogniserLateError, match="did not answer in time"):
-            await recognizer.recognize(bicycle(), language="en", interim=True)
-    async with RemoteRecognizer(
+            await recogniser.recognise(bicycle(), language="en", interim=True)
+    async with RemoteRecogniser(
         Endpoint(f"http://127.0.0.1:{free_port()}/v1", "whisper-1", SECRET, PATIENCE_S)
     ) as none:
         with pytest.raises(RecogniserUnreachableError, match="cannot be reached"):
-            await none.recognize(bicycle(), language="en", interim=True)
+            await none.recognise(bicycle(), language="en", interim=True)
 
 
 @pytest.mark.asyncio
@@ -170,12 +170,12 @@ async def test_a_guess_goes_when_all_places_are_taken() -> None:
     """When all places are taken, an interim request is dropped, and a final request waits and is answered."""
     async with LocalTranscriptionServer(TranscriptionBehaviour(lantern, TranscriptionMode.STALL)) as server:
         where = Endpoint(server.base_url, "whisper-1", timeout_s=PATIENCE_S)
-        async with RemoteRecognizer(where, calls_at_once=1) as recognizer:
-            first = asyncio.create_task(recognizer.recognize(bicycle(), language="en"), name="first")
+        async with RemoteRecogniser(where, calls_at_once=1) as recogniser:
+            first = asyncio.create_task(recogniser.recognise(bicycle(), language="en"), name="first")
             await until(lambda: bool(server.calls))
             with pytest.raises(RecogniserOverloadedError):
-                await recognizer.recognize(bicycle(), language="en", interim=True)
-            second = asyncio.create_task(recognizer.recognize(bicycle(), language="en"), name="second")
+                await recogniser.recognise(bicycle(), language="en", interim=True)
+            second = asyncio.create_task(recogniser.recognise(bicycle(), language="en"), name="second")
             server.behaviour.mode = TranscriptionMode.ANSWER
             first.cancel()
             assert (await second).text == WORDS
@@ -193,13 +193,13 @@ async def test_a_guess_goes_when_all_places_are_taken() -> None:
 )
 async def test_figures_that_are_none_count_as_not_told(body: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures that are null or not numbers count as missing, and the text is still used."""
-    async with endpoint() as (recognizer, _):
+    async with endpoint() as (recogniser, _):
 
         async def fetched(asked: object) -> bytes:
             return json.dumps(body).encode()
 
-        monkeypatch.setattr(recognizer, "_fetch", fetched)
-        heard = await recognizer.recognize(bicycle())
+        monkeypatch.setattr(recogniser, "_fetch", fetched)
+        heard = await recogniser.recognise(bicycle())
     assert (heard.text, heard.mean_logprob, heard.no_speech_probability) == (WORDS, UNKNOWN_LOGPROB, 0.0)
 
 
@@ -218,13 +218,13 @@ async def test_what_only_our_own_recognisers_tell(
     told: dict[str, Any], sentence_end: float | None, language: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """How likely a sentence ends, which decides how long a pause is waited for, and how sure the language is."""
-    async with endpoint() as (recognizer, _):
+    async with endpoint() as (recogniser, _):
 
         async def fetched(asked: object) -> bytes:
             return json.dumps({"text": WORDS, **told}).encode()
 
-        monkeypatch.setattr(recognizer, "_fetch", fetched)
-        heard = await recognizer.recognize(bicycle())
+        monkeypatch.setattr(recogniser, "_fetch", fetched)
+        heard = await recogniser.recognise(bicycle())
     assert (heard.sentence_end_probability, heard.language_probability) == (sentence_end, language)
 
 
@@ -244,13 +244,13 @@ async def test_what_our_own_recognisers_have_read(
     told: object, read: TextEnd | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the words make expect next, which is hostile until checked."""
-    async with endpoint() as (recognizer, _):
+    async with endpoint() as (recogniser, _):
 
         async def fetched(asked: object) -> bytes:
             return json.dumps({"text": WORDS, "text_end": told}).encode()
 
-        monkeypatch.setattr(recognizer, "_fetch", fetched)
-        assert (await recognizer.recognize(bicycle())).text_end == read
+        monkeypatch.setattr(recogniser, "_fetch", fetched)
+        assert (await recogniser.recognise(bicycle())).text_end == read
 
 
 @pytest.mark.asyncio
@@ -258,29 +258,29 @@ async def test_only_our_own_recognisers_tell_of_the_models_that_read(monkeypatch
     """An endpoint of somebody else has none. Our own may be of a release that does not tell."""
     body = {"text": WORDS, "recogniser": "north/4711", "reader_fault": "fails"}
 
-    async def fetched(_: RemoteRecognizer, __: object) -> bytes:
+    async def fetched(_: RemoteRecogniser, __: object) -> bytes:
         return json.dumps(body).encode()
 
-    monkeypatch.setattr(RemoteRecognizer, "_fetch", fetched)
+    monkeypatch.setattr(RemoteRecogniser, "_fetch", fetched)
     where = Endpoint("http://127.0.0.1:9/v1", "whisper", SECRET, 5.0)
-    async with RemoteRecognizer(where) as stranger, RemoteRecognizer(where, is_own=True) as own:
+    async with RemoteRecogniser(where) as stranger, RemoteRecogniser(where, is_own=True) as own:
         for recogniser, is_told in ((stranger, False), (own, True)):
-            assert (await recogniser.recognize(voiced(1))).text == WORDS
+            assert (await recogniser.recognise(voiced(1))).text == WORDS
             assert (recogniser.readers.failing_since(ReaderFault.FAILS) is not None) is is_told
         del body["recogniser"], body["reader_fault"]
-        assert (await own.recognize(voiced(1))).text == WORDS
+        assert (await own.recognise(voiced(1))).text == WORDS
 
 
 @pytest.mark.asyncio
 async def test_half_a_character_costs_no_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """An endpoint may end its text in the middle of a character. JSON can carry that as a lone surrogate."""
-    async with endpoint() as (recognizer, _):
+    async with endpoint() as (recogniser, _):
 
         async def fetched(asked: object) -> bytes:
             return b'{"text": "We leave at nine \\ud83d"}'
 
-        monkeypatch.setattr(recognizer, "_fetch", fetched)
-        heard = await recognizer.recognize(bicycle())
+        monkeypatch.setattr(recogniser, "_fetch", fetched)
+        heard = await recogniser.recognise(bicycle())
     assert heard.text == "We leave at nine \N{REPLACEMENT CHARACTER}"
 
 
@@ -300,14 +300,14 @@ async def test_half_a_character_costs_no_words(monkeypatch: pytest.MonkeyPatch) 
 )
 async def test_what_is_no_answer_is_said(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every answer that is no transcription raises the same error."""
-    async with endpoint() as (recognizer, _):
+    async with endpoint() as (recogniser, _):
 
         async def fetched(asked: object) -> bytes:
             return body
 
-        monkeypatch.setattr(recognizer, "_fetch", fetched)
+        monkeypatch.setattr(recogniser, "_fetch", fetched)
         with pytest.raises(RecogniserError, match="not a transcription"):
-            await recognizer.recognize(bicycle())
+            await recogniser.recognise(bicycle())
 
 
 def test_languages_are_known_by_name_code_and_locale() -> None:
@@ -323,12 +323,12 @@ async def test_only_our_own_recognisers_learn_who_speaks() -> None:
     """
     async with LocalTranscriptionServer(TranscriptionBehaviour(lantern)) as server:
         where = Endpoint(server.base_url, "whisper", SECRET, 5.0)
-        async with RemoteRecognizer(where) as stranger, RemoteRecognizer(where, is_own=True) as own:
-            await stranger.recognize(voiced(1), speaker_id=42, interim=True)
-            await own.recognize(voiced(1), speaker_id=42)
-            await own.recognize(voiced(1), speaker_id=42, interim=True)
-            await own.recognize(voiced(1), careful=True)
-            await own.recognize(voiced(1), speaker_id=42, interim=True, careful=True)
+        async with RemoteRecogniser(where) as stranger, RemoteRecogniser(where, is_own=True) as own:
+            await stranger.recognise(voiced(1), speaker_id=42, interim=True)
+            await own.recognise(voiced(1), speaker_id=42)
+            await own.recognise(voiced(1), speaker_id=42, interim=True)
+            await own.recognise(voiced(1), careful=True)
+            await own.recognise(voiced(1), speaker_id=42, interim=True, careful=True)
     assert [call.told for call in server.calls] == [
         {},
         {"x-roomtone-speaker": "42"},
@@ -341,11 +341,11 @@ async def test_only_our_own_recognisers_learn_who_speaks() -> None:
 @pytest.mark.asyncio
 async def test_a_busy_endpoint_drops_interims_and_is_not_broken() -> None:
     """Too many requests is a failure for finished speech, which the local model takes; an interim is just dropped."""
-    async with endpoint(refuses=RequestRefusal.RATE_LIMITED) as (recognizer, _):
+    async with endpoint(refuses=RequestRefusal.RATE_LIMITED) as (recogniser, _):
         with pytest.raises(RecogniserOverloadedError):
-            await recognizer.recognize(voiced(1), interim=True)
+            await recogniser.recognise(voiced(1), interim=True)
         with pytest.raises(RecogniserError) as failed:
-            await recognizer.recognize(voiced(1))
+            await recogniser.recognise(voiced(1))
         assert not isinstance(failed.value, RecogniserOverloadedError)
 
 
@@ -356,13 +356,13 @@ async def test_finished_speech_takes_the_place_of_a_guess() -> None:
     """
     async with LocalTranscriptionServer(TranscriptionBehaviour(lantern, TranscriptionMode.STALL)) as server:
         where = Endpoint(server.base_url, "whisper-1", timeout_s=PATIENCE_S)
-        async with RemoteRecognizer(where, calls_at_once=2) as recognizer:
+        async with RemoteRecogniser(where, calls_at_once=2) as recogniser:
             guesses = []
             for number in (1, 2):
-                guesses.append(asyncio.create_task(recognizer.recognize(bicycle(), language="en", interim=True)))
+                guesses.append(asyncio.create_task(recogniser.recognise(bicycle(), language="en", interim=True)))
                 await until(lambda number=number: len(server.calls) == number)  # type: ignore[misc]
             server.behaviour.mode = TranscriptionMode.ANSWER
-            assert (await recognizer.recognize(bicycle(), language="en")).text == WORDS
+            assert (await recogniser.recognise(bicycle(), language="en")).text == WORDS
             with pytest.raises(RecogniserOverloadedError, match="busy with finished speech"):
                 await guesses[0]
             assert not guesses[1].done()

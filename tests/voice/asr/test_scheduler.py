@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from tests.fakes.recognizer import FakeEngine
+from tests.fakes.recogniser import FakeEngine
 from tests.patience import PATIENCE_S
 from voice.asr.reloading_model import FIRST_PAUSE_S
-from voice.asr.scheduler import CAREFUL_WAIT_S, CERTAIN_AFTER_S, QueuedRecognizer
+from voice.asr.scheduler import CAREFUL_WAIT_S, CERTAIN_AFTER_S, QueuedRecogniser
 from voice.errors import RecogniserError, RecogniserOverloadedError
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ def _sound(label: int) -> Pcm:
 
 
 def _ask(
-    recognizer: QueuedRecognizer, label: int, *, speaker: int | None = None, interim: bool = False
+    recogniser: QueuedRecogniser, label: int, *, speaker: int | None = None, interim: bool = False
 ) -> asyncio.Task[Recognition]:
-    return asyncio.create_task(recognizer.recognize(_sound(label), speaker_id=speaker, interim=interim))
+    return asyncio.create_task(recogniser.recognise(_sound(label), speaker_id=speaker, interim=interim))
 
 
 async def _settle() -> None:
@@ -40,19 +40,19 @@ async def _settle() -> None:
         await asyncio.sleep(0)
 
 
-async def _busy(engine: FakeEngine, recognizer: QueuedRecognizer) -> asyncio.Task[Recognition]:
+async def _busy(engine: FakeEngine, recogniser: QueuedRecogniser) -> asyncio.Task[Recognition]:
     """Start a recognition that keeps the engine busy, so that every later one waits."""
-    task = _ask(recognizer, 99)
+    task = _ask(recogniser, 99)
     await asyncio.to_thread(engine.started.wait)
     return task
 
 
 async def test_answers_reach_their_callers() -> None:
     """Each caller gets the answer for its own sound, and the figures count all of them."""
-    async with QueuedRecognizer(FakeEngine) as recognizer:
-        answers = await asyncio.gather(*(_ask(recognizer, label) for label in range(1, 6)))
+    async with QueuedRecogniser(FakeEngine) as recogniser:
+        answers = await asyncio.gather(*(_ask(recogniser, label) for label in range(1, 6)))
         assert [answer.text for answer in answers] == ["1", "2", "3", "4", "5"]
-        figures = recognizer.figures
+        figures = recogniser.figures
     assert (figures.completed, figures.queued, figures.running) == (5, 0, 0)
     assert figures.audio_s == pytest.approx(0.5)
 
@@ -60,24 +60,24 @@ async def test_answers_reach_their_callers() -> None:
 async def test_speakers_take_turns_and_guesses_wait() -> None:
     """The engine gets the speakers' final requests in turn, and then the interim requests."""
     engine = FakeEngine(held=True)
-    async with QueuedRecognizer(lambda: engine) as recognizer:
-        tasks = [await _busy(engine, recognizer)]
+    async with QueuedRecogniser(lambda: engine) as recogniser:
+        tasks = [await _busy(engine, recogniser)]
         for label, speaker, interim in [(30, 3, True), (11, 1, False), (12, 1, False), (13, 1, False), (21, 2, False)]:
-            tasks.append(_ask(recognizer, label, speaker=speaker, interim=interim))
+            tasks.append(_ask(recogniser, label, speaker=speaker, interim=interim))
             await _settle()
-        assert recognizer.figures.queued == 5
+        assert recogniser.figures.queued == 5
         engine.release()
         await asyncio.gather(*tasks)
     assert engine.order == [99, 11, 21, 12, 13, 30]
-    assert recognizer.figures.queued_peak == 5
+    assert recogniser.figures.queued_peak == 5
 
 
 async def test_the_model_knows_whether_others_wait_by_now() -> None:
     """It asks while it computes, so whoever came since it began counts too."""
     engine = FakeEngine(held=True)
-    async with QueuedRecognizer(lambda: engine) as recognizer:
-        busy = await _busy(engine, recognizer)
-        later = _ask(recognizer, 1, speaker=1, interim=True)
+    async with QueuedRecogniser(lambda: engine) as recogniser:
+        busy = await _busy(engine, recogniser)
+        later = _ask(recogniser, 1, speaker=1, interim=True)
         await _settle()
         engine.release()
         await asyncio.gather(busy, later)
@@ -87,22 +87,22 @@ async def test_the_model_knows_whether_others_wait_by_now() -> None:
 async def test_the_oldest_wait_is_that_of_finished_speech() -> None:
     """How long the oldest finished utterance waits is told; interims and what is being recognised do not count."""
     engine, now = FakeEngine(held=True), [100.0]
-    async with QueuedRecognizer(lambda: engine, monotonic=lambda: now[0]) as recognizer:
-        running = await _busy(engine, recognizer)
-        assert recognizer.oldest_wait_s == 0.0
-        waiting = [_ask(recognizer, 1, speaker=1, interim=True)]
+    async with QueuedRecogniser(lambda: engine, monotonic=lambda: now[0]) as recogniser:
+        running = await _busy(engine, recogniser)
+        assert recogniser.oldest_wait_s == 0.0
+        waiting = [_ask(recogniser, 1, speaker=1, interim=True)]
         await _settle()
         now[0] += 5
-        assert recognizer.oldest_wait_s == 0.0
-        waiting += [_ask(recognizer, 2, speaker=2), _ask(recognizer, 3, speaker=3)]
+        assert recogniser.oldest_wait_s == 0.0
+        waiting += [_ask(recogniser, 2, speaker=2), _ask(recogniser, 3, speaker=3)]
         await _settle()
         now[0] += 2
-        assert recognizer.oldest_wait_s == 2.0
+        assert recogniser.oldest_wait_s == 2.0
         engine.release()
         await asyncio.gather(running, *waiting)
-        assert recognizer.oldest_wait_s == 0.0
-        assert recognizer.is_running
-    assert not recognizer.is_running
+        assert recogniser.oldest_wait_s == 0.0
+        assert recogniser.is_running
+    assert not recogniser.is_running
 
 
 async def test_a_full_queue_sheds_the_oldest_guess_and_keeps_finished_speech() -> None:
@@ -110,17 +110,17 @@ async def test_a_full_queue_sheds_the_oldest_guess_and_keeps_finished_speech() -
     recognised.
     """
     engine = FakeEngine(held=True)
-    async with QueuedRecognizer(lambda: engine, queue_size=2) as recognizer:
-        busy = await _busy(engine, recognizer)
-        guess = _ask(recognizer, 10, speaker=1, interim=True)
-        finals = [_ask(recognizer, 20 + number, speaker=2) for number in range(4)]
+    async with QueuedRecogniser(lambda: engine, queue_size=2) as recogniser:
+        busy = await _busy(engine, recogniser)
+        guess = _ask(recogniser, 10, speaker=1, interim=True)
+        finals = [_ask(recogniser, 20 + number, speaker=2) for number in range(4)]
         await _settle()
         with pytest.raises(RecogniserOverloadedError):
             await guess
-        assert (recognizer.figures.queued, recognizer.figures.waiting) == (2, 2)
+        assert (recogniser.figures.queued, recogniser.figures.waiting) == (2, 2)
         with pytest.raises(RecogniserOverloadedError):
-            await _ask(recognizer, 30, speaker=3, interim=True)
-        assert recognizer.figures.shed == 2
+            await _ask(recogniser, 30, speaker=3, interim=True)
+        assert recogniser.figures.shed == 2
         engine.release()
         assert [answer.text for answer in await asyncio.gather(*finals)] == ["20", "21", "22", "23"]
         await busy
@@ -129,13 +129,13 @@ async def test_a_full_queue_sheds_the_oldest_guess_and_keeps_finished_speech() -
 async def test_the_latest_guess_replaces_the_older_one() -> None:
     """A speaker's newer interim request replaces the older one, and the final request replaces the newer one."""
     engine = FakeEngine(held=True)
-    async with QueuedRecognizer(lambda: engine, queue_size=2) as recognizer:
-        busy = await _busy(engine, recognizer)
-        first = _ask(recognizer, 1, speaker=1, interim=True)
+    async with QueuedRecogniser(lambda: engine, queue_size=2) as recogniser:
+        busy = await _busy(engine, recogniser)
+        first = _ask(recogniser, 1, speaker=1, interim=True)
         await _settle()
-        second = _ask(recognizer, 2, speaker=1, interim=True)
+        second = _ask(recogniser, 2, speaker=1, interim=True)
         await _settle()
-        final = _ask(recognizer, 3, speaker=1)
+        final = _ask(recogniser, 3, speaker=1)
         await _settle()
         for shed in (first, second):
             with pytest.raises(RecogniserOverloadedError, match="newer"):
@@ -149,13 +149,13 @@ async def test_the_latest_guess_replaces_the_older_one() -> None:
 async def test_a_confirmed_guess_is_served_as_finished_speech() -> None:
     """A confirmed interim request is served before the other interim requests, and its caller gets the answer."""
     engine = FakeEngine(held=True)
-    async with QueuedRecognizer(lambda: engine) as recognizer:
-        tasks = [await _busy(engine, recognizer)]
+    async with QueuedRecogniser(lambda: engine) as recogniser:
+        tasks = [await _busy(engine, recogniser)]
         for label in (1, 2):
-            tasks.append(_ask(recognizer, label, speaker=label, interim=True))
+            tasks.append(_ask(recogniser, label, speaker=label, interim=True))
             await _settle()
-        recognizer.confirm(2)
-        recognizer.confirm(3)
+        recogniser.confirm(2)
+        recogniser.confirm(3)
         engine.release()
         await asyncio.gather(*tasks)
     assert engine.order == [99, 2, 1]
@@ -164,11 +164,11 @@ async def test_a_confirmed_guess_is_served_as_finished_speech() -> None:
 async def test_a_cancelled_caller_leaves_the_queue() -> None:
     """A cancelled request leaves the queue and never reaches the model. If it is running, its answer is dropped."""
     engine = FakeEngine(held=True)
-    async with QueuedRecognizer(lambda: engine, queue_size=1) as recognizer:
-        running = await _busy(engine, recognizer)
-        queued = _ask(recognizer, 1)
-        waiting = _ask(recognizer, 2)
-        last = _ask(recognizer, 3)
+    async with QueuedRecogniser(lambda: engine, queue_size=1) as recogniser:
+        running = await _busy(engine, recogniser)
+        queued = _ask(recogniser, 1)
+        waiting = _ask(recogniser, 2)
+        last = _ask(recogniser, 3)
         await _settle()
         for task in (queued, waiting, running):
             task.cancel()
@@ -182,11 +182,11 @@ async def test_a_cancelled_caller_leaves_the_queue() -> None:
 async def test_a_failure_costs_one_request() -> None:
     """After one failed request, the same model answers the next one."""
     engine = FakeEngine()
-    async with QueuedRecognizer(lambda: engine) as recognizer:
+    async with QueuedRecogniser(lambda: engine) as recogniser:
         with capture_logs() as logs, pytest.raises(RecogniserError, match="The model failed"):
-            await recognizer.recognize(_sound(-1))
-        assert (await recognizer.recognize(_sound(2))).text == "2"
-        assert recognizer.figures.reloads == 0
+            await recogniser.recognise(_sound(-1))
+        assert (await recogniser.recognise(_sound(2))).text == "2"
+        assert recogniser.figures.reloads == 0
     assert [entry["event"] for entry in logs] == ["recognition_failed"]
 
 
@@ -198,22 +198,22 @@ async def test_a_model_that_keeps_failing_is_loaded_anew() -> None:
         engines.append(FakeEngine())
         return engines[-1]
 
-    async with QueuedRecognizer(load) as recognizer:
+    async with QueuedRecogniser(load) as recogniser:
         for _ in range(3):
             with pytest.raises(RecogniserError):
-                await recognizer.recognize(_sound(-1))
-        assert (await recognizer.recognize(_sound(4))).text == "4"
-        assert recognizer.figures.reloads == 1
+                await recogniser.recognise(_sound(-1))
+        assert (await recogniser.recognise(_sound(4))).text == "4"
+        assert recogniser.figures.reloads == 1
     assert [engine.order for engine in engines] == [[-1, -1, -1], [4]]
 
 
 async def test_a_dead_thread_is_replaced() -> None:
     """When the model's thread dies, its caller gets an error, and the next request loads the model again."""
-    async with QueuedRecognizer(FakeEngine) as recognizer:
+    async with QueuedRecogniser(FakeEngine) as recogniser:
         with pytest.raises(RecogniserError, match="thread died"):
-            await recognizer.recognize(_sound(-3))
-        assert (await recognizer.recognize(_sound(5))).text == "5"
-        assert recognizer.figures.reloads == 1
+            await recogniser.recognise(_sound(-3))
+        assert (await recogniser.recognise(_sound(5))).text == "5"
+        assert recogniser.figures.reloads == 1
 
 
 async def test_a_system_without_threads_costs_one_request(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,27 +223,27 @@ async def test_a_system_without_threads_costs_one_request(monkeypatch: pytest.Mo
     def refuse(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    async with QueuedRecognizer(FakeEngine, monotonic=lambda: now) as recognizer:
+    async with QueuedRecogniser(FakeEngine, monotonic=lambda: now) as recogniser:
         with pytest.raises(RecogniserError, match="thread died"):
-            await recognizer.recognize(_sound(-3))
+            await recogniser.recognise(_sound(-3))
         with monkeypatch.context() as patched:
             patched.setattr(threading.Thread, "start", refuse)
             with pytest.raises(RecogniserError, match="no further thread"):
-                await recognizer.recognize(_sound(4))
+                await recogniser.recognise(_sound(4))
         now = FIRST_PAUSE_S
-        assert (await recognizer.recognize(_sound(5))).text == "5"
+        assert (await recogniser.recognise(_sound(5))).text == "5"
 
 
 async def test_a_hanging_model_is_left_behind() -> None:
     """A request over the time limit gets an error, and the next request is answered by a new model."""
     engines = [FakeEngine(held=True), FakeEngine()]
     loaded = iter(engines)
-    async with QueuedRecognizer(lambda: next(loaded), compute_timeout_s=0.3) as recognizer:
+    async with QueuedRecogniser(lambda: next(loaded), compute_timeout_s=0.3) as recogniser:
         with pytest.raises(RecogniserError, match=r"longer than 0\.3 s"):
-            await recognizer.recognize(_sound(1))
-        assert recognizer.figures.timed_out == 1
-        recognizer._model._compute_timeout_s = PATIENCE_S
-        assert (await recognizer.recognize(_sound(2))).text == "2"
+            await recogniser.recognise(_sound(1))
+        assert recogniser.figures.timed_out == 1
+        recogniser._model._compute_timeout_s = PATIENCE_S
+        assert (await recogniser.recognise(_sound(2))).text == "2"
     engines[0].release()
 
 
@@ -258,15 +258,15 @@ async def test_a_model_that_is_gone_fails_each_request_plainly_and_may_come_back
             raise outcome
         return outcome
 
-    async with QueuedRecognizer(load, monotonic=lambda: now) as recognizer:
+    async with QueuedRecogniser(load, monotonic=lambda: now) as recogniser:
         with pytest.raises(RecogniserError, match="thread died"):
-            await recognizer.recognize(_sound(-3))
+            await recogniser.recognise(_sound(-3))
         with pytest.raises(RecogniserError, match="The model is gone"):
-            await recognizer.recognize(_sound(1))
+            await recogniser.recognise(_sound(1))
         with pytest.raises(RecogniserError, match=r"tried again in 10 s\. The model is gone"):
-            await recognizer.recognize(_sound(2))
+            await recogniser.recognise(_sound(2))
         now = FIRST_PAUSE_S
-        assert (await recognizer.recognize(_sound(2))).text == "2"
+        assert (await recogniser.recognise(_sound(2))).text == "2"
 
 
 async def test_a_model_that_cannot_be_loaded_keeps_the_door_shut() -> None:
@@ -278,7 +278,7 @@ async def test_a_model_that_cannot_be_loaded_keeps_the_door_shut() -> None:
         raise RecogniserError("No model there.")
 
     with pytest.raises(RecogniserError, match="No model there"):
-        async with QueuedRecognizer(load):
+        async with QueuedRecogniser(load):
             pass
 
 
@@ -287,16 +287,16 @@ async def test_closing_leaves_nobody_waiting() -> None:
     in the queue.
     """
     engine = FakeEngine(held=True)
-    async with QueuedRecognizer(lambda: engine, queue_size=1) as recognizer:
-        tasks = [await _busy(engine, recognizer)]
-        tasks += [_ask(recognizer, label) for label in (1, 2, 3)]
+    async with QueuedRecogniser(lambda: engine, queue_size=1) as recogniser:
+        tasks = [await _busy(engine, recogniser)]
+        tasks += [_ask(recogniser, label) for label in (1, 2, 3)]
         await _settle()
         asyncio.get_running_loop().call_later(0.05, engine.release)
     for task in tasks:
         with pytest.raises(RecogniserError, match=r"closed|not running"):
             await task
     with pytest.raises(RecogniserError, match="not running"):
-        await recognizer.recognize(_sound(1))
+        await recogniser.recognise(_sound(1))
 
 
 async def test_a_careful_second_pass_never_delays_finished_speech() -> None:
@@ -304,19 +304,19 @@ async def test_a_careful_second_pass_never_delays_finished_speech() -> None:
     carefully.
     """
     engine = FakeEngine(held=True)
-    async with QueuedRecognizer(lambda: engine) as recognizer:
-        busy = await _busy(engine, recognizer)
-        careful = asyncio.create_task(recognizer.recognize(_sound(1), speaker_id=1, careful=True))
+    async with QueuedRecogniser(lambda: engine) as recogniser:
+        busy = await _busy(engine, recogniser)
+        careful = asyncio.create_task(recogniser.recognise(_sound(1), speaker_id=1, careful=True))
         await _settle()
-        final = _ask(recognizer, 2, speaker=2)
+        final = _ask(recogniser, 2, speaker=2)
         await _settle()
         with pytest.raises(RecogniserOverloadedError, match="Finished speech waits"):
-            await recognizer.recognize(_sound(3), speaker_id=3, careful=True)
+            await recogniser.recognise(_sound(3), speaker_id=3, careful=True)
         engine.release()
         await asyncio.gather(busy, careful, final)
     assert engine.order == [99, 2, 1]
     assert engine.careful == [False, False, True]
-    assert recognizer.figures.shed == 1
+    assert recogniser.figures.shed == 1
 
 
 async def test_a_careful_second_pass_is_given_up_where_others_keep_the_model_busy() -> None:
@@ -324,14 +324,14 @@ async def test_a_careful_second_pass_is_given_up_where_others_keep_the_model_bus
     those who wait for the caller, go on.
     """
     engine, now = FakeEngine(held=True), [0.0]
-    async with QueuedRecognizer(lambda: engine, monotonic=lambda: now[0]) as recognizer:
-        busy = await _busy(engine, recognizer)
-        late = asyncio.create_task(recognizer.recognize(_sound(1), speaker_id=1, careful=True))
+    async with QueuedRecogniser(lambda: engine, monotonic=lambda: now[0]) as recogniser:
+        busy = await _busy(engine, recogniser)
+        late = asyncio.create_task(recogniser.recognise(_sound(1), speaker_id=1, careful=True))
         await _settle()
         now[0] = 0.1
-        later = asyncio.create_task(recognizer.recognize(_sound(2), speaker_id=2, careful=True))
+        later = asyncio.create_task(recogniser.recognise(_sound(2), speaker_id=2, careful=True))
         await _settle()
-        final = _ask(recognizer, 3, speaker=3)
+        final = _ask(recogniser, 3, speaker=3)
         await _settle()
         now[0] = CAREFUL_WAIT_S
         engine.release()
@@ -345,10 +345,10 @@ async def test_a_careful_second_pass_is_given_up_where_others_keep_the_model_bus
 async def test_a_guess_that_nobody_takes_back_is_finished_speech(waited_s: float, order: list[int]) -> None:
     """An interim whose confirmation never came has its turn all the same, while finished speech goes on to come."""
     engine, now = FakeEngine(held=True), [0.0]
-    async with QueuedRecognizer(lambda: engine, monotonic=lambda: now[0]) as recognizer:
-        tasks = [await _busy(engine, recognizer), _ask(recognizer, 1, speaker=1, interim=True)]
+    async with QueuedRecogniser(lambda: engine, monotonic=lambda: now[0]) as recogniser:
+        tasks = [await _busy(engine, recogniser), _ask(recogniser, 1, speaker=1, interim=True)]
         await _settle()
-        tasks += [_ask(recognizer, label, speaker=2) for label in (2, 3)]
+        tasks += [_ask(recogniser, label, speaker=2) for label in (2, 3)]
         await _settle()
         now[0] = waited_s
         engine.release()
@@ -359,12 +359,12 @@ async def test_a_guess_that_nobody_takes_back_is_finished_speech(waited_s: float
 async def test_a_confirmed_careful_hearing_still_yields_to_finished_speech() -> None:
     """A careful request that was confirmed with its speaker's other sound is dropped if finished speech waits."""
     engine = FakeEngine(held=True)
-    async with QueuedRecognizer(lambda: engine) as recognizer:
-        busy = await _busy(engine, recognizer)
-        careful = asyncio.create_task(recognizer.recognize(_sound(1), speaker_id=1, careful=True))
+    async with QueuedRecogniser(lambda: engine) as recogniser:
+        busy = await _busy(engine, recogniser)
+        careful = asyncio.create_task(recogniser.recognise(_sound(1), speaker_id=1, careful=True))
         await _settle()
-        recognizer.confirm(1)
-        final = _ask(recognizer, 2, speaker=2)
+        recogniser.confirm(1)
+        final = _ask(recogniser, 2, speaker=2)
         await _settle()
         engine.release()
         with pytest.raises(RecogniserOverloadedError):
@@ -376,24 +376,24 @@ async def test_a_confirmed_careful_hearing_still_yields_to_finished_speech() -> 
 async def test_what_waits_and_is_of_like_length_is_computed_together() -> None:
     """Four wait when the model is free, of which three are of one length; each caller gets its own text."""
     engine = FakeEngine(held=True)
-    async with QueuedRecognizer(lambda: engine, batch_size=4) as recognizer:
-        tasks = [await _busy(engine, recognizer)]
-        tasks += [_ask(recognizer, label, speaker=label) for label in (1, 2)]
-        tasks.append(asyncio.create_task(recognizer.recognize(np.full(160_000, 3, np.int16), speaker_id=3)))
-        tasks.append(_ask(recognizer, 4, speaker=4))
+    async with QueuedRecogniser(lambda: engine, batch_size=4) as recogniser:
+        tasks = [await _busy(engine, recogniser)]
+        tasks += [_ask(recogniser, label, speaker=label) for label in (1, 2)]
+        tasks.append(asyncio.create_task(recogniser.recognise(np.full(160_000, 3, np.int16), speaker_id=3)))
+        tasks.append(_ask(recogniser, 4, speaker=4))
         await _settle()
         engine.release()
         assert [heard.text for heard in await asyncio.gather(*tasks)] == ["99", "1", "2", "3", "4"]
     assert engine.batches == [1, 3, 1]
     assert engine.order == [99, 1, 2, 4, 3]
-    assert recognizer.figures.completed == 5
+    assert recogniser.figures.completed == 5
 
 
 async def test_a_batch_is_no_larger_than_its_size() -> None:
     """The others wait for the next one."""
     engine = FakeEngine(held=True)
-    async with QueuedRecognizer(lambda: engine, batch_size=2) as recognizer:
-        tasks = [await _busy(engine, recognizer), *(_ask(recognizer, label, speaker=label) for label in range(3))]
+    async with QueuedRecogniser(lambda: engine, batch_size=2) as recogniser:
+        tasks = [await _busy(engine, recogniser), *(_ask(recogniser, label, speaker=label) for label in range(3))]
         await _settle()
         engine.release()
         await asyncio.gather(*tasks)
@@ -403,21 +403,21 @@ async def test_a_batch_is_no_larger_than_its_size() -> None:
 async def test_a_recognition_that_fails_costs_nobody_else_the_text() -> None:
     """What fails together is computed alone."""
     engine = FakeEngine(held=True)
-    async with QueuedRecognizer(lambda: engine, batch_size=4) as recognizer:
-        tasks = [await _busy(engine, recognizer), *(_ask(recognizer, label, speaker=label) for label in (1, -1, 2))]
+    async with QueuedRecogniser(lambda: engine, batch_size=4) as recogniser:
+        tasks = [await _busy(engine, recogniser), *(_ask(recogniser, label, speaker=label) for label in (1, -1, 2))]
         await _settle()
         engine.release()
         heard = await asyncio.gather(*tasks, return_exceptions=True)
     assert [each.text for each in heard if not isinstance(each, BaseException)] == ["99", "1", "2"]
     assert [type(each) for each in heard if isinstance(each, BaseException)] == [RecogniserError]
-    assert (recognizer.figures.completed, recognizer.figures.failed) == (3, 1)
+    assert (recogniser.figures.completed, recogniser.figures.failed) == (3, 1)
 
 
 async def test_closing_leaves_nobody_of_a_batch_waiting() -> None:
     """Whether they are being computed or wait."""
     engine = FakeEngine(held=True)
-    async with QueuedRecognizer(lambda: engine, batch_size=4) as recognizer:
-        tasks = [await _busy(engine, recognizer), *(_ask(recognizer, label, speaker=label) for label in range(5))]
+    async with QueuedRecogniser(lambda: engine, batch_size=4) as recogniser:
+        tasks = [await _busy(engine, recogniser), *(_ask(recogniser, label, speaker=label) for label in range(5))]
         await _settle()
         asyncio.get_running_loop().call_later(0.05, engine.release)
     for task in tasks:
@@ -435,10 +435,10 @@ async def test_a_dispatcher_that_broke_leaves_no_model_behind() -> None:
         return times.pop()
 
     with capture_logs() as logs:
-        async with QueuedRecognizer(FakeEngine, monotonic=clock) as recognizer:
+        async with QueuedRecogniser(FakeEngine, monotonic=clock) as recogniser:
             with pytest.raises(RecogniserError, match="closed"):
-                await _ask(recognizer, 1, speaker=1)
-            assert not recognizer.is_running
+                await _ask(recogniser, 1, speaker=1)
+            assert not recogniser.is_running
             assert "speech-model" in [thread.name for thread in threading.enumerate()]
     assert "speech-model" not in [thread.name for thread in threading.enumerate()]
-    assert [line["event"] for line in logs] == ["recognizer_stopped"]
+    assert [line["event"] for line in logs] == ["recogniser_stopped"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.fakes.recognizer import recognition
+from tests.fakes.recogniser import recognition
 from voice.asr.guards import GuardReason
 from voice.asr.second_pass import LEADING_SILENCE, SECOND_PASSES, Doubt, doubt_about, is_mended
 

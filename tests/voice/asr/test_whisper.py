@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.fakes.recognizer import recognition
+from tests.fakes.recogniser import recognition
 from tests.voice.recordings import BICYCLE_TEXT, bicycle, silence
 from voice.asr import whisper
 from voice.asr.glossary import choose_glossary
@@ -38,7 +38,7 @@ def engine(whisper_model_dir: Path) -> WhisperEngine:
 
 def test_a_sentence_is_heard_word_for_word(engine: WhisperEngine) -> None:
     """A clear sentence of 3 s is recognised word for word with the short encoder window."""
-    heard = engine.recognize(bicycle(), language="en")
+    heard = engine.recognise(bicycle(), language="en")
     assert heard.text == BICYCLE_TEXT
     assert heard.mean_logprob > -0.5
     assert heard.language_probability == 1.0
@@ -46,7 +46,7 @@ def test_a_sentence_is_heard_word_for_word(engine: WhisperEngine) -> None:
 
 def test_the_language_is_detected_from_the_same_encoding(engine: WhisperEngine) -> None:
     """English speech is detected as English, with a probability."""
-    heard = engine.recognize(bicycle())
+    heard = engine.recognise(bicycle())
     assert heard.language == "en"
     assert 0.5 < heard.language_probability <= 1.0
 
@@ -54,7 +54,7 @@ def test_the_language_is_detected_from_the_same_encoding(engine: WhisperEngine) 
 def test_unsure_detection_takes_the_fallback(whisper_model_dir: Path) -> None:
     """Silence gets the fallback language of the settings, with a low probability."""
     engine = WhisperEngine(_settings(whisper_model_dir, fallback_language="de"))
-    heard = engine.recognize(silence(1))
+    heard = engine.recognise(silence(1))
     assert heard.language == "de"
     assert heard.language_probability < 0.7
 
@@ -118,19 +118,19 @@ def test_only_a_doubtful_text_is_decoded_again(engine: WhisperEngine, monkeypatc
     """
     counted = CountedModel(engine._decoder)
     monkeypatch.setattr(engine, "_decoder", counted)
-    sure = engine.recognize(bicycle(), language="en")
+    sure = engine.recognise(bicycle(), language="en")
     assert counted.beams == [1]
     monkeypatch.setattr(whisper, "DOUBTFUL_LOGPROB", 0.0)
-    again = engine.recognize(bicycle(), language="en")
+    again = engine.recognise(bicycle(), language="en")
     assert counted.beams == [1, 1, SECOND_BEAM_SIZE]
     assert again.mean_logprob >= sure.mean_logprob
     assert again.sentence_end_probability == sure.sentence_end_probability is not None
-    engine.recognize_together([RecognitionRequest(bicycle(), "en", ())] * 2)
+    engine.recognise_together([RecognitionRequest(bicycle(), "en", ())] * 2)
     assert counted.beams == [1, 1, SECOND_BEAM_SIZE, 1]
-    engine.recognize_together([RecognitionRequest(bicycle(), "en", ())], others_wait=lambda: True)
+    engine.recognise_together([RecognitionRequest(bicycle(), "en", ())], others_wait=lambda: True)
     assert counted.beams == [1, 1, SECOND_BEAM_SIZE, 1, 1]
     monkeypatch.setattr(whisper, "SECOND_WITHIN_S", 2.0)
-    engine.recognize(bicycle(), language="en")
+    engine.recognise(bicycle(), language="en")
     assert counted.beams == [1, 1, SECOND_BEAM_SIZE, 1, 1, 1]
 
 
@@ -154,7 +154,7 @@ def test_a_small_model_decodes_in_one_thread(
     monkeypatch.setattr(whisper, "MOST_LOADED_TWICE_BYTES", most_loaded_twice)
     engine = WhisperEngine(_settings(whisper_model_dir, **changes))
     assert (engine._decoder is not engine._model.model) is is_loaded_twice
-    assert engine.recognize(bicycle(), language="en").text == BICYCLE_TEXT
+    assert engine.recognise(bicycle(), language="en").text == BICYCLE_TEXT
 
 
 def test_a_stand_in_and_a_gpu_decode_with_the_one_copy(whisper_model_dir: Path, engine: WhisperEngine) -> None:
@@ -168,8 +168,8 @@ def test_a_stand_in_and_a_gpu_decode_with_the_one_copy(whisper_model_dir: Path, 
 def test_a_careful_hearing_sees_the_whole_window(engine: WhisperEngine) -> None:
     """A careful recognition of a clear sentence gives the same text, from another encoding."""
     usual, careful = (
-        engine.recognize(bicycle(), language="en"),
-        engine.recognize(bicycle(), language="en", careful=True),
+        engine.recognise(bicycle(), language="en"),
+        engine.recognise(bicycle(), language="en", careful=True),
     )
     assert careful.text == usual.text == BICYCLE_TEXT
     assert careful.duration_s == usual.duration_s
@@ -192,7 +192,7 @@ def test_a_crowd_of_any_script_leaves_the_bots_name_in_the_prompt(
         return prompt
 
     monkeypatch.setattr(engine._model, "get_prompt", kept)
-    engine.recognize(silence(1), language="en", glossary=glossary)
+    engine.recognise(silence(1), language="en", glossary=glossary)
     (tokens,) = prompts
     assert 50 < len(tokens) <= MOST_PROMPT_TOKENS
     assert engine._model.hf_tokenizer.decode(tokens).startswith(" Glossary: Roomtone, ")
@@ -200,13 +200,13 @@ def test_a_crowd_of_any_script_leaves_the_bots_name_in_the_prompt(
 
 def test_sentences_that_are_heard_together_are_heard_as_alone(engine: WhisperEngine) -> None:
     """Each has its own text, language, glossary and figures, in the order of the requests."""
-    alone = engine.recognize(bicycle(), language="en", glossary=("Roomtone", "Valheim"))
+    alone = engine.recognise(bicycle(), language="en", glossary=("Roomtone", "Valheim"))
     requests = [
         RecognitionRequest(bicycle(), "en", ("Roomtone", "Valheim")),
         RecognitionRequest(silence(3), None, ("Roomtone",)),
         RecognitionRequest(bicycle(), None, ("Roomtone", "Valheim", "Xiomara", "Berlin")),
     ]
-    first, quiet, last = engine.recognize_together(requests)
+    first, quiet, last = engine.recognise_together(requests)
     assert first.text == last.text == alone.text
     assert first.mean_logprob == pytest.approx(alone.mean_logprob, abs=0.02)
     assert first.sentence_end_probability == pytest.approx(alone.sentence_end_probability, abs=0.02)
@@ -227,7 +227,7 @@ def test_a_shorter_glossary_is_repeated_before_itself(tokens: list[int], more: i
 
 def test_a_glossary_does_not_leak_into_the_text(engine: WhisperEngine) -> None:
     """A glossary term that nobody said does not appear in the text."""
-    heard = engine.recognize(bicycle(), language="en", glossary=("Roomtone", "Valheim"))
+    heard = engine.recognise(bicycle(), language="en", glossary=("Roomtone", "Valheim"))
     assert "bicycle" in heard.text
     assert "Valheim" not in heard.text
 
@@ -235,7 +235,7 @@ def test_a_glossary_does_not_leak_into_the_text(engine: WhisperEngine) -> None:
 def test_only_thirty_seconds_are_heard(engine: WhisperEngine) -> None:
     """Of longer sound, only the first 30 s are recognised."""
     pcm = np.concatenate([bicycle(), silence(30)])
-    heard = engine.recognize(pcm, language="en")
+    heard = engine.recognise(pcm, language="en")
     assert heard.duration_s == 30.0
     assert "bicycle" in heard.text
 
@@ -243,10 +243,10 @@ def test_only_thirty_seconds_are_heard(engine: WhisperEngine) -> None:
 @pytest.mark.parametrize("language", ["xx", "yue"])
 def test_a_language_that_the_model_does_not_know_is_detected(engine: WhisperEngine, language: str) -> None:
     """An endpoint with a larger model may have detected a language that this model lacks; the words are heard."""
-    heard = engine.recognize(bicycle(), language=language)
+    heard = engine.recognise(bicycle(), language=language)
     assert (heard.text, heard.language) == (BICYCLE_TEXT, "en")
     together = [RecognitionRequest(bicycle(), each, ()) for each in (language, "en")]
-    assert [heard.text for heard in engine.recognize_together(together)] == [BICYCLE_TEXT] * 2
+    assert [heard.text for heard in engine.recognise_together(together)] == [BICYCLE_TEXT] * 2
 
 
 def test_a_language_that_nobody_can_be_heard_in_is_refused_at_the_start(whisper_model_dir: Path) -> None:

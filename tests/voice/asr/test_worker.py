@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from tests.fakes.recognizer import FakeEngine
+from tests.fakes.recogniser import FakeEngine
 from tests.patience import PATIENCE_S
 from voice.asr.worker import NICENESS, ModelThread, RecognitionRequest
 from voice.errors import RecogniserError

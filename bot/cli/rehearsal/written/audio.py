@@ -49,13 +49,13 @@ class LoudnessDetector:
         ]
 
 
-class ScriptedRecognizer:
-    """Implements `voice.asr.port.Recognizer`: returns the words in `saying`, by speaker."""
+class ScriptedRecogniser:
+    """Implements `voice.asr.port.Recogniser`: returns the words in `saying`, by speaker."""
 
     def __init__(self) -> None:
         self.saying: dict[int, str] = {}
 
-    async def recognize(
+    async def recognise(
         self,
         pcm: Pcm,
         *,
@@ -78,7 +78,7 @@ class ScriptedRecognizer:
         )
 
     def confirm(self, speaker_id: int) -> None:
-        """Do nothing. See `Recognizer.confirm`."""
+        """Do nothing. See `Recogniser.confirm`."""
 
 
 class ToneSynthesizer:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from bot.channel.port import MembershipChange, Person
 from bot.cli.rehearsal.companion import ProblemLogHandler, observations
-from bot.cli.rehearsal.written.audio import ScriptedRecognizer, make_speech, speech_duration_s
+from bot.cli.rehearsal.written.audio import ScriptedRecogniser, make_speech, speech_duration_s
 from bot.cli.rehearsal.written.channel import WrittenChannel
 from bot.cli.rehearsal.written.clock import ManualClock
 from bot.cli.rehearsal.written.services import BOT_NAME, open_written_services
@@ -131,7 +131,7 @@ class WrittenPlayer:
         }
         self.place = WrittenChannel([self.people[who] for who in evening.initial_people])
         self.clock = ManualClock()
-        self.ears = ScriptedRecognizer()
+        self.ears = ScriptedRecogniser()
         self._program = program
         self._names = {person.id: person.name for person in self.people.values()}
         self._news = asyncio.Event()

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from bot.store.database import Database
     from compaction.summary.port import Summariser
     from config.schema import Settings
-    from voice.asr.port import Recognizer
+    from voice.asr.port import Recogniser
 
 BOT_NAME = "Roomtone"
 # These settings override the operator's settings. Options of the command line override these.
@@ -52,7 +52,7 @@ EVENING_SETTINGS: dict[str, object] = {
 
 @asynccontextmanager
 async def open_written_services(
-    settings: Settings, recognizer: Recognizer, *, clock: Clock, observe: Observer, data_dir: Path | None = None
+    settings: Settings, recogniser: Recogniser, *, clock: Clock, observe: Observer, data_dir: Path | None = None
 ) -> AsyncIterator[tuple[RoomServices, Database]]:
     """Open everything that the room needs, and yield it with its database, which is in `data_dir` or in a temporary
     folder.
@@ -68,7 +68,7 @@ async def open_written_services(
         names = (parts.brain.name, *parts.brain.wake_names)
         policy = await policy_for(parts, None, stores.guilds)
         services = RoomServices(
-            speech=SpeechModels(recognizer, LoudnessDetector(), ToneSynthesizer()),
+            speech=SpeechModels(recogniser, LoudnessDetector(), ToneSynthesizer()),
             memory=MemoryServices(
                 sessions=stores.sessions,
                 open_memory=memory_factory(stores.turns_of, _rules, parts, policy, clock, in_use=set()),

@@ -28,7 +28,7 @@ from bot.remote.room_side.room_figures import TELL_EVERY_S, ProcessFigures
 from tests.bot.monitoring.test_metrics import new_metrics, samples, value
 from tests.fakes.clock import FakeClock
 from voice.asr.observed import RecognitionService, RemoteOutcome
-from voice.asr.scheduler import RecognizerFigures
+from voice.asr.scheduler import RecogniserFigures
 from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def test_what_a_process_measures_is_in_the_metrics_of_the_gateway_process() -> N
     alone = set(samples(gateway.metrics))
     process.call()
     process.waiting = 3
-    figures = RecognizerFigures(completed=5, failed=1, reloads=2, audio_s=9.5, compute_s=3.25)
+    figures = RecogniserFigures(completed=5, failed=1, reloads=2, audio_s=9.5, compute_s=3.25)
     process.metrics.add_recogniser(lambda: figures)
     gateway.metrics.on_model_call(CALL)
     gateway.hear(process)

@@ -18,7 +18,7 @@ from bot.room.conversation.hearing import TICK_S, Hearing
 from bot.room.conversation.transcriber import Transcriber
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
-from tests.fakes.hearing import ScriptedRecognizer, speech
+from tests.fakes.hearing import ScriptedRecogniser, speech
 from voice.audio import LISTEN_RATE_HZ
 from voice.errors import RecogniserError
 from voice.listening.end_policy import END_POLICY
@@ -51,7 +51,7 @@ class FakeJudge:
         return self.probability
 
 
-class SlowRecognizer(ScriptedRecognizer):
+class SlowRecogniser(ScriptedRecogniser):
     """A scripted recogniser that takes `recognition_s` for everything, on the clock of the test."""
 
     def __init__(self, clock: FakeClock, recognition_s: float, *texts: str | Exception) -> None:
@@ -59,9 +59,9 @@ class SlowRecognizer(ScriptedRecognizer):
         self._clock = clock
         self._recognition_s = recognition_s
 
-    async def recognize(self, pcm: Pcm, **asked: Any) -> Recognition:
-        """See `Recognizer.recognize`."""
-        recognition = await super().recognize(pcm, **asked)
+    async def recognise(self, pcm: Pcm, **asked: Any) -> Recognition:
+        """See `Recogniser.recognise`."""
+        recognition = await super().recognise(pcm, **asked)
         if self._recognition_s:
             await self._clock.sleep(self._recognition_s)
         return replace(recognition, compute_s=self._recognition_s)
@@ -80,7 +80,7 @@ class Bench:
         keeps_sound: bool = False,
     ) -> None:
         self.clock = FakeClock()
-        self.recognizer = SlowRecognizer(self.clock, recognition_s, *texts)
+        self.recogniser = SlowRecogniser(self.clock, recognition_s, *texts)
         self.seen: list[events.Event] = []
         self.groups: list[tuple[SpokenText, ...]] = []
         self.own_words = ""
@@ -90,7 +90,7 @@ class Bench:
         self.tentative: list[SpokenText] = []
         self.resumed: list[str] = []
         self.transcriber = Transcriber(
-            self.recognizer,
+            self.recogniser,
             glossary=lambda: ("Roomtone", "Ada"),
             language=language,
             clock=self.clock,
@@ -167,18 +167,18 @@ async def test_speech_becomes_text_with_its_times() -> None:
     assert spoken.utterance.ended_at <= spoken.utterance.closed_at <= spoken.begun_at <= spoken.text_at
     heard = [event for event in bench.seen if isinstance(event, events.UtteranceTranscribed)]
     assert [(event.utterance_id, event.text) for event in heard] == [(spoken.utterance.id, spoken.recognition.text)]
-    assert bench.recognizer.asked == [(ADA, None, ("Roomtone", "Ada"))]
+    assert bench.recogniser.asked == [(ADA, None, ("Roomtone", "Ada"))]
 
 
 @pytest.mark.asyncio
 async def test_texts_come_in_the_order_in_which_speech_ended() -> None:
     """Utterances of two people keep their order, however long the recogniser takes."""
     bench = Bench("The first to speak.", "The second to speak.")
-    bench.recognizer.gate.clear()
+    bench.recogniser.gate.clear()
     async with bench.running():
         await bench.say(ADA)
         await bench.say(BO)
-        bench.recognizer.gate.set()
+        bench.recogniser.gate.set()
         await until(lambda: len(bench.texts) == 2)
     assert [(text.utterance.user_id, text.recognition.text) for text in bench.texts] == [
         (ADA, "The first to speak."),
@@ -190,7 +190,7 @@ async def test_texts_come_in_the_order_in_which_speech_ended() -> None:
 async def test_what_a_guard_refuses_is_told_and_no_turn() -> None:
     """A text that a guard takes for noise is dropped with its reason and becomes no turn."""
     bench = Bench("Thanks for watching!")
-    bench.recognizer.mean_logprob = -0.9
+    bench.recogniser.mean_logprob = -0.9
     async with bench.running():
         await bench.say(ADA)
         await until(lambda: bool(bench.dropped))
@@ -211,7 +211,7 @@ async def test_who_opts_out_in_mid_sentence_is_not_recognised() -> None:
         await until(lambda: bool(bench.dropped))
     assert bench.dropped == ["opted_out"]
     assert bench.texts == []
-    assert bench.recognizer.asked == []
+    assert bench.recogniser.asked == []
 
 
 @pytest.mark.asyncio
@@ -263,7 +263,7 @@ async def test_the_queue_is_bounded_and_tells_what_it_gives_up(monkeypatch: pyte
     """If the recogniser is far behind, a speaker's oldest waiting utterances are dropped, and each is reported."""
     monkeypatch.setattr(hearing, "UTTERANCES_WAITING", 5)
     bench = Bench()
-    bench.recognizer.gate.clear()
+    bench.recogniser.gate.clear()
     async with bench.running():
         for _ in range(5 + hearing.RECOGNISED_AT_ONCE + 2):
             await bench.say(ADA)
@@ -279,19 +279,19 @@ async def test_the_sound_that_waits_is_bounded(monkeypatch: pytest.MonkeyPatch) 
     """
     monkeypatch.setattr(hearing, "SOUND_WAITING_S", 12.0)
     bench = Bench()
-    bench.recognizer.gate.clear()
+    bench.recogniser.gate.clear()
     async with bench.running():
         for seconds in (*[1.0] * hearing.RECOGNISED_AT_ONCE, 4.0, 4.0, 10.0):
             await bench.say(ADA, seconds=seconds)
         assert bench.hearing.dropped == {"overloaded": 2}
         queue = bench.hearing.queues[0]
         assert (queue.waiting, queue.dropped) == (hearing.RECOGNISED_AT_ONCE + 1, {"overloaded": 2})
-        bench.recognizer.gate.set()
+        bench.recogniser.gate.set()
         with capture_logs() as logs:
             await bench.hearing.finish([], within_s=5.0)
     assert "last_words_lost" not in [each["event"] for each in logs]
     assert bench.hearing.queues[0].waiting == 0
-    assert len(bench.recognizer.sounds[-1]) > 9 * LISTEN_RATE_HZ
+    assert len(bench.recogniser.sounds[-1]) > 9 * LISTEN_RATE_HZ
 
 
 @pytest.mark.asyncio
@@ -312,7 +312,7 @@ async def test_of_a_crowd_only_the_rule_of_the_backlog_drops() -> None:
     far as there is room.
     """
     bench = Bench()
-    bench.recognizer.gate.clear()
+    bench.recogniser.gate.clear()
     people = range(1, 101)
     async with bench.running():
         for _ in range(3):
@@ -325,7 +325,7 @@ async def test_of_a_crowd_only_the_rule_of_the_backlog_drops() -> None:
         assert Counter(bench.dropped) == {"overloaded": 300 - kept}
         queue = bench.hearing.queues[0]
         assert (queue.waiting, queue.capacity, queue.dropped) == (kept, kept, {"overloaded": 300 - kept})
-        bench.recognizer.gate.set()
+        bench.recogniser.gate.set()
         await until(lambda: bench.hearing.queues[0].waiting == 0)
         assert bench.hearing.dropped == {"overloaded": 300 - kept}
     transcribed = [event for event in bench.seen if isinstance(event, events.UtteranceTranscribed)]
@@ -349,7 +349,7 @@ async def test_last_words_become_text_before_the_end() -> None:
 async def test_last_words_do_not_hold_up_the_end() -> None:
     """At the end of the room, a recogniser that hangs is waited for no longer than the given time."""
     bench = Bench()
-    bench.recognizer.gate.clear()
+    bench.recogniser.gate.clear()
     async with bench.running():
         bench.hearing.hear(speech(ADA, at=bench.clock.monotonic())[:1])
         await bench.hearing.finish([ADA], within_s=0.05)
@@ -365,7 +365,7 @@ async def test_last_words_that_have_a_text_are_kept_where_others_have_none() -> 
         bench.hearing.hear(speech(BO, at=bench.clock.monotonic() - 1.0, seconds=4.0)[:1])
         await bench.say(ADA)
         await until(lambda: len(bench.seen) == 1)
-        bench.recognizer.gate.clear()
+        bench.recogniser.gate.clear()
         assert bench.texts == []
         await bench.hearing.finish([ADA, BO], within_s=0.05)
     assert [spoken.text for spoken in bench.texts] == ["Ada brings the lantern."]
@@ -381,8 +381,8 @@ async def test_text_stands_when_the_end_is_sure() -> None:
     [spoken] = bench.texts
     assert spoken.early
     assert spoken.begun_at == spoken.utterance.closed_at
-    assert len(bench.recognizer.asked) == 1
-    assert bench.recognizer.confirmed == [ADA]
+    assert len(bench.recogniser.asked) == 1
+    assert bench.recogniser.confirmed == [ADA]
 
 
 @pytest.mark.asyncio
@@ -399,7 +399,7 @@ async def test_alone_the_text_is_asked_for_ahead_however_slow_the_recogniser(
         for _ in range(8):
             await bench.say(ADA)
         await until(lambda: len(bench.texts) == 8)
-    assert bench.recognizer.interims == [True] * 8
+    assert bench.recogniser.interims == [True] * 8
     for spoken in bench.texts:
         utterance = spoken.utterance
         assert spoken.early
@@ -436,7 +436,7 @@ async def test_what_was_recognised_in_vain_is_forgotten() -> None:
         at = bench.clock.monotonic()
         bench.hearing.hear(speech(ADA, at=at, seconds=1.0))
         await bench.pass_time(1.4)
-        assert bench.recognizer.interims == [True]
+        assert bench.recogniser.interims == [True]
         bench.hearing.hear(speech(ADA, at=at + 1.5, seconds=1.0))
         await bench.pass_time(2.5)
         await until(lambda: bool(bench.texts))
@@ -454,7 +454,7 @@ async def test_without_recognising_ahead_it_is_asked_once_at_the_end() -> None:
         await bench.say(ADA)
         await until(lambda: bool(bench.texts))
     assert not bench.texts[0].early
-    assert bench.recognizer.interims == [False]
+    assert bench.recogniser.interims == [False]
 
 
 @pytest.mark.asyncio
@@ -481,7 +481,7 @@ async def test_while_finished_speech_waits_for_seconds_no_pause_is_judged() -> N
     """
     judge = FakeJudge(0.99)
     bench = Bench(judge=judge)
-    bench.recognizer.gate.clear()
+    bench.recogniser.gate.clear()
     crowd = range(10, 11 + hearing.RECOGNISED_AT_ONCE)
     async with bench.running():
         started = bench.clock.monotonic()
@@ -494,7 +494,7 @@ async def test_while_finished_speech_waits_for_seconds_no_pause_is_judged() -> N
         await bench.pass_time(hearing.BEHIND_S)
         await bench.say(ADA)
         assert judge.asked == asked
-        bench.recognizer.gate.set()
+        bench.recogniser.gate.set()
         await until(lambda: len(bench.texts) == len(crowd) + 1)
         await bench.say(BO)
         await until(lambda: len(bench.texts) == len(crowd) + 2)
@@ -519,7 +519,7 @@ async def test_a_late_judge_costs_time_and_no_words() -> None:
         judge.gate.set()
         await until(lambda: bool(bench.texts))
     # The text was recognised meanwhile, once, and is the one of the end.
-    assert bench.recognizer.interims == [True]
+    assert bench.recogniser.interims == [True]
 
 
 @pytest.mark.asyncio
@@ -530,7 +530,7 @@ async def test_people_who_talk_at_once_are_one_group() -> None:
         at = bench.clock.monotonic()
         bench.hearing.hear([*speech(ADA, at=at, seconds=4.0), *speech(BO, at=at + 1.0, seconds=1.0)])
         await bench.pass_time(3.0)
-        assert len(bench.recognizer.asked) == 1
+        assert len(bench.recogniser.asked) == 1
         assert bench.groups == []
         await bench.pass_time(2.5)
         await until(lambda: bool(bench.groups))

@@ -28,27 +28,27 @@ async def test_a_language_once_sure_is_expected() -> None:
         bench.transcriber.forget(ADA)
         await bench.say(ADA, seconds=3.0)
         await until(lambda: len(bench.texts) == 3)
-    assert [language for _, language, _ in bench.recognizer.asked] == [None, "en", None]
+    assert [language for _, language, _ in bench.recogniser.asked] == [None, "en", None]
     fixed = Bench(language="de")
     async with fixed.running():
         await fixed.say(ADA)
-        await until(lambda: bool(fixed.recognizer.asked))
-    assert fixed.recognizer.asked[0][1] == "de"
+        await until(lambda: bool(fixed.recogniser.asked))
+    assert fixed.recogniser.asked[0][1] == "de"
 
 
 @pytest.mark.asyncio
 async def test_two_people_are_heard_in_their_languages_and_followed() -> None:
     """Each person is heard in their own language and answered in it. Somebody who changes it is followed."""
     bench = Bench()
-    asked = bench.recognizer.asked
+    asked = bench.recogniser.asked
     async with bench.running():
         await _heard(bench, ADA)
         assert bench.transcriber.reply_language(ADA) == ""
-        bench.recognizer.languages[BO] = "de"
+        bench.recogniser.languages[BO] = "de"
         await _heard(bench, BO)
         assert (bench.transcriber.reply_language(BO), bench.transcriber.reply_language(ADA)) == ("de", "en")
         # Ada goes on in German, which makes no sense as English.
-        bench.recognizer.languages[ADA] = "de"
+        bench.recogniser.languages[ADA] = "de"
         for _ in range(8):
             await _heard(bench, ADA)
         await _heard(bench, BO)
@@ -65,12 +65,12 @@ async def test_where_detection_is_unsure_the_servers_language_is_heard() -> None
     the next words are detected anew.
     """
     bench = Bench("It comes the Iceland.", GERMAN, "Und wer nimmt die lange Leiter mit?")
-    bench.recognizer.unsure, bench.assumed_language = {ADA}, "de"
+    bench.recogniser.unsure, bench.assumed_language = {ADA}, "de"
     async with bench.running():
         await _heard(bench, ADA)
-        bench.recognizer.unsure, bench.recognizer.languages[ADA] = set(), "de"
+        bench.recogniser.unsure, bench.recogniser.languages[ADA] = set(), "de"
         await _heard(bench, ADA)
-    assert [language for _, language, _ in bench.recognizer.asked] == [None, "de", None]
+    assert [language for _, language, _ in bench.recogniser.asked] == [None, "de", None]
     assert [spoken.recognition.language for spoken in bench.texts] == ["de", "de"]
     assert bench.texts[0].text == GERMAN
 
@@ -80,24 +80,24 @@ async def test_where_detection_is_unsure_the_servers_language_is_heard() -> None
 async def test_an_unsure_text_stays_where_nothing_else_is_to_be_assumed(assumed: str) -> None:
     """A server without a language, or with the one that was assumed anyway, costs no second recognition."""
     bench = Bench(ENGLISH)
-    bench.recognizer.unsure, bench.assumed_language = {ADA}, assumed
+    bench.recogniser.unsure, bench.assumed_language = {ADA}, assumed
     async with bench.running():
         await _heard(bench, ADA)
-    assert [language for _, language, _ in bench.recognizer.asked] == [None]
+    assert [language for _, language, _ in bench.recogniser.asked] == [None]
 
 
 @pytest.mark.asyncio
 async def test_whose_language_is_known_keeps_it_where_a_confirmation_is_unsure() -> None:
     """An unsure confirmation is heard in the person's own language, whatever the server's is."""
     bench = Bench()
-    bench.recognizer.languages[ADA], bench.assumed_language = "fr", "de"
+    bench.recogniser.languages[ADA], bench.assumed_language = "fr", "de"
     async with bench.running():
         await _heard(bench, ADA)
         bench.transcriber.on_refused(ADA)
-        bench.recognizer.unsure = {ADA}
+        bench.recogniser.unsure = {ADA}
         await _heard(bench, ADA)
         await _heard(bench, ADA)
-    assert [language for _, language, _ in bench.recognizer.asked] == [None, None, "fr", "fr"]
+    assert [language for _, language, _ in bench.recogniser.asked] == [None, None, "fr", "fr"]
     assert {spoken.recognition.language for spoken in bench.texts} == {"fr"}
 
 
@@ -105,7 +105,7 @@ async def test_whose_language_is_known_keeps_it_where_a_confirmation_is_unsure()
 async def test_a_text_of_an_unsure_language_stays_when_the_recogniser_is_busy() -> None:
     """If the recogniser refuses to hear it again, the first text is judged."""
     bench = Bench(ENGLISH, BUSY, eager_recognition=False)
-    bench.recognizer.unsure, bench.assumed_language = {ADA}, "de"
+    bench.recogniser.unsure, bench.assumed_language = {ADA}, "de"
     async with bench.running():
         await _heard(bench, ADA)
     assert [(spoken.text, spoken.recognition.language) for spoken in bench.texts] == [(ENGLISH, "en")]
@@ -115,13 +115,13 @@ async def test_a_text_of_an_unsure_language_stays_when_the_recogniser_is_busy() 
 async def test_nothing_stays_of_who_left_in_mid_sentence() -> None:
     """The last words of somebody who has left become text, and neither they nor the language are remembered."""
     bench = Bench(GERMAN, ENGLISH, GERMAN)
-    bench.recognizer.languages[ADA] = "de"
-    bench.recognizer.gate.clear()
+    bench.recogniser.languages[ADA] = "de"
+    bench.recogniser.gate.clear()
     async with bench.running():
         await bench.say(ADA, seconds=3.0)
         bench.left.add(ADA)
         bench.transcriber.forget(ADA)
-        bench.recognizer.gate.set()
+        bench.recogniser.gate.set()
         await until(lambda: len(bench.texts) == 1)
         await _heard(bench, BO)
         assert bench.transcriber.reply_language(BO) == ""
@@ -160,7 +160,7 @@ async def test_a_sentence_that_broke_off_is_heard_again() -> None:
         await until(lambda: bool(bench.texts))
     assert [spoken.text for spoken in bench.texts] == ["Roomtone, what do we take to the mountains on Saturday?"]
     assert bench.dropped == []
-    first, second = bench.recognizer.sounds
+    first, second = bench.recogniser.sounds
     assert len(second) - len(first) == len(LEADING_SILENCE)
     assert not second[: len(LEADING_SILENCE)].any()
 
@@ -175,7 +175,7 @@ async def test_what_a_glossary_spoils_is_heard_without_it() -> None:
         await bench.say(ADA)
         await until(lambda: bool(bench.texts))
     assert [spoken.text for spoken in bench.texts] == ["Margaret said that she would come."]
-    assert [glossary for _, _, glossary in bench.recognizer.asked] == [("Roomtone", "Ada"), ()]
+    assert [glossary for _, _, glossary in bench.recogniser.asked] == [("Roomtone", "Ada"), ()]
     assert bench.dropped == []
     again = [event for event in bench.seen if isinstance(event, events.SpeechHeardAgain)]
     assert [(event.speaker_id, event.doubt, event.outcome) for event in again] == [
@@ -193,14 +193,14 @@ async def test_a_dropped_unsure_text_is_heard_again_carefully(
 ) -> None:
     """A text that a guard drops for its low probability comes back if a careful pass is sure, which is counted."""
     bench = Bench("Lobsters all new.", "Lobster from Newberg.")
-    bench.recognizer.mean_logprobs = [-1.1, second_logprob]
+    bench.recogniser.mean_logprobs = [-1.1, second_logprob]
     async with bench.running():
         await bench.say(ADA)
         await until(lambda: bool(bench.texts or bench.dropped))
     assert [spoken.text for spoken in bench.texts] == texts
     assert bench.dropped == ([] if mended else ["low_confidence"])
-    assert bench.recognizer.careful == [False, True]
-    assert [glossary for _, _, glossary in bench.recognizer.asked] == [("Roomtone", "Ada")] * 2
+    assert bench.recogniser.careful == [False, True]
+    assert [glossary for _, _, glossary in bench.recogniser.asked] == [("Roomtone", "Ada")] * 2
     again = [event for event in bench.seen if isinstance(event, events.SpeechHeardAgain)]
     outcome = events.HeardAgain.MENDED if mended else events.HeardAgain.KEPT
     assert [(event.doubt, event.outcome) for event in again] == [(Doubt.UNSURE, outcome)]
@@ -210,12 +210,12 @@ async def test_a_dropped_unsure_text_is_heard_again_carefully(
 async def test_an_unsure_text_that_stands_is_not_waited_for() -> None:
     """A text that no guard drops is used at once, because an answer would wait a second for nothing better."""
     bench = Bench("Lobsters all new.", "Lobster from Newberg.")
-    bench.recognizer.mean_logprobs = [-0.9, -0.3]
+    bench.recogniser.mean_logprobs = [-0.9, -0.3]
     async with bench.running():
         await bench.say(ADA)
         await until(lambda: bool(bench.texts))
     assert [spoken.text for spoken in bench.texts] == ["Lobsters all new."]
-    assert bench.recognizer.careful == [False]
+    assert bench.recogniser.careful == [False]
 
 
 @pytest.mark.asyncio
@@ -228,7 +228,7 @@ async def test_a_broken_text_stays_when_the_recogniser_refuses_another() -> None
         await bench.say(ADA, seconds=3.0)
         await until(lambda: bool(bench.texts))
     assert [spoken.text for spoken in bench.texts] == ["Roomtone, what"]
-    assert bench.recognizer.careful == [False, False]
+    assert bench.recogniser.careful == [False, False]
     assert bench.dropped == []
     again = [event for event in bench.seen if isinstance(event, events.SpeechHeardAgain)]
     assert [(event.doubt, event.outcome) for event in again] == [(Doubt.BROKEN_OFF, events.HeardAgain.REFUSED)]
@@ -243,7 +243,7 @@ async def test_gibberish_that_stays_gibberish_is_dropped() -> None:
         await until(lambda: bool(bench.dropped))
     assert bench.dropped == ["gibberish"]
     assert bench.texts == []
-    assert bench.recognizer.careful == [False, False, True]
+    assert bench.recogniser.careful == [False, False, True]
 
 
 @pytest.mark.asyncio
@@ -282,7 +282,7 @@ async def test_what_gave_way_in_the_pause_is_heard_again_at_the_end(
         await bench.say(ADA, seconds=3.0)
         await until(lambda: bool(bench.texts or bench.dropped))
     assert [spoken.text for spoken in bench.texts] == ([] if text is None else [text])
-    assert bench.recognizer.interims == [True] * (len(ahead) + 1) + [False] * len(finished)
+    assert bench.recogniser.interims == [True] * (len(ahead) + 1) + [False] * len(finished)
     assert [spoken.early for spoken in bench.texts] == [text != WHOLE] * len(bench.texts)
 
 
@@ -290,7 +290,7 @@ async def test_what_gave_way_in_the_pause_is_heard_again_at_the_end(
 async def test_a_language_that_gave_way_in_the_pause_is_heard_at_the_end() -> None:
     """If the hearing in the server's language was refused in the pause, finished speech gets it."""
     bench = Bench("It comes the Iceland.", BUSY, "It comes the Iceland.", GERMAN)
-    bench.recognizer.unsure, bench.assumed_language = {ADA}, "de"
+    bench.recogniser.unsure, bench.assumed_language = {ADA}, "de"
     async with bench.running():
         await _heard(bench, ADA)
     assert [(spoken.text, spoken.recognition.language) for spoken in bench.texts] == [(GERMAN, "de")]

@@ -13,11 +13,11 @@ from rehearsal.servers.transcription import (
     TranscriptionBehaviour,
     TranscriptionRequest,
 )
-from tests.fakes.recognizer import FakeRecognizer
-from tests.voice.asr.recognizer_contract import RecognizerContract
-from voice.asr.fallback import FallbackRecognizer
-from voice.asr.remote import RemoteRecognizer
-from voice.asr.scheduler import QueuedRecognizer
+from tests.fakes.recogniser import FakeRecogniser
+from tests.voice.asr.recogniser_contract import RecogniserContract
+from voice.asr.fallback import FallbackRecogniser
+from voice.asr.remote import RemoteRecogniser
+from voice.asr.scheduler import QueuedRecogniser
 from voice.asr.settings import AsrSettings
 from voice.asr.whisper import WhisperEngine
 from voice.endpoint import Endpoint
@@ -26,34 +26,34 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from voice.asr.port import Recognizer
+    from voice.asr.port import Recogniser
 
 
-class TestQueuedWhisper(RecognizerContract):
+class TestQueuedWhisper(RecogniserContract):
     """Runs the contract with Whisper behind its queue, one utterance at a time and a few."""
 
     @pytest_asyncio.fixture(params=[1, 4])
-    async def recognizer(self, whisper_model_dir: Path, request: pytest.FixtureRequest) -> AsyncIterator[Recognizer]:
+    async def recogniser(self, whisper_model_dir: Path, request: pytest.FixtureRequest) -> AsyncIterator[Recogniser]:
         """Yield a recogniser whose model is loaded for this test."""
         settings = AsrSettings(model_dir=whisper_model_dir, device="cpu")
-        async with QueuedRecognizer(lambda: WhisperEngine(settings), batch_size=request.param) as recognizer:
-            yield recognizer
+        async with QueuedRecogniser(lambda: WhisperEngine(settings), batch_size=request.param) as recogniser:
+            yield recogniser
 
 
-class TestFakeRecognizer(RecognizerContract):
+class TestFakeRecogniser(RecogniserContract):
     """Runs the contract with the fake that other tests use."""
 
     @pytest.fixture
-    def recognizer(self) -> Recognizer:
+    def recogniser(self) -> Recogniser:
         """Return a fake that always returns the same text."""
-        return FakeRecognizer()
+        return FakeRecogniser()
 
 
-class TestRemote(RecognizerContract):
+class TestRemote(RecogniserContract):
     """Runs the contract with an endpoint, through the real client library."""
 
     @pytest_asyncio.fixture
-    async def recognizer(self) -> AsyncIterator[Recognizer]:
+    async def recogniser(self) -> AsyncIterator[Recogniser]:
         """Yield a recogniser for a local server that returns the same text for all sound."""
 
         async def engine(upload: TranscriptionRequest) -> Transcription:
@@ -61,15 +61,15 @@ class TestRemote(RecognizerContract):
 
         async with (
             LocalTranscriptionServer(TranscriptionBehaviour(engine)) as server,
-            RemoteRecognizer(Endpoint(server.base_url, "whisper-1")) as recognizer,
+            RemoteRecogniser(Endpoint(server.base_url, "whisper-1")) as recogniser,
         ):
-            yield recognizer
+            yield recogniser
 
 
-class TestFallback(RecognizerContract):
+class TestFallback(RecogniserContract):
     """Runs the contract with a fallback recogniser."""
 
     @pytest.fixture
-    def recognizer(self) -> Recognizer:
+    def recogniser(self) -> Recogniser:
         """Return a fallback recogniser of two fakes."""
-        return FallbackRecognizer(FakeRecognizer(), FakeRecognizer())
+        return FallbackRecogniser(FakeRecogniser(), FakeRecogniser())

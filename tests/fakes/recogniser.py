@@ -1,4 +1,4 @@
-"""Speech recognisers without a model: a `Recognizer` that answers from a script, an `Engine` that a function answers
+"""Speech recognisers without a model: a `Recogniser` that answers from a script, an `Engine` that a function answers
 for, and one for the queue in front of it.
 """
 
@@ -45,8 +45,8 @@ def recognition(
     )
 
 
-class FakeRecognizer:
-    """A `Recognizer` that answers with each of `texts` in turn and then always with `otherwise`. An exception among
+class FakeRecogniser:
+    """A `Recogniser` that answers with each of `texts` in turn and then always with `otherwise`. An exception among
     `texts` is raised.
     """
 
@@ -58,7 +58,7 @@ class FakeRecognizer:
         self.interims: list[bool] = []
         self.confirmed: list[int] = []
 
-    async def recognize(
+    async def recognise(
         self,
         pcm: Pcm,
         *,
@@ -68,7 +68,7 @@ class FakeRecognizer:
         interim: bool = False,
         careful: bool = False,
     ) -> Recognition:
-        """See `Recognizer.recognize`."""
+        """See `Recogniser.recognise`."""
         await asyncio.sleep(0)  # as the real one, it lets others run before it answers
         self.heard.append(pcm)
         self.glossaries.append(glossary)
@@ -81,7 +81,7 @@ class FakeRecognizer:
         return recognition(answer, language=language or "en", duration_s=duration_s(pcm))
 
     def confirm(self, speaker_id: int) -> None:
-        """See `Recognizer.confirm`."""
+        """See `Recogniser.confirm`."""
         self.confirmed.append(speaker_id)
 
 
@@ -91,16 +91,16 @@ class AnsweringEngine:
     def __init__(self, answer: Callable[[RecognitionRequest], Recognition]) -> None:
         self._answer = answer
 
-    def recognize(
+    def recognise(
         self, pcm: Pcm, *, language: str | None = None, glossary: tuple[str, ...] = (), careful: bool = False
     ) -> Recognition:
-        """See `Engine.recognize`."""
+        """See `Engine.recognise`."""
         return self._answer(RecognitionRequest(pcm, language, glossary, careful))
 
-    def recognize_together(
+    def recognise_together(
         self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
     ) -> list[Recognition]:
-        """See `Engine.recognize_together`."""
+        """See `Engine.recognise_together`."""
         del others_wait
         return [self._answer(each) for each in requests]
 
@@ -127,10 +127,10 @@ class FakeEngine:
         """Let all recognitions go on."""
         self._gate.set()
 
-    def recognize(
+    def recognise(
         self, pcm: Pcm, *, language: str | None = None, glossary: tuple[str, ...] = (), careful: bool = False
     ) -> Recognition:
-        """See `Engine.recognize`."""
+        """See `Engine.recognise`."""
         self.started.set()
         self._gate.wait()
         label = int(pcm[0])
@@ -144,11 +144,11 @@ class FakeEngine:
             raise SystemExit
         return recognition(str(label), language=language or "en", duration_s=duration_s(pcm))
 
-    def recognize_together(
+    def recognise_together(
         self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
     ) -> list[Recognition]:
-        """See `Engine.recognize_together`."""
+        """See `Engine.recognise_together`."""
         self.batches.append(len(requests))
-        found = [self.recognize(each.pcm, language=each.language, careful=each.careful) for each in requests]
+        found = [self.recognise(each.pcm, language=each.language, careful=each.careful) for each in requests]
         self.others_waited.append(others_wait())
         return found

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
-from tests.fakes.recognizer import recognition
+from tests.fakes.recogniser import recognition
 from tests.patience import PATIENCE_S
 from tests.voice.recordings import silence
 from voice.asr import text_end
 from voice.asr.port import Recognition, TextEnd
-from voice.asr.reading_recognizer import ReadingRecognizer
+from voice.asr.reading_recogniser import ReadingRecogniser
 from voice.asr.scheduler import CERTAIN_AFTER_S
 from voice.asr.text_end import QueuedSentenceReader, SentenceReader
 from voice.errors import RecogniserOverloadedError
@@ -39,7 +39,7 @@ class Model(SentenceReader):
 
 
 class Recogniser:
-    """A `Recognizer` whose answers wait for `gate`."""
+    """A `Recogniser` whose answers wait for `gate`."""
 
     def __init__(self) -> None:
         self.answer: Recognition | RecogniserOverloadedError = recognition("That is all.", sentence_end_probability=0.9)
@@ -47,15 +47,15 @@ class Recogniser:
         self.gate.set()
         self.confirmed: list[int] = []
 
-    async def recognize(self, pcm: Pcm, **_: object) -> Recognition:
-        """See `Recognizer.recognize`."""
+    async def recognise(self, pcm: Pcm, **_: object) -> Recognition:
+        """See `Recogniser.recognise`."""
         await self.gate.wait()
         if isinstance(self.answer, RecogniserOverloadedError):
             raise self.answer
         return self.answer
 
     def confirm(self, speaker_id: int) -> None:
-        """See `Recognizer.confirm`."""
+        """See `Recogniser.confirm`."""
         self.confirmed.append(speaker_id)
 
 
@@ -66,11 +66,11 @@ class Bench:
         self.model = model
         self.recogniser = Recogniser()
         self.now_s = 0.0
-        self.reading = ReadingRecognizer(self.recogniser, reader, monotonic=lambda: self.now_s)
+        self.reading = ReadingRecogniser(self.recogniser, reader, monotonic=lambda: self.now_s)
 
     async def text_end(self, *, interim: bool = True, speaker_id: int = 1) -> TextEnd | None:
         """Return what is told of the end of one recognition."""
-        heard = await self.reading.recognize(silence(1), speaker_id=speaker_id, interim=interim)
+        heard = await self.reading.recognise(silence(1), speaker_id=speaker_id, interim=interim)
         assert heard.text == "That is all."
         return heard.text_end
 

@@ -11,30 +11,30 @@ from voice.asr.scheduler import CERTAIN_AFTER_S
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from voice.asr.port import Recognition, Recognizer
+    from voice.asr.port import Recogniser, Recognition
     from voice.asr.text_end import QueuedSentenceReader
     from voice.audio import Pcm
 
 
-class ReadingRecognizer:
-    """Calls `recognizer` (`voice.asr.port.Recognizer`), and lets `reader` read the texts of unfinished speech
+class ReadingRecogniser:
+    """Calls `recogniser` (`voice.asr.port.Recogniser`), and lets `reader` read the texts of unfinished speech
     (`Recognition.text_end`). Use it on one event loop.
     """
 
     def __init__(
         self,
-        recognizer: Recognizer,
+        recogniser: Recogniser,
         reader: QueuedSentenceReader,
         *,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._recognizer = recognizer
+        self._recogniser = recogniser
         self._reader = reader
         self._monotonic = monotonic
         # Each speaker's latest request, as long as their speech is unfinished.
         self._unfinished: dict[int | None, object] = {}
 
-    async def recognize(
+    async def recognise(
         self,
         pcm: Pcm,
         *,
@@ -44,12 +44,12 @@ class ReadingRecognizer:
         interim: bool = False,
         careful: bool = False,
     ) -> Recognition:
-        """See `Recognizer.recognize`."""
+        """See `Recogniser.recognise`."""
         request, asked_at = object(), self._monotonic()
         if interim:
             self._unfinished[speaker_id] = request
         try:
-            heard = await self._recognizer.recognize(
+            heard = await self._recogniser.recognise(
                 pcm, language=language, glossary=glossary, speaker_id=speaker_id, interim=interim, careful=careful
             )
             # What ended meanwhile needs no evidence, and its answer waits for the text.
@@ -63,10 +63,10 @@ class ReadingRecognizer:
 
     def confirm(self, speaker_id: int) -> None:
         self._unfinished.pop(speaker_id, None)
-        self._recognizer.confirm(speaker_id)
+        self._recogniser.confirm(speaker_id)
 
     def _is_old(self, asked_at: float) -> bool:
         """Return whether unfinished speech must have ended by now. A cluster's recogniser learns that in no other way
-        (`RemoteRecognizer.confirm`).
+        (`RemoteRecogniser.confirm`).
         """
         return self._monotonic() - asked_at >= CERTAIN_AFTER_S
