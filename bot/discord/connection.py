@@ -156,7 +156,10 @@ def translated(error: BaseException | None) -> SetupError:
             sentence = f"Discord answered with an error ({error.status}). Try again; see status.discord.com."
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
             sentence = "Discord's certificate is not trusted. Check discord.ca_file, or the machine's certificates."
-        case aiohttp.ClientError() | OSError() | TimeoutError():
+        case TimeoutError():
+            # Also where discord.py asks again and again, because Discord answers with errors.
+            sentence = "Discord did not answer in time. Check the network; see status.discord.com."
+        case aiohttp.ClientError() | OSError():
             sentence = "Discord cannot be reached. Check the network (and discord.api_base, if it is set)."
         case None:
             sentence = "Discord closed the connection. Start again."

@@ -189,6 +189,8 @@ class RoomLifecycle:
         """
         self._take_note_of_opening(has_opened=has_opened)
         if isinstance(self.state, Moving) and reason != EXPELLED:
+            # The room that opens in the other channel ends that session. If none does, nobody wants the bot back here.
+            self._is_left_open |= left_open
             self.state = Running(self.state.to, is_moved=True)
         else:
             # One that is closed while it waits for a process has not even begun to resume the session.

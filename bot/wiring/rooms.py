@@ -108,7 +108,7 @@ async def open_rooms_here(
         lambda place, listen: Room(place, services, listen),
         clock=parts.clock,
         servers=parts.stores.servers,
-        end_session=partial(end_open_session, parts.stores.sessions),
+        end_session=partial(end_open_session, parts.stores.sessions, process.lock),
     )
     paced_sender = stack.enter_context(running_paced_sender())
     if paced_sender is not None:
@@ -155,6 +155,6 @@ async def open_rooms_apart(
         clock=parts.clock,
         servers=parts.stores.servers,
         leave_channel=places.leave_channel,
-        end_session=partial(end_open_session, parts.stores.sessions),
+        end_session=partial(end_open_session, parts.stores.sessions, process.lock),
     )
     return RoomsApart(supervisor, remote, places)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bot.discord.client import RoomtoneClient
     from bot.room.supervisor import RoomSupervisor
     from bot.shards import Shards
+    from bot.store.dialects.port import BotLock
     from bot.store.sessions import Sessions, StoredSession
     from bot.wiring.process_parts import Stores
     from compaction.model import SessionId
@@ -71,8 +72,14 @@ async def _rejoin_session(
         await _join(place, supervisor, session.id, stored_request(guild_id, stores.servers, session.id))
 
 
-async def end_open_session(sessions: Sessions, place: Place) -> None:
-    """End what the room in `place`, or an earlier one of its server, has left open. Raises `StoreError`."""
+async def end_open_session(sessions: Sessions, lock: BotLock, place: Place) -> None:
+    """End what the room in `place`, or an earlier one of its server, has left open. Raises `StoreError`.
+
+    Does nothing if another process has the server by now: the open session may be that of a room which runs there.
+    """
+    if await lock.look():
+        log.warning("open_session_left_to_other_process", guild_id=place.guild_id)
+        return
     for session_id in await sessions.end_open(place.guild_id):
         log.info("open_session_ended", session_id=session_id)
 

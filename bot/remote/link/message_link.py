@@ -147,8 +147,8 @@ class MessageLink:
         self._runs = True
         try:
             async with (
-                background_task(self._until_over(self._receive()), name=f"{self._name}-receive"),
-                background_task(self._until_over(self._send()), name=f"{self._name}-send"),
+                background_task(self._until_over(self._receive), name=f"{self._name}-receive"),
+                background_task(self._until_over(self._send), name=f"{self._name}-send"),
             ):
                 try:
                     await self._ending.wait()
@@ -161,11 +161,11 @@ class MessageLink:
             await asyncio.gather(*self._answering, return_exceptions=True)
             self._end()
 
-    async def _until_over(self, work: Coroutine[object, object, None]) -> None:
+    async def _until_over(self, work: Callable[[], Coroutine[object, object, None]]) -> None:
         """Receive or send, and end the link when that ends. A connection that breaks is no failure."""
         try:
             with contextlib.suppress(OSError):
-                await work
+                await work()
         finally:
             self._ending.set()
 

@@ -657,6 +657,7 @@ def test_every_end_of_the_client_has_a_sentence() -> None:
     for error, told in (
         (None, "closed the connection"),
         (discord.LoginFailure("x"), "token"),
+        (TimeoutError(), "did not answer in time"),
         (discord.ConnectionClosed(cast("Any", None), shard_id=None, code=4004), "token"),
         (discord.ConnectionClosed(cast("Any", None), shard_id=None, code=4011), "shards"),
         (discord.PrivilegedIntentsRequired(None), "intents"),

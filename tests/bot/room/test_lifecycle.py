@@ -243,6 +243,7 @@ def test_what_is_left_of_the_session(events: list[Event], session: LastSession) 
 
 GIVEN_UP = [_crash(HUNG_UP), PauseOver()] * MOST_CRASHES + [_crash(HUNG_UP)]
 MOVED_AND_OPEN: list[Event] = [Moved(SIDE), Ended(MOVED, has_opened=True)]
+MOVED_UNSTORED: list[Event] = [Moved(SIDE), Ended(MOVED, has_opened=True, left_open=True)]
 
 
 @pytest.mark.parametrize(
@@ -260,6 +261,8 @@ MOVED_AND_OPEN: list[Event] = [Moved(SIDE), Ended(MOVED, has_opened=True)]
         pytest.param([_crash(HUNG_UP), AskedToEnd(EXPELLED), CutOff()], True, id="taken out in a pause"),
         pytest.param(GIVEN_UP, True, id="given up"),
         pytest.param([*MOVED_AND_OPEN, _crash(HUNG_UP)], True, id="could not come along"),
+        pytest.param([*MOVED_UNSTORED, _crash(AWAY), CutOff()], True, id="moved, database away, and the process ends"),
+        pytest.param([*MOVED_UNSTORED, CutOff(has_opened=True)], False, id="moved, database away, and open there"),
         pytest.param([_crash(NotAnnouncedError("Nobody was told."))], True, id="could tell nobody"),
         pytest.param([_crash(HUNG_UP), CutOff()], False, id="cut off"),
         pytest.param([_crash(TAKEN_OVER), AskedToEnd(LEFT)], False, id="taken over"),

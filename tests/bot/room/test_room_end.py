@@ -17,6 +17,7 @@ from bot.room.supervisor import RoomSupervisor
 from bot.room.transcript_writer import WRITE_EVERY_S
 from bot.server_settings import ServerSettings
 from bot.settings import RESUME_WITHIN_S
+from bot.store.dialects.sqlite import SqliteBotLock
 from bot.wiring.session_rejoining import end_open_session
 from compaction.errors import StoreError
 from compaction.model import TurnKind
@@ -97,7 +98,7 @@ async def test_a_bot_that_is_sent_away_does_not_come_back_although_its_end_was_n
         async with RoomSupervisor(
             lambda place, listen: Room(place, house.services(), listen),
             clock=house.clock,
-            end_session=partial(end_open_session, house.sessions),
+            end_session=partial(end_open_session, house.sessions, SqliteBotLock()),
         ) as rooms:
             await rooms.join(house.place)
             assert len(await house.sessions.unfinished(resume_within_s=RESUME_WITHIN_S)) == 1

@@ -25,6 +25,8 @@ from tests.fakes.rooms import House
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from bot.store.dialects.port import BotLock
+
 
 def client_in(*places: FakePlace) -> Any:
     """Return a client that serves every server and knows these voice channels, on all of them."""
@@ -38,6 +40,15 @@ def client_in(*places: FakePlace) -> Any:
         place=lambda _, channel_id: known.get(channel_id),
         logged_shard=lambda _: nullcontext(),
     )
+
+
+def lock_of(*, has_rival: bool = False) -> BotLock:
+    """Return the lock of a process. `has_rival`: another one has its servers."""
+
+    async def look() -> bool:
+        return has_rival
+
+    return cast("BotLock", SimpleNamespace(has_rival=has_rival, look=look))
 
 
 def client_on(*places: FakePlace) -> Any:
@@ -113,11 +124,23 @@ async def test_a_channel_whose_session_was_ended_is_not_rejoined(tmp_path: Path)
         sessions = Sessions(database, FakeClock())
         for place in (left, other):
             await sessions.open(guild_id=place.guild_id, channel_id=place.channel_id, resume_within_s=0.0)
-        await end_open_session(sessions, left)
+        await end_open_session(sessions, lock_of(), left)
         stores = SimpleNamespace(sessions=sessions, servers=house.servers)
         async with house.supervisor as rooms:
             await rejoin_sessions(client_in(left, other), rooms, cast("Any", stores), ONLY_SHARD)
             assert (rooms.place_of(left.guild_id), rooms.place_of(other.guild_id)) == (None, other)
+
+
+@pytest.mark.asyncio
+async def test_a_session_on_a_server_that_another_process_has_is_not_ended(tmp_path: Path) -> None:
+    """That one's room may have taken it over while this process had no database."""
+    place = FakePlace(people=[PERSON])
+    lock = lock_of(has_rival=True)
+    async with open_database(tmp_path / "roomtone.db") as database:
+        sessions = Sessions(database, FakeClock())
+        opened = await sessions.open(guild_id=place.guild_id, channel_id=place.channel_id, resume_within_s=0.0)
+        await end_open_session(sessions, lock, place)
+        assert await sessions.unfinished(resume_within_s=60.0) == (opened.session,)
 
 
 @pytest.mark.asyncio
