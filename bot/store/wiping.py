@@ -56,12 +56,13 @@ async def wipe_if_due(database: Database, *, now: float, pause_s: float = WIPE_P
             return True
         if await _has_to_wait(connection, now, pause_s, settled_s):
             return False
+        # Before the purge, which misses what somebody deletes meanwhile.
+        deleted = await _mark(connection, _DELETED)
     await VectorStore(database).purge()
     async with database.writing() as connection:
         # Another process may have begun meanwhile. From here on a failure has to wait too: it may take minutes.
         if await _has_to_wait(connection, now, pause_s, settled_s):
             return False
-        deleted = await _mark(connection, _DELETED)
         await put_row(connection, search_marks, {"name": _BEGUN}, {"value": int(now)})
     return await _write_anew(database, deleted)
 

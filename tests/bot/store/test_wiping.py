@@ -119,6 +119,28 @@ async def test_what_is_deleted_during_a_wipe_is_due_after_it(place: Place, monke
 
 
 @pytest.mark.asyncio
+async def test_what_is_deleted_during_a_purge_is_due_after_it(
+    place: Place, wipes: Wipes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index may still have its words."""
+    async with Evening(place) as evening:
+        await evening.say("The gate is open.", "Ada")
+        purge = VectorStore.purge
+
+        async def deleting(vectors: VectorStore) -> bool:
+            purged = await purge(vectors)
+            async with evening.database.writing() as connection:
+                await mark_deleted(connection, now=evening.clock.now())
+            return purged
+
+        with monkeypatch.context() as patch:
+            patch.setattr(VectorStore, "purge", deleting)
+            await forget(evening, "Ada")
+        await wipe_if_due(evening.database, now=evening.clock.now(), pause_s=0.0)
+        assert wipes.count == 2
+
+
+@pytest.mark.asyncio
 async def test_the_indexer_leaves_the_wipe_to_who_forgets(place: Place, wipes: Wipes) -> None:
     """It would wipe in the middle, and what is deleted after that had to wait. If the process ends meanwhile, it wipes
     soon. A clock that was set back keeps it from nothing.
