@@ -140,11 +140,13 @@ def _touched(
     since: float,
 ) -> list[Segment]:
     """Return the segments that were made of forgotten text, that say it again, or that cannot be read."""
+    # Both may have thousands, and turns of other rooms wait meanwhile.
+    ordered = sorted(seqs)
     return [
         each
         for each in stored.segments
         # A bare answer is folded with its question, which may come just before the batch.
-        if any(each.start - REACH_TURNS <= seq < each.end for seq in seqs)
+        if bisect_left(ordered, each.start - REACH_TURNS) < bisect_left(ordered, each.end)
         or each.id in stored.lost
         or gone_notes & set(each.note_ids)
         or (each.ended_at >= since and _says_again(each, left, words, stored.recorded.get(each.id, "")))

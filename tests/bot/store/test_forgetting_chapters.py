@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.store.database import Database, open_database
+from bot.store.rebuilding import Remade, rebuild_segments
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.turns import SqlTurnStore
+from compaction.memory.restating import NOTHING_FORGOTTEN
 from compaction.memory.segment_forgetting import FORGOTTEN, RemainingWords, forget_in_segment
 from compaction.model import Fact, FactKind, Seq, Turn, TurnPart
 from compaction.summary.ledger import SegmentLedger
@@ -26,6 +28,8 @@ from tests.compaction.turn_store_contract import (
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from compaction.ports import StoredMemory
     from tests.bot.conftest import Place
 
@@ -62,6 +66,40 @@ async def forget_turn(database: Database, seq: int) -> StoredMemory:
     (speaker,) = await forgetting.find("Ada" if seq == 95 else "Bob")
     await forgetting.forget(speaker, session_id=EVENING, seq=seq)
     return await SqlTurnStore(database, FakeClock()).load(EVENING)
+
+
+class CountedSeqs(frozenset[Seq]):
+    """`read`: how many of these numbers were gone through."""
+
+    read = 0
+
+    def __iter__(self) -> Iterator[Seq]:
+        """Go through the numbers, and count them."""
+        for seq in super().__iter__():
+            self.read += 1
+            yield seq
+
+
+@pytest.mark.asyncio
+async def test_forgotten_turns_are_not_gone_through_for_each_segment(place: Place) -> None:
+    """A long session has thousands of both, and everybody waits for the transaction."""
+    async with open_database(place) as database:
+        store = await a_long_session(database)
+        left = await store.turns(EVENING, Seq(0), Seq(180))
+        seqs = CountedSeqs(map(Seq, range(1000, 1020)))
+        async with database.writing() as connection:
+            remade = await rebuild_segments(
+                connection,
+                EVENING,
+                left,
+                seqs=seqs,
+                gone_notes=frozenset(),
+                words=NOTHING_FORGOTTEN,
+                since=0.0,
+                now=T0,
+            )
+        assert remade == Remade()
+        assert seqs.read <= len(seqs)
 
 
 @pytest.mark.asyncio
