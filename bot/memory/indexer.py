@@ -96,26 +96,30 @@ class Indexer:
             await self._clock.sleep(PAUSE_S if busy else IDLE_S)
 
     async def step(self) -> bool:
-        """Obey opt-outs, embed a few passages, or remove forgotten text from the index. Returns whether there was
-        anything to do. If not, wipes what was deleted and had to wait for that.
+        """Obey opt-outs, remove forgotten text from the index, or wipe what is due for that and embed a few passages.
+        Returns whether there was anything to do.
+
+        Embeddings come last: an embedder may be away for days, or busy with an old database for hours.
         """
         if await self._vectors.obey_opt_outs():
             return True
-        if self._embedder is not None:
-            waiting = await self._vectors.unembedded(limit=BATCH)
-            if waiting:
-                texts = [text for _, text in waiting if text is not None]
-                async with asyncio.timeout(EMBED_TIMEOUT_S):
-                    vectors = iter(await self._embedder.embed(texts) if texts else ())
-                embedded = {each: None if text is None else next(vectors) for each, text in waiting}
-                await self._vectors.store(self._embedder.model, embedded)
-                return True
-        if not await self._vectors.purge():
-            # Who is forgotten now has their words wiped at the end of that.
-            await wipe_if_due(self._database, now=self._clock.now(), settled_s=SETTLED_S)
+        if await self._vectors.purge():
+            # A rewritten source lost its passage together with its old text.
+            await catch_up(self._database)
+            return True
+        # Who is forgotten now has their words wiped at the end of that.
+        await wipe_if_due(self._database, now=self._clock.now(), settled_s=SETTLED_S)
+        return self._embedder is not None and await self._embed_some(self._embedder)
+
+    async def _embed_some(self, embedder: Embedder) -> bool:
+        waiting = await self._vectors.unembedded(limit=BATCH)
+        if not waiting:
             return False
-        # A rewritten source lost its passage together with its old text.
-        await catch_up(self._database)
+        texts = [text for _, text in waiting if text is not None]
+        async with asyncio.timeout(EMBED_TIMEOUT_S):
+            vectors = iter(await embedder.embed(texts) if texts else ())
+        embedded = {each: None if text is None else next(vectors) for each, text in waiting}
+        await self._vectors.store(embedder.model, embedded)
         return True
 
     async def _prepare(self) -> None:

@@ -9,8 +9,9 @@ import pytest
 import pytest_asyncio
 from structlog.testing import capture_logs
 
-from bot.memory.indexer import BATCH, FIRST_RETRY_S, IDLE_S, LONGEST_RETRY_S, PAUSE_S, Indexer
-from bot.store.database import open_database
+from bot.memory.indexer import BATCH, FIRST_RETRY_S, IDLE_S, LONGEST_RETRY_S, PAUSE_S, SETTLED_S, Indexer
+from bot.store.database import Database, open_database
+from bot.store.wiping import mark_deleted
 from compaction.errors import EmbeddingError
 from compaction.memory.passage import Scope
 from tests.bot.store.search.test_search import _Room
@@ -69,12 +70,36 @@ async def test_everything_is_embedded_newest_first(room: _Room) -> None:
 
 @pytest.mark.asyncio
 async def test_what_is_forgotten_is_wiped(room: _Room) -> None:
-    """A step with nothing to embed wipes deleted text once, also without an embedder."""
+    """A step wipes deleted text once, also without an embedder."""
     indexer = Indexer(room.database, room.vectors, embedder=None, clock=FakeClock())
     assert not await indexer.step()
     await room.forget(EVENING, 7)
     assert await indexer.step()
     assert not await indexer.step()
+
+
+@pytest.mark.asyncio
+async def test_an_embedder_that_is_away_keeps_no_forgotten_words(room: _Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The index is purged and the database is wiped before anything is embedded."""
+    wiped: list[Database] = []
+
+    async def wipe(database: Database) -> bool:
+        wiped.append(database)
+        return True
+
+    monkeypatch.setattr(Database, "wipe", wipe)
+    clock = FakeClock()
+    embedder = Moody(*(EmbeddingError("Away.", retryable=True) for _ in range(9)))
+    indexer = Indexer(room.database, room.vectors, embedder=embedder, clock=clock)
+    await room.forget(EVENING, 7)
+    async with room.database.writing() as connection:
+        await mark_deleted(connection, now=clock.now())
+    clock.advance(SETTLED_S)
+    assert await indexer.step()
+    assert not await room.vectors.purge(), "it is done"
+    with pytest.raises(EmbeddingError):
+        await indexer.step()
+    assert wiped == [room.database]
 
 
 @pytest.mark.asyncio
