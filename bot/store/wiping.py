@@ -8,6 +8,7 @@ wait, and `bot.memory.retention` wipes once a day in any case.
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
 from sqlalchemy import select
@@ -23,9 +24,14 @@ if TYPE_CHECKING:
 
 # Writers of a database of a gigabyte wait for 3 % of the time then, however many people have something deleted.
 WIPE_PAUSE_S = 900.0
+# The pause after a wipe that failed. One fails for long, and each holds writers up: a full disk, a database too large
+# for `Database.wipe`. So after the second one in a row the next is left to retention.
+FAILED_PAUSE_S = 3600.0
+_MOST_FAILED = 2
 # The names of the marks. When something was last deleted, in milliseconds: a number that rises each time. Up to which
-# of these numbers all is wiped. When the last wipe on request began, in seconds.
-_DELETED, _WIPED, _BEGUN = "deleted", "wiped", "wipe_begun"
+# of these numbers all is wiped. When the last wipe on request began, in seconds. How many on request have begun since
+# one succeeded.
+_DELETED, _WIPED, _BEGUN, _TRIES = "deleted", "wiped", "wipe_begun", "wipe_tries"
 
 
 async def mark_deleted(connection: AsyncConnection, *, now: float) -> None:
@@ -48,7 +54,8 @@ async def wipe_deleted(database: Database) -> bool:
 async def wipe_if_due(database: Database, *, now: float, pause_s: float = WIPE_PAUSE_S, settled_s: float = 0.0) -> bool:
     """Wipe if something was deleted since the last wipe, and that began `pause_s` ago. Raises `StoreError`.
 
-    `settled_s`: wait until nothing was deleted for so long. Returns whether no byte of what was deleted is left; False:
+    After a wipe that failed the pause is `FAILED_PAUSE_S`. `pause_s` 0: wait for none. `settled_s`: wait until nothing
+    was deleted for so long. Returns whether no byte of what was deleted is left; False:
     call it again later.
     """
     async with database.reading() as connection:
@@ -64,6 +71,8 @@ async def wipe_if_due(database: Database, *, now: float, pause_s: float = WIPE_P
         if await _has_to_wait(connection, now, pause_s, settled_s):
             return False
         await put_row(connection, search_marks, {"name": _BEGUN}, {"value": int(now)})
+        tries = await _mark(connection, _TRIES) or 0
+        await put_row(connection, search_marks, {"name": _TRIES}, {"value": tries + 1})
     return await _write_anew(database, deleted)
 
 
@@ -72,11 +81,15 @@ async def _write_anew(database: Database, deleted: int | None) -> bool:
     if wiped and deleted is not None:
         async with database.writing() as connection:
             await put_row(connection, search_marks, {"name": _WIPED}, {"value": deleted})
+            await put_row(connection, search_marks, {"name": _TRIES}, {"value": 0})
     return wiped
 
 
 async def _has_to_wait(connection: AsyncConnection, now: float, pause_s: float, settled_s: float) -> bool:
     begun, deleted = await _mark(connection, _BEGUN), await _mark(connection, _DELETED)
+    failed = await _mark(connection, _TRIES) or 0
+    if failed and pause_s:
+        pause_s = FAILED_PAUSE_S if failed < _MOST_FAILED else inf
     return _is_within(pause_s, begun, now) or _is_within(settled_s, (deleted or 0) / 1000, now)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +12,8 @@ from bot.store.database import Database, open_database
 from bot.store.search.vector_store import VectorStore
 from bot.store.speakers import StoredSpeaker
 from bot.store.speech_forgetting import SpeechForgetter
-from bot.store.wiping import WIPE_PAUSE_S, mark_deleted, wipe_if_due
+from bot.store.wiping import FAILED_PAUSE_S, WIPE_PAUSE_S, mark_deleted, wipe_deleted, wipe_if_due
+from compaction.errors import StoreError
 from compaction.payload import text_digest
 from tests.bot.evening import GUILD, Evening
 
@@ -87,14 +89,54 @@ async def test_many_who_are_forgotten_have_one_wipe(place: Place, wipes: Wipes) 
 
 @pytest.mark.asyncio
 async def test_a_wipe_that_failed_is_due_again(place: Place, wipes: Wipes) -> None:
-    """Not at once: another program may read for long."""
+    """After an hour, because another program may read for long. The operator, who waits for no pause, can at once."""
     async with Evening(place) as evening:
         await evening.say("The gate is open.", "Ada")
         wipes.succeeds = False
         assert not await forget(evening, "Ada")
+        assert not await wipe_if_due(evening.database, now=evening.clock.now(), pause_s=0.0)
+        assert wipes.count == 2
+        async with Evening(place, name="later", clock=evening.clock) as later:
+            await later.say("The gate is open.", "Bob")
+            wipes.succeeds = True
+            assert await wipe_if_due(evening.database, now=evening.clock.now(), pause_s=0.0)
+            wipes.succeeds = False
+            evening.clock.advance(WIPE_PAUSE_S)
+            assert not await forget(evening, "Bob")
         wipes.succeeds = True
-        assert not await wipe_if_due(evening.database, now=evening.clock.now())
         evening.clock.advance(WIPE_PAUSE_S)
+        assert not await wipe_if_due(evening.database, now=evening.clock.now())
+        evening.clock.advance(FAILED_PAUSE_S)
+        assert await wipe_if_due(evening.database, now=evening.clock.now())
+        assert wipes.count == 5
+
+
+@pytest.mark.asyncio
+async def test_a_wipe_that_always_fails_is_left_to_retention(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each may hold writers up for minutes, and the disk is full until somebody makes room."""
+    tried: list[float] = []
+    async with Evening(place) as evening:
+        await evening.say("The gate is open.", "Ada")
+
+        async def wipe(_: Database) -> bool:
+            tried.append(evening.clock.now())
+            raise StoreError("The disk is full.")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Database, "wipe", wipe)
+            for _ in range(40):
+                with suppress(StoreError):
+                    await wipe_if_due(evening.database, now=evening.clock.now())
+                if not tried:
+                    with pytest.raises(StoreError):
+                        await forget(evening, "Ada")
+                evening.clock.advance(WIPE_PAUSE_S)
+        assert [later - tried[0] for later in tried] == [0.0, FAILED_PAUSE_S]
+        wipes = Wipes(monkeypatch)
+        assert not await wipe_if_due(evening.database, now=evening.clock.now())
+        assert await wipe_deleted(evening.database)
+        async with evening.database.writing() as connection:
+            await mark_deleted(connection, now=evening.clock.now())
         assert await wipe_if_due(evening.database, now=evening.clock.now())
         assert wipes.count == 2
 
