@@ -157,11 +157,11 @@ class SpeechForgetter:
         if words is None:
             words = await self.words_of(person, session_id=session_id, seq=seq)
         said, servers = words.words, words.servers
-        # First of all: if it is interrupted now, no import brings the words back. The sent texts go now too: should the
-        # process end before it has finished, nobody knows any more on which servers the person was.
+        # First of all: if it is interrupted now, no import brings the words back. What models were sent goes now too:
+        # should the process end before it has finished, nobody knows any more where the person was and what they said.
         async with self._database.writing() as connection:
             await list_words(connection, said.runs)
-            if servers and await forget_sent_texts(connection, servers):
+            if servers and await _forget_sent(connection, words):
                 await mark_deleted(connection, now=self._clock.now())
         where = person.sessions if session_id is None else (session_id,)
         if session_id is None and servers and (said.names or said.runs.runs):
@@ -185,10 +185,7 @@ class SpeechForgetter:
             # refused, so this is done on the person's servers alone: anybody could hold up the summaries of others.
             failure = await self._refresh_open_rooms(servers, done=total.sessions)
         async with self._database.writing() as connection:
-            gone = 0
-            if servers:
-                gone += await forget_sent_texts(connection, servers)
-                gone += await forget_prompts(connection, said, servers)
+            gone = await _forget_sent(connection, words) if servers else 0
             if session_id is None:
                 about, rules = await _delete_traces(connection, person.id)
                 total = replace(total, about=total.about + about, rules=total.rules + rules)
@@ -219,6 +216,12 @@ class SpeechForgetter:
             await list_session(connection, session_id, from_seq=NOTHING_MADE, at=now)
 
         return (await write_each(self._database, waiting, refresh)).failure
+
+
+async def _forget_sent(connection: AsyncConnection, words: WordsToForget) -> int:
+    """Delete what models were sent that may tell of it, inside a write transaction. Returns how many texts."""
+    texts = await forget_sent_texts(connection, words.servers)
+    return texts + await forget_prompts(connection, words.words, words.servers)
 
 
 async def _sessions_that_tell(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,7 @@ from bot.memory.retention import DAY_S, Retention
 from bot.store.database import open_database
 from bot.store.prompts import RENEWED_S, PromptStore, forget_sent_texts
 from bot.store.sessions import Sessions
+from bot.store.speakers import StoredSpeaker
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.tables import sent_prompts
 from bot.store.turns import SqlTurnStore
@@ -101,6 +103,30 @@ async def test_a_prompt_of_other_servers_too_names_nobody(place: Place) -> None:
         (ada,) = await forgetter.find("Ada")
         await forgetter.forget(ada)
         assert await kept(evening.database, both, own) == [both]
+
+
+@pytest.mark.asyncio
+async def test_a_prompt_goes_also_if_the_process_ends_after_their_last_words(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next attempt no longer knows their names."""
+    async with Evening(place) as evening:
+        await evening.say("Good evening.", "Ada")
+        await evening.prompts.store_prompts(evening.session_id, [OURS, THEIRS], sent_at=T0)
+
+        async def end(*_: object, **__: object) -> None:
+            raise asyncio.CancelledError
+
+        forgetter = SpeechForgetter(evening.database, evening.clock)
+        (ada,) = await forgetter.find("Ada")
+        with monkeypatch.context() as patch:
+            patch.setattr(SpeechForgetter, "_refresh_open_rooms", end)
+            with pytest.raises(asyncio.CancelledError):
+                await forgetter.forget(ada)
+        again = SpeechForgetter(evening.database, evening.clock)
+        assert await again.find_by_id(ada.id) is None
+        await again.forget(await again.begin(StoredSpeaker(ada.id, (), 0.0, 0, ())))
+        assert await kept(evening.database, OURS, THEIRS) == [OURS]
 
 
 @pytest.mark.asyncio
