@@ -9,7 +9,7 @@ columns, `inserts` how rows are added once, `number_range` how large a number ma
   stored of one person, and `salvage` what can be read of damaged rows.
 - Found: `search` keeps the search index and finds passages in it.
 - Removed: `speech_forgetting` what a person said, with `session_forgetting` in each session (`speakers` finds them,
-  `words_to_forget` says where and since when words count as theirs, `rebuilding` makes anew what was made of it,
+  `words_to_forget` says where words count as theirs, `rebuilding` makes anew what was made of it,
   `forgotten_facts` goes, `forgotten_hashes` keeps it from coming back with an import, `forgettings` with what open
   rooms still store; `forget_report` counts it), `ageing` what is old in sessions that stay, `session_expiry` whole
   sessions; `wiping` their last bytes.

@@ -39,17 +39,15 @@ async def delete_facts_made_of(
     left: Sequence[Turn],
     words: ForgottenWords,
     *,
-    since: float,
     from_seq: int | None,
 ) -> int:
     """Delete the facts about other people that were made of removed or unreadable facts, or that tell of the person.
 
-    `left`: the turns of the session without what was forgotten. `since`: nothing said before that tells of the person,
-    UTC epoch seconds. `from_seq`: the first turn of which something was forgotten or made anew; None: there is none.
-    Returns how many.
+    `left`: the turns of the session without what was forgotten. `from_seq`: the first turn of which
+    something was forgotten or made anew; None: there is none. Returns how many.
     """
     found = (await connection.execute(select(person_facts).where(person_facts.c.session_id == session_id))).all()
-    gone = await in_thread(connection, lambda: _facts_to_forget(found, remade, left, words, since, from_seq))
+    gone = await in_thread(connection, lambda: _facts_to_forget(found, remade, left, words, from_seq))
     for fact_id in gone:
         await connection.execute(delete(person_facts).where(person_facts.c.id == fact_id))
     return len(gone)
@@ -60,7 +58,6 @@ def _facts_to_forget(
     remade: Remade,
     left: Sequence[Turn],
     words: ForgottenWords,
-    since: float,
     from_seq: int | None,
 ) -> list[str]:
     said = {turn.seq: turn.text for turn in left}
@@ -69,7 +66,7 @@ def _facts_to_forget(
     for row in found:
         segment_id = row.id.rpartition("#")[0]
         if row.id not in remade.blanked and segment_id not in remade.lost:
-            if row.at < since or plain(row.text) in plain(said.get(row.turn_seq, "")):
+            if plain(row.text) in plain(said.get(row.turn_seq, "")):
                 continue
             if explained is None:
                 # Not of the bot, which may have taken its words from the person.

@@ -83,21 +83,19 @@ async def rebuild_segments(
     seqs: frozenset[Seq],
     gone_notes: frozenset[str],
     words: ForgottenWords,
-    since: float,
     now: float,
 ) -> Remade:
     """Make everything anew that was made of forgotten text or after it, inside a write transaction.
 
-    `left`: the session's remaining turns. `seqs`: the turns of which something was forgotten. `since`: nothing said
-    before that tells of the person. `since`, `now`: epoch seconds.
+    `left`: the session's remaining turns. `seqs`: the turns of which something was forgotten. `now`: UTC epoch
+    seconds.
     """
     stored = await _read_stored(connection, session_id)
-    touched = await in_thread(connection, lambda: _touched(stored, left, seqs, gone_notes, words, since))
+    touched = await in_thread(connection, lambda: _touched(stored, left, seqs, gone_notes, words))
     restating = [
         each.thing
         for each in stored.chapters
-        if each.lost is not None
-        or (each.thing.ended_at >= since and words.quoted_or_named_in(f"{each.thing.gist} {each.thing.paragraph}"))
+        if each.lost is not None or words.quoted_or_named_in(f"{each.thing.gist} {each.thing.paragraph}")
     ]
     if not touched and not restating:
         return Remade()
@@ -137,7 +135,6 @@ def _touched(
     seqs: frozenset[Seq],
     gone_notes: frozenset[str],
     words: ForgottenWords,
-    since: float,
 ) -> list[Segment]:
     """Return the segments that were made of forgotten text, that say it again, or that cannot be read."""
     # Both may have thousands, and turns of other rooms wait meanwhile.
@@ -149,7 +146,7 @@ def _touched(
         if bisect_left(ordered, each.start - REACH_TURNS) < bisect_left(ordered, each.end)
         or each.id in stored.lost
         or gone_notes & set(each.note_ids)
-        or (each.ended_at >= since and _says_again(each, left, words, stored.recorded.get(each.id, "")))
+        or _says_again(each, left, words, stored.recorded.get(each.id, ""))
     ]
 
 

@@ -74,25 +74,21 @@ async def forget_in_session(
     *,
     seq: int | None,
     words: ForgottenWords,
-    since: float,
     now: float,
 ) -> ForgetReport:
     """Forget what a person said in a session, inside a write transaction. `seq`: in this turn only. `words`: those that
-    are forgotten everywhere. `since`: when the bot can first have known of the person. `since`, `now`: UTC epoch
-    seconds.
+    are forgotten everywhere. `now`: UTC epoch seconds.
     """
-    found = await _find(connection, session_id, person_id, seq, words, since)
+    found = await _find(connection, session_id, person_id, seq, words)
     await _blank_turns(connection, session_id, found.blanked(person_id))
     gone = await _delete_notes(connection, session_id, found.shown)
     left = await _read_turns(connection, session_id)
     remade = await rebuild_segments(
-        connection, session_id, left, seqs=found.seqs, gone_notes=gone, words=found.words, since=since, now=now
+        connection, session_id, left, seqs=found.seqs, gone_notes=gone, words=found.words, now=now
     )
     from_seq = min([*found.seqs, *([] if remade.from_seq is None else [remade.from_seq])], default=None)
     about = await delete_facts_about(connection, session_id, person_id, seq)
-    about += await delete_facts_made_of(
-        connection, session_id, remade, left, found.words, since=since, from_seq=from_seq
-    )
+    about += await delete_facts_made_of(connection, session_id, remade, left, found.words, from_seq=from_seq)
     changed = bool(found.seqs or gone or about or remade.from_seq is not None)
     if changed:
         await _mark_changed(connection, session_id, from_seq=from_seq or 0, now=now)
@@ -121,7 +117,6 @@ async def _find(
     person_id: str,
     seq: int | None,
     words: ForgottenWords,
-    since: float,
 ) -> _Found:
     before = await _read_turns(connection, session_id)
     theirs = [turn for turn in before if (seq is None or turn.seq == seq) and has_part_of(turn, person_id)]
@@ -131,7 +126,7 @@ async def _find(
     shown_at = min((row.at for row in shown), default=inf)
     answers = await in_thread(
         connection,
-        lambda: answers_to_forget(before, theirs, person_id, here, shown_at=shown_at, since=since),
+        lambda: answers_to_forget(before, theirs, person_id, here, shown_at=shown_at),
     )
     unreadable = [turn for turn in before if not turn.parts and (seq is None or turn.seq == seq)]
     return _Found(theirs, answers, unreadable, shown, here)

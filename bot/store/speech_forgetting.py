@@ -3,8 +3,8 @@
 A forgotten turn keeps its number and the words of other people in it. Turns of the bot are removed too if they answer
 the person, name them or say their words again. A forgotten fact leaves a blank in its segment, because other facts
 refer to it by its position. Everything made of forgotten text or after it is made anew (`bot.store.rebuilding`). Each
-session is one transaction (`bot.store.session_forgetting`); an open room then takes over the change. Where and since
-when words count as the person's, `bot.store.words_to_forget` says. Raises `StoreError`.
+session is one transaction (`bot.store.session_forgetting`); an open room then takes over the change. Where words count
+as the person's, `bot.store.words_to_forget` says. Raises `StoreError`.
 
 Rows that cannot be read, because they are damaged or a newer Roomtone wrote them, stop nothing. Rather too much is
 deleted than too little: in a session that has anything of the person, a turn that cannot be read loses all its words,
@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, select, update
@@ -54,7 +53,7 @@ from compaction.speaker_names import is_called
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-    from sqlalchemy import ColumnElement, Row, Select, Table
+    from sqlalchemy import ColumnElement, Row
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.clock import Clock
@@ -169,9 +168,8 @@ class SpeechForgetter:
             where = (*await _sessions_that_tell(self._database, words, besides=where), *where)
 
         async def forget_in(connection: AsyncConnection, each: SessionId) -> ForgetReport:
-            guild_id = await connection.scalar(select(sessions.c.guild_id).where(sessions.c.id == each))
-            since, now = words.since(guild_id), self._clock.now()
-            return await forget_in_session(connection, each, person.id, seq=seq, words=said, since=since, now=now)
+            now = self._clock.now()
+            return await forget_in_session(connection, each, person.id, seq=seq, words=said, now=now)
 
         def forgotten_in(report: ForgetReport) -> None:
             for each in report.sessions:
@@ -229,31 +227,21 @@ async def _sessions_that_tell(
 ) -> list[SessionId]:
     """Return the other sessions in which the bot's turns, segments or chapters may tell of what was forgotten."""
     async with database.reading() as connection:
-        of_theirs = select(sessions.c.id, sessions.c.guild_id).where(of_servers(words.servers))
-        candidates = (await connection.execute(of_theirs)).all()
+        candidates = (await connection.scalars(select(sessions.c.id).where(of_servers(words.servers)))).all()
     found: list[SessionId] = []
-    for session_id, guild_id in candidates:
+    for session_id in candidates:
         if session_id in besides:
             continue
-        since = words.since(guild_id)
+        of_bot = select(turns).where(turns.c.session_id == session_id, _maybe_of_bot())
         async with database.reading() as connection:
-            spoken = (await connection.execute(_told_since(since, turns, session_id, _maybe_of_bot()))).all()
-            made = (await connection.execute(_told_since(since, segments, session_id))).all()
-            over = (await connection.execute(_told_since(since, chapters, session_id))).all()
-            of_session = select(segment_tiers).where(segment_tiers.c.session_id == session_id)
-            recent = {row.id for row in made}
-            records = [row for row in await connection.execute(of_session) if row.segment_id in recent]
+            spoken = (await connection.execute(of_bot)).all()
+            made, over, records = [
+                (await connection.execute(select(each).where(each.c.session_id == session_id))).all()
+                for each in (segments, chapters, segment_tiers)
+            ]
         if await asyncio.to_thread(_any_tells, spoken, made, over, records, words.words):
             found.append(SessionId(session_id))
     return found
-
-
-def _told_since(since: float, table: Table, session_id: str, where: ColumnElement[bool] | None = None) -> Select[Any]:
-    """Select the rows of a session that tell of something after `since`."""
-    wanted = select(table).where(table.c.session_id == session_id)
-    if since > -inf:
-        wanted = wanted.where(table.c.ended_at >= since)
-    return wanted if where is None else wanted.where(where)
 
 
 def _any_tells(

@@ -51,12 +51,10 @@ def answers_to_forget(
     words: ForgottenWords,
     *,
     shown_at: float = inf,
-    since: float = -inf,
 ) -> list[Turn]:
     """Return the bot's turns that answer one of these turns, name the person, or say the words again.
 
     `said`: all turns of the session, in order. `shown_at`: when their screen was noted first, UTC epoch seconds.
-    `since`: when the bot can first have known of the person, as `shown_at`. What it said before has another source.
     """
     seqs = {turn.seq for turn in theirs}
     first = min(seqs, default=None)
@@ -82,7 +80,7 @@ def answers_to_forget(
         later = (first is not None and turn.seq > first) or turn.started_at >= shown_at
         if (
             (replies and turn.kind is TurnKind.ASSISTANT)
-            or ((later or turn.ended_at >= since) and words.quoted_or_named_in(text))
+            or words.quoted_or_named_in(text)
             or (later and words.restated_in(text, explained))
         ):
             found.append(turn)

@@ -95,7 +95,6 @@ async def test_forgotten_turns_are_not_gone_through_for_each_segment(place: Plac
                 seqs=seqs,
                 gone_notes=frozenset(),
                 words=NOTHING_FORGOTTEN,
-                since=0.0,
                 now=T0,
             )
         assert remade == Remade()

@@ -124,18 +124,6 @@ def test_short_turns_of_common_words_take_nothing_along() -> None:
         assert answers_to_forget(turns, spoken, ADA, words) == []
 
 
-def test_what_was_said_before_they_came_is_not_theirs() -> None:
-    """Neither their words nor their name, in a session in which they did not speak; in one in which they did, what
-    follows their words is.
-    """
-    turns = [said(0, BO, "Who has a key?"), replied(1, f"Ask Ada. {SECRET}", answers=0)]
-    ended_at = turns[1].ended_at
-    assert answers_to_forget(turns, [], ADA, WORDS, since=ended_at) == [turns[1]]
-    assert answers_to_forget(turns, [], ADA, WORDS, since=ended_at + 1.0) == []
-    turns = [said(0, ADA, SECRET), said(1, BO, "What was that?"), replied(2, SECRET, answers=1)]
-    assert answers_to_forget(turns, turns[:1], ADA, WORDS, since=inf) == [turns[2]]
-
-
 def test_a_name_of_somebody_else_is_no_reason() -> None:
     """Where two people are called Ada, her name alone means nobody in particular."""
     other = Turn(Seq(0), TurnKind.SPEECH, 0.0, 1.0, (TurnPart(BO, "Ada", "Hello."),))
