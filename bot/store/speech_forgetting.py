@@ -19,6 +19,7 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import structlog
 from sqlalchemy import delete, select, update
 
 from bot.store.each_session import write_each
@@ -45,6 +46,7 @@ from bot.store.tables import (
 from bot.store.tier_rows import text_of_record
 from bot.store.wiping import WIPE_PAUSE_S, mark_deleted, wipe_if_due
 from bot.store.words_to_forget import WordsToForget, of_servers, servers_of_person
+from compaction.errors import StoreError
 from compaction.memory.restating import forgotten_words
 from compaction.model import SessionId, TurnKind
 from compaction.sentence_cache import clear_sentence_caches
@@ -58,8 +60,9 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.store.database import Database
-    from compaction.errors import StoreError
     from compaction.memory.restating import ForgottenWords
+
+log = structlog.get_logger()
 
 # The kinds of the bot's own turns.
 _OF_BOT = (TurnKind.ASSISTANT, TurnKind.EFFECT)
@@ -191,10 +194,18 @@ class SpeechForgetter:
             if gone:
                 await mark_deleted(connection, now=self._clock.now())
         clear_sentence_caches()
-        wiped = await wipe_if_due(self._database, now=self._clock.now(), pause_s=self._wipe_pause_s)
+        wiped = await self._wipe()
         if failure := outcome.failure or failure:
             raise failure
         return replace(total, wiped=wiped)
+
+    async def _wipe(self) -> bool:
+        # All is deleted, and the mark is stored: a wipe that fails is no reason to stop before the logs.
+        try:
+            return await wipe_if_due(self._database, now=self._clock.now(), pause_s=self._wipe_pause_s)
+        except StoreError as error:
+            log.warning("wipe_failed", problem=error)
+            return False
 
     async def _refresh_open_rooms(
         self, servers: Collection[int | None], *, done: Collection[SessionId]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -48,10 +49,11 @@ def command(
     if turn is not None and session is None:
         raise typer.BadParameter("--turn needs --session: each session numbers its turns from 0.")
     settings = load()
-    found = asyncio.run(_find(settings, person, session))
+    found = asyncio.run(_find(settings, person, session)) or _only_in_logs(person, session)
+    where = f" in session {session}" if session else ""
+    nobody = SetupError(f"Nobody called {person}, and no id {person}, has said anything{where} that is stored.")
     if not found:
-        where = f" in session {session}" if session else ""
-        raise SetupError(f"Nobody called {person}, and no id {person}, has said anything{where} that is stored.")
+        raise nobody
     if len(found) > 1:
         listed = "\n".join(f"  {each.id}  {', '.join(each.names)}, {count(each.turn_count, 'turn')}" for each in found)
         raise SetupError(f"{len(found)} people have been called {person}. Say which one by id:\n{listed}")
@@ -62,7 +64,9 @@ def command(
         confirm(f"Everything that {speaker.label} ({speaker.id}) said in {where} will be forgotten. Go on?")
     erased = asyncio.run(_forget(settings, speaker, session, turn))
     done = erased.stored
-    if not (done.sessions or done.rules):
+    if not (done.sessions or done.rules or erased.log_lines):
+        if not (speaker.sessions or speaker.names):
+            raise nobody
         raise SetupError(f"There was nothing of {speaker.label} to forget there.")
     parts = (
         (done.turns, "turn", ""),
@@ -78,7 +82,20 @@ def command(
     say(f"Forgotten: {forgotten or 'nothing but the name'}{where}.")
     say("Your own backups and exports still have it. An import leaves out what was forgotten.")
     if not done.wiped:
-        say("Another program reads the database. Close it, and run `roomtone memory prune` to wipe the rest.")
+        say("The database's files still have bytes of it: another program reads them, or there was no room or time.")
+        say("Close other programs, make room, and run `roomtone memory prune` to wipe the rest.")
+
+
+def _only_in_logs(person: str, session: str | None) -> tuple[StoredSpeaker, ...]:
+    """Return who has this id of Discord's though nothing of them is stored: an attempt that failed may have left the
+    id in the logs.
+    """
+    from bot.store.speakers import StoredSpeaker
+
+    wanted = person.strip()
+    if session is not None or not re.fullmatch(r"[0-9]{17,19}", wanted):
+        return ()
+    return (StoredSpeaker(wanted, (), 0.0, 0, ()),)
 
 
 async def _find(settings: Settings, person: str, session: str | None) -> tuple[StoredSpeaker, ...]:

@@ -19,6 +19,7 @@ from bot.memory.admin import MemoryAdmin
 from bot.memory.person_forgetting import MOST_UNFINISHED, PersonForgetter
 from bot.server_settings import ServerSettings
 from bot.settings import LogsSettings
+from bot.store.database import Database
 from bot.store.dialects.sqlite import SqliteDialect
 from bot.store.guilds import GuildStore
 from bot.store.search.vector_store import VectorStore
@@ -26,6 +27,7 @@ from bot.store.segment_import import SegmentImporter, SegmentImportError
 from bot.store.servers import SqlServerSettings
 from bot.store.speakers import StoredSpeaker
 from bot.store.tables import forgotten_runs, person_facts
+from bot.store.wiping import wipe_if_due
 from compaction.errors import StoreError
 from compaction.memory.export_format import read_paragraph, read_record, segment_json
 from compaction.memory.restating import forgotten_words
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-    from bot.store.database import Database
     from compaction.summary.port import ChapterRequest, FoldRequest
 
 PERSON = "482915736640102939"
@@ -312,7 +313,9 @@ async def test_an_interrupted_attempt_is_finished_by_the_next(tmp_path: Path) ->
             failed = False
             (person,) = await forgetter.find(PERSON)
             try:
-                await forgetter.forget(person, on_changed=changed.append)
+                done = await forgetter.forget(person, on_changed=changed.append)
+                outage.is_over = True
+                assert await wipe_if_due(own.database, now=own.clock.now(), pause_s=0.0)
             except StoreError:
                 failed = outage.is_over = True
                 # As soon as anything has changed, imports of all the words are refused.
@@ -323,7 +326,7 @@ async def test_an_interrupted_attempt_is_finished_by_the_next(tmp_path: Path) ->
             assert traces(data) == []
             assert forgetter._unfinished == {}
             listed.add(await count_listed(own.database))
-        if not failed:
+        if not failed and done.stored.wiped:
             break
     assert writes >= 4
     assert not failed
@@ -348,6 +351,25 @@ async def test_a_log_that_fails_is_cleaned_by_the_next_attempt(tmp_path: Path) -
         rotated.write_text(json.dumps({"event": "turn_recorded", "text": WORDS[0]}) + "\n", "utf-8")
         assert (await forgetter.forget(StoredSpeaker(PERSON, (), 0.0, 0, ()))).log_lines == 1
         assert traces(tmp_path) == []
+
+
+@pytest.mark.asyncio
+async def test_a_wipe_that_fails_leaves_nothing_in_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The words have left the store by then, so another process could not find them in the log any more."""
+
+    async def wipe(_: Database) -> bool:
+        raise StoreError("The disk is full.")
+
+    monkeypatch.setattr(Database, "wipe", wipe)
+    write_log(tmp_path)
+    async with Evening(tmp_path / "a.db") as evening:
+        await says(evening, WORDS[0])
+        forgetter = PersonForgetter(evening.database, evening.clock, log_folder=log_path(tmp_path).parent)
+        (person,) = await forgetter.find(PERSON)
+        done = await forgetter.forget(person)
+        assert done.log_lines > 0
+        assert not done.stored.wiped
+        assert PERSON not in log_path(tmp_path).read_text("utf-8")
 
 
 @pytest.mark.asyncio

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import json
 from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.logs.log_file import log_path
 from bot.server_settings import ServerSettings
 from bot.store.servers import SqlServerSettings
 from compaction.model import TurnKind, TurnPart
@@ -73,6 +75,28 @@ def test_it_asks_first(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.M
     out = told(capsys, "memory", "forget", "--person", "Ada", status=130)
     assert "Everything that Ada (id-Ada) said in 1 session will be forgotten. Go on?" in out
     assert "Lisbon" in told(capsys, "memory", "search", "Lisbon")
+
+
+def test_an_id_that_a_failed_attempt_left_in_the_log_goes(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The database has nothing of the person by then."""
+    person = "482915736640102939"
+
+    async def another(evening: Evening) -> None:
+        at = evening.clock.now() + 1e6
+        part = TurnPart(person, "Cleo", "Hello.")
+        await evening.memory.append(TurnKind.SPEECH, (part,), started_at=at, ended_at=at)
+
+    at_evening(data_dir, another)
+    log = log_path(data_dir)
+    rotated = log.with_name(f"{log.name}.1")
+    rotated.mkdir(parents=True)
+    words = ("memory", "forget", "--person", person, "--yes")
+    assert "Forgotten" not in told(capsys, *words, status=1)
+    rotated.rmdir()
+    rotated.write_text(json.dumps({"event": "turn_recorded", "speaker_id": person}) + "\n", "utf-8")
+    assert told(capsys, *words).startswith("Forgotten: 1 log line.")
+    assert person not in rotated.read_text("utf-8")
+    assert f"no id {person}" in told(capsys, *words, status=1)
 
 
 def test_two_of_one_name_are_told_apart_by_id(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
