@@ -5,6 +5,7 @@ The words cannot be read from the hashes. Whoever has the database can test whet
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,6 @@ from sqlalchemy import case, func, select
 from bot.store.dialects.upsert import insert_into
 from bot.store.inserts import add_all_once
 from bot.store.tables import forgotten_runs, forgotten_sessions
-from bot.store.thread_work import in_thread
 from compaction.memory.quotations import is_quotation, runs_of
 
 if TYPE_CHECKING:
@@ -21,12 +21,15 @@ if TYPE_CHECKING:
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
+    from bot.store.database import Database
     from compaction.memory.quotations import Run, Runs
     from compaction.memory.segment_record import SegmentRecord
     from compaction.model import SessionId
 
 # Values in one statement: fewer than SQLite's limit for parameters.
 _BATCH = 500
+# Hashes in one transaction: others write in between, and none takes so long that the database ends it.
+_LISTED_AT_ONCE = 5_000
 # What a session was not changed from: no import is refused because of it.
 NOTHING_MADE = 2**31
 
@@ -54,13 +57,14 @@ async def listed_at(connection: AsyncConnection, session_id: SessionId) -> float
     return at
 
 
-async def list_words(connection: AsyncConnection, runs: Runs) -> None:
-    """Note word sequences of the forgotten text, inside a write transaction."""
-    # In a thread: the words of a long session have tens of thousands.
-    digests = await in_thread(connection, lambda: sorted(_digests(runs.runs)))
-    for start in range(0, len(digests), _BATCH):
-        values: list[dict[str, object]] = [{"digest": each} for each in digests[start : start + _BATCH]]
-        await add_all_once(connection, forgotten_runs, values)
+async def list_words(database: Database, runs: Runs) -> None:
+    """Note word sequences of the forgotten text, in as many write transactions as that takes. Raises `StoreError`."""
+    # In a thread, and before the transactions: somebody who has spoken for months has hundreds of thousands.
+    digests = await asyncio.to_thread(lambda: sorted(_digests(runs.runs)))
+    for start in range(0, len(digests), _LISTED_AT_ONCE):
+        values: list[dict[str, object]] = [{"digest": each} for each in digests[start : start + _LISTED_AT_ONCE]]
+        async with database.writing() as connection:
+            await add_all_once(connection, forgotten_runs, values)
 
 
 async def is_forgotten(connection: AsyncConnection, record: SegmentRecord, paragraph: str) -> bool:

@@ -161,10 +161,11 @@ class SpeechForgetter:
         said, servers = words.words, words.servers
         # First of all: if it is interrupted now, no import brings the words back. What models were sent goes now too:
         # should the process end before it has finished, nobody knows any more where the person was and what they said.
-        async with self._database.writing() as connection:
-            await list_words(connection, said.runs)
-            if servers and await _forget_sent(connection, words):
-                await mark_deleted(connection, now=self._clock.now())
+        await list_words(self._database, said.runs)
+        if servers:
+            async with self._database.writing() as connection:
+                if await _forget_sent(connection, words):
+                    await mark_deleted(connection, now=self._clock.now())
         where = person.sessions if session_id is None else (session_id,)
         if session_id is None and servers and (said.names or said.runs.runs):
             # The person's own sessions come last: as long as they are there, so are the words to look for elsewhere.
