@@ -60,6 +60,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.store.database import Database
+    from bot.store.each_session import SessionResults
     from compaction.memory.restating import ForgottenWords
 
 log = structlog.get_logger()
@@ -167,7 +168,8 @@ class SpeechForgetter:
                 if await _forget_sent(connection, words):
                     await mark_deleted(connection, now=self._clock.now())
         where = person.sessions if session_id is None else (session_id,)
-        if session_id is None and servers and (said.names or said.runs.runs):
+        elsewhere = session_id is None and bool(servers) and bool(said.names or said.runs.runs)
+        if elsewhere:
             # The person's own sessions come last: as long as they are there, so are the words to look for elsewhere.
             where = (*await _sessions_that_tell(self._database, words, besides=where), *where)
 
@@ -185,7 +187,14 @@ class SpeechForgetter:
         if servers:
             # Before the sent texts are deleted: a room whose revision is older stores none. Its fold under way is
             # refused, so this is done on the person's servers alone: anybody could hold up the summaries of others.
-            failure = await self._refresh_open_rooms(servers, done=total.sessions)
+            refreshed = await self._refresh_open_rooms(servers, done=total.sessions)
+            failure = refreshed.failure
+            if elsewhere:
+                # Such a room may have stored an answer or a segment since it was searched.
+                late = await _sessions_that_tell(self._database, words, besides=total.sessions, among=refreshed.results)
+                again = await write_each(self._database, late, forget_in, on_done=forgotten_in)
+                total = ForgetReport.of_sessions((total, *again.results))
+                failure = failure or again.failure
         async with self._database.writing() as connection:
             gone = await _forget_sent(connection, words) if servers else 0
             if session_id is None:
@@ -210,9 +219,9 @@ class SpeechForgetter:
 
     async def _refresh_open_rooms(
         self, servers: Collection[int | None], *, done: Collection[SessionId]
-    ) -> StoreError | None:
+    ) -> SessionResults[SessionId]:
         """Raise the revision of the other open sessions of these servers, and list them: their rooms may hold quotes or
-        facts from the changed sessions, and so may their replies in progress. Returns the first failure.
+        facts from the changed sessions, and so may their replies in progress. Returns which these are.
         """
         async with self._database.reading() as connection:
             found = await connection.scalars(
@@ -220,12 +229,13 @@ class SpeechForgetter:
             )
             waiting = [SessionId(each) for each in found if each not in done]
 
-        async def refresh(connection: AsyncConnection, session_id: SessionId) -> None:
+        async def refresh(connection: AsyncConnection, session_id: SessionId) -> SessionId:
             now = self._clock.now()
             await rerender_summary(connection, session_id, now=now)
             await list_session(connection, session_id, from_seq=NOTHING_MADE, at=now)
+            return session_id
 
-        return (await write_each(self._database, waiting, refresh)).failure
+        return await write_each(self._database, waiting, refresh)
 
 
 async def _forget_sent(connection: AsyncConnection, words: WordsToForget) -> int:
@@ -235,14 +245,20 @@ async def _forget_sent(connection: AsyncConnection, words: WordsToForget) -> int
 
 
 async def _sessions_that_tell(
-    database: Database, words: WordsToForget, *, besides: Collection[SessionId]
+    database: Database,
+    words: WordsToForget,
+    *,
+    besides: Collection[SessionId],
+    among: Collection[SessionId] | None = None,
 ) -> list[SessionId]:
-    """Return the other sessions in which the bot's turns, segments or chapters may tell of what was forgotten."""
+    """Return the other sessions in which the bot's turns, segments or chapters may tell of what was forgotten. `among`:
+    only these are searched.
+    """
     async with database.reading() as connection:
         candidates = (await connection.scalars(select(sessions.c.id).where(of_servers(words.servers)))).all()
     found: list[SessionId] = []
     for session_id in candidates:
-        if session_id in besides:
+        if session_id in besides or not (among is None or session_id in among):
             continue
         of_bot = select(turns).where(turns.c.session_id == session_id, _maybe_of_bot())
         async with database.reading() as connection:

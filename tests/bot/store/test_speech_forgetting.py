@@ -7,7 +7,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import insert
@@ -524,6 +524,33 @@ async def test_other_servers_are_left_alone(place: Place) -> None:
         }
         assert gone == {before: True, after: True, elsewhere: False}
         assert (await elsewhere.store.load(elsewhere.session_id)).state.revision == revision
+
+
+@pytest.mark.asyncio
+async def test_what_another_room_tells_while_somebody_is_forgotten_goes_too(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its session was searched before, and it does not know of the forgetting yet."""
+    async with (
+        Evening(place) as evening,
+        Evening(place, name="next door", clock=evening.clock, channel=702) as other,
+    ):
+        await evening.say("We meet on Friday at eight behind the lighthouse.", "Eve")
+        await other.say("Bot, what about Friday?", "Bob")
+        refresh = SpeechForgetter._refresh_open_rooms
+
+        async def after_an_answer(self: SpeechForgetter, *args: Any, **options: Any) -> Any:
+            await answer(other, "Somebody said: We meet on Friday at eight behind the lighthouse.")
+            return await refresh(self, *args, **options)
+
+        monkeypatch.setattr(SpeechForgetter, "_refresh_open_rooms", after_an_answer)
+        changed: list[SessionId] = []
+        forgetter = SpeechForgetter(evening.database, evening.clock)
+        (eve,) = await forgetter.find("Eve")
+        done = await forgetter.forget(eve, on_changed=changed.append)
+        assert (done.turns, done.answers) == (1, 1)
+        assert set(done.sessions) == {evening.session_id, other.session_id} == set(changed)
+        assert [each.tombstone for each in await other.store.turns(other.session_id, Seq(0), Seq(2))] == [False, True]
 
 
 @pytest.mark.asyncio

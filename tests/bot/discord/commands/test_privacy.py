@@ -292,9 +292,9 @@ async def test_many_who_ask_at_once_keep_nobody_from_being_heard(
         on_loop += threading.current_thread() is threading.main_thread()
         return describe(row)
 
-    async def searched(database: Any, words: Any, *, besides: Any) -> Any:
+    async def searched(database: Any, words: Any, **options: Any) -> Any:
         assert words.words.names
-        return await find(database, words, besides=besides)
+        return await find(database, words, **options)
 
     monkeypatch.setattr(PersonForgetter, "forget", counted)
     monkeypatch.setattr(speech_forgetting, "_sessions_that_tell", searched)
