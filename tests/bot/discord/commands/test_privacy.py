@@ -195,7 +195,7 @@ async def test_open_rooms_take_over_what_an_interrupted_attempt_changed(
             raise StoreError("The disk is full.")
 
         with monkeypatch.context() as patch:
-            patch.setattr(speech_forgetting, "forget_prompts", fails)
+            patch.setattr(speech_forgetting, "_delete_traces", fails)
             assert "The disk is full" in await forget_person(records, str(BEN))
         assert refreshed[2:] == [f"before {BEN}", "after evening"]
         evening.clock.advance(WIPE_PAUSE_S)
