@@ -66,9 +66,12 @@ def finish_call(
     duration_s: float,
     first_token_s: float | None = None,
     estimated_prompt_tokens: int | None = None,
+    finish_reason: str | None = None,
     **details: object,
 ) -> None:
-    """Log a call that has ended, and pass it to `on_call`. `usage`: as billed. `details`: more fields for the log."""
+    """Log a call that has ended, and pass it to `on_call`. `usage`: as billed. `finish_reason`: of the answer, if the
+    endpoint tells one. `details`: more fields for the log.
+    """
     log.info(
         "model_call_finished",
         purpose=purpose,
@@ -77,6 +80,7 @@ def finish_call(
         estimated_prompt_tokens=estimated_prompt_tokens,
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
+        finish_reason=finish_reason,
         **details,
         first_token_ms=None if first_token_s is None else _ms(first_token_s),
         duration_ms=_ms(duration_s),
@@ -110,7 +114,9 @@ class CountedCall:
         if self.first_token_at is None:
             self.first_token_at = time.monotonic()
 
-    def finish(self, on_call: Callable[[ModelCall], None], **details: object) -> None:
+    def finish(
+        self, on_call: Callable[[ModelCall], None], *, finish_reason: str | None = None, **details: object
+    ) -> None:
         """Log the call, pass it to `on_call`, and correct the estimator by the bill. `details`: see `finish_call`."""
         finish_call(
             on_call,
@@ -121,6 +127,7 @@ class CountedCall:
             duration_s=time.monotonic() - self.started_at,
             first_token_s=None if self.first_token_at is None else self.first_token_at - self.started_at,
             estimated_prompt_tokens=self.estimator.calibration.billed(self.token_count),
+            finish_reason=finish_reason,
             counted_exactly=self.estimator.exact,
             **details,
         )

@@ -84,6 +84,7 @@ NAME_KEYS = frozenset(
         "purpose",
         "reason",
         "recall",
+        "recogniser",
         "repairs",
         "request",
         "responder",

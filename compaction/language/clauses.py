@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 _LEAST_CHARS = 40
 # Where a clause ends whatever the language.
 _PAUSE = r"(?<=[,;:])\s+|(?<=[，、；])\s*|\s+[—–-]\s+"
-# At which word a condition begins that holds for all that follows ('But if it rains, …'), and one that holds for what
-# was said before ('unless', 'but that's only if').
+# At which word a condition of what follows ('But if it rains, …') begins, and one of what came before ('only if', …).
 _LEADS = (0, 1)
 _LIMITS_WHAT_IS_BEFORE = (0, 2, 3, 4, 5)
 _FIRST_WORD = re.compile(r"[\s,.…]*([^\W_]+(?:['’][^\W_]+)*)([\s,.…]*)")

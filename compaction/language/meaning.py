@@ -31,8 +31,7 @@ _ZEROS = re.compile(r"^0+(?=\d)|(?<!^\d:00)(?<!^0\d:00)(?<!^1[0-2]:00):00$")
 _DENIES_WITHIN = 5
 # What cues add to the worth of a sentence, 1.0 without any; retune with `roomtone bench memory`.
 _ADDS = {"secrets": 1.0, "lasting": 0.8, "deciding": 0.6, "unsettled": 0.2, "ending": 0.4, "doing": 0.1}
-_VALUE_ADDS = 0.4
-_NAME_ADDS = 0.3
+_VALUE_ADDS, _NAME_ADDS = 0.4, 0.3
 # What is left of the worth of chatter, and of a sentence that says nothing.
 _PASSING = 0.35
 _EMPTY = 0.1

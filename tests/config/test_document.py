@@ -140,5 +140,5 @@ def test_the_example_environment_is_valid(tmp_path: Path) -> None:
         line.removeprefix("# ").split("=")[0] for line in example.splitlines() if line.startswith("# ROOMTONE")
     ]
     assert suggested.pop() == "ROOMTONE_DATABASE_URL"
-    assert len(suggested) == 3
+    assert len(suggested) == 4
     assert set(suggested) <= {setting.variable for setting in SETTINGS.values()}
