@@ -66,7 +66,6 @@ def forget_in_logs(folder: Path, words: ForgottenWords, *, person_id: str | None
 
     Raises `OSError`: if one file fails, at the end, when the others are done.
     """
-
     forgotten = _Forgotten(words, person_id)
 
     def without(line: bytes) -> bytes:

@@ -55,8 +55,7 @@ async def wipe_if_due(database: Database, *, now: float, pause_s: float = WIPE_P
     """Wipe if something was deleted since the last wipe, and that began `pause_s` ago. Raises `StoreError`.
 
     After a wipe that failed the pause is `FAILED_PAUSE_S`. `pause_s` 0: wait for none. `settled_s`: wait until nothing
-    was deleted for so long. Returns whether no byte of what was deleted is left; False:
-    call it again later.
+    was deleted for so long. Returns whether no byte of what was deleted is left; False: call it again later.
     """
     async with database.reading() as connection:
         if not await _is_due(connection):

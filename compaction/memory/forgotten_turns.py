@@ -45,12 +45,7 @@ def words_in_session(words: ForgottenWords, said: Sequence[Turn], person_id: str
 
 
 def answers_to_forget(
-    said: Sequence[Turn],
-    theirs: Sequence[Turn],
-    person_id: str,
-    words: ForgottenWords,
-    *,
-    shown_at: float = inf,
+    said: Sequence[Turn], theirs: Sequence[Turn], person_id: str, words: ForgottenWords, *, shown_at: float = inf
 ) -> list[Turn]:
     """Return the bot's turns that answer one of these turns, name the person, or say the words again.
 
