@@ -127,7 +127,7 @@ def sentences() -> list[tuple[str, str]]:
             )
         ),
         (BENCHMARKS, misheard(kept("asr")).replace("and", "of the words and takes").replace(" ms", " ms of CPU")),
-        (BENCHMARKS, f"% of the {kept('asr-free-talk')['alone']['words']} words (this"),
+        (BENCHMARKS, f"% of the {kept('asr-free-talk')['alone']['words']} words (an"),
         (WRITTEN, summaries(SMALL, "memory-small")),
         (WRITTEN, summaries(SMALL.replace("roomtone", "recursive"), "memory-small")),
         ("../README.md", by_small_model()),
