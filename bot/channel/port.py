@@ -79,13 +79,16 @@ class ChannelNotAllowedError(BotError):
 
 @dataclass(frozen=True, slots=True)
 class DroppedFile:
-    """A file that somebody posted in the chat. `at`: UTC epoch seconds. `content_type`: Discord's guess."""
+    """A file that somebody posted in the chat. `by`: their name. `by_id`: who they are. `at`: UTC epoch seconds.
+    `content_type`: Discord's guess.
+    """
 
     id: int
     name: str
     size_bytes: int
     content_type: str
     by: str
+    by_id: int
     at: float
 
 
@@ -96,7 +99,7 @@ class Chat(Protocol):
     """
 
     async def files(self, *, most: int) -> Sequence[DroppedFile]:
-        """Return the newest files, newest first. Raises `ChatError`."""
+        """Return the newest files that others than the bot have posted, newest first. Raises `ChatError`."""
 
     async def fetch(self, file: DroppedFile, *, max_bytes: int) -> bytes:
         """Return a file's content. Raises `ChatError`, also if it is larger than `max_bytes`."""

@@ -66,10 +66,14 @@ class DiscordChat:
 
     async def files(self, *, most: int) -> Sequence[DroppedFile]:
         await self._require(_READ)
+        own_id = self._channel.guild.me.id
         found: list[tuple[DroppedFile, discord.Attachment]] = []
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 async for message in self._channel.history(limit=MOST_MESSAGES):
+                    if message.author.id == own_id:
+                        # A transcript: it has words of people who may have opted out or been forgotten since.
+                        continue
                     found += ((_dropped(message, attachment), attachment) for attachment in message.attachments)
         except REQUEST_ERRORS as error:
             raise _translated(error, _READ) from error
@@ -123,6 +127,7 @@ def _dropped(message: discord.Message, attachment: discord.Attachment) -> Droppe
         size_bytes=attachment.size,
         content_type=attachment.content_type or "",
         by=message.author.display_name,
+        by_id=message.author.id,
         at=message.created_at.timestamp(),
     )
 

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import tzinfo
 
+    from bot.brain.tools.permission import Asker
     from bot.brain.tools.screen import ScreenView
     from bot.brain.tools.settings import ToolsSettings
     from bot.brain.tools.tool import RoomTool
-    from bot.channel.port import Chat, Place
+    from bot.channel.port import Place
     from bot.clock import Clock
     from bot.memory.access_log import AccessLog
     from bot.memory.recall import Recall, RecallScope
@@ -33,7 +34,7 @@ class Toolset:
 
     `accesses` counts what memory search shows, and `reach` is its scope. `more`: the tools of MCP servers, for every
     room. `screens` returns a room's view of its shared screens, or None if it has none.
-    `withheld` returns the ids of people of a guild whose words may not be found.
+    `withheld` returns the ids of people of a guild whose words and files a model may not get.
     """
 
     def __init__(
@@ -77,16 +78,22 @@ class Toolset:
         screen = self._screens(place)
         if screen is not None:
             tools.append(screen_tool(screen))
-        toolbox = Toolbox(
-            tools, more=self._more, personal=lambda asker: self._chat_tools(place.chat_for(asker.user_id))
-        )
+        toolbox = Toolbox(tools, more=self._more, personal=lambda asker: self._chat_tools(place, asker))
         return toolbox
 
-    def _chat_tools(self, chat: Chat) -> Sequence[RoomTool]:
-        """Return the tools that use the chat with the permissions of the person who asks."""
+    def _chat_tools(self, place: Place, asker: Asker) -> Sequence[RoomTool]:
+        """Return the tools that use the chat of `place` with the permissions of the person who asks."""
         tools: list[RoomTool] = []
+        chat = place.chat_for(asker.user_id)
         if self._settings.attachments:
-            tools.append(attachment_tool(chat, max_bytes=ATTACHMENT_BYTES, zone=self._zone))
+            tools.append(
+                attachment_tool(
+                    chat,
+                    max_bytes=ATTACHMENT_BYTES,
+                    zone=self._zone,
+                    withheld=lambda: self._withheld(place.guild_id),
+                )
+            )
         if self._settings.links:
             tools.append(link_tool(chat))
         return tools

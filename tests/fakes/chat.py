@@ -20,10 +20,12 @@ class FakeChat:
         self.posted: list[str] = []
         self.error: ChatError | None = None
 
-    def drop(self, name: str, content: bytes, *, by: str = "Ada", content_type: str = "text/plain") -> DroppedFile:
+    def drop(
+        self, name: str, content: bytes, *, by: str = "Ada", by_id: int = 1, content_type: str = "text/plain"
+    ) -> DroppedFile:
         """Add a file to the chat. Each file is one minute newer than the one before."""
         number = len(self.contents)
-        file = DroppedFile(number, name, len(content), content_type, by, 1_760_000_000.0 + 60 * number)
+        file = DroppedFile(number, name, len(content), content_type, by, by_id, 1_760_000_000.0 + 60 * number)
         self.contents[number] = (file, content)
         return file
 

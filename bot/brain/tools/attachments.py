@@ -1,7 +1,7 @@
 """The tool `read_attachment`: reads text files that people posted in the channel's chat, page by page.
 
-It reads only the newest files of this channel, only text, and only up to a size limit; and only for somebody in the
-channel who may read them there themselves.
+It reads only the newest files of this channel, only text, and only up to a size limit; only for somebody in the channel
+who may read them there themselves, and nothing of people who have opted out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bot.brain.tools.tool import MAX_CHARS, Permission, RoomTool, ToolError
 from bot.channel.port import ChatError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from datetime import tzinfo
 
     from bot.channel.port import Chat, DroppedFile
@@ -52,14 +52,19 @@ SCHEMA: dict[str, object] = {
 }
 
 
-def attachment_tool(chat: Chat, *, max_bytes: int, zone: tzinfo) -> RoomTool:
-    """Return the tool for one room's chat. `zone`: time zone of the times in its output."""
+def attachment_tool(
+    chat: Chat, *, max_bytes: int, zone: tzinfo, withheld: Callable[[], Collection[str]] = tuple
+) -> RoomTool:
+    """Return the tool for one room's chat. `zone`: time zone of the times in its output. `withheld`: returns the ids of
+    people who have opted out: a model learns neither of their files nor their names.
+    """
 
     async def read(arguments: Mapping[str, object]) -> str:
         name, page = arguments.get("file"), arguments.get("page", 1)
         assert isinstance(page, int), "the schema says so"
         try:
-            files = await chat.files(most=NEWEST)
+            found, unused = await chat.files(most=NEWEST), withheld()
+            files = [file for file in found if str(file.by_id) not in unused]
             if not files:
                 return NOTHING
             file = _find_file(files, name if isinstance(name, str) else "")

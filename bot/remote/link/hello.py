@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # Raised whenever the messages change: two processes of different versions do not talk to each other. Nor do two
 # releases with the same messages: each would write what the other one does not know.
-PROTOCOL_VERSION: Final = 18
+PROTOCOL_VERSION: Final = 19
 # The path of the websocket, and where its token is.
 ROOM_PATH: Final = "/room"
 AUTHORIZATION: Final = "Authorization"

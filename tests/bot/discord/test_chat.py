@@ -47,6 +47,7 @@ class Attachment:
 
 
 MEMBER = SimpleNamespace(id=1)
+OWN_ID = 9
 READS_AND_WRITES = discord.Permissions(view_channel=True, read_message_history=True, send_messages=True)
 
 
@@ -56,6 +57,7 @@ class Guild:
     def __init__(self) -> None:
         self.asked: list[int] = []
         self.error: Exception | None = None
+        self.me = SimpleNamespace(id=OWN_ID)
 
     async def fetch_member(self, user_id: int) -> Any:
         """Return the member."""
@@ -94,11 +96,11 @@ class Channel:
         self.sent.append((text, allowed_mentions))
 
 
-def message(minute: int, *attachments: Attachment) -> Any:
-    """Return a message by Ada."""
+def message(minute: int, *attachments: Attachment, author_id: int = 1) -> Any:
+    """Return a message by Ada, or by another author whom people call so."""
     return SimpleNamespace(
         attachments=attachments,
-        author=SimpleNamespace(display_name="Ada"),
+        author=SimpleNamespace(id=author_id, display_name="Ada"),
         created_at=datetime(2025, 10, 9, 9, minute, tzinfo=UTC),
     )
 
@@ -120,12 +122,20 @@ async def test_files_newest_first() -> None:
     )
     own = chat(channel)
     files = await own.files(most=2)
-    assert [(file.name, file.size_bytes, file.content_type, file.by) for file in files] == [
-        ("b.txt", 2, "text/plain", "Ada"),
-        ("c.txt", 3, "", "Ada"),
+    assert [(file.name, file.size_bytes, file.content_type, file.by, file.by_id) for file in files] == [
+        ("b.txt", 2, "text/plain", "Ada", 1),
+        ("c.txt", 3, "", "Ada", 1),
     ]
     assert files[0].at == datetime(2025, 10, 9, 9, 5, tzinfo=UTC).timestamp()
     assert await own.fetch(files[1], max_bytes=10) == b"ccc"
+
+
+@pytest.mark.asyncio
+async def test_what_the_bot_has_posted_itself_is_not_listed() -> None:
+    """A transcript of /listen has the words of people who may have opted out, or been forgotten, since."""
+    transcript = Attachment(2, "transcript.md", b"Bo: I am in love.")
+    channel = Channel([message(2, transcript, author_id=OWN_ID), message(1, Attachment(1, "a.txt", b"a"))])
+    assert [file.name for file in await chat(channel).files(most=9)] == ["a.txt"]
 
 
 @pytest.mark.asyncio

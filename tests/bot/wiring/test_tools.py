@@ -27,7 +27,13 @@ ADA = Asker(1, "Ada", "Post the link to the map.", present=True)
 HERE = RecallScope(EVENING, 1, 10)
 
 
-async def toolbox(place: FakePlace, settings: dict[str, object] | None = None, *, view: View | None = None) -> Toolbox:
+async def toolbox(
+    place: FakePlace,
+    settings: dict[str, object] | None = None,
+    *,
+    view: View | None = None,
+    withheld: frozenset[str] = frozenset(),
+) -> Toolbox:
     """Return the tools of a session in `place`."""
     index, store = await evening(*SAID)
     toolset = Toolset(
@@ -37,6 +43,7 @@ async def toolbox(place: FakePlace, settings: dict[str, object] | None = None, *
         clock=FakeClock(),
         zone=UTC,
         screens=lambda _: view,
+        withheld=lambda guild_id: withheld if guild_id == place.guild_id else frozenset(),
     )
     return toolset.toolbox(HERE, place)
 
@@ -76,3 +83,14 @@ async def test_they_reach_their_own_room() -> None:
     assert "look_at_screen" not in {tool.name for tool in box.tools()}
     view.shared.append("Bo")
     assert "look_at_screen" in {tool.name for tool in box.tools()}
+
+
+@pytest.mark.asyncio
+async def test_files_of_who_has_opted_out_are_not_read() -> None:
+    """Whoever asks for them."""
+    place = FakePlace()
+    place.chat.drop("diary.txt", b"I am in love.", by="Bo", by_id=2)
+    for withheld, is_read in ((frozenset[str](), True), (frozenset({"2"}), False)):
+        box = await toolbox(place, withheld=withheld)
+        told = await box.for_asker(ADA).run(MessageToolCall("c", "read_attachment", "{}"))
+        assert ("in love" in told) is is_read

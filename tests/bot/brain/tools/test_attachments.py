@@ -37,6 +37,24 @@ async def test_the_newest_file_is_read() -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_model_gets_nothing_of_who_has_opted_out() -> None:
+    """Neither their files nor their names, also if somebody else asks for the file."""
+    chat, opted_out = FakeChat(), set[str]()
+    chat.drop("notes.txt", b"The gate code is 4411.")
+    chat.drop("diary.txt", b"I am in love.", by="Bo", by_id=2)
+    tool = attachment_tool(chat, max_bytes=20_000, zone=UTC, withheld=lambda: opted_out)
+    assert "in love" in await tool.call({"page": 1})
+    opted_out.add("2")
+    for arguments in ({}, {"file": "diary"}, {"file": "notes"}):
+        told = await tool.call({"page": 1, **arguments})
+        assert "in love" not in told
+        assert "Bo" not in told
+    assert "4411" in await tool.call({"page": 1})
+    opted_out.add("1")
+    assert await tool.call({"page": 1}) == NOTHING
+
+
+@pytest.mark.asyncio
 async def test_a_name_means_the_newest_that_fits() -> None:
     """A full name matches before a part of a name, and newer files first. An unknown name is answered with a list of
     the files.
