@@ -19,7 +19,7 @@ import httpx2
 import structlog
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.types import CallToolRequest, CallToolRequestParams, CallToolResult
+from mcp.types import CallToolRequest, CallToolRequestParams, CallToolResult, ListToolsResult
 
 from bot.brain.tools.tool import ToolError
 from bot.errors import first_cause
@@ -30,7 +30,7 @@ from voice.endpoint import is_this_machine
 from voice.retry_pause import retry_pause_s
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
     from typing import Any, TextIO
 
     from mcp.types import Tool
@@ -40,8 +40,10 @@ if TYPE_CHECKING:
     from bot.mcp.settings import McpServerSettings
 
 log = structlog.get_logger()
-# The library logs the text of messages that it can't parse, which may quote people.
-logging.getLogger("mcp").setLevel(logging.CRITICAL)
+# The library logs the text of messages that it can't parse, which may quote people, as often as a server sends them.
+# Its session logs under a name of its own.
+for _name in ("mcp", "client"):
+    logging.getLogger(_name).setLevel(logging.CRITICAL)
 
 # Programs that must be downloaded first (uvx, npx) start slowly.
 CONNECT_TIMEOUT_S = 30.0
@@ -168,7 +170,7 @@ class McpConnection:
 
     async def _check_regularly(self) -> None:
         """List the tools every minute and after each failed call. Raises the error when the server does not answer, and
-        `MessageTooLargeError` when it has sent too much at once.
+        `ServerDroppedError` when it has gone beyond a bound.
         """
         client = self._client
         assert client is not None, "it is open"
@@ -184,7 +186,7 @@ class McpConnection:
 
     async def list_tools(self, client: Client) -> None:
         """List the server's tools, and adapt them if the list has changed. Raises any error of the server."""
-        listed = await _list_tools(client)
+        listed = await _list_tools(client, self._limit)
         if listed != self._listed:
             # In a thread: to check the schemas of a hundred tools takes seconds.
             self._tools = await asyncio.to_thread(adapt_tools, listed, self.settings, self.call)
@@ -199,7 +201,10 @@ class McpConnection:
             headers |= {"Accept-Encoding": "identity"}
             # Calls have their own time limit; an event stream may be silent for long.
             timeout = httpx2.Timeout(settings.timeout_s, read=STREAM_TIMEOUT_S)
-            hooks = {"response": [limit.check_answer]}
+            hooks: Mapping[str, list[Callable[..., Any]]] = {
+                "request": [limit.check_request],
+                "response": [limit.check_answer],
+            }
             # No proxy of the environment is asked for what stays on this machine.
             transport = httpx2.AsyncHTTPTransport() if is_this_machine(urlsplit(settings.url).hostname or "") else None
             async with httpx2.AsyncClient(
@@ -217,16 +222,26 @@ class McpConnection:
             yield stdio_client(parameters, errlog=errors or nowhere)
 
 
-async def _list_tools(client: Client) -> tuple[McpTool, ...]:
-    found: list[McpTool] = []
+async def _list_tools(client: Client, limit: MessageLimit) -> tuple[McpTool, ...]:
+    """Return the tools of all pages of a server's list. Raises any error of the server, and `ServerDroppedError`."""
+    found: list[Tool] = []
     cursor: str | None = None
+    paged_chars = 0
     while len(found) < MOST_TOOLS:
         page = await client.list_tools(cursor=cursor, cache_mode="bypass")
-        found += [_described(tool) for tool in page.tools]
+        if cursor is not None or page.next_cursor is not None:
+            paged_chars += len(page.model_dump_json())
+            limit.check_list(paged_chars)
+        found += page.tools
         cursor = page.next_cursor
         if cursor is None or not page.tools:
             break
-    return tuple(found[:MOST_TOOLS])
+    del found[MOST_TOOLS:]
+    if paged_chars:
+        # The library keeps what any page has ever described, and forgets tools that are gone only with a list of one
+        # page. So it is given the whole list as one.
+        client.session._absorb_tool_listing(ListToolsResult(tools=found), complete=True)
+    return tuple(_described(tool) for tool in found)
 
 
 def _described(tool: Tool) -> McpTool:

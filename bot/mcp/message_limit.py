@@ -1,14 +1,19 @@
-"""Bounds the messages of MCP servers: one that sends a message without an end must not fill the bot's memory.
+"""Bounds what MCP servers do: one that sends a message without an end must not fill the bot's memory, nor one that has
+itself asked without a pause take its time.
 
 The library keeps what a program writes until its line ends, and what a web server answers until the answer ends,
 however long that takes. It bounds only the events of event streams. So its reader of a program's output is replaced
 here by one that counts; `tests.bot.mcp.test_connection` fails if the library uses another.
+
+A web server says how soon it is asked again for a stream that has ended, and the library has no least pause and no end.
 """
 
 from __future__ import annotations
 
+import time
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -17,6 +22,7 @@ import mcp.client.stdio
 from anyio.streams.text import TextReceiveStream
 
 from bot.errors import BotError
+from voice.screen.token_bucket import TokenBucket
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -25,44 +31,64 @@ if TYPE_CHECKING:
 # longer text than some thousand characters head and tail.
 MOST_MESSAGE_BYTES: Final = 4_000_000
 _EVENTS: Final = "text/event-stream"
+# The tools of all rooms, the checks, and the library's own requests are a few a second.
+MOST_REQUESTS_AT_ONCE: Final = 300
+REQUESTS_PER_S: Final = 10
 
 
-class MessageTooLargeError(BotError):
-    """A server's message is not taken. The message is a plain sentence."""
+class ServerDroppedError(BotError):
+    """A server went beyond a bound, so its connection ends. The message is a plain sentence."""
 
 
 @dataclass(slots=True)
 class MessageLimit:
-    """The bound of one server's messages. `on_exceeded`: called once, when the server must be dropped. `error`: then
-    says why.
+    """The bounds of one connection to a server. `on_exceeded`: called once, when the server must be dropped. `error`:
+    then says why.
     """
 
     server: str
     on_exceeded: Callable[[], None]
-    error: MessageTooLargeError | None = field(default=None, init=False)
+    error: ServerDroppedError | None = field(default=None, init=False)
+    _requests: TokenBucket = field(
+        default_factory=partial(TokenBucket, rate=REQUESTS_PER_S, burst=MOST_REQUESTS_AT_ONCE), init=False, repr=False
+    )
 
-    def exceed(self, what: str) -> MessageTooLargeError:
+    def exceed(self, what: str) -> ServerDroppedError:
         """Note that the server must be dropped, and return why. `what`: what it did, as a clause."""
         if self.error is None:
-            self.error = MessageTooLargeError(
+            self.error = ServerDroppedError(
                 f"The server {self.server} was dropped: it {what}. Look at the server, or take it out of mcp.servers."
             )
             self.on_exceeded()
         return self.error
 
-    def too_large(self) -> MessageTooLargeError:
+    def too_large(self) -> ServerDroppedError:
         """Note that a message is too large, and return the sentence about it."""
         return self.exceed(f"sent a message of more than {MOST_MESSAGE_BYTES // 1_000_000} MB")
+
+    def check_list(self, chars: int) -> None:
+        """Bound a list of tools that comes in pages. `chars`: of those that have come, together. Raises
+        `ServerDroppedError`.
+        """
+        if chars > MOST_MESSAGE_BYTES:
+            raise self.exceed(f"lists tools in more than {MOST_MESSAGE_BYTES // 1_000_000} MB")
 
     def for_program(self) -> None:
         """Bound what a program writes whose transport is opened in this task from now on."""
         # The reader is made in a task of the library, which gets this task's context.
         _limit.set(self)
 
+    async def check_request(self, _: httpx2.Request) -> None:
+        """Bound how often a web server is asked. A hook for its client: called before each request. Raises
+        `ServerDroppedError`.
+        """
+        if not self._requests.take(time.monotonic()):
+            raise self.exceed("has itself asked again and again without a pause")
+
     async def check_answer(self, answer: httpx2.Response) -> None:
         """Bound the body of an answer of a web server. A hook for its client: called with each answer, before its body.
 
-        Raises `MessageTooLargeError` for a compressed one: a small one may become very large.
+        Raises `ServerDroppedError` for a compressed one: a small one may become very large.
         """
         if answer.headers.get("content-encoding", "identity").lower() != "identity":
             raise self.exceed("compresses its answers, though it was asked not to")

@@ -17,7 +17,7 @@ from bot.brain.tools.permission import Asker
 from bot.brain.tools.tool import ToolError
 from bot.brain.tools.toolbox import Toolbox
 from bot.mcp.connection import STEADY_S, describe_error
-from bot.mcp.message_limit import MessageTooLargeError
+from bot.mcp.message_limit import ServerDroppedError
 from bot.mcp.servers import McpError, list_server_tools, running_servers
 from bot.mcp.settings import McpServerSettings, McpSettings
 from compaction.budget.messages import MessageToolCall
@@ -133,7 +133,7 @@ async def test_a_program_that_sends_too_much_at_once_is_dropped() -> None:
             await connection.connected.wait()
             assert await connection.call("add", {"left": 1, "right": 1}) == "The sum is 2."
     (lost,) = [line for line in logs if line["event"] == "mcp_server_lost"]
-    assert isinstance(lost["problem"], MessageTooLargeError)
+    assert isinstance(lost["problem"], ServerDroppedError)
 
 
 @pytest.mark.asyncio

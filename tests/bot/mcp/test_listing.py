@@ -7,11 +7,16 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from mcp import Client
+from mcp.server.lowlevel import Server
+from mcp.types import ListToolsResult, PaginatedRequestParams, Tool
 from structlog.testing import capture_logs
 
 from bot.brain.tools.schema import schema_problem
+from bot.mcp import message_limit
 from bot.mcp import tools as module
-from bot.mcp.connection import McpConnection
+from bot.mcp.connection import MOST_TOOLS, McpConnection
+from bot.mcp.message_limit import ServerDroppedError
 from bot.mcp.servers import McpServers
 from bot.mcp.settings import McpServerSettings
 from tests.fakes.clock import FakeClock
@@ -72,3 +77,58 @@ async def test_schemas_are_checked_beside_the_event_loop(monkeypatch: pytest.Mon
     assert [tool.name for tool in connection.tools] == ["hub_read"]
     assert threads
     assert threading.current_thread() not in threads
+
+
+class PagingServer:
+    """A server whose list comes in pages of one tool each. `names`: of its tools now."""
+
+    def __init__(self, names: list[str], *, about: str = "") -> None:
+        self.names = names
+        self.about = about
+        self.pages = 0
+        self.server: Server[Any] = Server("hub", on_list_tools=self.list_tools)
+
+    async def list_tools(self, _: Any, wanted: PaginatedRequestParams | None) -> ListToolsResult:
+        """Return the tool of a page, whose number is the cursor."""
+        self.pages += 1
+        place = 0 if wanted is None or wanted.cursor is None else int(wanted.cursor)
+        following = place + 1
+        schema = {"type": "object"}
+        tool = Tool(name=self.names[place], description=self.about, input_schema=schema, output_schema=schema)
+        return ListToolsResult(tools=[tool], next_cursor=str(following) if following < len(self.names) else None)
+
+
+async def test_a_list_comes_in_pages() -> None:
+    """All pages are read, up to the most tools that are of use."""
+    connection, _ = a_connection()
+    hub = PagingServer([f"tool{number}" for number in range(MOST_TOOLS + 5)])
+    async with Client(hub.server) as client:
+        await connection.list_tools(client)
+    assert [tool.name for tool in connection.listed] == hub.names[:MOST_TOOLS]
+    assert hub.pages == MOST_TOOLS
+
+
+async def test_pages_have_the_bound_of_one_message_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of two hundred pages may be as long as a message, and all of them would fill the memory."""
+    monkeypatch.setattr(message_limit, "MOST_MESSAGE_BYTES", 10_000)
+    connection, _ = a_connection()
+    hub = PagingServer([f"tool{number}" for number in range(MOST_TOOLS)], about="x" * 1_000)
+    async with Client(hub.server) as client:
+        with pytest.raises(ServerDroppedError, match="hub was dropped: it lists tools in more than"):
+            await connection.list_tools(client)
+    assert hub.pages < 10
+    assert connection.tools == ()
+
+
+async def test_the_library_keeps_nothing_of_tools_that_are_gone() -> None:
+    """A server that calls its tools something else each time would fill the memory. If the library keeps them elsewhere
+    now, this fails.
+    """
+    connection, _ = a_connection()
+    hub = PagingServer(["read", "write"])
+    async with Client(hub.server) as client:
+        await connection.list_tools(client)
+        assert set(client.session._tool_output_schemas) == {"read", "write"}
+        hub.names = ["find", "write"]
+        await connection.list_tools(client)
+        assert set(client.session._tool_output_schemas) == {"find", "write"}

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 import anyio
 import httpx2
+import mcp.client.session
+import mcp.client.stdio
+import mcp.client.streamable_http
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.mcp import message_limit
-from bot.mcp.message_limit import BoundedText, MessageLimit, MessageTooLargeError
+from bot.mcp import connection, message_limit
+from bot.mcp.message_limit import BoundedText, MessageLimit, ServerDroppedError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -92,6 +96,33 @@ async def test_an_answer_has_a_bound(kind: str, encoding: str | None, count: int
         if why is None:
             assert len((await client.get("http://web/mcp")).content) == 30 * count
         else:
-            with pytest.raises(MessageTooLargeError, match=why):
+            with pytest.raises(ServerDroppedError, match=why):
                 await client.get("http://web/mcp")
     assert exceeded == ([] if why is None else ["web"])
+
+
+@pytest.mark.asyncio
+async def test_a_server_cannot_have_itself_asked_without_a_pause() -> None:
+    """It says how soon it is asked again for a stream that has ended. The library would do so for ever."""
+    exceeded: list[str] = []
+    limit = MessageLimit("web", lambda: exceeded.append("web"))
+    hooks = {"request": [limit.check_request]}
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(200))
+    async with httpx2.AsyncClient(transport=transport, event_hooks=hooks) as client:
+
+        async def ask_often() -> None:
+            for _ in range(message_limit.MOST_REQUESTS_AT_ONCE):
+                await client.get("http://web/mcp")
+
+        await ask_often()
+        assert exceeded == []
+        with pytest.raises(ServerDroppedError, match="web was dropped: it has itself asked again"):
+            await ask_often()
+    assert exceeded == ["web"]
+
+
+def test_the_library_logs_nothing_of_what_servers_send() -> None:
+    """It may quote people, and a server could fill the log with it."""
+    assert connection.CONNECT_TIMEOUT_S, "it is imported"
+    for module in (mcp.client.session, mcp.client.stdio, mcp.client.streamable_http):
+        assert not module.logger.isEnabledFor(logging.ERROR), module.__name__
