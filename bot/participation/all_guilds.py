@@ -300,6 +300,13 @@ class GuildParticipations:
             guild.unrecorded.drop(person_id)
         log.info("consent_changed", guild_id=guild_id, user_id=person_id, agrees=agrees)
 
+    def must_agree(self, guild_id: int, person_id: int) -> bool:
+        """Return whether the bot hears a person on that guild only once they have agreed, and they have not."""
+        guild = self._guilds.get(guild_id)
+        if guild is None or guild.room is None:
+            return self._asks(guild_id)
+        return guild.asks and person_id not in guild.consent.agreed
+
     async def set_opt_out(self, guild_id: int, person_id: int, *, out: bool) -> None:
         """Opt a person out of being heard on that guild (`out`), or in again. Takes effect at once. Raises
         `StoreError`; `OptOutWaitsError` if it is stored later.

@@ -41,6 +41,11 @@ class ShareEnd(StrEnum):
 OPTED_OUT = Text(
     "You asked me not to hear you, and a shared screen is remembered like what is said. /opt-in changes that."
 )
+# In a room, where it is not known why.
+NOT_HEARD = Text(
+    "I do not hear you here, and a shared screen is remembered like what is said. Press “Hear me” below my notice, or "
+    "use /opt-in if you have opted out; then type /watch start again."
+)
 NO_ROOM_TO_SHARE_IN = Text("I am not in a voice channel here. Join one and use /join first.")
 TOO_MANY = Text("As many screens are shared here as may be. Ask somebody to stop first.")
 

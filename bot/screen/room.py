@@ -13,7 +13,7 @@ import structlog
 
 from bot.brain.tools.tool import ToolError
 from bot.cancellation import fail_if_cancelled_inside
-from bot.screen.messages import OPTED_OUT, TOO_MANY, ScreenError, ShareEnd, describe_surface
+from bot.screen.messages import NOT_HEARD, TOO_MANY, ScreenError, ShareEnd, describe_surface
 from bot.screen.picture_intake import DROPPED, MisbehavedError
 from bot.screen.share import Share
 from bot.screen.share_recorder import ShareRecorder
@@ -42,7 +42,7 @@ CHECK_INTERVAL_S = 2.0
 class RoomScreens:
     """The shared screens of one room. Implements `bot.brain.tools.screen.ScreenView`.
 
-    `on_turn`: gets the turns recorded here. `on_note`: gets the notes. `excludes`: whether a person has opted out.
+    `on_turn`: gets the turns recorded here. `on_note`: gets the notes. `excludes`: whether a person may not be heard.
     `on_idle`: called when nobody shares here any more. *Ownership*: `run` is a task of the room; end it with `finish`.
     *Cancellation* of `run` ends the shares; their notes are stored already.
     """
@@ -156,14 +156,18 @@ class RoomScreens:
                 Text("Join {channel} first: I watch a screen only with people who are there.", channel=self.place.name)
             )
 
+    def require_heard(self, user_id: int) -> None:
+        """Raises `ScreenError` if that person may not be heard: then their screen is not watched either."""
+        if self._excludes(user_id):
+            raise ScreenError(NOT_HEARD)
+
     def full(self) -> bool:
         """Return whether the room has reached its limit of shared screens."""
         return len(self._sharers) >= self._settings.max_shares
 
     async def welcome(self, person: Person, nonce: str) -> Sharer:
         """Admit a person who opened their link; their earlier share ends. Raises `ScreenError`."""
-        if self._excludes(person.id):
-            raise ScreenError(OPTED_OUT)
+        self.require_heard(person.id)
         # While one share ends, another link of this person may be opened, so this is a loop. The last page stays,
         # because nothing is awaited after the loop.
         while (earlier := self._sharers.get(person.id)) is not None:

@@ -56,7 +56,7 @@ class ShareObserver(Protocol):
     """Gets the notes and recaps of a room's shares, and knows who has opted out. `bot.room.room.Room` implements it."""
 
     def excludes(self, user_id: int) -> bool:
-        """Return whether this person has opted out of being heard and seen."""
+        """Return whether this person may not be heard and seen: they opted out, or were asked and have not agreed."""
 
     def on_note(self, note: Note) -> None:
         """Handle a new note."""
@@ -128,6 +128,7 @@ class Screens:
         if room is None:
             raise ScreenError(NO_ROOM_TO_SHARE_IN)
         room.require_present(user_id)
+        room.require_heard(user_id)
         if room.find(user_id) is None and room.full():
             raise ScreenError(TOO_MANY)
         log.info("screen_link_given", guild_id=guild_id, user_id=user_id)

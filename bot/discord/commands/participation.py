@@ -156,10 +156,16 @@ async def set_wake_names(
 
 
 async def set_opt_out(participation: GuildParticipations, interaction: discord.Interaction, *, out: bool) -> Text:
+    guild_id, person_id = guild_id_of(interaction), interaction.user.id
     try:
-        await participation.set_opt_out(guild_id_of(interaction), interaction.user.id, out=out)
+        await participation.set_opt_out(guild_id, person_id, out=out)
     except OptOutWaitsError as error:
         return _not_stored_yet(error, out=out)
+    if not out and participation.must_agree(guild_id, person_id):
+        return Text(
+            "Your opt-out on this server is over. I hear only people who press *Hear me* below my notice, in each "
+            "session anew."
+        )
     if not out:
         return Text("I hear you again on this server.")
     return Text(

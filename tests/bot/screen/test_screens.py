@@ -63,8 +63,8 @@ async def test_a_link_lets_its_person_in_once() -> None:
 
 @pytest.mark.asyncio
 async def test_who_may_not_share_gets_no_link() -> None:
-    """There is no link without a room, for people outside the channel, when sharing is off, or when the
-    room is full.
+    """There is no link without a room, for people outside the channel, when sharing is off, when the room is full, or
+    for people who may not be heard, as where they are asked and have not agreed.
     """
     watching = Watching(settings=ScreenSettings(max_shares=1))
     with pytest.raises(ScreenError, match="/join"):
@@ -76,6 +76,9 @@ async def test_who_may_not_share_gets_no_link() -> None:
         watching.screens.invite(GUILD, ADA.id)
         with pytest.raises(ScreenError, match="As many"):
             watching.screens.invite(GUILD, BO.id)
+        watching.opted_out = {ADA.id}
+        with pytest.raises(ScreenError, match="Hear me"):
+            watching.screens.invite(GUILD, ADA.id)
     off = Watching(settings=ScreenSettings(enabled=False))
     async with off.room():
         with pytest.raises(ScreenError, match="switched off"):

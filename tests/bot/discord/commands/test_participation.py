@@ -155,6 +155,16 @@ async def test_who_does_not_want_to_be_heard_is_not() -> None:
 
 
 @pytest.mark.asyncio
+async def test_who_opts_in_where_the_bot_asks_is_told_to_agree() -> None:
+    """To opt in is not to agree: there the bot hears only who presses the button, and says so."""
+    async with online() as table:
+        table.guild.asks = True
+        await table.say(BEN, "opt-out")
+        assert (await table.say(BEN, "opt-in")).startswith("Your opt-out on this server is over. I hear only")
+        assert table.guild.excludes(BEN)
+
+
+@pytest.mark.asyncio
 async def test_nobody_opts_out_and_in_without_end() -> None:
     """Each opt-out ends the reply in progress, so opting in has a limit. Nobody waits to opt out."""
     async with online() as table:
