@@ -91,12 +91,13 @@ class OpenAIVision:
         await self._client.close()
 
     async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
-        """See `VisionReader.read`. The description is empty if nothing important is new."""
+        """See `VisionReader.read`. The description is empty if the model was to say what is new, and nothing is."""
         del urgent
         async with self._turn:
             started_at = asyncio.get_running_loop().time()
             try:
-                description = await self._look(latest())
+                look = latest()
+                description = await self._look(look)
             except VisionError:
                 raise
             except Exception as error:
@@ -107,9 +108,9 @@ class OpenAIVision:
                 latency_ms=round(1000 * (asyncio.get_running_loop().time() - started_at)),
                 char_count=len(description),
             )
-            return VisionReading(
-                VisionSource.MODEL, description="" if NOTHING_NEW in description.upper() else description
-            )
+            # An answer to a question may have these words too.
+            is_nothing = _asks_what_is_new(look) and NOTHING_NEW in description.upper()
+            return VisionReading(VisionSource.MODEL, description="" if is_nothing else description)
 
     async def _look(self, look: VisionRequest) -> str:
         """Return the description. Raises `VisionError` before the call if it does not fit, and what the call raises."""
@@ -182,7 +183,8 @@ def build_messages(look: VisionRequest) -> list[dict[str, object]]:
     if look.question:
         task = _ASKED.format(who=who, question=_inline(look.question))
     else:
-        task = _NOTE.format(who=who, before=_BEFORE.format(before=_inline(look.before)) if look.before else "")
+        before = _BEFORE.format(before=_inline(look.before)) if _asks_what_is_new(look) else ""
+        task = _NOTE.format(who=who, before=before)
     picture = "data:image/jpeg;base64," + base64.b64encode(look.jpeg).decode()
     return [
         {"role": "system", "content": _SYSTEM},
@@ -194,6 +196,11 @@ def build_messages(look: VisionRequest) -> list[dict[str, object]]:
             ],
         },
     ]
+
+
+def _asks_what_is_new(look: VisionRequest) -> bool:
+    """Return whether the model is to compare with the last note, and to say if nothing is new."""
+    return bool(look.before) and not look.question
 
 
 def _texts(messages: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -147,6 +147,18 @@ async def test_nothing_new_is_nothing() -> None:
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "look", [VisionRequest(b"\xff\xd8", question="Any mail?", before="Mail."), VisionRequest(b"\xff\xd8")]
+)
+async def test_nothing_new_on_a_screen_is_an_answer(look: VisionRequest) -> None:
+    """Only a model that was asked what is new says by these words that there is nothing to say."""
+    eyes = Eyes()
+    eyes.says = "The inbox is open; there is nothing new in it."
+    async with eyes.open() as vision:
+        assert (await vision.read(lambda: look)).description == eyes.says
+
+
+@pytest.mark.asyncio
 async def test_an_answer_is_one_bounded_line() -> None:
     """A description is one line of at most `MAX_ANSWER_CHARS` characters, whatever the model writes."""
     eyes = Eyes()
