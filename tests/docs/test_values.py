@@ -14,7 +14,7 @@ from bot.cli import run, signals
 from bot.cluster import room_offer, scaling
 from bot.llm import fallback
 from bot.llm.settings import LlmSettings
-from bot.mcp import connection, tools
+from bot.mcp import connection, message_limit, tools
 from bot.memory import people, retention, transcript_files
 from bot.models import installing
 from bot.monitoring import machine_figures, service_checks
@@ -39,7 +39,7 @@ from config.schema import SETTINGS
 from voice.asr import reloading_model
 from voice.realtime.limits import REALTIME_LIMITS
 from voice.realtime.settings import RealtimeSettings
-from voice.screen import frame, notes
+from voice.screen import frame, notes, picture_worker
 from voice.speaking import kokoro
 from voice.transport import paced_sender
 
@@ -127,6 +127,7 @@ QUOTED = [
     ("tools", "the newest #, UTF-8", attachments.NEWEST),
     ("tools", "up to # kB", ATTACHMENT_BYTES / 1024),
     ("tools", "within # seconds, in the next thing", proposals.ANSWER_WITHIN_S),
+    ("tools", "more than # MB in one message", message_limit.MOST_MESSAGE_BYTES / 1_000_000),
     ("tools", "ends again within a minute", connection.STEADY_S / 60),
     ("tools", "after 1, 2, 4 … # seconds", connection.LONGEST_RETRY_S),
     ("tools", "longer than # characters disables its tool", tool_schema.MOST_SCHEMA_CHARS),
@@ -137,6 +138,7 @@ QUOTED = [
     ("screen", "notes of at most # characters", notes.MAX_NOTE_CHARS),
     ("screen", "The last # are in the prompt", LIVE_NOTES),
     ("screen", "has waited # s for the model", readers.URGENT_TIMEOUT_S),
+    ("screen", "it reads what it can in # seconds", picture_worker.READ_S),
     ("screen", "when nobody has spoken for # s", commentary.QUIET_S),
     ("screen", "remarks are at least # s apart", commentary.INTERVAL_REMARK_EVERY_S),
     ("screen", "a number and its end (# minutes)", screens.LINK_VALID_S / 60),

@@ -15,6 +15,7 @@ import os
 import struct
 import sys
 import time
+from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from PIL import Image
@@ -35,6 +36,13 @@ _PARAMETERS: Final = {
     "EngineConfig.onnxruntime.intra_op_num_threads": 1,
     "EngineConfig.onnxruntime.inter_op_num_threads": 1,
 }
+# A line is scaled to the height of the model, and reading it takes time in proportion to its width then. A full screen
+# of usual text has 50,000 columns, which take two seconds of a busy core. A page of small print has a million.
+_MODEL_HEIGHT: Final = 48
+_LEAST_COLUMNS: Final = 320
+_MOST_COLUMNS: Final = 150_000
+# On a busy machine it ends earlier: what was read is told before the process counts as hung (`voice.screen.ocr`).
+READ_S: Final = 5.0
 # The size of the grey copy (`voice.screen.frame`).
 _LUMA_SIZE: Final = (320, 180)
 # Decoding a picture of 1280x1280 takes 10 MB, besides 150 MB of address space for Python and Pillow.
@@ -110,18 +118,77 @@ def _engine() -> Any:
     from rapidocr import RapidOCR
 
     cv2.setNumThreads(1)
-    return RapidOCR(params=_PARAMETERS)
+    engine: Any = RapidOCR(params=_PARAMETERS)
+    # It finds the lines of a picture and calls this with all of them.
+    engine.recognize_txt = BoundedRecogniser(engine.recognize_txt)
+    return engine
+
+
+class BoundedRecogniser:
+    """Reads as many lines of a picture as there is time for, first those that take the least: large and short ones.
+
+    `recognise`: reads lines, as RapidOCR's method of that name does. What is left out is read as empty.
+    """
+
+    def __init__(
+        self, recognise: Callable[[list[Any]], Any], *, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._recognise = recognise
+        self._monotonic = monotonic
+        self._columns_left = 0.0
+        self._until = 0.0
+
+    def begin(self) -> None:
+        """Begin another picture."""
+        self._columns_left = _MOST_COLUMNS
+        self._until = self._monotonic() + READ_S
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether there is no time for more lines of this picture."""
+        return self._columns_left <= 0 or self._monotonic() >= self._until
+
+    def __call__(self, images: list[Any]) -> Any:
+        """Return the lines in the order of their `images`; at least one of them is read."""
+        columns = {number: _columns(image) for number, image in enumerate(images)}
+        read: dict[int, Any] = {}
+        for number in sorted(columns, key=lambda each: (columns[each], each)):
+            if read and self.is_over:
+                break
+            self._columns_left -= columns[number]
+            # One at a time: several long ones together take up to twice the time.
+            read[number] = self._recognise([images[number]])
+        any_of_them = next(iter(read.values()))
+        found = [read.get(number) for number in range(len(images))]
+        return replace(
+            any_of_them,
+            imgs=images,
+            txts=tuple("" if each is None else each.txts[0] for each in found),
+            scores=tuple(0.0 if each is None else each.scores[0] for each in found),
+            word_results=(None,) * len(images),
+        )
+
+
+def _columns(image: Any) -> float:
+    """Return how wide the picture of a line is in the model's height."""
+    height, width = image.shape[:2]
+    return float(max(_LEAST_COLUMNS, _MODEL_HEIGHT * width / height))
 
 
 def _read(engine: Any, picture: bytes, boxes: list[list[float]]) -> list[list[object]]:
-    """Return [text, left, top, right, bottom, score] of each line in the areas `boxes`, in fractions of the picture."""
+    """Return [text, left, top, right, bottom, score] of each line in the areas `boxes`, in fractions of the picture. Of
+    more text than there is time for, the rest is left out.
+    """
     import numpy as np
 
     with Image.open(io.BytesIO(picture), formats=["JPEG"]) as image:
         pixels = np.ascontiguousarray(np.asarray(image.convert("RGB"))[:, :, ::-1])
     height, width = pixels.shape[:2]
     lines: list[list[object]] = []
+    engine.recognize_txt.begin()
     for left, top, right, bottom in boxes:
+        if engine.recognize_txt.is_over:
+            break
         x, y = int(left * width), int(top * height)
         part = pixels[y : max(y + 1, round(bottom * height)), x : max(x + 1, round(right * width))]
         found = engine(part)
