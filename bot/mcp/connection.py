@@ -22,6 +22,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolRequest, CallToolRequestParams, CallToolResult, ListToolsResult
 
 from bot.brain.tools.tool import ToolError
+from bot.cancellation import is_being_cancelled
 from bot.errors import first_cause
 from bot.mcp.message_limit import MessageLimit
 from bot.mcp.tools import McpTool, adapt_tools
@@ -115,7 +116,10 @@ class McpConnection:
                     opened_at = self._clock.monotonic()
                     log.info("mcp_server_connected", server=self.settings.name, tool_count=len(self._tools))
                     await self._check_regularly()
-            except Exception as error:  # noqa: BLE001 - no error of a server may affect the rest of the bot
+            except (Exception, asyncio.CancelledError) as error:
+                # No error of a server may affect the rest of the bot, nor may one end this for good.
+                if isinstance(error, asyncio.CancelledError) and is_being_cancelled():
+                    raise
                 lasted = opened_at is not None and self._clock.monotonic() - opened_at >= STEADY_S
                 failures = 1 if lasted else failures + 1
                 if failures == 1:
