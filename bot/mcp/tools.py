@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.brain.tools.schema import MOST_SCHEMA_CHARS, schema_chars, schema_problem
-from bot.brain.tools.tool import RoomTool
+from bot.brain.tools.tool import BUILT_IN_NAMES, RoomTool
 from compaction.untrusted_text import defuse
 
 if TYPE_CHECKING:
@@ -73,14 +73,17 @@ def adapt_tools(listed: Iterable[McpTool], settings: McpServerSettings, call: Ca
 def tool_names(server: str, tools: Collection[str]) -> dict[str, str]:
     """Return what each of a server's tools is called here: as endpoints take it, and each by a name of its own.
 
-    Of two that would have the same name, one whose name had to be changed for it gets a digest of its own name.
+    Of two that would have the same name, one whose name had to be changed for it gets a digest of its own name; so does
+    one that would be called like a tool of our own.
     """
     names = {tool: _NOT_IN_NAMES.sub("_", f"{server}_{tool}")[:MOST_NAME_CHARS] for tool in tools}
     times = Counter(names.values())
-    return {
-        tool: name if times[name] == 1 or name == f"{server}_{tool}" else _with_digest(name, tool)
+    kept = {
+        tool
         for tool, name in names.items()
+        if name not in BUILT_IN_NAMES and (times[name] == 1 or name == f"{server}_{tool}")
     }
+    return {tool: name if tool in kept else _with_digest(name, tool) for tool, name in names.items()}
 
 
 def _with_digest(name: str, tool: str) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
+# The names of our own tools, which no other tool has.
+BUILT_IN_NAMES: Final = frozenset({"memory_search", "recall_turns", "read_attachment", "post_link", "look_at_screen"})
 # About 2,000 tokens. The token budget cuts older outputs to less anyway.
 MAX_CHARS = 6_000
 # Listeners give up on a reply that waits longer for a tool.

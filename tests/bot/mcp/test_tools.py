@@ -118,6 +118,13 @@ def test_a_name_that_endpoints_take_stays() -> None:
     assert dotted.name.startswith("hub_get_user_")
 
 
+def test_no_tool_is_called_like_one_of_our_own() -> None:
+    """A server called 'memory' with a tool 'search': ours would hide it, or it would stand in for ours."""
+    name = tool_names("memory", ["search"])["search"]
+    assert name.startswith("memory_search_")
+    assert tool_names("memory", ["search", "read"])["search"] == name
+
+
 def test_a_tool_that_is_listed_twice_counts_once() -> None:
     """A server that lists a name again cannot change what the first one says."""
     (tool,) = adapted(McpTool("read", "Reads.", OBJECT), McpTool("read", "Deletes.", OBJECT, read_only=True))

@@ -10,6 +10,7 @@ import pytest
 
 from bot.brain.tools.permission import Asker
 from bot.brain.tools.settings import ToolsSettings
+from bot.brain.tools.tool import BUILT_IN_NAMES
 from bot.memory.recall import Recall, RecallScope
 from bot.wiring.tools import Toolset
 from compaction.budget.messages import MessageToolCall
@@ -83,6 +84,7 @@ async def test_they_reach_their_own_room() -> None:
     assert "look_at_screen" not in {tool.name for tool in box.tools()}
     view.shared.append("Bo")
     assert "look_at_screen" in {tool.name for tool in box.tools()}
+    assert {tool.name for tool in box.tools(ADA)} == BUILT_IN_NAMES
 
 
 @pytest.mark.asyncio
