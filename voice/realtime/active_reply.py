@@ -57,6 +57,11 @@ class ActiveReply:
     resumed_items: tuple[str, ...] = ()
 
     @property
+    def may_call(self) -> bool:
+        """Return whether the response may call tools."""
+        return self.steps < TOOL_STEPS
+
+    @property
     def has_sound(self) -> bool:
         """Return whether any sound of the reply has arrived."""
         return self._samples > 0
@@ -84,7 +89,7 @@ class ActiveReply:
         self.called, self.done, self.refused = 0, False, False
         self.request = str(number)
         response: dict[str, Any] = {"metadata": {_REQUEST: self.request}}
-        if self.steps >= TOOL_STEPS:
+        if not self.may_call:
             response["tool_choice"] = "none"
         return {"type": "response.create", "response": response}
 

@@ -50,6 +50,8 @@ BROKEN_OFF = (
 )
 # Our own code for a reply in writing: models sometimes answer without sound.
 NO_SOUND = "no_sound"
+# Our own code for a reply that calls tools over and over and says nothing.
+ONLY_CALLS = "only_tool_calls"
 # Our own code for a reply that goes far beyond what a reply has.
 TOO_LONG = "reply_too_long"
 # Responses that nobody waits for, which end within moments.
@@ -285,9 +287,12 @@ class RealtimeProtocol:
                 reply.words[item_id] = reply.words.get(item_id, "") + words
                 return [TextDelta(item_id, words)]
             case "response.function_call_arguments.done":
+                reply.called += 1
+                if not reply.may_call:
+                    # Not every server obeys `tool_choice: none`.
+                    return []
                 call = tool_call(event)
                 reply.calls.add(call.call_id)
-                reply.called += 1
                 return [ToolCallRequested(call)]
         return []
 
@@ -338,17 +343,17 @@ class RealtimeProtocol:
             case "cancelled":
                 reply.over = True
                 return [ResponseEnded(ResponseStatus.CANCELLED)]
-        if reply.called:
+        if reply.called and reply.may_call:
             reply.steps += 1
             reply.done = True
             # A quick tool may finish before the response that called it.
             return [] if reply.calls else [SendEvent(self._request(reply))]
         reply.over = True
-        if reply.words and not reply.has_sound:
-            # The room does not know these words, because nobody heard them.
-            unheard = [SendEvent(event) for event in self.delete_items(reply.words)]
-            return [*unheard, ResponseEnded(ResponseStatus.FAILED, NO_SOUND)]
-        return [ResponseEnded(ResponseStatus.COMPLETE)]
+        if reply.has_sound or not (reply.words or reply.called):
+            return [ResponseEnded(ResponseStatus.COMPLETE)]
+        # The room does not know these words, because nobody heard them.
+        unheard = [SendEvent(event) for event in self.delete_items(reply.words)]
+        return [*unheard, ResponseEnded(ResponseStatus.FAILED, NO_SOUND if reply.words else ONLY_CALLS)]
 
     def _request(self, reply: ActiveReply) -> ClientEvent:
         return reply.request_response(next(self._ids))

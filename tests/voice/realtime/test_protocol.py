@@ -25,7 +25,7 @@ from voice.realtime.effects import (
     ToolCallRequested,
 )
 from voice.realtime.port import Briefing, ConversationItem, ItemRole, RealtimeTool, RealtimeToolCall, ReplyResumed
-from voice.realtime.protocol import BROKEN_OFF, NO_SOUND, STILL_ANSWERING, TOO_LONG, RealtimeProtocol
+from voice.realtime.protocol import BROKEN_OFF, NO_SOUND, ONLY_CALLS, STILL_ANSWERING, TOO_LONG, RealtimeProtocol
 from voice.realtime.wire import MOST_ID_CHARS, SessionConfiguration, label_ids
 
 SECOND = np.full(24_000, 7, np.int16)
@@ -351,6 +351,32 @@ def test_a_tool_is_called_and_the_answer_goes_on() -> None:
         protocol.receive({"type": "response.created", "response": {"id": f"resp_{step + 1}"}})
     assert isinstance(protocol.receive(_sound(response=f"resp_{TOOL_STEPS + 1}"))[0], AudioDelta)
     assert protocol.receive(_done(response=f"resp_{TOOL_STEPS + 1}")) == [ResponseEnded(ResponseStatus.COMPLETE)]
+
+
+@pytest.mark.parametrize(
+    ("heard", "ended"),
+    [
+        (True, ResponseEnded(ResponseStatus.COMPLETE)),
+        (False, ResponseEnded(ResponseStatus.FAILED, ONLY_CALLS)),
+    ],
+)
+def test_a_model_that_calls_tools_without_end_is_not_asked_again(heard: bool, ended: ResponseEnded) -> None:
+    """Not every server obeys that no tool may be called. Such a call is not run, and the reply ends: each further
+    response would be paid for.
+    """
+    protocol = _open()
+    _begun(protocol, "resp_1")
+    for step in range(1, TOOL_STEPS + 1):
+        protocol.receive(_called(f"c{step}", response=f"resp_{step}"))
+        protocol.receive(_done(response=f"resp_{step}"))
+        protocol.tool_output(f"c{step}", "a cat")
+        protocol.receive({"type": "response.created", "response": {"id": f"resp_{step + 1}"}})
+    last = f"resp_{TOOL_STEPS + 1}"
+    if heard:
+        protocol.receive(_sound(response=last))
+    assert protocol.receive(_called("c9", response=last)) == []
+    assert protocol.receive(_done(response=last)) == [ended]
+    assert protocol.idle
 
 
 def test_a_tool_that_is_ready_early_waits_for_the_end_of_the_response() -> None:
