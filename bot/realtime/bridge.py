@@ -323,6 +323,8 @@ class RealtimeBridge:
         self._prompt.drop_outdated()
         self._tools.begin(self._asker, question.turn.seq)
         self._items.for_reply = self._material(question, quotes, await self._tools.carry_out_agreed())
+        # What was found for earlier answers is not for everybody who is here by now, and each answer would pay for it.
+        self._session.delete_tool_calls()
         parts = self._items.refresh(self._session, answer_to=question.turn.seq)
         self._prompt.record_sent(parts, answer_to=question.turn.seq)
         stream = SpeechAssembler()
@@ -368,9 +370,8 @@ class RealtimeBridge:
             self._items.refresh(self._session)
 
     def drop_derived(self) -> None:
-        """Take what was found and done for the last reply out of the instructions: it may hold words that may not be
-        used any more.
-        """
+        """Take what was found and done for replies out of the session: words in it may not be used any more."""
+        self._session.delete_tool_calls()
         self._items.for_reply = ReplyMaterial()
         self.refresh()
 

@@ -57,6 +57,8 @@ class FakeRealtime:
         self.instructions = ""
         # The conversation: the text of each item by its id.
         self.items: dict[str, str] = {}
+        # The items of tool calls and their results.
+        self.tool_items: list[str] = []
         self.interrupted: list[int] = []
         self.sounds: list[Pcm] = []
 
@@ -67,6 +69,7 @@ class FakeRealtime:
         self.instructions = briefing.instructions
         self.tools = tuple(tool.name for tool in briefing.tools)
         self.items = {told.id: told.text for told in briefing.items}
+        self.tool_items = []
 
     def fail(self, sentence: str, *, lasting: bool = False) -> None:
         """Report that the session has failed."""
@@ -135,6 +138,19 @@ class FakeRealtime:
         """Remove items from the conversation."""
         for item_id in item_ids:
             self.items.pop(item_id, None)
+
+    async def call_tool(self, call: RealtimeToolCall) -> str:
+        """Let the model call a tool; the call and its result are items of the conversation."""
+        result = await self.run_tool(call)
+        for item_id, text in ((f"call_{call.call_id}", call.arguments), (f"result_{call.call_id}", result)):
+            self.items[item_id] = text
+            self.tool_items.append(item_id)
+        return result
+
+    def delete_tool_calls(self) -> None:
+        """Remove the calls of tools and their results from the conversation."""
+        self.delete_items(self.tool_items)
+        self.tool_items = []
 
     def set_instructions(self, instructions: str) -> None:
         """Change the instructions."""

@@ -159,6 +159,9 @@ class Realtime(Protocol):
     def delete_items(self, item_ids: Iterable[str]) -> None:
         """Delete items of the conversation."""
 
+    def delete_tool_calls(self) -> None:
+        """Delete the calls of tools and their results from the conversation."""
+
     def set_instructions(self, instructions: str) -> None:
         """Change the instructions."""
 

@@ -74,6 +74,8 @@ class RealtimeProtocol:
         self._reply: ActiveReply | None = None
         # Responses that the server began after their reply was given up.
         self._orphans: dict[str, None] = {}
+        # The items of tool calls and of their results on this connection.
+        self._tool_items: dict[str, None] = {}
 
     @property
     def idle(self) -> bool:
@@ -122,6 +124,7 @@ class RealtimeProtocol:
         self._connected = False
         self._inputs.on_connection_lost()
         self._orphans.clear()
+        self._tool_items.clear()
         reply = self._reply
         if reply is None:
             return []
@@ -209,11 +212,17 @@ class RealtimeProtocol:
         if reply is None or call_id not in reply.calls or not self._connected:
             return []
         reply.calls.discard(call_id)
-        item = {"type": "function_call_output", "call_id": call_id, "output": output}
+        item = {"type": "function_call_output", "id": self._own_id("result"), "call_id": call_id, "output": output}
+        self._tool_items[item["id"]] = None
         events: list[ClientEvent] = [{"type": "conversation.item.create", "item": item}]
         if reply.done and not reply.calls and not reply.over:
             events.append(self._request(reply))
         return events
+
+    def delete_tool_calls(self) -> list[ClientEvent]:
+        """Delete all calls of tools and their results. No turn holds them, and each later reply would be sent them."""
+        items, self._tool_items = self._tool_items, {}
+        return self.delete_items(items)
 
     # -- server events ---------------------------------------------------------------------------------------
 
@@ -288,6 +297,7 @@ class RealtimeProtocol:
                 return [TextDelta(item_id, words)]
             case "response.function_call_arguments.done":
                 reply.called += 1
+                self._tool_items[item_id] = None
                 if not reply.may_call:
                     # Not every server obeys `tool_choice: none`.
                     return []

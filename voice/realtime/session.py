@@ -204,6 +204,10 @@ class RealtimeSession:
         """See `Realtime.delete_items`."""
         self._connector.send(self._protocol.delete_items(item_ids))
 
+    def delete_tool_calls(self) -> None:
+        """See `Realtime.delete_tool_calls`."""
+        self._connector.send(self._protocol.delete_tool_calls())
+
     def set_instructions(self, instructions: str) -> None:
         """See `Realtime.set_instructions`."""
         self._connector.send(self._protocol.set_instructions(instructions))

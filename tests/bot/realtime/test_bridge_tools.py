@@ -126,6 +126,25 @@ async def test_what_was_done_before_the_session_failed_is_known() -> None:
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("withdrawn", [True, False])
+async def test_what_a_tool_found_is_for_one_answer(withdrawn: bool) -> None:
+    """It leaves the conversation at once when words may not be used any more, and otherwise before the next answer,
+    which may be for people who may not know it.
+    """
+    async with desk() as room:
+        room.session.answers.append("Blue.")
+        await room.answer(await room.say(1, "What did Cleo say?"))
+        await room.session.call_tool(RealtimeToolCall("c", "echo", '{"text": "Cleo told me a secret"}'))
+        assert "secret" in str(room.session.items)
+        if withdrawn:
+            room.bridge.drop_derived()
+        else:
+            room.session.answers.append("Yes.")
+            await room.answer(await room.say(2, "Are you here?"))
+        assert "secret" not in str(room.session.items)
+
+
+@pytest.mark.asyncio
 async def test_a_tool_that_comes_later_is_told_of_at_the_next_answer() -> None:
     """The model gets the current tools before each answer, for example after a tool server connected or went away."""
     more: list[RoomTool] = []

@@ -346,11 +346,27 @@ def test_a_tool_is_called_and_the_answer_goes_on() -> None:
         assert wanted == [ToolCallRequested(RealtimeToolCall(f"c{step}", "look", "{}"))]
         assert protocol.receive(_done(response=f"resp_{step}")) == []
         output, again = protocol.tool_output(f"c{step}", "a cat")
-        assert output["item"] == {"type": "function_call_output", "call_id": f"c{step}", "output": "a cat"}
+        told = {"type": "function_call_output", "call_id": f"c{step}", "output": "a cat"}
+        assert output["item"] == {**told, "id": output["item"]["id"]}
         assert again.get("response", {}).get("tool_choice") == ("none" if step == TOOL_STEPS else None)
         protocol.receive({"type": "response.created", "response": {"id": f"resp_{step + 1}"}})
     assert isinstance(protocol.receive(_sound(response=f"resp_{TOOL_STEPS + 1}"))[0], AudioDelta)
     assert protocol.receive(_done(response=f"resp_{TOOL_STEPS + 1}")) == [ResponseEnded(ResponseStatus.COMPLETE)]
+
+
+def test_calls_of_tools_and_their_results_can_be_deleted() -> None:
+    """Both are items of the conversation. They are deleted once, and are gone with their connection."""
+    protocol = _open()
+    _begun(protocol)
+    protocol.receive({**_called("c1"), "item_id": "call_item"})
+    output, *_ = protocol.tool_output("c1", "a cat")
+    deleted = protocol.delete_tool_calls()
+    assert [event["item_id"] for event in deleted] == ["call_item", output["item"]["id"]]
+    assert protocol.delete_tool_calls() == []
+    protocol.receive(_called("c2"))
+    protocol.on_disconnected()
+    protocol.on_connected(BRIEFING)
+    assert protocol.delete_tool_calls() == []
 
 
 @pytest.mark.parametrize(

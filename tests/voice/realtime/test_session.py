@@ -247,7 +247,7 @@ async def test_items_instructions_and_tools_change_while_it_lives() -> None:
 
 @pytest.mark.asyncio
 async def test_tools_are_run_and_their_failures_told() -> None:
-    """The model gets a tool's result, or the message that the tool failed."""
+    """The model gets a tool's result, or the message that the tool failed. Both calls and results can be deleted."""
     mind = FakeModel("what is there")
     mind.answers = [FunctionCall("look", "{}"), FunctionCall("look", "[]"), "I see a cat"]
     async with served(mind) as server, room_of(server) as room:
@@ -256,6 +256,9 @@ async def test_tools_are_run_and_their_failures_told() -> None:
         assert words == "I see a cat"
         outputs = [text for kind, text in server.asked[2].items if kind == "function_call_output"]
         assert outputs == ["a cat", "The tool failed."]
+        room.session.delete_tool_calls()
+        await room.answer()
+        assert {kind for kind, _ in server.asked[3].items} == {"user", "assistant"}
 
 
 @pytest.mark.asyncio
