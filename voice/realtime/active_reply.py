@@ -124,6 +124,8 @@ class ActiveReply:
         self.sound.clear()
         self.words.clear()
         self.resumed_items = ()
+        # What tools found went with the connection, so the model may look again.
+        self.steps = 0
 
     def takes(self, response: Mapping[str, Any]) -> bool:
         """Return whether a response that the server begins is the one that was requested."""

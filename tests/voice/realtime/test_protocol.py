@@ -453,6 +453,20 @@ def test_an_answer_that_had_not_begun_is_asked_for_again() -> None:
     assert protocol.resumed == ReplyResumed("")
 
 
+def test_after_a_loss_the_model_may_look_again() -> None:
+    """The next conversation has nothing of what tools found in the one before."""
+    protocol = _open()
+    _begun(protocol, "resp_1")
+    for step in range(1, TOOL_STEPS + 1):
+        protocol.receive(_called(f"c{step}", response=f"resp_{step}"))
+        protocol.receive(_done(response=f"resp_{step}"))
+        again = protocol.tool_output(f"c{step}", "a cat")[-1]
+        protocol.receive({"type": "response.created", "response": {"id": f"resp_{step + 1}"}})
+    assert again["response"]["tool_choice"] == "none"
+    protocol.on_disconnected()
+    assert "tool_choice" not in protocol.on_connected(BRIEFING)[-1]["response"]
+
+
 def test_an_answer_broken_in_the_middle_goes_on_once() -> None:
     """A reply that breaks off in the middle is continued once by the next session, which gets the words spoken so far.
     A second break ends it.
