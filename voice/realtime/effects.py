@@ -73,6 +73,18 @@ class SessionReady:
 
 
 @dataclass(frozen=True, slots=True)
+class ConfigurationRefused:
+    """The server did not accept the configuration: it would answer without instructions, and by itself.
+
+    `setting`: what it objects to, in the protocol's words; empty: unknown. `mistaken`: a retry cannot help.
+    """
+
+    code: str
+    setting: str
+    mistaken: bool
+
+
+@dataclass(frozen=True, slots=True)
 class SessionExpired:
     """The server ended the session because it was too old."""
 
@@ -93,6 +105,7 @@ Effect: TypeAlias = (
     | ResponseEnded
     | ToolCallRequested
     | SessionReady
+    | ConfigurationRefused
     | SessionExpired
     | ServerError
 )

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import openai
 from websockets.exceptions import InvalidStatus, InvalidURI, SecurityError, WebSocketException
 
 from voice.errors import RealtimeError
+
+if TYPE_CHECKING:
+    from voice.realtime.effects import ConfigurationRefused
 
 # Error codes of the protocol whose cause a person must fix.
 _LASTING = {
@@ -75,6 +79,19 @@ class ErrorMessages:
             model=self.model,
             where=self.where,
             code=code,
+        )
+
+    def for_configuration(self, refused: ConfigurationRefused) -> RealtimeError:
+        """Return the error for a configuration that the endpoint did not accept."""
+        known = self.for_code(refused.code)
+        if not (refused.mistaken and known.retryable):
+            return known
+        return RealtimeError(
+            "{where} refused the settings of the session ({setting}). Check realtime.voice, "
+            "realtime.transcription_model and asr.language.",
+            where=self.where,
+            setting=refused.setting or refused.code,
+            retryable=False,
         )
 
     def ended(self) -> RealtimeError:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from voice.realtime.active_reply import ActiveReply
 from voice.realtime.effects import (
     AudioDelta,
+    ConfigurationRefused,
     Effect,
     ResponseEnded,
     ResponseStatus,
@@ -27,11 +28,13 @@ from voice.realtime.effects import (
 from voice.realtime.port import ConversationItem, ItemRole, ReplyResumed
 from voice.realtime.untranscribed_inputs import UntranscribedInputs
 from voice.realtime.wire import (
+    CONFIGURATION_ID,
     code_of,
     create_item,
     decode_audio,
     id_of,
     session_update,
+    setting_of,
     text_of,
     tool_call,
     tool_schema,
@@ -254,6 +257,9 @@ class RealtimeProtocol:
         code = code_of(error)
         if code == "session_expired":
             return [SessionExpired()]
+        if error.get("event_id") == CONFIGURATION_ID:
+            mistaken = error.get("type") == "invalid_request_error"
+            return [ConfigurationRefused(code, setting_of(error), mistaken)]
         reply = self._reply
         if code == STILL_ANSWERING and reply is not None and reply.awaits_response:
             reply.refused = True

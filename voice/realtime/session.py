@@ -22,6 +22,7 @@ from voice.realtime.awaited_transcripts import AwaitedTranscripts
 from voice.realtime.connector import RealtimeConnector
 from voice.realtime.effects import (
     AudioDelta,
+    ConfigurationRefused,
     InputTranscribed,
     ResponseEnded,
     ResponseStatus,
@@ -274,6 +275,8 @@ class RealtimeSession:
                 case SessionReady():
                     self.ready.set()
                     self._came_back()
+                case ConfigurationRefused():
+                    self._connector.end("lost", self._errors.for_configuration(effect))
                 case SessionExpired():
                     self._connector.end("expired")
                 case ServerError(code, message):

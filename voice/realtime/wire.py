@@ -29,8 +29,12 @@ LEAST_COMMIT_SAMPLES = REALTIME_RATE_HZ // 10
 # Ids and names have some thirty characters.
 MOST_ID_CHARS = 200
 MOST_ARGUMENT_CHARS = 20_000
+# The id of the event that configures a new session. The server repeats it if it refuses the configuration.
+CONFIGURATION_ID = "configuration"
 # What is logged and shown of a server's codes. A sentence is none.
 _CODE = re.compile(r"[\w.:-]{1,64}", re.ASCII)
+# The same of the setting that a server objects to, such as `session.audio.output.voice` or `session.tools[0].name`.
+_SETTING = re.compile(r"[\w.\[\]-]{1,64}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,7 @@ def session_update(configuration: SessionConfiguration, briefing: Briefing) -> C
         transcription["language"] = configuration.language
     return {
         "type": "session.update",
+        "event_id": CONFIGURATION_ID,
         "session": {
             "type": "realtime",
             "output_modalities": ["audio"],
@@ -140,3 +145,9 @@ def code_of(error: Mapping[str, Any]) -> str:
     """Return the code of an error that a server has written."""
     code = str(error.get("code") or error.get("type") or "unknown")
     return code if _CODE.fullmatch(code) else "unknown"
+
+
+def setting_of(error: Mapping[str, Any]) -> str:
+    """Return the setting that an error of a server is about; empty if it names none."""
+    setting = text_of(error.get("param"))
+    return setting if _SETTING.fullmatch(setting) else ""

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from voice.realtime.active_reply import MOST_CALLS, MOST_CHARS, MOST_ITEMS, MOST_SOUND_S, TOOL_STEPS
 from voice.realtime.effects import (
     AudioDelta,
+    ConfigurationRefused,
     InputTranscribed,
     ResponseEnded,
     ResponseStatus,
@@ -100,6 +101,31 @@ def test_a_session_begins_with_settings_and_the_window() -> None:
     assert session["tools"][0]["name"] == "look"
     assert [item["item"]["content"][0]["type"] for item in items] == ["input_text", "output_text"]
     assert [item["item"]["id"] for item in items] == ["turn_1", "turn_2"]
+
+
+@pytest.mark.parametrize(
+    ("said", "refused"),
+    [
+        (
+            {"type": "invalid_request_error", "code": "invalid_value", "param": "session.audio.output.voice"},
+            ConfigurationRefused("invalid_value", "session.audio.output.voice", mistaken=True),
+        ),
+        (
+            {"type": "server_error", "code": None, "param": None},
+            ConfigurationRefused("server_error", "", mistaken=False),
+        ),
+        (
+            {"type": "invalid_request_error", "code": "invalid_value", "param": "What Ada said"},
+            ConfigurationRefused("invalid_value", "", mistaken=True),
+        ),
+    ],
+)
+def test_a_refused_configuration_is_told_apart(said: dict[str, Any], refused: ConfigurationRefused) -> None:
+    """The server names the event that it refuses."""
+    protocol = _protocol()
+    configuring = protocol.on_connected(BRIEFING)[0]
+    assert protocol.receive({"type": "error", "error": {**said, "event_id": configuring["event_id"]}}) == [refused]
+    assert protocol.receive({"type": "error", "error": {**said, "event_id": None}}) != [refused]
 
 
 def test_who_speaks_is_told_before_each_input() -> None:

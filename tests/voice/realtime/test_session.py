@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rehearsal.servers.realtime_behaviour import FunctionCall, RealtimeBehaviour, RealtimeMode
+from rehearsal.servers.realtime_conversation import ClientError
+from rehearsal.servers.realtime_session import ServerSession
 from tests.fakes.clock import FakeClock
 from tests.fakes.loop_time import pass_loop_time
 from tests.patience import PATIENCE_S
@@ -325,6 +327,23 @@ async def test_a_refused_key_is_given_up_at_once() -> None:
         (failed,) = room.news
         assert isinstance(failed, RealtimeFailed)
         assert "realtime.api_key" in str(failed.error)
+
+
+@pytest.mark.asyncio
+async def test_a_session_whose_settings_are_refused_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would answer without instructions, with another voice. The sentence names what was refused."""
+
+    def refuse(self: ServerSession, session: dict[str, Any]) -> None:
+        raise ClientError("invalid_value", "Invalid value: 'mariin'.", "session.audio.output.voice")
+
+    monkeypatch.setattr(ServerSession, "_configure", refuse)
+    async with served(FakeModel()) as server, room_of(server, voice="mariin") as room:
+        await room.until_told()
+        (told,) = room.news
+        assert isinstance(told, RealtimeFailed)
+        assert told.lasting
+        assert "(session.audio.output.voice). Check realtime.voice" in str(told.error)
+        assert not server.asked
 
 
 @pytest.mark.asyncio
