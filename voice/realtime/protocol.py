@@ -33,6 +33,7 @@ from voice.realtime.wire import (
     create_item,
     decode_audio,
     id_of,
+    label_ids,
     session_update,
     setting_of,
     text_of,
@@ -269,7 +270,8 @@ class RealtimeProtocol:
         if code in HARMLESS:
             return []
         if code == "input_audio_buffer_commit_empty" and (refused := self._inputs.on_refused()) is not None:
-            return [refused]
+            label, *_ = label_ids(refused.input_id, refused.item_id)
+            return [*(SendEvent(event) for event in self.delete_items([label])), refused]
         return [ServerError(code, str(error.get("message", "")))]
 
     def _on_response_event(self, kind: str, event: Mapping[str, Any]) -> list[Effect]:

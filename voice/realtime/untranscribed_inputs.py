@@ -6,6 +6,7 @@ they were sent, and names the item of each; later it transcribes that item.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,8 +31,9 @@ class UntranscribedInputs:
 
     def __init__(self) -> None:
         self._untranscribed: dict[int, _Input] = {}
-        # Those sent on this connection that have no item yet, in order; also ones that were dropped meanwhile.
-        self._uncommitted: list[_Input] = []
+        # Those sent on this connection that have no item yet, in order; also ones that were dropped meanwhile. Numbers
+        # alone: a server that names no items would have us keep all sound.
+        self._uncommitted: deque[int] = deque()
 
     def __len__(self) -> int:
         return len(self._untranscribed)
@@ -43,7 +45,7 @@ class UntranscribedInputs:
     def send(self, input_id: int) -> list[ClientEvent]:
         """Return the events that send an input on this connection."""
         waiting = self._untranscribed[input_id]
-        self._uncommitted.append(waiting)
+        self._uncommitted.append(input_id)
         return input_events(waiting.id, waiting.speakers, waiting.pcm)
 
     def send_all(self) -> list[ClientEvent]:
@@ -70,9 +72,11 @@ class UntranscribedInputs:
         """Note the item of the next input. Returns the items to delete: those of an input that was dropped before."""
         if not self._uncommitted:
             return ()
-        committed = self._uncommitted.pop(0)
-        committed.item_id = item_id
-        return () if committed.id in self._untranscribed else label_ids(committed.id, item_id)
+        input_id = self._uncommitted.popleft()
+        if (waiting := self._untranscribed.get(input_id)) is None:
+            return label_ids(input_id, item_id)
+        waiting.item_id = item_id
+        return ()
 
     def on_refused(self) -> InputTranscribed | None:
         """Drop the next input, whose sound the server did not take. Returns it without a text; None if nobody expects
@@ -80,10 +84,10 @@ class UntranscribedInputs:
         """
         if not self._uncommitted:
             return None
-        refused = self._uncommitted.pop(0)
-        if self._untranscribed.pop(refused.id, None) is None:
+        input_id = self._uncommitted.popleft()
+        if self._untranscribed.pop(input_id, None) is None:
             return None
-        return InputTranscribed(refused.id, "", None)
+        return InputTranscribed(input_id, "", None)
 
     def on_transcribed(self, item_id: str, text: str | None) -> InputTranscribed | None:
         """Return the input with this item and its text (None: the server could not transcribe it); None if nobody

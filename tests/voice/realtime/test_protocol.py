@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import weakref
 from dataclasses import replace
 from typing import Any
 
@@ -177,13 +178,30 @@ def test_what_was_given_up_before_it_had_an_item_is_taken_out_when_it_has() -> N
     assert protocol.drop_input(second) is None
 
 
+def test_no_sound_is_kept_for_a_server_that_names_no_items() -> None:
+    """Of an input that nobody waits for any more only the number is kept."""
+    protocol = _open()
+    sound = SECOND.copy()
+    kept = weakref.ref(sound)
+    input_id, events = protocol.send_audio(sound, speakers="Ada speaks:")
+    protocol.drop_input(input_id)
+    del sound, events
+    assert kept() is None
+    assert protocol.receive({"type": "input_audio_buffer.committed", "item_id": "item_1"}) != []
+
+
 def test_short_words_are_filled_up_and_refused_ones_are_told() -> None:
-    """Sound under 100 ms is filled up, because the server takes no less. An input that is still refused has no text."""
+    """Sound under 100 ms is filled up, because the server takes no less. An input that is still refused has no text,
+    and its label is deleted: what comes next may be somebody else's.
+    """
     protocol = _open()
     input_id, events = protocol.send_audio(SECOND[:100], speakers="Ada speaks:")
     assert len(base64.b64decode(events[1]["audio"])) == 2 * 2_400
     refusal = {"type": "error", "error": {"code": "input_audio_buffer_commit_empty"}}
-    assert protocol.receive(refusal) == [InputTranscribed(input_id, "", None)]
+    assert protocol.receive(refusal) == [
+        SendEvent({"type": "conversation.item.delete", "item_id": events[0]["item"]["id"]}),
+        InputTranscribed(input_id, "", None),
+    ]
 
 
 def test_an_answer_comes_as_sound_and_words_and_ends() -> None:
