@@ -6,11 +6,12 @@ summary instead. A new session gets everything as a briefing, an open one only t
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from bot.brain.realtime_instructions import build_realtime_instructions
-from compaction.context.build import build_payload
+from compaction.context.build import build_payload, summarize_eviction
 from compaction.payload import PartKind
 from voice.realtime.port import Briefing, ConversationItem, ItemRole
 from voice.realtime.port import RealtimeTool as CallableTool
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from bot.brain.realtime_instructions import RealtimeInstructions
     from bot.brain.system_prompt import SystemPrompt
     from bot.brain.tools.tool import RoomTool
+    from compaction.context.build import SessionContext
     from compaction.model import Seq
     from compaction.payload import PayloadPart
     from compaction.session import SessionMemory
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 # Every reply pays for the whole conversation, and sound costs more than text: well below what any model takes.
 MAX_INPUT_TOKENS = 16_000
-EVICTED_ID = "evicted"
+_NO_NOTE = ConversationItem("", ItemRole.SYSTEM, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,11 @@ class Items:
         self._held: dict[int, tuple[str, ...]] = {}
         self._sent_instructions = ""
         self._sent_tools: tuple[CallableTool, ...] = ()
-        self._eviction_note = ""
+        # The note about what has no room in the conversation. Each gets a number, because an id can be used only once.
+        self._eviction_note = _NO_NOTE
+        self._eviction_notes = itertools.count(1)
+        # The conversation has no turn before this one.
+        self._oldest = 0
         self._external_changes = memory.external_changes
         self.conversation = 0
         self.guild_instructions = ""
@@ -103,6 +109,9 @@ class Items:
         """Return the instructions, and the part of the window that fits beside them, to answer turn `answer_to`."""
         # This also starts a compaction if one is due.
         context = self._memory.context(max_input_tokens=self._max_input_tokens)
+        if self._memory.external_changes != self._external_changes:
+            # Every turn is sent anew.
+            self._oldest = 0
         built = build_realtime_instructions(
             context,
             name=self._instructions.name,
@@ -118,21 +127,23 @@ class Items:
         )
         instruction_tokens = sum(each.tokens for each in built.parts)
         window = build_payload(
-            replace(context, summary=None, live_notes=()),
+            replace(_since(context, self._oldest), summary=None, live_notes=()),
             max_input_tokens=max(1_000, self._max_input_tokens - instruction_tokens),
             zone=self._zone,
         )
+        self._oldest = next((each.seq_from for each in window if each.kind is PartKind.TURN), None) or self._oldest
         self._memory.record_sent(context, (*built.parts, *window), zone=self._zone, answer_to=answer_to)
         return built, window
 
     def brief(self) -> Briefing:
         """Return the start of a new conversation: instructions, tools, and all unfolded turns as text."""
+        self._oldest = 0
         built, window = self._context()
         self._external_changes = self._memory.external_changes
         self.conversation += 1
         self._sent_instructions = built.text
         self._sent_tools = self._callable_tools()
-        self._eviction_note = ""
+        self._eviction_note = _NO_NOTE
         self._held = {}
         items: list[ConversationItem] = []
         for each in window:
@@ -140,8 +151,8 @@ class Items:
                 items.append(_written(each, self._external_changes))
                 self._held[each.seq_from] = (items[-1].id,)
             elif each.kind is PartKind.EVICTION_NOTE:
-                self._eviction_note = each.content
-                items.append(ConversationItem(EVICTED_ID, ItemRole.SYSTEM, each.content))
+                self._eviction_note = self._new_note(each.content)
+                items.append(self._eviction_note)
         return Briefing(built.text, tuple(items), self._sent_tools)
 
     def refresh(self, session: Realtime, *, answer_to: Seq | None = None) -> tuple[PayloadPart, ...]:
@@ -168,13 +179,28 @@ class Items:
                 self._held[seq] = (item.id,)
                 session.add_item(item)
         note = next((each.content for each in window if each.kind is PartKind.EVICTION_NOTE), "")
-        if note != self._eviction_note:
-            if self._eviction_note:
-                session.delete_items([EVICTED_ID])
+        if note != self._eviction_note.text:
+            if self._eviction_note.text:
+                session.delete_items([self._eviction_note.id])
+            self._eviction_note = self._new_note(note)
             if note:
-                session.add_item(ConversationItem(EVICTED_ID, ItemRole.SYSTEM, note))
-            self._eviction_note = note
+                session.add_item(self._eviction_note)
         return (*built.parts, *window)
+
+    def _new_note(self, text: str) -> ConversationItem:
+        return ConversationItem(f"evicted_{next(self._eviction_notes)}", ItemRole.SYSTEM, text)
+
+
+def _since(context: SessionContext, oldest: int) -> SessionContext:
+    """Return the context without the turns before `oldest`, which count as evicted. A conversation grows at its end
+    alone: what was left out for want of room would come back behind newer turns.
+    """
+    older = [turn for turn in context.window if turn.seq < oldest]
+    if not older:
+        return context
+    gone = summarize_eviction(older)
+    evicted = gone if context.evicted is None else context.evicted.plus(gone)
+    return replace(context, window=context.window[len(older) :], evicted=evicted)
 
 
 def _written(turn: PayloadPart, times: int) -> ConversationItem:

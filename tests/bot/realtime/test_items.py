@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC
 from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from bot.brain.system_prompt import SystemPrompt
-from bot.realtime.items import Items
+from bot.realtime.items import Items, ReplyMaterial
 from bot.store.speech_forgetting import SpeechForgetter
 from compaction.model import Seq
 from tests.bot.evening import Evening
@@ -27,6 +28,11 @@ class _Conversation:
         self.items = {each.id: each.text for each in items}
         self.ids = set(self.items)
         self.instructions = ""
+
+    @property
+    def stories(self) -> list[int]:
+        """Return the numbers of the stories told in it, in order."""
+        return [int(found[1]) for text in self.items.values() if (found := re.search(r"Story (\d+)", text))]
 
     def add_item(self, item: ConversationItem) -> None:
         assert item.id not in self.ids
@@ -79,3 +85,38 @@ async def test_what_is_forgotten_leaves_the_conversation(tmp_path: Path) -> None
         before = dict(conversation.items)
         items.refresh(session)
         assert conversation.items == before
+
+
+@pytest.mark.asyncio
+async def test_what_was_left_out_does_not_come_back_behind_newer_turns(tmp_path: Path) -> None:
+    """A conversation grows at its end alone. What had no room in it stays out until the next one begins, and a note
+    says so; no id is used twice.
+    """
+    async with Evening(tmp_path / "a.db") as evening:
+        items = Items(
+            evening.memory,
+            tuple,
+            instructions=SystemPrompt("Roomtone"),
+            introductions=list,
+            max_input_tokens=3_000,
+            zone=UTC,
+        )
+        conversation = _Conversation(items.brief().items)
+        session = cast("Realtime", conversation)
+        for number in range(24):
+            await evening.say(f"Story {number} is {'a long one ' * 20}.")
+            items.refresh(session)
+        assert len(conversation.stories) == 24
+        # What was found for one answer takes room from the conversation.
+        items.for_reply = ReplyMaterial(recalled=tuple(f"Bo said {'something ' * 30}{each}." for each in range(8)))
+        items.refresh(session)
+        kept = conversation.stories
+        assert kept == list(range(24 - len(kept), 24))
+        assert 0 < len(kept) < 24
+        for recalled in ((), ("It is long ago.",)):
+            items.for_reply = ReplyMaterial(recalled=recalled)
+            await evening.say(f"Story {24 + len(recalled)} is short.")
+            items.refresh(session)
+        assert conversation.stories == [*kept, 24, 25]
+        assert sum("left out" in text for text in conversation.items.values()) == 1
+        assert _Conversation(items.brief().items).stories == list(range(26))
