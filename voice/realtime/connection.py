@@ -11,6 +11,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import structlog
+
 from voice.endpoint import is_this_machine
 
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
     from voice.errors import RealtimeError
     from voice.realtime.wire import ClientEvent
+
+log = structlog.get_logger()
 
 # Events that may wait for the socket: minutes of sound. If more would wait, the socket is stuck.
 OUTGOING_EVENTS = 2_048
@@ -120,7 +124,7 @@ class RealtimeConnection:
                 event = json.loads(await self._socket.recv_bytes())
                 if not isinstance(event, dict):
                     raise TypeError("not an object")
-                on_event(event)
+                _handle(event, on_event)
         except Exception as error:  # noqa: BLE001 - every kind is translated
             self.end("lost", self._translate(error))
 
@@ -132,3 +136,14 @@ class RealtimeConnection:
                     await self._socket.send_raw(json.dumps(event))
         except Exception as error:  # noqa: BLE001 - every kind is translated
             self.end("lost", self._translate(error))
+
+
+def _handle(event: Mapping[str, Any], on_event: Callable[[Mapping[str, Any]], None]) -> None:
+    """Pass an event on. What that raises ends the connection, and looks like an event that is not of the protocol; it
+    is logged, because it may be a defect of ours.
+    """
+    try:
+        on_event(event)
+    except Exception as error:
+        log.warning("realtime_event_failed", error_class=type(error).__name__, exc_info=error)
+        raise

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from rehearsal.servers.realtime_behaviour import FunctionCall, RealtimeBehaviour, RealtimeMode
 from rehearsal.servers.realtime_conversation import ClientError
@@ -317,6 +318,24 @@ async def test_after_failures_in_a_row_it_is_given_up_with_a_sentence(mode: Real
         assert isinstance(waiting.exception(), RealtimeError)
         with pytest.raises(RealtimeError):
             await room.session.send_audio(_speech(), speakers="Ada speaks:")
+
+
+@pytest.mark.asyncio
+async def test_a_defect_in_handling_an_event_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """People read that the service sent something unreadable. Without the traceback nobody would find what is ours."""
+
+    def break_down(finished: FinishedResponse) -> None:
+        raise ZeroDivisionError
+
+    async with served(FakeModel("hello")) as server, room_of(server) as room:
+        with monkeypatch.context() as broken, capture_logs() as logs:
+            broken.setattr(room.session, "_on_response", break_down)
+            with pytest.raises(RealtimeError):
+                async for _ in room.session.reply():
+                    pass
+        failed = [entry for entry in logs if entry["event"] == "realtime_event_failed"]
+        assert {entry["error_class"] for entry in failed} == {"ZeroDivisionError"}
+        assert all(isinstance(entry["exc_info"], ZeroDivisionError) for entry in failed)
 
 
 @pytest.mark.asyncio
