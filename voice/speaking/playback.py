@@ -37,8 +37,9 @@ QUEUE_PIECES = 3
 CUSHION_FRAMES = 5
 # An echo of the bot arrives up to this many seconds later, through a loudspeaker, a microphone and two networks.
 ECHO_LAG_S = 1.0
-# Pieces kept for echo detection: about those of the current answer and the previous one.
-REMEMBERED_PIECES = 32
+# Pieces kept for echo detection, without their sound. Those of speech-to-speech may be as short as 0.2 s, an utterance
+# that is an echo has up to 30 s, and some seconds pass until there is a text to compare.
+REMEMBERED_PIECES = 256
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ
+from voice.realtime.speech_assembler import LEAST_S
 from voice.speaking.playback import CUSHION_FRAMES, ECHO_LAG_S, QUEUE_PIECES, Playback
 from voice.speaking.port import AudioChunk, Speech
 
@@ -139,6 +140,23 @@ async def test_what_sounded_at_a_time_can_be_asked() -> None:
     assert playback.words_between(101.0 + ECHO_LAG_S - 0.1, 105.0) == "one two"
     assert playback.words_between(101.1 + ECHO_LAG_S, 109.0) == ""
     assert playback.words_between(101.5, 111.0) == "one two three"
+
+
+@pytest.mark.asyncio
+async def test_what_sounded_half_a_minute_ago_can_be_asked_of_short_pieces() -> None:
+    """The pieces of a speech-to-speech reply may be as short as 0.2 s. An utterance that is its echo has 30 s, and some
+    seconds pass until there is a text to compare.
+    """
+    now = 100.0
+    playback = Playback(monotonic=lambda: now)
+    for number in range(200):
+        await playback.queue(speech(f"w{number}", round(LEAST_S * 50)))
+        while playback.next_frame() is not None:
+            now += 0.02
+        await asyncio.sleep(0)
+    words = playback.words_between(now - 39.0, now).split()
+    assert words == [f"w{number}" for number in range(200 - len(words), 200)]
+    assert len(words) >= 39.0 / LEAST_S
 
 
 def loudness(playback: Playback) -> int:
