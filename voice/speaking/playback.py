@@ -91,6 +91,7 @@ class QueuedSpeech:
         # Whether playback may start, or continue after the frames ran out.
         self.ready = False
         self.first_frame_at: float | None = None
+        self.last_frame_at = 0.0
         self.released = False
 
     def add(self, sound: AudioChunk) -> None:
@@ -281,13 +282,9 @@ class Playback:
     def words_between(self, since: float, until: float) -> str:
         """Return the sentences that could be heard directly or as an echo between two monotonic times."""
         with self._lock:
-            results = [piece.played() for piece in self._begun]
+            results = [piece.played() for piece in self._begun if piece.last_frame_at + ECHO_LAG_S >= since]
         return joined_texts(
-            (one.text, one.glued)
-            for one in results
-            if one.first_frame_at is not None
-            and one.first_frame_at <= until
-            and one.first_frame_at + one.played_s + ECHO_LAG_S >= since
+            (one.text, one.glued) for one in results if one.first_frame_at is not None and one.first_frame_at <= until
         )
 
     def next_frame(self) -> Pcm | None:
@@ -302,8 +299,9 @@ class Playback:
                 return None
             if self._paused and self._gain == 0.0:
                 return None
+            piece.last_frame_at = self._monotonic()
             if piece.first_frame_at is None:
-                piece.first_frame_at = self._monotonic()
+                piece.first_frame_at = piece.last_frame_at
                 self._begun.append(piece)
             frame = piece.frames.popleft()
             self._activity_count += 1

@@ -133,6 +133,7 @@ async def test_what_sounded_at_a_time_can_be_asked() -> None:
     assert playback.words_between(0.0, 200.0) == ""
     for _ in range(50):
         playback.next_frame()
+        now += 0.02
     now = 110.0
     playback.next_frame()
     assert playback.words_between(98.0, 99.9) == ""
@@ -140,6 +141,25 @@ async def test_what_sounded_at_a_time_can_be_asked() -> None:
     assert playback.words_between(101.0 + ECHO_LAG_S - 0.1, 105.0) == "one two"
     assert playback.words_between(101.1 + ECHO_LAG_S, 109.0) == ""
     assert playback.words_between(101.5, 111.0) == "one two three"
+
+
+@pytest.mark.asyncio
+async def test_the_end_of_a_piece_that_was_paused_is_known_as_well() -> None:
+    """It sounds as much later as the pause was long."""
+    now = 100.0
+    playback = Playback(monotonic=lambda: now)
+    await playback.queue(speech("one two three four", 100))
+    for _ in range(50):
+        playback.next_frame()
+        now += 0.02
+    playback.pause()
+    playback.next_frame()
+    assert playback.next_frame() is None
+    now = 105.0
+    playback.resume()
+    while playback.next_frame() is not None:
+        now += 0.02
+    assert playback.words_between(105.0, 106.0) == "one two three four"
 
 
 @pytest.mark.asyncio
