@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from voice.realtime.port import REALTIME_RATE_HZ
+from voice.realtime.wire import object_of
 from voice.realtime.word_timing import words_heard
 
 if TYPE_CHECKING:
@@ -129,8 +130,7 @@ class ActiveReply:
 
     def takes(self, response: Mapping[str, Any]) -> bool:
         """Return whether a response that the server begins is the one that was requested."""
-        metadata = response.get("metadata")
-        number = metadata.get(_REQUEST) if isinstance(metadata, dict) else None
+        number = object_of(response.get("metadata")).get(_REQUEST)
         # Some servers do not repeat the number.
         return self.awaits_response and (number is None or number == self.request)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from voice.realtime.effects import ResponseStatus
-from voice.realtime.wire import id_of
+from voice.realtime.wire import id_of, object_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,8 +59,7 @@ class OpenResponses:
 
 
 def _finished(response: Mapping[str, Any], duration_s: float) -> FinishedResponse:
-    usage = response.get("usage")
-    tokens = usage if isinstance(usage, dict) else {}
+    tokens = object_of(response.get("usage"))
     return FinishedResponse(
         _status_of(response), _count(tokens, "input_tokens"), _count(tokens, "output_tokens"), duration_s
     )

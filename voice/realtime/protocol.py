@@ -34,6 +34,7 @@ from voice.realtime.wire import (
     decode_audio,
     id_of,
     label_ids,
+    object_of,
     session_update,
     setting_of,
     text_of,
@@ -237,15 +238,15 @@ class RealtimeProtocol:
             case "session.updated":
                 return [SessionReady()]
             case "input_audio_buffer.committed":
-                dropped = self._inputs.on_committed(str(event.get("item_id")))
+                dropped = self._inputs.on_committed(id_of(event.get("item_id")))
                 return [SendEvent(event) for event in self.delete_items(dropped)]
             case "conversation.item.input_audio_transcription.completed":
                 written = event.get("transcript")
-                return self._transcribed(str(event.get("item_id")), written if isinstance(written, str) else None)
+                return self._transcribed(id_of(event.get("item_id")), written if isinstance(written, str) else None)
             case "conversation.item.input_audio_transcription.failed":
-                return self._transcribed(str(event.get("item_id")), None)
+                return self._transcribed(id_of(event.get("item_id")), None)
             case "error":
-                return self._error(event.get("error") or {})
+                return self._error(object_of(event.get("error")))
         if kind.startswith("response."):
             return self._on_response_event(kind, event)
         return []
@@ -276,9 +277,9 @@ class RealtimeProtocol:
 
     def _on_response_event(self, kind: str, event: Mapping[str, Any]) -> list[Effect]:
         if kind == "response.created":
-            return self._begun(event.get("response") or {})
+            return self._begun(object_of(event.get("response")))
         if kind == "response.done":
-            return self._done(event.get("response") or {})
+            return self._done(object_of(event.get("response")))
         reply = self._reply
         if reply is None or reply.over:
             return []
@@ -352,12 +353,11 @@ class RealtimeProtocol:
         return [SendEvent(self._request(reply))]
 
     def _ended(self, reply: ActiveReply, response: Mapping[str, Any]) -> list[Effect]:
-        details = response.get("status_details") or {}
+        details = object_of(response.get("status_details"))
         match response.get("status"):
             case "failed":
                 reply.over = True
-                error = details.get("error") or {}
-                return [ResponseEnded(ResponseStatus.FAILED, code_of(error))]
+                return [ResponseEnded(ResponseStatus.FAILED, code_of(object_of(details.get("error"))))]
             case "cancelled":
                 reply.over = True
                 return [ResponseEnded(ResponseStatus.CANCELLED)]
@@ -382,4 +382,6 @@ class RealtimeProtocol:
 
 def _items_of(response: Mapping[str, Any]) -> list[str]:
     """Return the items of a response."""
-    return [str(item["id"]) for item in response.get("output") or () if isinstance(item, dict) and "id" in item]
+    output = response.get("output")
+    listed = output if isinstance(output, list) else []
+    return [id_of(item["id"]) for item in listed if isinstance(item, dict) and "id" in item]

@@ -136,6 +136,11 @@ def text_of(written: object) -> str:
     return written if isinstance(written, str) else ""
 
 
+def object_of(written: object) -> Mapping[str, Any]:
+    """Return an object that a server has written. What is none is empty: a sentence in the place of an error."""
+    return written if isinstance(written, dict) else {}
+
+
 def id_of(written: object) -> str:
     """Return an id or a name that a server has written."""
     return str(written)[:MOST_ID_CHARS]

@@ -655,13 +655,48 @@ def test_without_a_connection_nothing_is_sent() -> None:
     assert _types(protocol.on_connected(Briefing("x")))[-1] == "response.create"
 
 
-@given(st.lists(st.dictionaries(st.sampled_from(["type", "item_id", "response_id", "delta"]), st.text()), max_size=20))
+_KINDS = ("error", "session.updated", "response.created", "response.done", "response.output_audio.delta", "anything")
+_IDS = st.sampled_from(["resp_1", "item_1", "", None, 7])
+_VALUES = st.none() | st.booleans() | st.integers() | st.text()
+_OBJECTS = st.recursive(
+    _VALUES,
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(["id", "status", "status_details", "error", "code", "metadata", "output", "request"]),
+            inner | st.sampled_from(["failed", "completed", "cancelled"]),
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {"type": st.sampled_from(_KINDS) | _VALUES},
+            optional={"item_id": _IDS, "response_id": _IDS, "delta": _VALUES, "error": _OBJECTS, "response": _OBJECTS},
+        ),
+        max_size=20,
+    )
+)
 def test_it_survives_whatever_a_server_sends(events: list[dict[str, Any]]) -> None:
     """Invalid events from the server raise no error."""
     protocol = _open()
     _begun(protocol)
     for event in events:
         protocol.receive(event)
+
+
+@pytest.mark.parametrize("error", ["It went wrong.", None, 7, ["x"]])
+def test_an_error_that_is_no_object_is_an_error(error: object) -> None:
+    """Some servers write a sentence in its place. The session goes on, or its reply fails."""
+    protocol = _open()
+    assert protocol.receive({"type": "error", "error": error}) == [ServerError("unknown", "")]
+    _begun(protocol)
+    failed = _done("failed")
+    failed["response"]["status_details"] = {"error": error}
+    assert protocol.receive(failed) == [ResponseEnded(ResponseStatus.FAILED, "unknown")]
 
 
 def test_what_is_abandoned_is_not_brought_up_again() -> None:
