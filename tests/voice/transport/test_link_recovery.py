@@ -7,12 +7,11 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from discord.voice_state import ConnectionFlowState
 
 from rehearsal.runner.scripted_member import scripted_member
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import until
-from tests.voice.transport.link_scene import ADA, BOT, ask_nobody, end_runner, scene, voice_channel
+from tests.voice.transport.link_scene import ADA, BOT, end_runner, scene, voice_channel
 from voice.transport import keepalive, reconnection
 from voice.transport.keepalive import Keepalive
 from voice.transport.link_events import Connected, Lost, Recovering
@@ -268,26 +267,34 @@ async def test_reconnection_that_discord_breaks_off_is_tried_again(
 
 
 @pytest.mark.asyncio
-async def test_connector_that_fails_in_the_place_of_the_runner_is_noticed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("attempt", "fault", "options"),
+    [("_resume", "kill_voice_websocket", {"close_code": 4015}), ("_handshake_websocket", "migrate", {})],
+)
+async def test_another_voice_server_that_is_named_during_an_attempt_is_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attempt: str, fault: str, options: dict[str, float]
 ) -> None:
-    """If another voice server is announced during a resumption, discord.py starts a connector that nobody waits for.
-    The link notices when this connector fails.
-
-    The connector asks for the channel that the bot is already in, so Discord has nothing to answer.
+    """The voice server crashes and answers no resumption, or the next one answers no handshake. As soon as the main
+    gateway names another server the link goes on there, without leaving the channel.
     """
-    news: list[asyncio.Task[None]] = []
+    original, tried = getattr(ReceivingState, attempt), asyncio.Event()
 
-    async def overtaken(self: ReceivingState) -> None:
-        self.state = ConnectionFlowState.websocket_connected
-        self.timeout = 0.01
-        monkeypatch.setattr(self, "_voice_connect", ask_nobody)
-        news.append(name_another_server(self))
+    async def never_answers_once(self: ReceivingState) -> None:
+        if tried.is_set():
+            await original(self)
+            return
+        tried.set()
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(ReceivingState, "_resume", overtaken)
-    async with scene(tmp_path) as room:
-        first = room.link._connector.client
-        await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=4015)
-        await until(lambda: room.link._connector.client is not first and room.link.connected, "the replacement")
-        assert room.listener.kinds() == [Connected, Lost, Recovering, Connected]
+    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
+        await ada.meet(BOT)
+        monkeypatch.setattr(ReceivingState, attempt, never_answers_once)
+        await room.local.fault(fault, user_id=BOT, **options)
+        async with asyncio.timeout(PATIENCE_S):
+            await tried.wait()
+        room.local._switch_endpoint()
+        room.local._gateway.announce_voice_server(BOT)
+        await until(lambda: room.listener.kinds() == [Connected, Lost, Connected], "the other server")
+        await ada.meet(BOT)
+        await room.can_speak()
+        await room.hears(ada)

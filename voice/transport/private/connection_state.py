@@ -6,16 +6,15 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
-import aiohttp
 import discord
 import structlog
 from discord.utils import MISSING
 from discord.voice_state import ConnectionFlowState, VoiceConnectionState
 
-from voice.errors import LinkError
 from voice.transport import receive_buffer
 from voice.transport.close_codes import RESUMABLE, SENT_AWAY, fatal_reason
 from voice.transport.keepalive import KEEPALIVE_BYTES, Keepalive
+from voice.transport.private.attempts import FAILURES, Attempts
 from voice.transport.private.pending_transitions import PendingTransitions
 from voice.transport.private.people_messages import tell_of_people
 from voice.transport.private.socket_reader import PollingReader, end_thread
@@ -73,6 +72,7 @@ class ReceivingState(VoiceConnectionState):
         # Gets every message of the voice gateway before it is handled: parsed JSON, or bytes. Must raise nothing.
         self.on_message: Callable[[Any], None] | None = None
         self._waiters: set[asyncio.Future[None]] = set()
+        self._attempts = Attempts()
         self._rejoining_until = float("-inf")
         super().__init__(voice_client, hook=self._heard_of)
         self.dave_pending_transitions = PendingTransitions()
@@ -177,6 +177,28 @@ class ReceivingState(VoiceConnectionState):
             self._removed()
         await super().voice_state_update(data)
 
+    async def voice_server_update(self, data: Any) -> None:
+        """Handle the main gateway's word of a voice server.
+
+        If the polling task is replacing its websocket, it goes on at a server that is named now. discord.py would let
+        another task ask for the channel that the bot is in already. Discord answers with one more server, for which
+        discord.py would ask again, or not at all.
+        """
+        is_over = self.state is ConnectionFlowState.disconnected
+        if is_over or not self._attempts.under_way or not self._is_another_server(data):
+            await super().voice_server_update(data)
+            return
+        self.state = ConnectionFlowState.got_voice_state_update
+        await super().voice_server_update(data)
+        self._attempts.supersede()
+
+    def _is_another_server(self, data: Any) -> bool:
+        """Return whether a server update names a server, and another one than the last. Without an endpoint one is
+        still to be found.
+        """
+        token, endpoint = data["token"], data.get("endpoint")
+        return bool(token and endpoint) and (token, endpoint.removeprefix("wss://")) != (self.token, self.endpoint)
+
     def _removed(self) -> None:
         """Note that somebody took the bot out of the channel. An attempt to connect that is under way ends at once."""
         self.removed = True
@@ -208,7 +230,7 @@ class ReceivingState(VoiceConnectionState):
                 self.close_code = error.code if isinstance(error, discord.ConnectionClosed) else None
                 try:
                     goes_on = await self._goes_on(self.close_code)
-                except (discord.ConnectionClosed, LinkError, aiohttp.ClientError, OSError) as failed:
+                except FAILURES as failed:
                     _log.info("voice_websocket_not_replaced", error_class=type(failed).__name__)
                     goes_on = False
                 if not goes_on:
@@ -218,7 +240,7 @@ class ReceivingState(VoiceConnectionState):
     async def _goes_on(self, code: int | None) -> bool:
         """Replace a websocket that was closed, or went silent (`code` is None). Returns whether that was possible.
 
-        Raises `ConnectionClosed`, `LinkError`, `aiohttp.ClientError` or `OSError` (a timeout too) if it was not.
+        Raises `FAILURES` if it was not.
         """
         if self.state is ConnectionFlowState.disconnected:
             return False
@@ -226,8 +248,7 @@ class ReceivingState(VoiceConnectionState):
             return await self._follow()
         if code is None or code in RESUMABLE:
             self.state = ConnectionFlowState.websocket_connected
-            async with asyncio.timeout(_RESUME_S):
-                await self._resume()
+            await self._replace_websocket(resume=True)
             return True
         return False
 
@@ -247,14 +268,27 @@ class ReceivingState(VoiceConnectionState):
             return False
         if self.state is ConnectionFlowState.disconnected:
             return False
+        await self._replace_websocket(resume=False)
+        return True
+
+    async def _replace_websocket(self, *, resume: bool) -> None:
+        """Resume the session, or begin one. If another server is named meanwhile, begin one there.
+
+        Raises `FAILURES`.
+        """
+        while not await self._attempts.make(
+            self._resume() if resume else self._identify(), within_s=_RESUME_S if resume else _HANDSHAKE_S
+        ):
+            resume = False
+
+    async def _identify(self) -> None:
+        """Begin a voice session on a new websocket (op 0)."""
         former = self.ws
         try:
-            async with asyncio.timeout(_HANDSHAKE_S):
-                self.ws = await self._connect_websocket(resume=False)
-                await self._handshake_websocket()
+            self.ws = await self._connect_websocket(resume=False)
+            await self._handshake_websocket()
         finally:
             await former.close()
-        return True
 
     def _end(self) -> None:
         """Note that this connection is over. The link is told by the change of state."""
