@@ -296,7 +296,10 @@ class VoiceLink:
         if self._unheard is not None and time.monotonic() - self._unheard[0] >= UNHEARD_FOR_S:
             self._unheard = None
         for finding in self._receiver.check(
-            connected=client.is_connected(), runner_alive=state.runner_alive, in_transition=state.in_transition
+            connected=client.is_connected(),
+            runner_alive=state.runner_alive,
+            in_transition=state.in_transition,
+            deafened=state.deafened,
         ):
             if await self._replaced_for(finding, client):
                 return

@@ -166,10 +166,13 @@ class Watchdog:
         self._recoveries = 0
         self._recover_from = float("-inf")
 
-    def check(self, now: float, *, connected: bool, runner_alive: bool, in_transition: bool) -> list[WatchdogFinding]:
+    def check(
+        self, now: float, *, connected: bool, runner_alive: bool, in_transition: bool, deafened: bool
+    ) -> list[WatchdogFinding]:
         """Return the new findings; each problem is reported once.
 
-        `in_transition`: keys are changing, so failures are expected and not yet judged.
+        `in_transition`: keys are changing, so failures are expected and not yet judged. `deafened`: Discord sends the
+        bot no sound because somebody has deafened it there, so nobody who is announced is waited for.
         """
         if not runner_alive:
             if self._runner_reported:
@@ -177,6 +180,8 @@ class Watchdog:
             self._runner_reported = True
             return [ReaderTaskDead()]
         self._runner_reported = False
+        if deafened:
+            self._announced.clear()
         if not connected:
             return []
         verdicts: list[WatchdogFinding] = []

@@ -40,7 +40,7 @@ async def test_frames_in_the_clear_are_not_heard_and_recover_nothing(tmp_path: P
         await until(lambda: room.link.counters().clear >= before.clear + 50, "the beeps")
         counts = room.link.counters()
         assert (counts.decoded, counts.dave_failures) == (before.decoded, 0)
-        assert not room.link._receiver.check(connected=True, runner_alive=True, in_transition=False)
+        assert not room.link._receiver.check(connected=True, runner_alive=True, in_transition=False, deafened=False)
     assert room.listener.kinds() == [Connected]
 
 
@@ -89,7 +89,7 @@ async def test_a_recovery_that_was_not_sent_is_not_counted(tmp_path: Path, monke
         for n, now in enumerate((1.0, 20.0, 40.0)):
             for _ in range(watchdog.FAILURES_BEFORE_RECOVERY):
                 watched.failed(ADA, in_group=False)
-            found = watched.check(now, connected=True, runner_alive=True, in_transition=False)
+            found = watched.check(now, connected=True, runner_alive=True, in_transition=False, deafened=False)
             assert found == ([RecoverGroup(ADA, watchdog.FAILURES_BEFORE_RECOVERY)] if n < 2 else [])
             with monkeypatch.context() as patch:
                 if n == 0:

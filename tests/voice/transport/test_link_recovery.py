@@ -14,7 +14,7 @@ from tests.rehearsal.discord.stock import until
 from tests.voice.transport.link_scene import ADA, BOT, end_runner, scene, voice_channel
 from voice.transport import keepalive, reconnection
 from voice.transport.keepalive import Keepalive
-from voice.transport.link_events import Connected, Lost, Recovering
+from voice.transport.link_events import Connected, Deaf, Lost, Recovering
 from voice.transport.private import connection_state, websocket
 from voice.transport.private.connection_state import ReceivingState
 from voice.transport.receiver import Receiver
@@ -126,6 +126,31 @@ async def test_a_way_that_is_dead_is_replaced(tmp_path: Path, monkeypatch: pytes
         first = room.link._connector.client
         monkeypatch.setattr(Keepalive, "dead", lambda self, now: room.link._connector.client is first)
         await until(lambda: room.listener.kinds() == [Connected, Recovering, Connected], "the new connection")
+
+
+@pytest.mark.asyncio
+async def test_a_bot_that_is_deafened_misses_nobody(tmp_path: Path) -> None:
+    """While somebody has deafened the bot, the link waits for no sound of those who are announced."""
+    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
+        await ada.meet(BOT)
+        client, hers = room.link._connector.client, room.local._voice.session_of(ADA)
+        assert client is not None
+        assert hers is not None
+        receiver = client.connection.receiver
+        assert isinstance(receiver, Receiver)
+        announced, messages = receiver._watchdog._announced, list[Any]()
+        client.connection.on_message = messages.append
+        for times, deafened in enumerate((True, False), 1):
+            state = {**(room.local._state.voice_state(BOT) or {}), "deaf": deafened}
+            room.local._gateway.broadcast("VOICE_STATE_UPDATE", state)
+            await until(lambda: client.connection.deafened is deafened, "the word of it")  # noqa: B023
+            room.local._voice.room_of(hers).speaking(hers, 1)
+            await until(
+                lambda: sum(each["op"] == 5 for each in messages if isinstance(each, dict)) == times,  # noqa: B023
+                "the announcement",
+            )
+            await until(lambda: not announced, "the judgement")
+            assert (Deaf in room.listener.kinds()) is not deafened
 
 
 @pytest.mark.asyncio

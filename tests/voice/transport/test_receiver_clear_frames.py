@@ -65,7 +65,7 @@ def test_clear_frames_are_refused_where_encryption_is_on() -> None:
     ear.rest(20.0)
     assert ear.frames_of(ANA) == 0
     assert (ear.counters.clear, ear.counters.silence, ear.counters.dave_failures) == (100, 1, 0)
-    findings = ear.receiver.check(connected=True, runner_alive=True, in_transition=False)
+    findings = ear.receiver.check(connected=True, runner_alive=True, in_transition=False, deafened=False)
     assert [type(finding) for finding in findings] == [SpeakerNotHeard]
     assert_each_datagram_has_one_fate(ear)
 
@@ -76,7 +76,7 @@ def press_to_talk(ear: Ear, sender: Sender, frames: list[bytes], **how: bool) ->
     for frame in frames:
         ear.take(sender.datagram(frame, **how))  # type: ignore[arg-type]
     ear.rest(5.0)
-    return ear.receiver.check(connected=True, runner_alive=True, in_transition=False)
+    return ear.receiver.check(connected=True, runner_alive=True, in_transition=False, deafened=False)
 
 
 @pytest.mark.parametrize("ends_in_silence", [True, False])
@@ -101,7 +101,7 @@ def test_a_muted_microphone_is_no_reason_for_anything(frame: bytes) -> None:
         for _ in range(5):
             ear.take(ana.datagram(frame, clear=True, padding=3))
         ear.rest(5.0)
-        assert ear.receiver.check(connected=True, runner_alive=True, in_transition=False) == []
+        assert ear.receiver.check(connected=True, runner_alive=True, in_transition=False, deafened=False) == []
 
 
 def test_silence_after_frames_that_no_key_opens_hides_nothing() -> None:
@@ -129,7 +129,7 @@ def test_clear_frames_from_before_the_group_recover_nothing() -> None:
     ear.keys.dave_session = DaveRoom().bot
     for _ in range(1000):
         ear.take(ana.datagram(next(ear.opus), clear=True))
-    assert not ear.receiver.check(connected=True, runner_alive=True, in_transition=False)
+    assert not ear.receiver.check(connected=True, runner_alive=True, in_transition=False, deafened=False)
 
 
 def test_clear_frames_between_encrypted_ones_put_no_words_into_a_mouth() -> None:

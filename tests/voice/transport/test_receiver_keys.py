@@ -72,7 +72,7 @@ def test_an_ssrc_that_goes_to_somebody_else_without_op_5_is_theirs() -> None:
     ear.say(ben, 40)
     ear.rest(0.5)
     assert (ear.frames_of(ANA), ear.frames_of(BEN)) == (10, 40)
-    assert ear.receiver.check(connected=True, runner_alive=True, in_transition=False) == []
+    assert ear.receiver.check(connected=True, runner_alive=True, in_transition=False, deafened=False) == []
     assert_each_datagram_has_one_fate(ear)
 
 
@@ -110,7 +110,7 @@ def test_held_frames_of_two_people_are_never_delivered_as_the_other_s(announced:
     ear.rest(0.5)
     assert (ear.frames_of(ANA), ear.frames_of(BEN)) == (0, heard)
     assert ear.counters.dave_failures == 25 - heard
-    assert ear.receiver.check(connected=True, runner_alive=True, in_transition=False) == []
+    assert ear.receiver.check(connected=True, runner_alive=True, in_transition=False, deafened=False) == []
     assert_each_datagram_has_one_fate(ear)
 
 
@@ -185,7 +185,7 @@ def test_wrong_sender_key_is_counted_and_raises_recovery() -> None:
     ear.receiver.speaks(11, ANA)
 
     def verdicts() -> list[object]:
-        return list(ear.receiver.check(connected=True, runner_alive=True, in_transition=False))
+        return list(ear.receiver.check(connected=True, runner_alive=True, in_transition=False, deafened=False))
 
     ear.say(fake, 35)
     assert verdicts() == []
@@ -207,7 +207,7 @@ def test_who_is_not_in_the_group_has_it_renewed_once(opted_out: bool) -> None:
         ear.receiver.speaks(19, 2009)
         ear.say(cai, 40)
         ear.rest(2.5)
-        found += ear.receiver.check(connected=True, runner_alive=True, in_transition=False)
+        found += ear.receiver.check(connected=True, runner_alive=True, in_transition=False, deafened=False)
     assert [one for one in found if not isinstance(one, SpeakerNotHeard)] == [RecoverGroup(2009, 40)]
     assert ear.heard == []
 
@@ -217,4 +217,6 @@ def test_announced_and_never_heard_raises_the_alarm() -> None:
     ear.receiver.speaks(11, ANA)
     ear.receiver.speaks(12, BEN, announced=False)
     ear.rest(4.0)
-    assert ear.receiver.check(connected=True, runner_alive=True, in_transition=False) == [SpeakerNotHeard(ANA, 100.0)]
+    assert ear.receiver.check(connected=True, runner_alive=True, in_transition=False, deafened=False) == [
+        SpeakerNotHeard(ANA, 100.0)
+    ]

@@ -20,9 +20,17 @@ ANA, BEN = 1, 2
 
 
 def check(
-    dog: Watchdog, now: float, *, connected: bool = True, runner_alive: bool = True, in_transition: bool = False
+    dog: Watchdog,
+    now: float,
+    *,
+    connected: bool = True,
+    runner_alive: bool = True,
+    in_transition: bool = False,
+    deafened: bool = False,
 ) -> list[WatchdogFinding]:
-    return dog.check(now, connected=connected, runner_alive=runner_alive, in_transition=in_transition)
+    return dog.check(
+        now, connected=connected, runner_alive=runner_alive, in_transition=in_transition, deafened=deafened
+    )
 
 
 def fail(dog: Watchdog, user_id: int, times: int, *, in_group: bool = True) -> None:
@@ -197,6 +205,17 @@ def test_announced_and_not_heard_is_told_once() -> None:
     assert check(dog, 7.9) == []
     assert check(dog, 8.0) == [SpeakerNotHeard(ANA, 5.0)]
     assert check(dog, 20.0) == []
+
+
+def test_nobody_is_missed_while_the_bot_is_deafened() -> None:
+    """Discord announces speakers then and sends no sound of theirs. Who speaks afterwards is waited for as ever."""
+    dog = Watchdog()
+    for now in range(100):
+        dog.announced(ANA if now % 2 else BEN, float(now))
+        assert check(dog, now + 0.5, deafened=True) == []
+    dog.announced(ANA, 100.0)
+    assert check(dog, 102.9) == []
+    assert check(dog, 103.0) == [SpeakerNotHeard(ANA, 100.0)]
 
 
 def test_those_who_left_are_not_missed() -> None:

@@ -65,6 +65,7 @@ class ReceivingState(VoiceConnectionState):
         self.external_sender: bytes | None = None
         self.require_e2ee = require_e2ee
         self.removed = False
+        self.deafened = False  # by somebody on the server: Discord sends the bot no sound
         # The connection has ended, and only a new client can replace it.
         self.over = False
         self.close_code: int | None = None
@@ -164,6 +165,7 @@ class ReceivingState(VoiceConnectionState):
         discord.py never clears its "disconnected" event. After one reconnection it would therefore treat the next
         change of voice server (4014) as the end.
         """
+        self.deafened = bool(data.get("deaf"))
         if data["channel_id"] is not None:
             self._disconnected.clear()
             if int(data["channel_id"]) != self.voice_client.channel.id:
