@@ -112,7 +112,7 @@ def open_frame(frame: bytes, user_id: int, keys: LiveKeys) -> bytes | DecryptFai
     if frame == SILENCE_FRAME:
         return frame
     session = keys.dave_session
-    ready = session is not None and session.ready
+    ready = is_group_ready(keys)
     if looks_encrypted(frame):
         if not ready:
             return DecryptFailure.NOT_READY
@@ -123,6 +123,12 @@ def open_frame(frame: bytes, user_id: int, keys: LiveKeys) -> bytes | DecryptFai
         if ready and (opened := _decrypt(session, user_id, frame)):
             return opened
     return SILENCE_FRAME if len(frame) <= _TINY_BYTES else DecryptFailure.CLEAR
+
+
+def is_group_ready(keys: LiveKeys) -> bool:
+    """Return whether the bot is in an end-to-end group, and has its keys."""
+    session = keys.dave_session
+    return session is not None and bool(session.ready)
 
 
 def is_in_group(user_id: int, keys: LiveKeys) -> bool:
@@ -141,8 +147,7 @@ def can_tell_sender(frame: bytes, keys: LiveKeys) -> bool:
     They cannot identify the sender of an unencrypted frame: a decryptor that lets such frames through would accept the
     first candidate.
     """
-    session = keys.dave_session
-    return session is not None and session.ready and looks_encrypted(frame)
+    return is_group_ready(keys) and looks_encrypted(frame)
 
 
 def find_sender(frame: bytes, candidates: Iterable[int], keys: LiveKeys) -> DecryptedFrame | None:

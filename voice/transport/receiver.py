@@ -22,6 +22,7 @@ from voice.transport.decrypt import (
     DecryptFailure,
     can_tell_sender,
     find_sender,
+    is_group_ready,
     is_in_group,
     open_frame,
     open_transport,
@@ -201,6 +202,8 @@ class Receiver:
     ) -> list[WatchdogFinding]:
         """Return what is wrong with the sound now, each problem once. Parameters: see `Watchdog.check`."""
         with self._lock:
+            if self._keys is not None and is_group_ready(self._keys):
+                self._watchdog.ready()
             return self._watchdog.check(
                 self._now(),
                 connected=connected,

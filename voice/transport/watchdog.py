@@ -126,6 +126,10 @@ class Watchdog:
             self._unready_since = now
         self._unready_user = user_id
 
+    def ready(self) -> None:
+        """Record that the bot is in a group that can decrypt, though nobody may have been heard since."""
+        self._unready_since = None
+
     def heard(self, user_id: int) -> None:
         """Record a decrypted frame of `user_id`, which ends their failures."""
         self._vain_recoveries = self._vain_waits = 0

@@ -129,6 +129,26 @@ def test_frames_from_before_the_group_use_up_no_tries() -> None:
     assert ear.frames_of(ANA) == 5
 
 
+def test_a_group_that_is_ready_before_anybody_is_heard_is_left_alone() -> None:
+    """Ana speaks while the bot joins, and stops before the group is ready. Later silence says nothing of the group; one
+    that is not ready after three seconds is made anew.
+    """
+    ear = Ear()
+    ana = ear.sender(ANA, 11)
+    ear.receiver.speaks(11, ANA, announced=False)
+    ear.keys.dave_session = None
+    ear.say(ana, 5)
+    ear.rest(4.0)
+    ear.keys.dave_session = ear.room.bot
+    assert ear.receiver.check(connected=True, runner_alive=True, in_transition=False, deafened=False) == []
+    ear.keys.dave_session = None
+    assert ear.receiver.check(connected=True, runner_alive=True, in_transition=False, deafened=False) == []
+    ear.say(ana, 5)
+    ear.rest(4.0)
+    found = ear.receiver.check(connected=True, runner_alive=True, in_transition=False, deafened=False)
+    assert found == [RecoverGroup(ANA, 0)]
+
+
 def test_keys_are_tried_anew_once_everybody_sends_with_them() -> None:
     """Keys are tried again after op 22, because the others use their old keys until the slowest member is ready."""
     ear = Ear()
