@@ -153,7 +153,7 @@ class Receiver:
             self._place(ssrc, user_id)
 
     def not_recovered(self, user_id: int) -> None:
-        """Record that the server could not be told of the recovery that `check` found for `user_id`."""
+        """Record that the recovery which `check` found for `user_id` failed."""
         with self._lock:
             self._watchdog.not_recovered(user_id)
 

@@ -151,7 +151,7 @@ class Watchdog:
         self._announced.setdefault(user_id, _Wait(now))
 
     def not_recovered(self, user_id: int) -> None:
-        """Record that the server could not be told of the recovery that was found for `user_id`."""
+        """Record that the recovery which was found for `user_id` failed."""
         self._recovered_for.discard(user_id)
 
     def left(self, user_id: int) -> None:

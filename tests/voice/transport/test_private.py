@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import importlib.metadata
 import inspect
+import json
 import os
 import resource
 import socket
@@ -16,6 +17,7 @@ import threading
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import aiohttp
 import davey
 import discord
 import discord.client
@@ -331,10 +333,14 @@ async def test_listener_that_fails_deafens_nobody() -> None:
 
 
 class Recorder:
-    """Takes the place of a websocket's connection and records what is sent."""
+    """Takes the place of a websocket's connection: gives `messages` and records what is sent."""
 
     def __init__(self) -> None:
         self.sent: list[Any] = []
+        self.messages: list[aiohttp.WSMessage] = []
+
+    async def receive(self) -> aiohttp.WSMessage:
+        return self.messages.pop(0)
 
     async def send_str(self, text: str) -> None:
         self.sent.append(text)
@@ -381,6 +387,40 @@ async def test_json_that_makes_no_sense_costs_one_message(message: Any) -> None:
 
 
 @pytest.mark.asyncio
+async def test_what_is_no_json_costs_one_message() -> None:
+    async with websocket() as (ws, _, recorder):
+        recorder.messages = [aiohttp.WSMessage(aiohttp.WSMsgType.TEXT, '{"op": 5', None)]
+        await ws.poll_event()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"op": 2, "d": {"ssrc": 1, "ip": "127.0.0.1", "port": 9, "modes": []}},
+        {"op": 4, "d": {"mode": "any", "secret_key": [7] * 32, "dave_protocol_version": 2}},
+    ],
+    ids=["ready", "session description"],
+)
+async def test_a_handshake_that_makes_no_sense_fails(monkeypatch: pytest.MonkeyPatch, message: Any) -> None:
+    """An answer to IP discovery without an end, and a version that davey does not know: there is no connection with
+    these, so neither is passed over.
+    """
+
+    async def endless(self: TolerantWebSocket) -> tuple[str, int]:
+        raise ValueError("no end")
+
+    monkeypatch.setattr(TolerantWebSocket, "discover_ip", endless)
+    async with websocket() as (ws, state, recorder):
+        state.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        state.socket.setblocking(False)
+        state.ssrc = 1
+        recorder.messages = [aiohttp.WSMessage(aiohttp.WSMsgType.TEXT, json.dumps(message), None)]
+        with state.socket, pytest.raises(ValueError, match=r"no end|version|Version"):
+            await ws.poll_event()
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize("version", [{"x": 1}, None, True, -1, 1.5, 2**16, "1"])
 async def test_a_version_that_is_no_number_is_not_kept(version: object) -> None:
     """After a key change with an odd version or id, the next bad MLS message still makes the bot join the group."""
@@ -412,6 +452,16 @@ async def test_mls_that_makes_no_sense_is_answered_with_rejoining(op: int, body:
         assert '"op":31' in kinds[0].replace(" ", "")
         assert kinds[1] == 26
         assert ws.seq_ack == 7
+
+
+@pytest.mark.asyncio
+async def test_a_group_that_davey_cannot_make_is_a_recovery_that_failed() -> None:
+    """The server asks for a version of the protocol that davey does not know. No attempt to rejoin raises anything."""
+    async with websocket() as (ws, state, recorder):
+        await ws.received_message({"op": 24, "d": {"epoch": 1, "protocol_version": 2}})
+        assert not await state.recover_group()
+        await ws.received_binary_message(b"\x00\x07\x1d\x00\x01\x02")
+        assert '"op":31' in recorder.sent[0].replace(" ", "")
 
 
 @pytest.mark.asyncio

@@ -183,8 +183,7 @@ class ReceivingState(VoiceConnectionState):
         """Handle the main gateway's word of a voice server.
 
         If the polling task is replacing its websocket, it goes on at a server that is named now. discord.py would let
-        another task ask for the channel that the bot is in already. Discord answers with one more server, for which
-        discord.py would ask again, or not at all.
+        another task ask for the channel that the bot is in: Discord names one more server, and so on, or is silent.
         """
         is_over = self.state is ConnectionFlowState.disconnected
         if is_over or not self._attempts.under_way or not self._is_another_server(data):
@@ -335,14 +334,14 @@ class ReceivingState(VoiceConnectionState):
     async def recover_group(self) -> bool:
         """Rejoin the end-to-end group, because its keys no longer fit or a message could not be processed.
 
-        Returns whether the server could be told. A websocket that takes nothing for `_REJOIN_GROUP_TIMEOUT_S` is
-        logged; the watchdog makes a new connection if the group stays unusable.
+        Returns whether that was possible. A websocket that takes nothing for `_REJOIN_GROUP_TIMEOUT_S`, or a group that
+        davey cannot make, is logged; the watchdog makes a new connection if the group stays unusable.
         """
         try:
             async with asyncio.timeout(_REJOIN_GROUP_TIMEOUT_S):
                 await self._recover_from_invalid_commit(0)
-        except OSError as error:
-            _log.warning("group_recovery_not_sent", error_class=type(error).__name__)
+        except (OSError, ValueError, RuntimeError) as error:
+            _log.warning("group_not_rejoined", error_class=type(error).__name__)
             return False
         return True
 

@@ -45,15 +45,23 @@ class TolerantWebSocket(DiscordVoiceWebSocket):
 
     _connection: ReceivingState
     resumed = False
+    # Whether the message that was read last is JSON.
+    _is_json = False
     # Monotonic seconds. Messages until then may be those that were missed before a resumption.
     replays_until = float("-inf")
 
     async def poll_event(self) -> None:
-        """Read one message. Drops a message that is not JSON. Raises `TimeoutError` if the server has gone silent."""
+        """Read one message. Drops a message that is not JSON.
+
+        Raises `TimeoutError` if the server has gone silent, and what READY or the session description is refused with.
+        """
+        self._is_json = False
         try:
             async with asyncio.timeout(_SILENCE_S):
                 await super().poll_event()
         except ValueError as error:
+            if self._is_json:
+                raise
             _log.warning("voice_message_refused", op=None, error_class=type(error).__name__)
 
     async def close(self, code: int = 1000) -> None:
@@ -64,6 +72,7 @@ class TolerantWebSocket(DiscordVoiceWebSocket):
 
     async def received_message(self, msg: dict[str, Any]) -> None:
         """Handle a JSON message. Unlike discord.py, lets a session that started unencrypted switch to encryption."""
+        self._is_json = True
         self._tell(msg)
         op = msg.get("op") if isinstance(msg, dict) else None
         if op == self.READY:
