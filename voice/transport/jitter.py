@@ -16,7 +16,8 @@ from voice.transport.opus import SILENCE_FRAME
 from voice.transport.talkspurt_clock import CLOCK_HZ, TalkspurtClock, is_plausible, ticks_between
 
 FRAME_TICKS = 960
-# RFC 6716: the longest Opus packet, 120 ms.
+# RFC 6716: the shortest Opus packet, 2.5 ms, and the longest, 120 ms.
+_SHORTEST_FRAME_TICKS = 120
 _LONGEST_FRAME_TICKS = 5760
 
 # How long a gap waits.
@@ -347,7 +348,7 @@ class JitterBuffer:
         self._count_missing(place)
         spurt = self._spurt
         ticks, rest = divmod(ticks_between(spurt.next_timestamp, packet.timestamp), missing)
-        frames_fit = rest == 0 and 0 < ticks <= _LONGEST_FRAME_TICKS
+        frames_fit = rest == 0 and _SHORTEST_FRAME_TICKS <= ticks <= _LONGEST_FRAME_TICKS
         if not frames_fit or missing * ticks >= _SILENCE_S * CLOCK_HZ:
             # The packets between the end of one talkspurt and the start of the next were lost.
             self._end(out)

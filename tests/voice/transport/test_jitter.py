@@ -134,6 +134,29 @@ def test_long_gaps_are_concealed_for_five_frames(missing: int, named: int) -> No
     assert len(line.ends()) == 1
 
 
+def test_a_leap_makes_no_frames_that_opus_has_not() -> None:
+    """Who leaps by 9,599 in sequence and timestamp has lost no frames of one tick, each a turn of a loop, but begins
+    anew. The shortest frame of Opus, 2.5 ms, is concealed as any other.
+    """
+    leaping = Line()
+    for n in range(4):
+        leaping.arrive(n)
+    leap = 9_599
+    leaping.jitter.push(
+        (leaping.first_sequence + 3 + leap + 1) & 0xFFFF,
+        (leaping.first_timestamp + 4 * TICKS + leap) & 0xFFFF_FFFF,
+        b"far",
+        arrived_at=0.08,
+    )
+    leaping.wait(0.15)
+    assert leaping.gaps() == []
+    assert [leaping.out[-1].payload, len(leaping.ends())] == [b"far", 1]  # type: ignore[union-attr]
+    short = Line()
+    for n in (0, 1, 3):
+        short.jitter.push(n, n * 120, b"short", arrived_at=0.02 * n, ticks=120)
+    assert [gap.ticks for gap in short.jitter.release(0.2) if isinstance(gap, MissingFrame)] == [120]
+
+
 def test_a_gap_as_long_as_the_silence_ends_the_talkspurt() -> None:
     line = Line()
     for n in (0, 1, 2, 13, 14, 15, 16, 17):
