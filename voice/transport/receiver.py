@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 _log = structlog.get_logger()
 
 _SHORTEST_WAIT_S = 0.001
+# Op 5 may come so much later than the sound that it announces: TCP sends again what was lost, UDP does not wait.
+_LATE_ANNOUNCEMENT_S = 1.0
 
 
 class Receiver:
@@ -147,8 +149,8 @@ class Receiver:
     def speaks(self, ssrc: int, user_id: int, *, announced: bool = True) -> None:
         """Handle op 5 or 12: `user_id` sends on `ssrc`. `announced`: they are speaking now."""
         with self._lock:
-            # First, so that frames which overtook this message count.
-            if announced and not self._is_excluded(user_id):
+            # First, so that frames which overtook this message and wait count.
+            if announced and not self._is_excluded(user_id) and not self._was_just_heard(user_id, ssrc):
                 self._watchdog.announced(user_id, self._now())
             self._place(ssrc, user_id)
 
@@ -216,6 +218,12 @@ class Receiver:
 
     def _now(self) -> float:
         return self._clock() if self._read_at is None else self._read_at
+
+    def _was_just_heard(self, user_id: int, ssrc: int) -> bool:
+        stream = self._streams.on(ssrc)
+        if stream is None or stream.user_id != user_id:
+            return False
+        return self._now() <= stream.heard_at + _LATE_ANNOUNCEMENT_S
 
     def _take_unknown(self, ssrc: int, held: HeldFrame, keys: LiveKeys) -> None:
         """Hold a frame of an unknown SSRC, unless a member's key opens it."""
@@ -305,6 +313,7 @@ class Receiver:
             self._watchdog.silent(stream.user_id)
         else:
             self._watchdog.heard(stream.user_id)
+            stream.heard_at = held.arrived_at
             try:
                 ticks = opus.packet_samples(frame)
             except OpusError:

@@ -46,6 +46,7 @@ class SpeakerStream:
         "_pieces",
         "_samples",
         "_started_at",
+        "heard_at",
         "ssrc",
         "user_id",
     )
@@ -55,6 +56,8 @@ class SpeakerStream:
     ) -> None:
         self.user_id = user_id
         self.ssrc = ssrc
+        # When the last frame came in which there is something to hear. The receiver notes it.
+        self.heard_at = float("-inf")
         self._counters = counters
         self._emit = emit
         self._jitter = JitterBuffer()

@@ -232,6 +232,24 @@ def test_who_is_not_in_the_group_has_it_renewed_once(opted_out: bool) -> None:
     assert ear.heard == []
 
 
+def test_who_is_announced_after_they_were_heard_is_not_missed() -> None:
+    """The announcement was held up, and a short word is over by then. Silence that came just before is no word."""
+
+    def found_after(*, word: bool) -> list[object]:
+        ear = Ear()
+        ana = ear.sender(ANA, 11)
+        ear.receiver.speaks(11, ANA, announced=False)
+        ear.say(ana, 10 if word else 0)
+        ear.fall_silent(ana)
+        ear.receiver.speaks(11, ANA)
+        ear.rest(4.0)
+        found = ear.receiver.check(connected=True, runner_alive=True, in_transition=False, deafened=False)
+        return [type(each) for each in found]
+
+    assert found_after(word=True) == []
+    assert found_after(word=False) == [SpeakerNotHeard]
+
+
 def test_announced_and_never_heard_raises_the_alarm() -> None:
     ear = Ear()
     ear.receiver.speaks(11, ANA)
