@@ -1,8 +1,8 @@
 """Passes audio events from the reader thread to the event loop, in short pieces.
 
 Only one callback is scheduled at a time, and the length of waiting sound is limited, however slow the loop is: each
-speaker has an equal share, and who is beyond it loses their own oldest sound. Events without sound (talkspurt ended,
-speaker left) are never dropped.
+speaker has an equal share, and who is beyond it loses their own oldest sound. That they left is never dropped, nor
+the end of a talkspurt, unless it follows another end because all sound between them was dropped.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import structlog
 
 from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
 from voice.queue_figures import QueueFigures
-from voice.transport.audio_events import SpeechFrames
+from voice.transport.audio_events import SpeechFrames, TalkspurtEnded
 
 if TYPE_CHECKING:
     import asyncio
@@ -133,10 +133,18 @@ class Handover:
 
     def _shed(self, share: int) -> None:
         kept: deque[AudioEvent] = deque()
+        # Whose last event so far is the end of a talkspurt.
+        ended: set[int] = set()
         for item in self._waiting:
-            if isinstance(item, SpeechFrames) and self._samples[item.user_id] > share:
-                self._samples[item.user_id] -= len(item.pcm)
-                self.overrun_frames += len(item.pcm) // LISTEN_FRAME_SAMPLES
-            else:
-                kept.append(item)
+            match item:
+                case SpeechFrames() if self._samples[item.user_id] > share:
+                    self._samples[item.user_id] -= len(item.pcm)
+                    self.overrun_frames += len(item.pcm) // LISTEN_FRAME_SAMPLES
+                case TalkspurtEnded():
+                    if item.user_id not in ended:
+                        ended.add(item.user_id)
+                        kept.append(item)
+                case _:
+                    ended.discard(item.user_id)
+                    kept.append(item)
         self._waiting = kept
