@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from bot.texts.text import Text
+from bot.web.page_language import json_response
 from bot.web.refusals import WebRefusal
 
 if TYPE_CHECKING:
@@ -15,7 +18,16 @@ if TYPE_CHECKING:
 
 
 def require_own_origin(request: web.Request, site: Site, count: Callable[[str], None]) -> None:
-    """Raise `HTTPForbidden`, and `count` the refusal, unless a page of `site` sends this request."""
+    """Raise `HTTPForbidden`, and `count` the refusal, unless a page of `site` sends this request.
+
+    The answer says which address works: whoever forwards a port or uses another name of the machine reads it.
+    """
     if not site.admits(request.headers.get("Origin")):
         count(WebRefusal.FOREIGN_PAGE)
-        raise web.HTTPForbidden(text="This page may not talk to me: its address is not web.public_url.")
+        sentence = Text(
+            "My pages work under {origin} only. Open this page there, or set PUBLIC_URL to the address that your "
+            "browser shows.",
+            origin=site.origin,
+        )
+        answer = json_response(request, {"error": sentence}, HTTPStatus.FORBIDDEN)
+        raise web.HTTPForbidden(text=answer.text, content_type=answer.content_type)

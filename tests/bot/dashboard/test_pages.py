@@ -154,6 +154,19 @@ async def test_requests_of_other_pages_change_nothing(browser: Browser, path: st
 
 
 @pytest.mark.asyncio
+async def test_a_page_at_another_address_is_told_which_one_works(browser: Browser) -> None:
+    """Who forwards another port, or calls the machine by another name, reads what to do. The login link still works."""
+    token = browser.house.links[-1].partition("#")[2]
+    for language, sentence in (("en", "Open this page there, or set PUBLIC_URL"), ("de", "oder setz PUBLIC_URL auf")):
+        browser.http.headers["Accept-Language"] = language
+        status, answer = await browser.post("/api/login", {"token": token}, origin="http://127.0.0.1:9000")
+        assert status == 403
+        assert f"http://localhost:{browser.house.web.port}" in answer["error"]
+        assert sentence in answer["error"]
+    await browser.log_in()
+
+
+@pytest.mark.asyncio
 async def test_every_answer_has_the_strict_policy(browser: Browser) -> None:
     """Pages, JSON and events alike forbid scripts of others, and nothing of them is cached."""
     await browser.log_in()
