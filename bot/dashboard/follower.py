@@ -1,7 +1,7 @@
 """The events of rooms that one open page of the dashboard gets: in order, and only what its viewer may see.
 
 A page that does not keep up is dropped. Unfinished words are the first to go where too much waits: the latest of a
-person replaces what still waits.
+person replaces what still waits. A page whose viewer may see a room again is told to read everything anew.
 """
 
 from __future__ import annotations
@@ -71,6 +71,8 @@ class Follower:
         self._language = language
         self._waiting: deque[LiveEvent | str] = deque()
         self._added = asyncio.Event()
+        # The open rooms of which something was left out: what the page shows of them has a gap.
+        self._left_out: set[SessionId] = set()
         self._over = False
         # Whether it was ended because too much waited.
         self.is_slow = False
@@ -94,12 +96,29 @@ class Follower:
                 self._waiting.popleft()
                 if isinstance(event, str):
                     return event
-                if access.sees(event.guild_id, event.channel_id):
-                    return event.text(self._language)
+                if text := self._told(event, access):
+                    return text
             if self._over:
                 return None
             self._added.clear()
             await self._added.wait()
+
+    def _told(self, event: LiveEvent, access: Access) -> str:
+        """Return what a page with this access gets for an event; empty: nothing.
+
+        Who may see a room of which something was left out gets `again`: Discord had not answered for a while, or they
+        have got a role.
+        """
+        if not access.sees(event.guild_id, event.channel_id):
+            if event.kind == "closed":
+                self._left_out.discard(event.session_id)
+            else:
+                self._left_out.add(event.session_id)
+            return ""
+        if event.session_id not in self._left_out:
+            return event.text(self._language)
+        self._left_out.clear()
+        return server_sent_event(event.mark, "again", {}, self._language)
 
     def add(self, event: LiveEvent | str) -> None:
         """Queue an event. If too many wait, the feed is over."""

@@ -117,7 +117,9 @@ async def test_a_slow_page_is_dropped_and_the_others_go_on(house: House) -> None
 
 @pytest.mark.asyncio
 async def test_a_page_gets_only_the_rooms_that_its_viewer_may_see(house: House) -> None:
-    """Access is asked anew for each event: who loses a role gets nothing from then on."""
+    """Access is asked anew for each event: who loses a role gets nothing from then on. Who has it again reads anew, for
+    there is a gap in what the page shows.
+    """
     access = Access({GUILD: frozenset({CHANNEL})})
 
     async def now() -> Access:
@@ -129,6 +131,10 @@ async def test_a_page_gets_only_the_rooms_that_its_viewer_may_see(house: House) 
         access = NOTHING
         await house.say("Not for you.")
         assert await waiting(feed) == []
+        access = Access({GUILD: frozenset({CHANNEL})})
+        await house.say("For members again.")
+        kinds = [kind for _, kind, _ in await waiting(feed)]
+        assert kinds == ["again", "turn"]
     assert house.live.rooms(Access({GUILD: frozenset({CHANNEL + 1})})) == []
     assert house.live.rooms(Access({GUILD + 1: frozenset({CHANNEL})})) == []
     assert len(house.live.rooms(EVERYTHING)) == 1
