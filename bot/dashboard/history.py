@@ -97,12 +97,15 @@ class StoredHistory:
         }
 
     async def session_json(self, stored: StoredSession, visible: SpeechFilter, *, first: int | None) -> Json:
-        """Return a session with some of its turns."""
-        found = await self.turns(stored.id, stored.turn_count, first=first)
+        """Return a session with some of its turns. `oldest`: the number of the first that is still stored."""
+        oldest = await self._history.oldest_turn(stored.id)
+        oldest = stored.turn_count if oldest is None else oldest
+        found = await self.turns(stored.id, stored.turn_count, first=None if first is None else max(first, oldest))
         shown = visible.shows_derived
         return {
             "session": stored.id,
             "total": stored.turn_count,
+            "oldest": oldest,
             "turns": [turn_json(visible.turn(turn)) for turn in found],
             "summary": (await self._history.summary(stored.id) or "") if shown else "",
             "hidden": None if shown else WITHHELD,

@@ -9,14 +9,14 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlalchemy import select, update
+from sqlalchemy import func, select, update
 
 from bot.store import rows
 from bot.store.inserts import add_once
 from bot.store.salvage import salvage_chapter, salvage_segment
 from bot.store.speakers import quotable_speakers
 from bot.store.stored_memory import read_turns, segment_rows
-from bot.store.tables import chapters, landings, notes, sessions
+from bot.store.tables import chapters, landings, notes, sessions, turns
 from bot.store.thread_work import in_thread
 from compaction.model import ChapterId, SegmentId
 from compaction.summary.ledger import render_summary
@@ -97,6 +97,16 @@ class SessionHistory:
         wanted = select(sessions.c.summary).where(sessions.c.id == session_id)
         async with self._database.reading() as connection:
             found: str | None = await connection.scalar(wanted)
+            return found
+
+    async def oldest_turn(self, session_id: SessionId) -> int | None:
+        """Return the seq of the oldest turn that is stored, also one without words; None if there is none. Those before
+        it were deleted for their age.
+        """
+        async with self._database.reading() as connection:
+            found: int | None = await connection.scalar(
+                select(func.min(turns.c.seq)).where(turns.c.session_id == session_id)
+            )
             return found
 
     async def first_speakers(self, session_id: SessionId) -> dict[int, str]:

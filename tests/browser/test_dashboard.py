@@ -14,19 +14,23 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 from pydantic import SecretStr
+from sqlalchemy import delete
 
 from bot import events
 from bot.channel.port import Person
 from bot.dashboard.access import Access
 from bot.dashboard.discord_login import DiscordLogin
+from bot.dashboard.history import TURNS_AT_ONCE
 from bot.machine_load import MachineLoad
 from bot.store.sessions import Sessions
+from bot.store.tables import turns
 from bot.texts import text
 from bot.texts.catalogue import Catalogue
 from bot.texts.text import Text
 from bot.web import page_texts
 from bot.web.dashboard_routes import MAX_FEEDS_OF_ONE_PERSON
 from bot.web.page_texts import page_file, texts_module, texts_of_script
+from compaction.model import TurnKind, TurnPart
 from tests.bot.dashboard.discord_oauth import SECRET, discord_oauth
 from tests.bot.dashboard.house import ADA, BEN, CHLOE, ELSEWHERE, House, open_house
 from tests.bot.evening import CHANNEL, GUILD
@@ -432,6 +436,27 @@ async def test_a_room_that_goes_on_is_shown_again(chromium: Browser, tmp_path: P
                 await tab.says(f"We are here, {number}.")
                 assert "has left" not in await tab.shown()
             await tab.says("The bot has left this channel.")
+
+
+async def test_the_rest_of_a_session_whose_oldest_turns_were_deleted_is_read(chromium: Browser, tmp_path: Path) -> None:
+    """It begins with the first turn that is left, and nothing offers to read what is before it."""
+    async with dashboard(chromium, tmp_path) as tab:
+        for number in range(2 * TURNS_AT_ONCE + 10):
+            await tab.house.append(TurnKind.SPEECH, TurnPart(str(ADA.id), "Ada", f"This is my parcel {number}."))
+        async with tab.house.evening.database.writing() as connection:
+            # As `bot.store.ageing` does with what is too old.
+            await connection.execute(delete(turns).where(turns.c.seq < TURNS_AT_ONCE + 5))
+        assert f"This is my parcel {TURNS_AT_ONCE + 5}." in await tab.go("#/history/evening")
+        assert await tab.page.get_by_role("button", name="Earlier turns").count() == 0
+        await tab.page.get_by_role("button", name="Later turns").click()
+        await tab.says(f"This is my parcel {2 * TURNS_AT_ONCE + 9}.")
+        assert await tab.page.locator(".turn").count() == TURNS_AT_ONCE + 5
+        assert await tab.page.get_by_role("button", name="Later turns").count() == 0
+        # A link to a turn of which the page reads some before it.
+        await tab.go(f"#/history/evening/turn/{TURNS_AT_ONCE + 120}")
+        await tab.page.get_by_role("button", name="Earlier turns").click()
+        await tab.says(f"This is my parcel {TURNS_AT_ONCE + 5}.")
+        assert await tab.page.get_by_role("button", name="Earlier turns").count() == 0
 
 
 async def test_views_that_are_left_quickly_leave_nothing_behind(chromium: Browser, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest_asyncio
 from sqlalchemy import delete
 
 from bot.dashboard.access import Access
+from bot.dashboard.history import TURNS_AT_ONCE
 from bot.dashboard.service import ELSEWHERE_S
 from bot.machine_load import MachineLoad
 from bot.settings import WebSettings
@@ -275,15 +276,17 @@ async def test_history_is_read_in_pieces_and_searched(browser: Browser) -> None:
 async def test_a_session_whose_oldest_turns_were_deleted_is_shown_from_the_next_one_on(browser: Browser) -> None:
     """All turns that it has had count: those that are left have their numbers."""
     house = browser.house
-    for number in range(6):
+    for number in range(TURNS_AT_ONCE + 2):
         await house.say(f"This is my parcel {number}.")
     async with house.evening.database.writing() as connection:
         # As `bot.store.ageing` does with what is too old.
-        await connection.execute(delete(turns).where(turns.c.seq < 4))
+        await connection.execute(delete(turns).where(turns.c.seq < TURNS_AT_ONCE))
     await browser.log_in()
-    _, session = await browser.get("sessions/evening")
-    assert [turn["seq"] for turn in session["turns"]] == [4, 5]
-    assert (session["total"], len(session["by_turn"])) == (6, 6)
+    for part in ("", "?first=0", f"?first={TURNS_AT_ONCE}"):
+        _, session = await browser.get(f"sessions/evening{part}")
+        assert [turn["seq"] for turn in session["turns"]] == [TURNS_AT_ONCE, TURNS_AT_ONCE + 1]
+        assert (session["oldest"], session["total"]) == (TURNS_AT_ONCE, TURNS_AT_ONCE + 2)
+        assert len(session["by_turn"]) == TURNS_AT_ONCE + 2
 
 
 @pytest.mark.asyncio
