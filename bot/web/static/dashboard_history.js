@@ -15,7 +15,7 @@ function searchForm(query) {
 }
 
 function place(session) {
-  return session.room ? el("span", { lang: "", text: `${session.room} · ${session.guild}` }) : t("A channel that is not there any more");
+  return session.room ? el("span", { lang: "", text: `${session.room} · ${session.guild}` }) : t("A channel whose name Discord does not tell");
 }
 
 function address(session, seq) {
