@@ -438,6 +438,27 @@ async def test_a_room_that_goes_on_is_shown_again(chromium: Browser, tmp_path: P
             await tab.says("The bot has left this channel.")
 
 
+async def test_a_room_that_is_not_there_is_one_sentence(chromium: Browser, tmp_path: Path) -> None:
+    """A link to a room that is over, or that the viewer may not see, shows no empty room. If it begins, it is shown."""
+    async with dashboard(chromium, tmp_path, shown=False) as tab:
+        house = tab.house
+        shown = await tab.go("#/room/evening")
+        assert await tab.page.locator("h1").all_inner_texts() == ["Not found"]
+        assert "There is no such room, or it is over, or you may not see it." in shown
+        assert await tab.page.locator("main section:visible").count() == 0
+        guild = await house.participation.of_guild(GUILD)
+        with house.live.show(house.evening.session_id, house.place, house.memory, guild) as house.observe:
+            await tab.until(lambda: _heading_is(tab, "Lounge"))
+            assert "Not found" not in await tab.shown()
+            assert await tab.page.locator("main section:visible").count() > 5
+        # The browser's console has the refusal too.
+        tab.complaints.clear()
+
+
+async def _heading_is(tab: Tab, text: str) -> bool:
+    return await tab.page.locator("h1").all_inner_texts() == [text]
+
+
 async def test_the_rest_of_a_session_whose_oldest_turns_were_deleted_is_read(chromium: Browser, tmp_path: Path) -> None:
     """It begins with the first turn that is left, and nothing offers to read what is before it."""
     async with dashboard(chromium, tmp_path) as tab:

@@ -101,7 +101,7 @@ class Room {
   build() {
     const panel = (id, title, ...content) => el("section", { class: `card ${id}`, "aria-labelledby": `${id}-title` },
       el("h2", { id: `${id}-title`, text: title }), ...content);
-    this.title = el("h1", { tabindex: "-1", lang: "" });
+    this.title = el("h1", { tabindex: "-1" });
     this.place = el("p", { class: "quiet place" });
     this.turns = el("ol", {});
     this.log = el("div", { class: "turns", role: "log", "aria-live": "off", "aria-label": t("The conversation"), tabindex: "0" }, this.turns);
@@ -124,22 +124,23 @@ class Room {
     this.charts = Object.fromEntries(["latency", "packets", "queues", "cost"].map((name) => [name, el("div")]));
     this.dropped = el("p", { class: "quiet" });
     this.prompt = el("p", { class: "quiet" });
+    // Shown once the room has been read: there may be none.
+    this.panels = el("div", { class: "room", hidden: true },
+      el("div", { class: "column wide" },
+        panel("memory", t("Memory"), this.picture.root, this.lastFold),
+        panel("conversation", t("Conversation"), el("label", { class: "aloud", for: "aloud" }, this.aloud, ` ${t("Let a screen reader speak new lines")}`),
+          el("label", { class: "aloud", for: "unfinished" }, this.unfinished, ` ${t("Show words while somebody still speaks")}`),
+          this.nothing, this.log),
+        panel("so-far", t("Summary"), this.unfolded, this.summary, this.summaryChars),
+        panel("screens", t("Screen notes"), this.noNotes, this.notes)),
+      el("div", { class: "column" },
+        panel("present", t("In the channel"), this.people, this.mode),
+        panel("latency", t("Time to an answer"), this.charts.latency, this.prompt),
+        panel("cost", t("Cost"), this.charts.cost),
+        panel("packets", t("Packets"), this.charts.packets, this.dropped),
+        panel("queues", t("Queues"), this.charts.queues)));
     this.main.replaceChildren(
-      el("div", { class: "head" }, this.title, this.place), el("div", { role: "status" }, this.problems),
-      el("div", { class: "room" },
-        el("div", { class: "column wide" },
-          panel("memory", t("Memory"), this.picture.root, this.lastFold),
-          panel("conversation", t("Conversation"), el("label", { class: "aloud", for: "aloud" }, this.aloud, ` ${t("Let a screen reader speak new lines")}`),
-            el("label", { class: "aloud", for: "unfinished" }, this.unfinished, ` ${t("Show words while somebody still speaks")}`),
-            this.nothing, this.log),
-          panel("so-far", t("Summary"), this.unfolded, this.summary, this.summaryChars),
-          panel("screens", t("Screen notes"), this.noNotes, this.notes)),
-        el("div", { class: "column" },
-          panel("present", t("In the channel"), this.people, this.mode),
-          panel("latency", t("Time to an answer"), this.charts.latency, this.prompt),
-          panel("cost", t("Cost"), this.charts.cost),
-          panel("packets", t("Packets"), this.charts.packets, this.dropped),
-          panel("queues", t("Queues"), this.charts.queues))));
+      el("div", { class: "head" }, this.title, this.place), el("div", { role: "status" }, this.problems), this.panels);
   }
 
   /* Read everything anew. Returns the number of the last event that is in it. */
@@ -149,17 +150,19 @@ class Room {
       found = await ask(`/api/rooms/${encodeURIComponent(this.session)}`);
     } catch (failure) {
       if (failure.status !== 404) throw failure;
-      this.close();
+      if (!this.data) this.title.textContent = t("Not found");
+      this.close(failure.message);
       return "";
     }
     this.data = found;
+    this.panels.hidden = false;
     this.over = false;
     this.speakers = new Map();
     this.colours.meet(found.memory.speakers);
     found.memory.by_turn.forEach((speaker, seq) => this.speakers.set(seq, this.colours.of(found.memory.speakers[speaker] ?? "")));
     this.heard.clear();
     this.interims.clear();
-    this.title.textContent = found.room;
+    this.title.replaceChildren(el("span", { lang: "", text: found.room }));
     this.place.replaceChildren(el("span", { lang: "", text: found.guild }), " · ", ...around("since {time}", { time: time(found.opened_at, "short") }));
     if (found.machine) this.place.append(" · ", ...around("on the machine {machine}", { machine: el("span", { lang: "", text: found.machine }) }));
     this.turns.replaceChildren();
@@ -206,10 +209,13 @@ class Room {
     return false;
   }
 
-  close() {
+  /* Show that there is no room any more. `why`: what the bot answered; without it, the room has just ended. */
+  close(why) {
     this.over = true;
     const history = el("a", { href: `#/history/${encodeURIComponent(this.session)}`, text: t("history") });
-    this.problems.replaceChildren(el("li", { class: "over" }, around("The bot has left this channel. The session is in the {history}.", { history })));
+    this.problems.replaceChildren(el("li", { class: "over" }, why
+      ? [`${why} `, around("What was said before is in the {history}.", { history })]
+      : around("The bot has left this channel. The session is in the {history}.", { history })));
   }
 
   // -- the conversation ---------------------------------------------------------------------------------------------
