@@ -25,7 +25,8 @@ function view(name, page, title) {
   }
 }
 
-/* Show the view that the address names. `byPerson`: they came here within the page, so that the focus moves too. */
+/* Show the view that the address names. `byPerson`: they came here within the page, so that the focus moves too: to the
+   view's heading, or to that of the reply, so that the next one is a key away. */
 async function route(byPerson) {
   const mine = shown += 1;
   stopFollowing();
@@ -47,8 +48,9 @@ async function route(byPerson) {
     main.replaceChildren(el("section", { class: "card" }, el("h1", { tabindex: "-1", text: failure.status === 404 ? t("Not found") : t("This does not work now") }), el("p", { text: failure.message })));
     view("problem", "", t("Problem"));
   }
-  const heading = main.querySelector("h1");
-  if (byPerson && heading) heading.focus({ preventScroll: !location.hash.includes("/reply/") });
+  const reply = location.hash.includes("/reply/") ? at("seen-title") : null;
+  const heading = reply || main.querySelector("h1");
+  if (byPerson && heading) heading.focus({ preventScroll: !reply });
   return undefined;
 }
 

@@ -174,7 +174,7 @@ class Session {
   // -- what the model saw ---------------------------------------------------------------------------------------------
 
   seenIntroduction() {
-    const head = el("h2", { id: "seen-title", text: t("What the model saw") });
+    const head = el("h2", { id: "seen-title", tabindex: "-1", text: t("What the model saw") });
     if (!this.data.prompts) {
       this.seen.replaceChildren(head, el("p", { class: "quiet", text: t("Shown to members who may manage the server.") }));
     } else if (!this.replies.length) {
@@ -196,7 +196,7 @@ class Session {
     const most = found.max_tokens;
     const tokens = el("b", { text: counted(found.total_tokens, "{count} token", "{count} tokens") });
     put(this.seen,
-      el("h2", { id: "seen-title", text: t("What the model saw for turn {turn}", { turn: String(turn) }) }),
+      el("h2", { id: "seen-title", tabindex: "-1", text: t("What the model saw for turn {turn}", { turn: String(turn) }) }),
       el("div", { class: "steps" }, step(place - 1, t("← Previous"), "reply-before"),
         el("span", { class: "quiet", text: place < 0 ? "" : t("{number} of {total}", { number: place + 1, total: this.replies.length }) }), step(place + 1, t("Next →"), "reply-next")),
       el("p", {}, most
