@@ -30,7 +30,7 @@ from bot.texts.text import Text
 from bot.web import page_texts
 from bot.web.dashboard_routes import MAX_FEEDS_OF_ONE_PERSON
 from bot.web.page_texts import page_file, texts_module, texts_of_script
-from compaction.model import TurnKind, TurnPart
+from compaction.model import SessionId, TurnKind, TurnPart
 from tests.bot.dashboard.discord_oauth import SECRET, discord_oauth
 from tests.bot.dashboard.house import ADA, BEN, CHLOE, ELSEWHERE, House, open_house
 from tests.bot.evening import CHANNEL, GUILD
@@ -38,6 +38,7 @@ from tests.browser.chromium import browser
 from tests.browser.dashboard_pictures import live_through
 from tests.browser.evening import LAPTOP, PHONE, until
 from tests.fakes.clock import FakeClock
+from tests.fakes.place import FakePlace
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -457,6 +458,23 @@ async def test_a_room_that_is_not_there_is_one_sentence(chromium: Browser, tmp_p
 
 async def _heading_is(tab: Tab, text: str) -> bool:
     return await tab.page.locator("h1").all_inner_texts() == [text]
+
+
+async def test_the_link_to_the_view_that_is_shown_reads_it_anew(chromium: Browser, tmp_path: Path) -> None:
+    """After a failure, and when another room has opened beside the only one, which is shown itself."""
+    async with dashboard(chromium, tmp_path) as tab:
+        house = tab.house
+        await tab.page.route("**/api/rooms**", lambda route: route.abort())
+        assert "The bot cannot be reached." in await tab.go("#/live")
+        await tab.page.unroute("**/api/rooms**")
+        await tab.page.click("nav >> text=Live")
+        await tab.until(lambda: _heading_is(tab, "Lounge"))
+        other = FakePlace(guild_id=GUILD + 1, channel_id=CHANNEL + 1, people=[BEN])
+        guild = await house.participation.of_guild(GUILD + 1)
+        with house.live.show(SessionId("other"), other, house.memory, guild):
+            await tab.page.click("nav >> text=Live")
+            await tab.until(lambda: _heading_is(tab, "Live"))
+            assert await tab.page.locator(".cards li h2").count() == 2
 
 
 async def test_the_rest_of_a_session_whose_oldest_turns_were_deleted_is_read(chromium: Browser, tmp_path: Path) -> None:

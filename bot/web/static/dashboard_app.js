@@ -152,3 +152,7 @@ at("logout").addEventListener("click", async () => {
 });
 addEventListener("hashchange", () => route(true));
 open();
+// The link to the view that is shown reads it anew: after a failure, or when the only room is not the only one any more.
+at("pages").addEventListener("click", ({ target }) => {
+  if (target.hash === location.hash) route(true);
+});
