@@ -477,6 +477,34 @@ async def test_the_link_to_the_view_that_is_shown_reads_it_anew(chromium: Browse
             assert await tab.page.locator(".cards li h2").count() == 2
 
 
+async def test_a_page_that_comes_back_from_the_browsers_memory_goes_on(chromium: Browser, tmp_path: Path) -> None:
+    """Browsers keep a page that is left as it is, and show it again: its events have ended, so it begins anew."""
+    async with dashboard(chromium, tmp_path) as tab:
+        await tab.house.say("Before.")
+        await tab.says("Before.")
+        turned = "(kind) => dispatchEvent(new PageTransitionEvent(kind, { persisted: true }))"
+        await tab.page.evaluate(turned, "pagehide")
+        await tab.house.say("Meanwhile.")
+        await tab.page.evaluate(turned, "pageshow")
+        await tab.says("Meanwhile.")
+        await tab.house.say("After.")
+        await tab.says("After.")
+        assert await tab.page.locator(".turn").count() == 3
+
+
+async def test_logging_out_shows_the_login_once(chromium: Browser, tmp_path: Path) -> None:
+    """Nothing is read any more that would be refused, and a screen reader hears the page's heading once."""
+    async with dashboard(chromium, tmp_path) as tab:
+        await tab.go("#/history")
+        asked: list[str] = []
+        tab.page.on("request", lambda request: asked.append(request.url.removeprefix(tab.house.base)))
+        await tab.page.click("#logout")
+        await tab.page.wait_for_selector("body[data-view=login]")
+        await tab.page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+        assert [path for path in asked if path.startswith("/api/")] == ["/api/logout", "/api/me"]
+        assert tab.page.url == tab.house.base + "/"
+
+
 async def test_the_rest_of_a_session_whose_oldest_turns_were_deleted_is_read(chromium: Browser, tmp_path: Path) -> None:
     """It begins with the first turn that is left, and nothing offers to read what is before it."""
     async with dashboard(chromium, tmp_path) as tab:

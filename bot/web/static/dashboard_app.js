@@ -82,7 +82,6 @@ async function draw(stage, [page, name, what, number], isShown) {
 function showLogin(answer, problem) {
   view("login", "", t("Log in"));
   at("pages").hidden = at("viewer").hidden = true;
-  stopFollowing();
   const withDiscord = answer && answer.discord;
   main.replaceChildren(el("section", { class: "card login" },
     el("h1", { tabindex: "-1", text: t("Log in") }),
@@ -120,7 +119,11 @@ async function useLogin() {
   }
 }
 
+/* Begin anew: log in if the address has a login in it, then show the view or the login. */
 async function open() {
+  shown += 1;
+  stopFollowing();
+  banner("");
   let problem = "";
   if (location.pathname === "/login") {
     problem = await useLogin();
@@ -147,12 +150,17 @@ at("skip").addEventListener("click", (event) => {
 });
 at("logout").addEventListener("click", async () => {
   await ask("/api/logout", {}).catch(() => undefined);
-  location.hash = "";
+  // Without the event of a changed address: nothing can be read any more.
+  history.replaceState(null, "", "/");
   await open();
 });
 addEventListener("hashchange", () => route(true));
 open();
 // The link to the view that is shown reads it anew: after a failure, or when the only room is not the only one any more.
 at("pages").addEventListener("click", ({ target }) => {
+addEventListener("hashchange", () => route(true));
+// The browser shows the page as it was left, and its events have ended.
+addEventListener("pageshow", ({ persisted }) => { if (persisted) open(); });
+open();
   if (target.hash === location.hash) route(true);
 });
