@@ -417,7 +417,7 @@ async def test_a_page_goes_on_after_an_error_of_a_proxy(chromium: Browser, tmp_p
         await tab.house.say("Meanwhile.")
         reached = True
         await tab.says("Meanwhile.")
-        await tab.page.wait_for_selector("#banner[hidden]", state="attached")
+        await tab.page.wait_for_selector("#banner:empty", state="attached")
         await tab.house.say("After.")
         await tab.says("After.")
         assert await tab.page.locator(".turn").count() == 3

@@ -11,9 +11,9 @@ import { showMachines } from "./machines.js";
 const main = at("main");
 let shown = 0;
 
+/* Tell what is wrong with the connection. The element is never hidden: a screen reader speaks only what changes in it. */
 function banner(text) {
   at("banner").textContent = text;
-  at("banner").hidden = !text;
 }
 
 function view(name, page, title) {
@@ -154,13 +154,11 @@ at("logout").addEventListener("click", async () => {
   history.replaceState(null, "", "/");
   await open();
 });
-addEventListener("hashchange", () => route(true));
-open();
 // The link to the view that is shown reads it anew: after a failure, or when the only room is not the only one any more.
 at("pages").addEventListener("click", ({ target }) => {
+  if (target.hash === location.hash) route(true);
+});
 addEventListener("hashchange", () => route(true));
 // The browser shows the page as it was left, and its events have ended.
 addEventListener("pageshow", ({ persisted }) => { if (persisted) open(); });
 open();
-  if (target.hash === location.hash) route(true);
-});
