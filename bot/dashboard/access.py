@@ -14,10 +14,16 @@ class Access:
     """What one person may see. `channels`: by server, the voice channels whose rooms they see; None: all of them.
 
     `prompts`: the servers of which they see what the model saw. A prompt may quote what was said in other channels.
+    `is_whole`: False: Discord has not answered about some server, of which they see nothing meanwhile.
     """
 
     channels: Mapping[int, frozenset[int]] | None = field(default_factory=dict)
     prompts: frozenset[int] = frozenset()
+    is_whole: bool = True
+
+    @property
+    def is_nothing(self) -> bool:
+        return self.channels is not None and not self.channels and not self.prompts
 
     def sees(self, guild_id: int | None, channel_id: int | None) -> bool:
         if self.channels is None:

@@ -11,8 +11,8 @@ from bot.dashboard.history import HITS, hit_json
 from bot.dashboard.messages import turn_json
 from bot.shards import ONLY_SHARD
 from bot.texts.catalogue import ENGLISH
-from bot.texts.text import Text
-from bot.web.dashboard_port import LoginRefusedError, LoginStart, NotShownError
+from bot.texts.text import Text, sentence_of
+from bot.web.dashboard_port import AccessNotToldError, LoginRefusedError, LoginStart, NotShownError
 from compaction.memory.passage import Scope
 from compaction.model import SessionId
 
@@ -111,7 +111,11 @@ class DashboardService:
         """See `Dashboard.finish_login`."""
         login, client_id = self._login()
         viewer = await login.finish(client_id, proof, state, code)
-        if await self._access(viewer) == NOTHING:
+        try:
+            access = await self._told_access(viewer)
+        except AccessNotToldError as error:
+            raise LoginRefusedError(sentence_of(error)) from error
+        if access.is_nothing:
             raise LoginRefusedError(
                 Text(
                     "You are logged in at Discord, but there is no server where you may see my rooms. Moderators may, "
@@ -145,18 +149,25 @@ class DashboardService:
                 known.asked_at = now
             return known.access
 
+    async def _told_access(self, viewer: Viewer) -> Access:
+        """Return what a viewer may see now. Raises `AccessNotToldError` if Discord has said nothing of it."""
+        access = await self._access(viewer)
+        if access.is_nothing and not access.is_whole:
+            raise AccessNotToldError(Text("Discord has not said where you may see my rooms. Try again in a minute."))
+        return access
+
     # -- open rooms -------------------------------------------------------------------------------------------------
 
     async def rooms(self, viewer: Viewer) -> Json:
         """See `Dashboard.rooms`."""
-        shown = self.live.rooms(await self._access(viewer))
+        shown = self.live.rooms(await self._told_access(viewer))
         mark = self.live.mark
         elsewhere = await self._elsewhere() if viewer.is_operator and not self._shards.is_whole else None
         return {"rooms": [room.brief() for room in shown], "elsewhere": elsewhere, "mark": mark}
 
     async def room(self, viewer: Viewer, session_id: str) -> Json:
         """See `Dashboard.room`."""
-        shown = self.live.rooms(await self._access(viewer))
+        shown = self.live.rooms(await self._told_access(viewer))
         room = next((each for each in shown if each.session_id == session_id), None)
         if room is None:
             raise NotShownError(NO_ROOM)
@@ -195,7 +206,7 @@ class DashboardService:
 
     async def sessions(self, viewer: Viewer, *, before: float | None) -> Json:
         """See `Dashboard.sessions`."""
-        access = await self._access(viewer)
+        access = await self._told_access(viewer)
         channels = None if access.channels is None else frozenset[int]().union(*access.channels.values())
         found = await self._sessions.recent(limit=SESSIONS_AT_ONCE + 1, before=before, channels=channels)
         shown = [each for each in found[:SESSIONS_AT_ONCE] if access.sees(each.guild_id, each.channel_id)]
@@ -214,7 +225,7 @@ class DashboardService:
 
     async def search(self, viewer: Viewer, query: str) -> Json:
         """See `Dashboard.search`."""
-        access = await self._access(viewer)
+        access = await self._told_access(viewer)
         scopes = [Scope(archived=True)]
         if access.channels is not None:
             scopes = [
@@ -248,7 +259,7 @@ class DashboardService:
     # -- parts ------------------------------------------------------------------------------------------------------
 
     async def _stored(self, viewer: Viewer, session_id: str) -> tuple[StoredSession, Access]:
-        access = await self._access(viewer)
+        access = await self._told_access(viewer)
         stored = await self._sessions.find(SessionId(session_id))
         if stored is None or not access.sees(stored.guild_id, stored.channel_id):
             raise NotShownError(NO_SESSION)

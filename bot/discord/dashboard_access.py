@@ -10,6 +10,7 @@ Implements `bot.dashboard.access.Directory`.
 from __future__ import annotations
 
 import asyncio
+from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 import discord
@@ -66,14 +67,14 @@ class DiscordDirectory:
         prompts: set[int] = set()
         members = await asyncio.gather(*(_member(guild, user_id) for guild in self._client.guilds))
         for member in members:
-            if member is None:
+            if not isinstance(member, discord.Member):
                 continue
             user = self._user(member)
             if user.is_moderator or user.has_role:
                 channels[member.guild.id] = _shown_to(member)
             if user.is_manager:
                 prompts.add(member.guild.id)
-        return Access(channels, frozenset(prompts))
+        return Access(channels, frozenset(prompts), is_whole=_NoMember.NOT_TOLD not in members)
 
     def _user(self, member: discord.Member) -> CommandUser:
         """Return a member as commands see them, except that nobody has a role if no roles are named."""
@@ -86,16 +87,24 @@ class DiscordDirectory:
         )
 
 
-async def _member(guild: discord.Guild, user_id: int) -> discord.Member | None:
+class _NoMember(Enum):
+    """Why there is no member: they are not on the server, or Discord has not said whether they are."""
+
+    NOT_THERE = "not_there"
+    NOT_TOLD = "not_told"
+
+
+async def _member(guild: discord.Guild, user_id: int) -> discord.Member | _NoMember:
     """Return a member as Discord knows them now: nothing tells the bot when a role is taken away."""
     try:
         async with asyncio.timeout(MEMBER_TIMEOUT_S):
             return await guild.fetch_member(user_id)
     except discord.NotFound:
-        return None
-    except REQUEST_ERRORS as error:
+        return _NoMember.NOT_THERE
+    # RuntimeError: the client's HTTP session is closed, because the bot is ending.
+    except (*REQUEST_ERRORS, RuntimeError) as error:
         log.warning("member_not_checked", guild_id=guild.id, error_class=type(error).__name__)
-        return None
+        return _NoMember.NOT_TOLD
 
 
 def _shown_to(member: discord.Member) -> frozenset[int]:

@@ -21,6 +21,10 @@ class NotShownError(BotError):
     """There is nothing to show: it does not exist, or this viewer may not see it. The message does not tell which."""
 
 
+class AccessNotToldError(BotError):
+    """Discord has not said what this viewer may see. The message is a plain sentence for them."""
+
+
 class LoginRefusedError(BotError):
     """Somebody could not be logged in. The message is a plain sentence for them."""
 
@@ -47,7 +51,7 @@ class LiveFeed(Protocol):
 
 
 class Dashboard(Protocol):
-    """What the dashboard shows. Every method that reads raises `NotShownError` and `StoreError`.
+    """What the dashboard shows. Every method that reads raises `NotShownError`, `AccessNotToldError` and `StoreError`.
 
     What is returned may have `Text`s in it, which the page gets in its language.
     """

@@ -15,7 +15,7 @@ from aiohttp import web
 
 from bot.texts.text import Text, sentence_of
 from bot.web.connection import WebConnection
-from bot.web.dashboard_port import NotShownError
+from bot.web.dashboard_port import AccessNotToldError, NotShownError
 from bot.web.fair_eviction import first_of_most
 from bot.web.fair_reads import FairReads, TooManyReadsError
 from bot.web.login_routes import LOGIN_PATH
@@ -117,7 +117,7 @@ class DashboardRoutes:
                     return json_response(request, await read(viewer, request))
             except NotShownError as error:
                 return json_response(request, {"error": sentence_of(error)}, HTTPStatus.NOT_FOUND)
-            except StoreError as error:
+            except (AccessNotToldError, StoreError) as error:
                 return json_response(request, {"error": sentence_of(error)}, HTTPStatus.SERVICE_UNAVAILABLE)
             except TooManyReadsError:
                 self._count(WebRefusal.CROWDED)

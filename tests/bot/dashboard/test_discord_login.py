@@ -282,6 +282,25 @@ async def test_a_stranger_is_not_logged_in(public: Public) -> None:
 
 
 @pytest.mark.asyncio
+async def test_while_discord_does_not_say_what_somebody_may_see_that_is_told(public: Public) -> None:
+    """Nobody is told that there is no room for them, or no room at all, because Discord has not answered."""
+    directory = public.house.directory
+    directory.access[2001] = Access(is_whole=False)
+    status, refused = await public.log_in()
+    assert status == 403
+    assert "Discord has not said where" in refused["error"]
+    directory.access[2001] = Access(LOUNGE.channels, is_whole=False)
+    public.house.clock.advance(31)
+    assert (await public.log_in())[0] == 200
+    assert len((await public.get("rooms"))[1]["rooms"]) == 1  # type: ignore[arg-type]
+    directory.access[2001] = Access(is_whole=False)
+    public.house.clock.advance(31)
+    for path in ("rooms", "rooms/evening", "sessions", "sessions/evening", "search?q=Leica"):
+        status, told = await public.get(path)
+        assert (status, "Discord has not said where" in str(told["error"])) == (503, True), path
+
+
+@pytest.mark.asyncio
 async def test_without_a_client_secret_only_the_link_works(tmp_path: Path) -> None:
     """The page is told that there is no login with Discord, and beginning one is refused with a sentence."""
     async with open_house(tmp_path) as house, aiohttp.ClientSession() as http:

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from discord import Permissions, VoiceChannel
+from discord import Guild, Member, Permissions, VoiceChannel
 
-from bot.dashboard.access import NOTHING
+from bot.dashboard.access import NOTHING, Access
 from bot.discord.connection import connected
 from bot.discord.dashboard_access import DiscordDirectory
 from bot.server_settings import no_server_settings
@@ -54,6 +54,23 @@ async def test_moderators_see_the_rooms_of_their_server_and_others_do_not() -> N
         assert await found.access_of(STRANGER) == NOTHING
         assert found.client_id is not None
         assert list(await found.names({(GUILD, 600), (GUILD, 1), (1, 600)})) == [(GUILD, 600)]
+
+
+@pytest.mark.asyncio
+async def test_of_a_server_about_which_discord_does_not_answer_nothing_is_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And it is known that this is not all, also when the connection has ended before the pages."""
+
+    async def late(*_: object) -> Member:
+        raise TimeoutError
+
+    async with directory() as found:
+        assert (await found.access_of(ADA)).is_whole
+        monkeypatch.setattr(Guild, "fetch_member", late)
+        assert await found.access_of(ADA) == Access(is_whole=False)
+        monkeypatch.undo()
+    assert await found.access_of(ADA) == Access(is_whole=False)
 
 
 @pytest.mark.asyncio
