@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bot.dashboard.messages import chapter_json, note_json, segment_json, turn_json
+from bot.dashboard.shown_memory import MOST_TURNS
 from bot.dashboard.visible import WITHHELD, SpeechFilter
 from bot.memory.explain import Explainer
 from bot.memory.prompt_records import records_of, reply_records
@@ -79,15 +80,20 @@ class StoredHistory:
         return [note_json(note) for note in await self._history.latest_notes(session_id, limit=NOTES_SHOWN)]
 
     async def folds_json(self, session_id: SessionId, visible: SpeechFilter, total: int) -> Json:
-        """Return who spoke in which turn, and what was folded, for the picture of the memory."""
+        """Return who spoke in which turn, and what was folded, for the picture of the memory.
+
+        The turns end before `total`, which a room on another machine may tell as it likes, and with the last that is
+        stored.
+        """
         spoke = await self._history.first_speakers(session_id)
         shown = [each for each in dict.fromkeys(spoke.values()) if each not in visible.withheld]
         place = {speaker: number for number, speaker in enumerate(shown)}
+        spoken = min(total, max(spoke, default=-1) + 1, MOST_TURNS)
         segments = await self._history.segments(session_id)
         chapters = await self._history.chapters(session_id)
         return {
             "speakers": shown,
-            "by_turn": [place.get(spoke.get(seq, ""), -1) for seq in range(total)],
+            "by_turn": [place.get(spoke.get(seq, ""), -1) for seq in range(spoken)],
             "segments": [
                 segment_json(each, with_gist=visible.shows_derived)
                 for each in segments

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from compaction.model import Mode, Turn
+
+# More than any session has. A room on another machine may tell any number, and store turns of any.
+MOST_TURNS: Final = 1_000_000
 
 
 class NumberedTurn(Protocol):

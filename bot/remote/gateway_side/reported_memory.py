@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, overload
+from typing import TYPE_CHECKING, overload
 
 from bot import events
+from bot.dashboard.shown_memory import MOST_TURNS
 from bot.dashboard.visible import SpeechFilter
 from bot.remote.messages.room_messages import MemoryLook
 from compaction.model import Mode
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from compaction.model import Turn
-
-# More than any session has.
-MOST_TURNS: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,6 +125,9 @@ export function costChart(samples, ceiling) {
       ceiling.tokens ? row(now.tokens, ceiling.tokens, t("tokens")) : null, row(now.spoken_s, ceiling.spoken_s, t("s of speech"))));
 }
 
+// As many as have a place of their own in the picture.
+const MOST_TICKS = 2_000;
+
 /* The session's memory as a picture: folded batches, the cursor, and the window that the model gets word for word.
 
    It is drawn once and moved afterwards, so that a fold is seen as a movement. */
@@ -158,7 +161,8 @@ export class MemoryPicture {
       width: Math.max(2, (chapter.end - chapter.start) * unit - 1.2).toFixed(1), rx: 1.5,
     }, svg("title", { text: t("Chapter: turns {first} to {last}", { first: String(chapter.start), last: String(chapter.end - 1) }) }))));
     const ticks = [];
-    for (let seq = memory.window_from; seq < memory.total; seq += 1) {
+    const step = Math.max(1, Math.ceil((memory.total - memory.window_from) / MOST_TICKS));
+    for (let seq = memory.window_from; seq < memory.total; seq += step) {
       const colour = kinds(seq);
       ticks.push(svg("rect", { class: "tick", "data-colour": colour, x: (seq * unit).toFixed(2), y: colour === "bot" ? 14 : 20, width: Math.max(0.8, Math.min(unit * 0.7, 9)).toFixed(2), height: colour === "bot" ? 34 : 22, rx: 1 }));
     }
