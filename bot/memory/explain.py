@@ -5,8 +5,9 @@ Reads the stored sources of one `model_context_built` record; `compaction.contex
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bot.store.history import SessionHistory
 from bot.store.people import PeopleStore
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from compaction.model import Chapter, Segment, SessionId
     from compaction.ports import TurnStore
     from compaction.summary.trace import SentenceSource
+
+# The number of a turn in a citation. The line of a room on another machine may have any.
+_SEQ: Final = re.compile(r"[0-9]{1,15}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +205,7 @@ class Explainer:
             stored: Iterable[Turn | Note] = ()
             if kind is PassageKind.NOTE:
                 stored = (await self._history.notes(session_id, [key])).values()
-            elif key.isdigit():
+            elif _SEQ.fullmatch(key):
                 stored = await self._turns.turns(session_id, Seq(int(key)), Seq(int(key) + 1))
             for source in stored:
                 found[ref] = source

@@ -7,6 +7,7 @@ rebuilt payload is exact. If it is not, `RebuiltPayload.lost` says what is missi
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from compaction.context.build import SessionContext, build_payload
@@ -17,7 +18,7 @@ from compaction.model import Mode, Note, RenderedSummary, Seq, Turn
 from compaction.payload import PartKind, PayloadPart, keep_as_sent, make_part, payload_digest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from compaction.context.record import ContextRecord
     from compaction.memory.people import PersonFact
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 # No limit is needed: the payload fitted when it was sent, so nothing may be left out of it now.
 _NO_LIMIT = 1_000_000_000
+# Turns that a sentence names.
+_LISTED = 8
 _REBUILT = frozenset(
     {
         PartKind.SYSTEM,
@@ -162,17 +165,18 @@ def _window(record: ContextRecord, kept: StoredSources, lost: list[str]) -> tupl
     if record.seq_from is None or record.seq_to is None:
         return ()
     answered = None if record.spoken else record.answer_to
-    seqs = [seq for seq in range(record.seq_from, record.seq_to + 1) if seq != answered]
-    if PartKind.TURN.value not in record.tokens:
-        seqs = []
-    missing = [seq for seq in seqs if seq not in kept.turns]
+    window = range(record.seq_from, record.seq_to + 1 if PartKind.TURN.value in record.tokens else record.seq_from)
+    stored = [seq for seq in sorted(kept.turns) if seq in window and seq != answered]
+    # A line may come from another machine and name any range: only what is told of it is made.
+    missing = len(window) - (answered in window) - len(stored)
     if missing:
-        lost.append(f"Turns {_listed(missing)} are not stored any more.")
-    sent = [*seqs, *([] if answered is None else [answered])]
+        first = (seq for seq in window if seq not in kept.turns and seq != answered)
+        lost.append(f"Turns {_listed(islice(first, _LISTED), missing)} are not stored any more.")
+    sent = [*stored, *([] if answered is None else [answered])]
     forgotten = [seq for seq in sent if seq in kept.turns and kept.turns[seq].tombstone]
     if forgotten:
-        lost.append(f"Turns {_listed(forgotten)} were forgotten at somebody's wish.")
-    return tuple(kept.turns[seq] for seq in seqs if seq in kept.turns)
+        lost.append(f"Turns {_listed(forgotten[:_LISTED], len(forgotten))} were forgotten at somebody's wish.")
+    return tuple(kept.turns[seq] for seq in stored)
 
 
 def _summary(record: ContextRecord, kept: StoredSources, lost: list[str]) -> RenderedSummary | None:
@@ -256,6 +260,6 @@ def _place_of_eviction(payload: Sequence[PayloadPart], record: ContextRecord) ->
     return place
 
 
-def _listed(seqs: Sequence[int]) -> str:
-    first = [str(seq) for seq in seqs[:8]]
-    return ", ".join(first) + (f" and {len(seqs) - 8} more" if len(seqs) > 8 else "")
+def _listed(first: Iterable[int], count: int) -> str:
+    """Return the first `_LISTED` of `count` turns as a list in words."""
+    return ", ".join(map(str, first)) + (f" and {count - _LISTED} more" if count > _LISTED else "")

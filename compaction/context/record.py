@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from compaction.memory.passage import PassageKind
 
+# The line of a room on another machine may have any number. A database takes none of more than 64 bits.
+_LARGEST = 2**53
+
 
 @dataclass(frozen=True, slots=True)
 class ContextRecord:
@@ -86,8 +89,8 @@ def read_record(event: Mapping[str, object], local: tzinfo = UTC) -> ContextReco
     if event.get("event") != "model_context_built" or not isinstance(event.get("session_id"), str):
         return None
     tokens = event.get("tokens")
-    revision = event.get("summary_revision")
-    if not isinstance(tokens, dict) or not isinstance(revision, int):
+    revision = _number(event.get("summary_revision"))
+    if not isinstance(tokens, dict) or revision is None:
         return None
     evicted = event.get("evicted")
     digest = event.get("digest")
@@ -142,7 +145,9 @@ def _zone(offset_s: object, at: float, local: tzinfo) -> tzinfo:
 
 
 def _number(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if 0 <= value <= _LARGEST else None
 
 
 def _pairs(value: object) -> tuple[tuple[str, str], ...]:

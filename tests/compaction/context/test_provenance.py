@@ -114,6 +114,18 @@ def test_a_word_that_changed_since_is_noticed() -> None:
     assert any(sentence.startswith("Turns 20, 21, 22") and "and 1 more" in sentence for sentence in gone.lost)
 
 
+def test_a_line_that_names_any_range_of_turns_fills_nothing() -> None:
+    """A room on another machine may have told it. What is stored is shown, and the rest counted."""
+    made = context(range(20, 30), current=29)
+    line, _ = logged(made)
+    record = read_record({**line, "seq_from": 0, "seq_to": 5_000_000_000_000})
+    assert record is not None
+    rebuilt = rebuild_payload(record, kept(made))
+    assert [part.seq_from for part in rebuilt.payload if part.kind is PartKind.TURN] == list(range(20, 29))
+    (missing,) = (sentence for sentence in rebuilt.lost if "are not stored any more" in sentence)
+    assert missing == "Turns 0, 1, 2, 3, 4, 5, 6, 7 and 4999999999983 more are not stored any more."
+
+
 def test_a_quote_of_words_forgotten_since_is_told_as_lost() -> None:
     """A quote is rebuilt with each speaker's words. If one of them was forgotten since, its sentence may be gone."""
     made = context(range(20, 30), current=29)

@@ -19,6 +19,7 @@ from compaction.memory.passage import PassageKind
         {"event": "model_context_built"},
         {"event": "model_context_built", "session_id": "e", "tokens": 7, "summary_revision": 1},
         {"event": "model_context_built", "session_id": "e", "tokens": {}, "summary_revision": None},
+        {"event": "model_context_built", "session_id": "e", "tokens": {}, "summary_revision": 10**20},
     ],
 )
 def test_what_is_no_record_is_none(event: dict[str, object]) -> None:
@@ -43,6 +44,15 @@ def test_a_line_of_an_earlier_version_is_read_as_far_as_it_goes() -> None:
     assert record is not None
     assert (record.answer_to, record.cursor, record.evicted, record.digest) == (61, 10, (0, 9), None)
     assert (record.tokens, record.total_tokens, record.at) == ({"turn": 5}, 5, 0.0)
+
+
+@pytest.mark.parametrize("number", [-1, 2**63, 10**40, True, "7", None])
+def test_what_no_database_takes_is_no_number_of_a_turn(number: object) -> None:
+    """The line may be of a room on another machine, which tells what it likes."""
+    line = {"event": "model_context_built", "session_id": "e", "tokens": {}, "summary_revision": 0}
+    record = read_record({**line, "seq_from": number, "seq_to": number, "answer_to": number, "cursor": number})
+    assert record is not None
+    assert (record.seq_from, record.seq_to, record.answer_to, record.cursor) == (None,) * 4
 
 
 BERLIN = ZoneInfo("Europe/Berlin")
