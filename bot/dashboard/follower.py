@@ -26,11 +26,13 @@ log = structlog.get_logger()
 
 # What may wait for one page. A snapshot of a burst; a page that is further behind is dropped and connects again.
 WAITING_EVENTS: Final = 300
+# And characters of them: a room on another machine may tell texts of any length. A burst has a tenth.
+WAITING_CHARS: Final = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class LiveEvent:
-    """One event for the pages that may see the channel. `mark`: its id for them.
+    """One event for the pages that may see the channel. `mark`: its id for them. `chars`: the length of its data.
 
     `latest_of`: if not empty, a later event of the same kind and name replaces this one while it waits, and it has the
     id of the event before it, because it is not kept.
@@ -43,6 +45,7 @@ class LiveEvent:
     channel_id: int
     kind: str
     data: Json
+    chars: int
     latest_of: str = ""
 
     def replaces(self, other: LiveEvent | str) -> bool:
@@ -70,6 +73,7 @@ class Follower:
         self._is_outdated = is_outdated
         self._language = language
         self._waiting: deque[LiveEvent | str] = deque()
+        self._waiting_chars = 0
         self._added = asyncio.Event()
         # The open rooms of which something was left out: what the page shows of them has a gap.
         self._left_out: set[SessionId] = set()
@@ -96,6 +100,7 @@ class Follower:
                 self._waiting.popleft()
                 if isinstance(event, str):
                     return event
+                self._waiting_chars -= event.chars
                 if text := self._told(event, access):
                     return text
             if self._over:
@@ -124,21 +129,32 @@ class Follower:
         """Queue an event. If too many wait, the feed is over."""
         if self._over:
             return
+        chars = event.chars if isinstance(event, LiveEvent) else 0
         if isinstance(event, LiveEvent) and event.latest_of:
-            self._waiting = deque(each for each in self._waiting if not event.replaces(each))
-            if len(self._waiting) >= WAITING_EVENTS:
+            self._keep(lambda each: not event.replaces(each))
+            if self._is_full(chars):
                 return
-        if len(self._waiting) >= WAITING_EVENTS:
+        if self._is_full(chars):
             log.info("dashboard_page_dropped", reason="slow")
             self.is_slow = True
             self.end()
             return
         self._waiting.append(event)
+        self._waiting_chars += chars
         self._added.set()
+
+    def _is_full(self, chars: int) -> bool:
+        """Return whether an event of so many characters is too much."""
+        return len(self._waiting) >= WAITING_EVENTS or self._waiting_chars + chars > WAITING_CHARS
+
+    def _keep(self, stays: Callable[[LiveEvent | str], bool]) -> None:
+        """Drop the other events that wait."""
+        self._waiting = deque(filter(stays, self._waiting))
+        self._waiting_chars = sum(each.chars for each in self._waiting if isinstance(each, LiveEvent))
 
     def drop(self, session_id: SessionId) -> None:
         """Drop the waiting events of a session."""
-        self._waiting = deque(each for each in self._waiting if isinstance(each, str) or each.session_id != session_id)
+        self._keep(lambda each: isinstance(each, str) or each.session_id != session_id)
 
     def end(self) -> None:
         """End the feed without what waits."""

@@ -8,6 +8,7 @@ its pages read anew. Unfinished words are passed on and never kept. `follower` h
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
 from collections import deque
 from contextlib import asynccontextmanager, contextmanager
@@ -17,7 +18,7 @@ import structlog
 
 from bot import events
 from bot.background_task import background_task
-from bot.dashboard.follower import WAITING_EVENTS, Follower, LiveEvent
+from bot.dashboard.follower import WAITING_CHARS, WAITING_EVENTS, Follower, LiveEvent
 from bot.dashboard.live_room import LiveRoom
 from bot.dashboard.messages import server_sent_event
 from bot.texts.catalogue import ENGLISH
@@ -38,6 +39,8 @@ log = structlog.get_logger()
 
 # What a page may have missed: some minutes of a lively room.
 KEPT_EVENTS: Final = 1_000
+# And characters of them, as of what waits for a page.
+KEPT_CHARS: Final = WAITING_CHARS
 LOOK_EVERY_S: Final = 2.0
 
 
@@ -50,7 +53,8 @@ class LiveRooms:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._rooms: dict[SessionId, LiveRoom] = {}
-        self._kept: deque[LiveEvent] = deque(maxlen=KEPT_EVENTS)
+        self._kept: deque[LiveEvent] = deque()
+        self._kept_chars = 0
         self._followers: set[Follower] = set()
         self._count = 0
         # Numbers of an earlier process mean nothing here.
@@ -161,16 +165,32 @@ class LiveRooms:
         place = room.place
         self._count += not latest_of
         event = LiveEvent(
-            self._count, self.mark, room.session_id, place.guild_id, place.channel_id, kind, data, latest_of
+            self._count,
+            self.mark,
+            room.session_id,
+            place.guild_id,
+            place.channel_id,
+            kind,
+            data,
+            len(json.dumps(data)),
+            latest_of,
         )
         if not latest_of:
-            self._kept.append(event)
+            self._keep(event)
         for follower in self._followers:
             follower.add(event)
 
+    def _keep(self, event: LiveEvent) -> None:
+        """Keep an event. The oldest make room."""
+        self._kept.append(event)
+        self._kept_chars += event.chars
+        while len(self._kept) > KEPT_EVENTS or self._kept_chars > KEPT_CHARS:
+            self._kept_chars -= self._kept.popleft().chars
+
     def _forget(self, room: LiveRoom) -> None:
         """Drop every kept and waiting event of a room: it may have words that nobody shall see any more."""
-        self._kept = deque((each for each in self._kept if each.session_id != room.session_id), maxlen=KEPT_EVENTS)
+        self._kept = deque(each for each in self._kept if each.session_id != room.session_id)
+        self._kept_chars = sum(each.chars for each in self._kept)
         for follower in self._followers:
             follower.drop(room.session_id)
 

@@ -10,9 +10,9 @@ import pytest
 import pytest_asyncio
 
 from bot.dashboard.access import EVERYTHING, NOTHING, Access
-from bot.dashboard.follower import WAITING_EVENTS, Follower
+from bot.dashboard.follower import WAITING_CHARS, WAITING_EVENTS, Follower
 from bot.dashboard.live import LiveRooms
-from bot.events import CompactionLanded
+from bot.events import CompactionLanded, UtteranceTranscribed
 from bot.participation.costs import Cost
 from bot.store.speech_forgetting import SpeechForgetter
 from compaction.model import NoteReason, SessionId
@@ -113,6 +113,25 @@ async def test_a_slow_page_is_dropped_and_the_others_go_on(house: House) -> None
         assert await slow.next() is None
         await house.say("Still here.")
         assert [kind for _, kind, _ in await waiting(quick)] == ["heard", "turn"]
+
+
+@pytest.mark.asyncio
+async def test_texts_of_any_length_fill_nothing(house: House) -> None:
+    """A room on another machine may tell any. A page that is behind is dropped, and what is kept is bounded."""
+    words = "x" * (WAITING_CHARS // 3)
+    start = house.live.mark
+    with house.live.follow(everything, start) as slow, house.live.follow(everything, start) as quick:
+        for number in range(6):
+            house.observe(UtteranceTranscribed(f"u{number}", ADA.id, words, 0.0, 1.0, 2.0))
+            assert [kind for _, kind, _ in await waiting(quick)] == ["heard"]
+        assert await slow.next() is None
+        assert slow.waiting == 0
+    assert [event.number for event in house.live._kept] == [6, 7]
+    with house.live.follow(everything, start) as feed:
+        assert [kind for _, kind, _ in await waiting(feed)] == ["again"]
+    await house.say("Still here.")
+    with house.live.follow(everything, f"{start.partition('-')[0]}-7") as feed:
+        assert [kind for _, kind, _ in await waiting(feed)] == ["heard", "turn"]
 
 
 @pytest.mark.asyncio
