@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from bot.local_zone import LocalZone
@@ -35,7 +36,7 @@ def records_of(log: Path, session_id: str | None = None) -> Iterator[ContextReco
     """
     zone = LocalZone()
     with LogReader(log) as lines:
-        for line in (*lines.read(), *lines.rest()):
+        for line in chain(lines.read(), lines.rest()):
             if not any(mark in line for mark in _MARKS) or (parsed := parse_event(line)) is None:
                 continue
             record = read_record(parsed[1], zone) or read_call(parsed[1])
