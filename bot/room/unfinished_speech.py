@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bot import events
 from bot.channel.port import UnfinishedWords
@@ -12,9 +12,12 @@ if TYPE_CHECKING:
 
     from bot.channel.port import Place
 
+# Speech is cut after 30 s, which have fewer. A room on another machine may tell more.
+LONGEST_CHARS: Final = 4_000
+
 
 class UnfinishedSpeech:
-    """The unfinished words of a room's speakers, the latest of each. Give it all events of the room."""
+    """The unfinished words of the people in a room, the latest of each. Give it all events of the room."""
 
     def __init__(self, place: Place) -> None:
         self._place = place
@@ -24,13 +27,19 @@ class UnfinishedSpeech:
         """Take an interim text, or forget it once the speech is transcribed or dropped."""
         match event:
             case events.InterimTranscribed():
-                # Whose words are the latest comes last.
-                self._texts.pop(event.speaker_id, None)
-                self._texts[event.speaker_id] = event.text
+                self._take(event.speaker_id, event.text)
             case events.UtteranceTranscribed() | events.SpeechDropped():
                 self._texts.pop(event.speaker_id, None)
             case _:
                 pass
+
+    def _take(self, speaker_id: int, text: str) -> None:
+        """Keep the words of somebody in the channel, and of nobody who has left it."""
+        present = {person.id for person in self._place.members()}
+        # Whose words are the latest comes last.
+        self._texts = {each: said for each, said in self._texts.items() if each in present and each != speaker_id}
+        if speaker_id in present:
+            self._texts[speaker_id] = text[:LONGEST_CHARS]
 
     def words(self, hides: Callable[[int], bool]) -> tuple[UnfinishedWords, ...]:
         """Return the words of the people in the channel, the latest first. `hides`: returns whether nobody is shown

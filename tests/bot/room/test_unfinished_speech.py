@@ -8,7 +8,7 @@ import pytest
 
 from bot import events
 from bot.channel.port import UnfinishedWords
-from bot.room.unfinished_speech import UnfinishedSpeech
+from bot.room.unfinished_speech import LONGEST_CHARS, UnfinishedSpeech
 from tests.bot.room.room_scene import a_house, living
 from tests.fakes.place import ADA, BO, FakePlace
 
@@ -43,6 +43,21 @@ def test_nothing_is_shown_of_who_left_or_may_not_be_heard() -> None:
     assert speech.words(lambda user_id: user_id == ADA.id) == (BO_SAYS,)
     place.people = [ADA]
     assert speech.words(_nobody) == (ADA_SAYS,)
+
+
+def test_words_are_kept_of_people_in_the_channel_alone() -> None:
+    """A room on another machine may tell of any number of speakers, and of texts of any length."""
+    place = FakePlace()
+    speech = UnfinishedSpeech(place)
+    for speaker_id in (ADA.id, BO.id, *range(10_000, 10_050)):
+        speech.on_event(events.InterimTranscribed(speaker_id, "x" * (2 * LONGEST_CHARS), 1.0))
+    assert {speaker_id: len(text) for speaker_id, text in speech._texts.items()} == {
+        ADA.id: LONGEST_CHARS,
+        BO.id: LONGEST_CHARS,
+    }
+    place.people = [ADA]
+    speech.on_event(events.InterimTranscribed(ADA.id, "the key", 1.0))
+    assert speech._texts == {ADA.id: "the key"}
 
 
 @pytest.mark.asyncio
