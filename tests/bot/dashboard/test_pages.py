@@ -292,6 +292,7 @@ async def test_history_is_read_in_pieces_and_searched(browser: Browser) -> None:
 
 
 @pytest.mark.asyncio
+@pytest.mark.slow
 async def test_a_session_whose_oldest_turns_were_deleted_is_shown_from_the_next_one_on(browser: Browser) -> None:
     """All turns that it has had count: those that are left have their numbers."""
     house = browser.house
