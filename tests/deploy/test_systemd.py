@@ -24,6 +24,8 @@ CLUSTER_PAGE = REPOSITORY / "docs" / "cluster.md"
 UNIT = REPOSITORY / "deploy" / "roomtone.service"
 # Of ten; systemd calls what is below two OK. What is left is what a bot needs: the network above all.
 EXPOSURE = 2.0
+# Discord's reference, "Session Start Limit Object".
+CONNECTIONS_A_DAY = 1000
 
 
 @pytest.fixture
@@ -59,6 +61,24 @@ def test_only_the_bot_hears_of_its_end() -> None:
     """SIGTERM goes to the bot alone, because the process that sends its voice has to outlive the last sentence."""
     settings = UNIT.read_text("utf-8").splitlines()
     assert {"KillSignal=SIGTERM", "KillMode=mixed", "TimeoutStopSec=60s"} <= set(settings)
+
+
+def test_it_is_started_again_for_hours_and_uses_up_no_token() -> None:
+    """A machine that starts before its router, or while Discord is away, has a bot in the end. One that breaks after it
+    has connected stays below the 1,000 connections a day after which Discord takes its token away.
+    """
+    settings = settings_of(UNIT.read_text("utf-8"))
+    assert (settings["Restart"], settings["RestartSec"]) == (["on-failure"], ["10s"])
+    assert settings["StartLimitIntervalSec"] == ["1d"]
+    [most] = map(int, settings["StartLimitBurst"])
+    assert 10 * most > 3600
+    assert most < CONNECTIONS_A_DAY
+
+
+def test_a_database_of_the_same_machine_is_there_before_and_after_the_bot() -> None:
+    """systemd stops in the other order, so the bot can store its sessions when the machine is shut down."""
+    [after] = settings_of(UNIT.read_text("utf-8"))["After"]
+    assert "postgresql.service" in after.split()
 
 
 def settings_of(unit: str) -> dict[str, list[str]]:
