@@ -85,6 +85,17 @@ def test_the_bot_fits_its_image() -> None:
     assert guild_room.CLOSE_TIMEOUT_S + guild_room.CUT_OFF_S + connection.CLOSE_TIMEOUT_S < STOP_WITHIN_S < 60
 
 
+def test_the_database_is_written_anew_beside_itself() -> None:
+    """SQLite takes as much room again for that, by itself in /tmp, which is in memory here, or in /var/tmp."""
+    bot, runtime = SERVICES["bot"], STAGES["runtime"]
+    assert [place.partition(":")[0] for place in bot["tmpfs"]] == ["/tmp"]
+    variables = dockerfile.environment(runtime.last("ENV") or "", {"PATH": ""})
+    assert variables["SQLITE_TMPDIR"] == variables["ROOMTONE_STORAGE__DATA_DIR"] == runtime.last("VOLUME")
+    unit = (REPOSITORY / "deploy" / "roomtone.service").read_text("utf-8")
+    [folder] = re.findall(r"ROOMTONE_STORAGE__DATA_DIR=(\S+)", unit)
+    assert f"Environment=SQLITE_TMPDIR={folder}\n" in unit
+
+
 def test_the_language_model_gets_the_gpu_and_the_context_that_the_page_names() -> None:
     """Beside the recogniser Ollama has the GPU, and it takes as much as the bot is told to send."""
     cuda = yaml.safe_load((REPOSITORY / "compose.cuda.yaml").read_text("utf-8"))["services"]
