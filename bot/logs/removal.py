@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 # Each line begins with its time (`bot.logs.formatters`).
 _WRITTEN_AT = re.compile(rb'^\{"timestamp": ?"([^"]+)"')
 _UNFINISHED = ".new"
+# Writing a log file anew takes seconds. What is older was left by a process that was killed.
+_LEFTOVER_S = 3600.0
 # Stands in a log line for a value that told of a forgotten person.
 FORGOTTEN_VALUE = "[forgotten]"
 # Messages of errors and libraries. They may quote what people said, but only in a line that is marked with
@@ -113,6 +116,7 @@ class _Forgotten:
 
 def _in_each_file(folder: Path, change: Callable[[Path], int]) -> int:
     """Return the sum of what `change` returns for the log files. Raises the first `OSError` when all were tried."""
+    _remove_leftovers(folder)
     count = 0
     failure: OSError | None = None
     for path in _log_files(folder):
@@ -127,6 +131,14 @@ def _in_each_file(folder: Path, change: Callable[[Path], int]) -> int:
 
 def _log_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob(f"{FILE_NAME}*") if path.suffix != _UNFINISHED)
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove what killed processes were writing. Nothing else reaches the lines in it."""
+    for path in folder.glob(f"{FILE_NAME}*{_UNFINISHED}"):
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > _LEFTOVER_S:
+                path.unlink()
 
 
 def _begins_before(path: Path, at: float) -> bool:
@@ -156,12 +168,18 @@ def _rewrite(path: Path, change: Callable[[bytes], bytes]) -> int:
         if not count:
             return 0
         new_path = path.with_name(path.name + _UNFINISHED)
-        with open(new_path, "wb", opener=_open_for_appending) as new:
-            new.writelines(after)
-            new.flush()
-            new_path.replace(path)
-            # What was written to the old file in the meantime.
-            new.write(old.read())
+        try:
+            with open(new_path, "wb", opener=_open_for_appending) as new:
+                new.writelines(after)
+                new.flush()
+                new_path.replace(path)
+                # What was written to the old file in the meantime.
+                new.write(old.read())
+        except OSError:
+            # On a full disk it would take the last of the room.
+            with suppress(OSError):
+                new_path.unlink()
+            raise
     return count
 
 

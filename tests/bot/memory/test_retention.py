@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
+import os
 import stat
+import time
 from datetime import UTC, datetime
 from itertools import accumulate
 from pathlib import Path
@@ -433,6 +436,39 @@ def test_a_log_file_that_fails_stops_no_other(tmp_path: Path) -> None:
         forget_in_logs(log.parent, forgotten_words((), (SECRET,)))
     for path in (first, last):
         assert [json.loads(line)["text"] for line in path.read_text("utf-8").splitlines()] == [FORGOTTEN_VALUE, "new"]
+
+
+def test_a_full_disk_gets_no_half_of_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that cannot be written anew stays as it is, and what was written of the new one is removed."""
+    log = log_path(tmp_path)
+    log.parent.mkdir()
+    whole_log = a_line(1.0, "old") + a_line(11.0, "new")
+    log.write_text(whole_log, "utf-8")
+
+    def full(_new: Path, _target: Path) -> Path:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        drop_lines_before(log.parent, 10.0)
+    assert log.read_text("utf-8") == whole_log
+    assert [path.name for path in log.parent.iterdir()] == [log.name]
+
+
+def test_what_a_killed_process_left_of_a_log_is_removed(tmp_path: Path) -> None:
+    """Its lines would otherwise stay for as long as the folder, whoever is forgotten. A file that another process may
+    be writing stays.
+    """
+    log = log_path(tmp_path)
+    log.parent.mkdir()
+    log.write_text(a_line(11.0, "new"), "utf-8")
+    left, written = (log.with_name(f"{log.name}{ending}") for ending in (".3.new", ".new"))
+    for path in (left, written):
+        path.write_text(a_line(11.0, SECRET), "utf-8")
+    hours_ago = time.time() - 2 * 3600.0
+    os.utime(left, (hours_ago, hours_ago))
+    assert forget_in_logs(log.parent, forgotten_words((), (SECRET,))) == 0
+    assert sorted(path.name for path in log.parent.iterdir()) == [log.name, written.name]
 
 
 def test_lines_that_others_write_meanwhile_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
