@@ -28,6 +28,7 @@ from bot.store.tiers import TierStore
 from bot.store.wiping import wipe_deleted
 from compaction.errors import StoreError
 from compaction.sentence_cache import clear_sentence_caches
+from voice.retry_pause import retry_pause_s
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Mapping
@@ -48,7 +49,9 @@ DAY_S = 24 * 3600.0
 # How long an open session may have nothing in it. Comings and goings are turns too, so no room runs for so long without
 # any.
 UNUSED_S = 7 * DAY_S
-# When to try again after a failure: the disk may be full, or another program may hold the database.
+# When to try again after a failure: the disk may be full, or another program may hold the database. Each further pause
+# is twice as long, up to a day: a session that cannot be changed may fail for months, and each try writes the database
+# anew.
 RETRY_S = 3600.0
 # When to try again while another process of the bot does it: that takes some seconds.
 LOCKED_S = 60.0
@@ -103,6 +106,8 @@ class Retention:
         self._in_use = in_use
         self._servers = servers or ServerSettingsBook(SqlServerSettings(database, clock))
         self._shards = shards
+        # Tries in a row that were not whole.
+        self._failures = 0
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -124,8 +129,9 @@ class Retention:
                     return LOCKED_S
                 result = await self.enforce()
         except (StoreError, OSError) as error:
-            log.warning("retention_failed", problem=error, retry_s=RETRY_S)
-            return RETRY_S
+            retry_s = self._after_failure()
+            log.warning("retention_failed", problem=error, retry_s=retry_s)
+            return retry_s
         log.info(
             "retention_enforced",
             sessions_deleted=len(result.sessions),
@@ -134,7 +140,15 @@ class Retention:
             log_lines_deleted=result.log_lines,
             wiped=result.wiped,
         )
-        return DAY_S if result.wiped else RETRY_S
+        if not result.wiped:
+            return self._after_failure()
+        self._failures = 0
+        return DAY_S
+
+    def _after_failure(self) -> float:
+        """Return in how many seconds to try again."""
+        self._failures += 1
+        return retry_pause_s(self._failures, first_s=RETRY_S, longest_s=DAY_S)
 
     async def enforce(self) -> RetentionResult:
         """Delete what is too old. Raises `StoreError`, and `OSError` for the log files.

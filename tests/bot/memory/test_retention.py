@@ -246,8 +246,9 @@ async def test_an_ended_session_loses_its_oldest_days_first(tmp_path: Path) -> N
 
 @pytest.mark.asyncio
 async def test_it_works_at_the_start_and_daily(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Retention is enforced when it starts and once a day; after a failure, or while another program reads what was
-    deleted, it is tried again in an hour, and in a minute while another process does it.
+    """Retention is enforced when it starts and once a day. After a failure, or while another program reads what was
+    deleted, it is tried again in an hour, then in two: each try may write the database anew. While another process does
+    it, it is tried again in a minute.
     """
     clock = FakeClock()
     tries: list[float] = []
@@ -263,7 +264,7 @@ async def test_it_works_at_the_start_and_daily(place: Place, monkeypatch: pytest
 
     monkeypatch.setattr(DatabaseWorkLock, "taken", taken)
     monkeypatch.setattr(Database, "wipe", wipe)
-    pauses = (LOCKED_S, RETRY_S, RETRY_S, DAY_S, DAY_S)
+    pauses = (LOCKED_S, RETRY_S, 2 * RETRY_S, DAY_S, DAY_S)
     async with (
         open_database(place) as database,
         Retention(database, TierSettings(), clock=clock).running(),
@@ -365,6 +366,25 @@ async def test_a_session_that_cannot_be_pruned_keeps_nothing_else(
             assert (*await tiers.archived(),) == ("first",)
             assert done == ["wiped", "reloaded"]
             done.clear()
+        assert await retention._try_once() == RETRY_S
+
+
+@pytest.mark.asyncio
+async def test_what_keeps_failing_is_tried_less_and_less_often(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each try writes the database anew, while nobody else can write: once a day in the end, as if nothing failed."""
+    succeeds = False
+
+    async def wipe(_: Database) -> bool:
+        return succeeds
+
+    monkeypatch.setattr(Database, "wipe", wipe)
+    async with open_database(place) as database:
+        retention = Retention(database, TierSettings(), clock=FakeClock())
+        hours = [await retention._try_once() / RETRY_S for _ in range(7)]
+        assert hours == [1.0, 2.0, 4.0, 8.0, 16.0, 24.0, 24.0]
+        succeeds = True
+        assert await retention._try_once() == DAY_S
+        succeeds = False
         assert await retention._try_once() == RETRY_S
 
 
