@@ -60,8 +60,16 @@ def _read_version(connection: Connection) -> str | None:
 
 
 async def has_tables(connection: AsyncConnection) -> bool:
-    """Return whether any version of Roomtone has made its tables in the database."""
+    """Return whether any version of Roomtone has made its tables in the database.
+
+    Raises `StoreError` if that is a newer one of which SQLite's mark alone tells.
+    """
     return await connection.run_sync(_read_version) is not None
+
+
+async def is_current(connection: AsyncConnection) -> bool:
+    """Return whether the database is exactly of this Roomtone's version. Raises `StoreError` as `has_tables` does."""
+    return await connection.run_sync(_read_version) == HEAD
 
 
 async def require_current(connection: AsyncConnection) -> None:
@@ -107,10 +115,13 @@ def _run_steps(connection: Connection, folders: Sequence[Path], version: str | N
     scripts = ScriptDirectory.from_config(config)
     if version is not None and version not in {each.revision for each in scripts.walk_revisions()}:
         raise too_new(version)
-    if version is None and connection.dialect.name == "postgresql":
-        for statement in postgresql.STATEMENTS:
-            connection.exec_driver_sql(statement)
-        version = postgresql.FIRST
+    if connection.dialect.name == "postgresql":
+        # One statement may take as long as the whole migration may.
+        connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
+        if version is None:
+            for statement in postgresql.STATEMENTS:
+                connection.exec_driver_sql(statement)
+            version = postgresql.FIRST
     if version is not None and not inspect(connection).has_table(_TABLE):
         command.stamp(config, version)
     command.upgrade(config, target)

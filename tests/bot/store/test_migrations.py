@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from contextlib import closing
+from contextlib import asynccontextmanager, closing
 from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 from sqlalchemy import create_engine, inspect
 
-from bot.store.database import open_database
+from bot.store.database import MIGRATION_S, TRANSACTION_GRACE_S, Database, open_database
 from bot.store.migrations.upgrade import HEAD, VERSIONS, migrate
 from bot.store.tables import metadata
 from bot.store.turns import SqlTurnStore
@@ -22,7 +22,10 @@ from tests.compaction.turn_store_contract import fill
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
+
+    from sqlalchemy.ext.asyncio import AsyncConnection
 
 
 def shape(path: Path) -> dict[str, object]:
@@ -189,6 +192,35 @@ async def test_a_step_that_fails_leaves_the_old_version(tmp_path: Path) -> None:
                 await migrate(connection, folders=(VERSIONS, broken))
     assert versions_of(tmp_path / "a.db") == (HEAD, int(HEAD))
     assert "extra" not in shape(tmp_path / "a.db")
+
+
+@pytest.mark.asyncio
+async def test_a_migration_may_take_longer_than_a_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large old database takes minutes on a slow disk. One that is up to date already has the time of one write, in
+    which a disk that does not answer is told of.
+    """
+    limits: list[float] = []
+    within: list[float] = []
+
+    @asynccontextmanager
+    async def limited(database: Database, deadline_s: float) -> AsyncIterator[None]:
+        limits.append(deadline_s)
+        async with translated(database, deadline_s):
+            yield
+
+    async def migrated(connection: AsyncConnection) -> None:
+        within.append(limits[-1])
+        await migrate(connection)
+
+    translated = Database._translated
+    monkeypatch.setattr(Database, "_translated", limited)
+    monkeypatch.setattr("bot.store.database.migrate", migrated)
+    path = tmp_path / "a.db"
+    for _ in range(2):
+        async with open_database(path):
+            pass
+    assert within == [MIGRATION_S]
+    assert set(limits) - set(within) == {5.0 + TRANSACTION_GRACE_S}
 
 
 def dump(path: Path) -> list[str]:

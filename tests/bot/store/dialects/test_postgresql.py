@@ -161,6 +161,19 @@ async def test_a_killed_migration_leaves_nothing(empty_place: SecretStr, monkeyp
 
 
 @pytest.mark.asyncio
+async def test_a_statement_of_a_migration_may_take_long(
+    empty_place: SecretStr, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server ends none of them before the whole migration has to end. Later statements have their limit."""
+    asked = "SELECT current_setting('statement_timeout') AS value"
+    monkeypatch.setattr(postgresql, "STATEMENTS", (*postgresql.STATEMENTS, f"CREATE TABLE limits AS {asked}"))
+    async with open_database(empty_place) as database:
+        assert await database.rows("SELECT value FROM limits") == [("0",)]
+        async with database.writing() as connection:
+            assert (await connection.exec_driver_sql(asked)).scalar_one() == "25s"
+
+
+@pytest.mark.asyncio
 async def test_one_process_writes_at_a_time(postgres_place: SecretStr) -> None:
     """Of rival landings through two open databases, each of ten rounds has one winner, and no turn is lost."""
     async with open_database(postgres_place) as mine, open_database(postgres_place) as theirs:
