@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from bot.shards import ONLY_SHARD
 from bot.store.dialects.open import open_dialect
+from bot.store.dialects.port import WIPE_TIMEOUT_S
 from bot.store.migrations.upgrade import has_tables, is_current, migrate, require_current
 from bot.texts.text import Text
 from compaction.errors import StoreError
@@ -41,9 +42,6 @@ STEP_S = 4.0
 # 10 MB in a second.
 MIGRATION_STEP_S = 60.0
 MIGRATION_S = 3600.0
-
-# A database of a gigabyte takes about half a minute.
-WIPE_TIMEOUT_S = 120.0
 
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 
@@ -134,7 +132,9 @@ class Database:
 
         Returns False if another connection was reading, so that some may be left.
         """
-        async with self._translated(WIPE_TIMEOUT_S), self._write_lock:
+        async with self._translated(self._deadline_s):
+            within_s = await self.dialect.wipe_within_s()
+        async with self._translated(within_s), self._write_lock:
             return await self.dialect.wipe()
 
     @asynccontextmanager

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+# How long removing the bytes of deleted rows may take. A database of a gigabyte takes about half a minute.
+WIPE_TIMEOUT_S: Final = 120.0
 # PostgreSQL refuses 8,000 bytes (https://www.postgresql.org/docs/current/sql-notify.html).
 MOST_NOTIFICATION_CHARS: Final = 7_900
 
@@ -209,6 +211,10 @@ class Dialect(Protocol):
 
     async def purge_index(self, writing: Callable[[], AbstractAsyncContextManager[AsyncConnection]]) -> None:
         """Remove deleted words from the pages of the search index, in short transactions made by `writing`."""
+        ...
+
+    async def wipe_within_s(self) -> float:
+        """Return how long `wipe` may take."""
         ...
 
     async def wipe(self) -> bool:

@@ -26,7 +26,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from bot.store.dialects.pgvector import PGVECTOR_SQL, describe_search, is_settled, settle
 from bot.store.dialects.pgvector import TABLE as PGVECTOR_TABLE
-from bot.store.dialects.port import DatabaseDescription
+from bot.store.dialects.port import WIPE_TIMEOUT_S, DatabaseDescription
 from bot.store.dialects.postgresql_failures import postgresql_failure
 from bot.store.dialects.postgresql_lock import HELD, PostgresWorkLock, held_lock, held_shards
 from bot.store.dialects.postgresql_notifications import open_notifications
@@ -155,6 +155,10 @@ class PostgresDialect:
     async def purge_index(self, writing: Callable[[], AbstractAsyncContextManager[AsyncConnection]]) -> None:
         """Free the index's and the tables' space that deleted rows had; others can read and write meanwhile."""
         await self._vacuum("VACUUM")
+
+    async def wipe_within_s(self) -> float:
+        """Return the same for every database: nobody can read meanwhile."""
+        return WIPE_TIMEOUT_S
 
     async def wipe(self) -> bool:
         """Write the tables anew, without the deleted rows. Nobody can read or write meanwhile.

@@ -18,6 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from bot.private_files import make_private_files, make_private_folder
+from bot.store.dialects.port import WIPE_TIMEOUT_S
 from bot.store.dialects.reader import ThreadedReader
 from bot.store.dialects.sqlite_failures import sqlite_failure
 from bot.store.dialects.sqlite_sql import SQLITE_SQL
@@ -57,6 +58,10 @@ _CHECK_WAIT_S = 2.0
 _PURGE_PAGES = 500
 # Each try waits for readers as long as a connection waits for a lock, so more tries would keep writers waiting.
 _WIPE_TRIES = 2
+# What the slowest disks make anew of a database in a second: it is written three times. A wipe that is given up earlier
+# is for nothing, because its thread goes on and keeps the lock: the next one would begin again.
+_LEAST_WIPED_BYTES_PER_S = 1_000_000
+_SIZE = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
 _READ_SCHEMA = text("SELECT 1 FROM sqlite_master LIMIT 1")
 # Reads a text that a failing disk has changed, so that it is no UTF-8 any more, with a sign in place of what is lost
 # (`bot.store.rows` knows it by that). The driver itself would fail at such a row, for all rows of the query, and quote
@@ -179,6 +184,11 @@ class SqliteDialect:
                 if await _changes(connection) - before < 2:
                     return
             pages = _PURGE_PAGES
+
+    async def wipe_within_s(self) -> float:
+        """Return more for a larger file."""
+        ((size_bytes,),) = await self._maintain(_SIZE)
+        return WIPE_TIMEOUT_S + size_bytes / _LEAST_WIPED_BYTES_PER_S
 
     async def wipe(self) -> bool:
         """Write the database anew and truncate the journal.
