@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from bot.remote.gateway_side.reported_memory import MOST_TURNS, ReportedMemory
+from bot.dashboard.shown_memory import MOST_TURNS
+from bot.remote.gateway_side.reported_memory import ReportedMemory
 from bot.remote.messages.room_messages import MemoryLook
 from compaction.model import Mode
 
