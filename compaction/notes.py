@@ -7,6 +7,7 @@ that arrives while a run is in flight waits for the next run.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from compaction.language.meaning import meaning
@@ -26,6 +27,9 @@ MAX_NOTE_CHARS = 400
 _NOTE_FRAME_CHARS = 42
 # A note must have at least this share of words that newer notes don't have. Otherwise the same screen was read again.
 _NOTE_ADDS = 0.2
+# So many of the newest notes are read for a prompt, which shows one or two of them. While nothing is folded, thousands
+# may wait.
+_MOST_READ = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +79,12 @@ def condense_notes(notes: Sequence[Note], *, max_chars: int = MAX_NOTE_CHARS) ->
     chosen: list[Note] = []
     covered: set[str] = set()
     room = max_chars
-    for note in reversed(notes):
-        about = meaning(f"{note.who} {note.what}").about
+    for note in islice(reversed(notes), _MOST_READ):
         cost = len(note.what) + len(note.who) + _NOTE_FRAME_CHARS
-        if cost > room or (about and len(about - covered) / len(about) < _NOTE_ADDS):
+        if cost > room:
+            continue
+        about = meaning(f"{note.who} {note.what}").about
+        if about and len(about - covered) / len(about) < _NOTE_ADDS:
             continue
         chosen.append(note)
         covered |= about

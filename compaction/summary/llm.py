@@ -16,6 +16,7 @@ from compaction.errors import SummaryRefusedError
 from compaction.language.meaning import meaning
 from compaction.language.text import as_sentence, plain, sentences, whole_sentences
 from compaction.model import Strategy, TurnKind
+from compaction.notes import condense_notes
 from compaction.summary.answer import parse_answer
 from compaction.summary.checks import checked_facts, clauses, gives_orders, may_deny
 from compaction.summary.copied_facts import CopiedFacts
@@ -46,6 +47,7 @@ from compaction.summary.port import (
     Fold,
     FoldRequest,
 )
+from compaction.summary.prompt_data import shown_since
 from compaction.summary.prompt_texts import PromptTexts
 from compaction.summary.required_facts import required_after_fold, required_facts
 from compaction.summary.sources import sources_of, unfounded
@@ -234,10 +236,11 @@ def _sources(request: FoldRequest, zone: tzinfo) -> Sources:
     """Return all that a fold of this batch may be made of: what its prompt shows, and every known fact."""
     texts = [request.previous or "", *(each.gist for each in request.chapters)]
     texts += [part.text for turn in (*request.before, *request.turns) for part in turn.parts]
-    texts += [note.what for note in request.notes]
+    notes = condense_notes(request.notes)
+    texts += [note.what for note in notes]
     texts += sayings_of_day(request.turns, zone)
     people = {part.speaker for turn in (*request.before, *request.turns) for part in turn.parts}
-    people |= request.roster | {note.who for note in request.notes}
+    people |= request.roster | {note.who for note in notes}
     periods = periods_of((*request.before, *request.turns), zone)
     return _sources_of_known(texts, request.known, frozenset(people), periods, last_day(request.turns, zone))
 
@@ -249,7 +252,7 @@ def _sources_of_chapter(request: ChapterRequest, zone: tzinfo) -> Sources:
     """
     facts = (*request.known, *(each for part in request.parts for each in part.facts))
     stretches: list[Chapter | ChapterPart] = [*request.chapters, *request.parts]
-    texts = [*(each.gist for each in stretches), *request.since]
+    texts = [*(each.gist for each in stretches), *shown_since(request)]
     records = [Recorded(each.fact.text, each.fact.at) for each in facts]
     records += [Recorded(each.gist, at) for each in stretches for at in (each.started_at, each.ended_at)]
     texts += weekdays_of_records(records, zone)

@@ -112,8 +112,14 @@ def _stretch(part: ChapterPart) -> str:
     return f"turns {part.start} to {part.end - 1}" if part.start < part.end else alone
 
 
-def format_since(chapter: ChapterRequest) -> str:
-    """Return the gists of the segments after a chapter: the more, the shorter each, and only the newest."""
+def shown_since(chapter: ChapterRequest) -> list[str]:
+    """Return the gists of the segments after a chapter that a prompt shows: the more, the shorter each, and only the
+    newest.
+    """
     share = max(_LEAST_CHAPTER_CHARS, _SINCE_CHARS // max(1, len(chapter.since)))
-    shown = chapter.since[-(_SINCE_CHARS // share) :]
-    return marked("gists of what came after", "\n".join(as_sentence(plain(each), share) for each in shown))
+    return [as_sentence(plain(each), share) for each in chapter.since[-(_SINCE_CHARS // share) :]]
+
+
+def format_since(chapter: ChapterRequest) -> str:
+    """Return the gists of `shown_since`, a line for each."""
+    return marked("gists of what came after", "\n".join(shown_since(chapter)))

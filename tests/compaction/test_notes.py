@@ -79,6 +79,13 @@ def test_a_prompt_shows_the_notes_that_say_something_new(notes: tuple[Note, ...]
     assert condense_notes(notes) == shown
 
 
+def test_old_notes_are_not_read_when_thousands_wait() -> None:
+    """A prompt shows one or two notes, so only the newest two hundred are looked through for one that is new."""
+    again = [replace(AGAIN, id=NoteId(f"again-{number}")) for number in range(1_000)]
+    assert condense_notes([CAKE, *again[:199]]) == (CAKE, again[198])
+    assert condense_notes([CAKE, *again]) == (again[-1],)
+
+
 @given(st.lists(st.integers(0, 300), max_size=20), st.integers(0, 600))
 def test_notes_in_a_prompt_fit(lengths: list[int], room: int) -> None:
     """The newest go first, and the limit counts their words and names."""

@@ -122,6 +122,16 @@ def test_what_is_known_is_a_source() -> None:
     assert fold(Says(written(*FACTS, gist=gist))).gist == gist
 
 
+def test_a_note_that_the_prompt_leaves_out_is_no_source() -> None:
+    """Of many notes a prompt shows the newest, and a model can know no other."""
+    poster = replace(note("poster"), what="A poster of Zebulon")
+    essay = replace(note("essay"), what="An essay about lighthouses. " * 12)
+    told_of = "They plan a trip. Bob's poster shows Zebulon."
+    shown = fold(Says(written(*FACTS, gist=told_of)), replace(REQUEST, notes=(poster,)))
+    left_out = fold(Says(written(*FACTS, gist=told_of)), replace(REQUEST, notes=(poster, essay)))
+    assert (shown.gist, left_out.gist) == (told_of, "They plan a trip.")
+
+
 def test_the_day_that_tomorrow_means_is_a_source() -> None:
     """A model may write the day that 'tomorrow' means, and no other day."""
     (spoken,) = (turn(10, "I'll bring the tent tomorrow."),)
@@ -245,8 +255,8 @@ CHAPTER = ChapterRequest(
 RETOLD = "They met in Oslo. Dora is allergic to peanuts and the gate code is 4411. Bob took the tank."
 
 
-def fold_chapter(model: Completion) -> ChapterFold:
-    return asyncio.run(LlmSummariser(model, max_output_tokens=700).fold_chapter(CHAPTER))
+def fold_chapter(model: Completion, request: ChapterRequest = CHAPTER) -> ChapterFold:
+    return asyncio.run(LlmSummariser(model, max_output_tokens=700).fold_chapter(request))
 
 
 def test_chapter_is_made_by_the_model() -> None:
@@ -269,6 +279,16 @@ def test_faulty_chapter_falls_back_by_part() -> None:
     assert "They met in Oslo." in model.requests[1].prompt
     assert "Bob took the tank." in model.requests[1].prompt
     assert fold_chapter(Says(bad)).paragraph_problem == "The model's summary gives orders."
+
+
+def test_what_came_long_after_a_chapter_is_no_source() -> None:
+    """A prompt shows the newest gists of what came after, and a model can know no other."""
+    gist = "They got to know each other. Then Zebulon came."
+    answer = json.dumps({"gist": gist, "facts": [], "paragraph": RETOLD})
+    since = ("Then Zebulon came.", *["They talk about the trip to the lake, at some length."] * 32)
+    assert fold_chapter(Says(answer), replace(CHAPTER, since=since)).gist == gist
+    longer = replace(CHAPTER, since=(*since, since[-1]))
+    assert fold_chapter(Says(answer), longer).gist == "They got to know each other."
 
 
 # -- whatever a model answers -----------------------------------------------------------------------------------------
