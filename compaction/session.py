@@ -27,6 +27,7 @@ from compaction.folding.fold_parts import FoldParts
 from compaction.folding.machine import FoldingMachine
 from compaction.folding.summarisers import Summarisers
 from compaction.model import Seq, Turn
+from compaction.notes import PENDING_NOTES_RUN
 from compaction.restored_session import restore_session
 from compaction.settings import CompactionSettings, Trigger
 
@@ -187,6 +188,9 @@ class SessionMemory:
             self._withheld.note_screen(owner, note, next_turn=Seq(self._timeline.total))
         self._compactor.add_note(note)
         await self._outbox.flush()
+        if len(self._compactor.state.notes.pending) >= PENDING_NOTES_RUN:
+            # People who watch in silence add no turns, and the bot may never speak.
+            self._compactor.check()
 
     async def retire_live_notes(self) -> None:
         """Make all live notes pending, because the screen share ended. Raises the same errors as `append`."""

@@ -9,6 +9,7 @@ import pytest
 from compaction.context.build import build_payload
 from compaction.errors import SessionEndedError, StoreError
 from compaction.model import Mode, Seq, SessionId, TurnKind
+from compaction.notes import PENDING_NOTES_RUN
 from compaction.payload import PartKind, coverage, payload_digest, text_digest
 from compaction.session import SILENT_BACKLOG
 from compaction.settings import CompactionSettings, Trigger
@@ -197,6 +198,21 @@ def test_ended_session_takes_nothing_and_is_not_opened_again() -> None:
             assert room.sent().verbatim == ((0, 2),)
         with pytest.raises(SessionEndedError, match="open a new one"):
             await room.enter()
+
+    run_virtually(main())
+
+
+def test_people_who_watch_in_silence_leave_a_trace() -> None:
+    """Nobody speaks and no context is built, but the notes of a long film are folded all the same, as they come."""
+
+    async def main() -> None:
+        async with Room(summariser=ExtractiveSummariser()) as room:
+            for number in range(4 * PENDING_NOTES_RUN):
+                await room.see(f"n{number}", "a shop with potions")
+                await room.memory.settle()
+            assert len(room.memory.segments) == 3
+            assert len(room.memory.state.pending_notes) < PENDING_NOTES_RUN
+            assert (room.memory.cursor, room.memory.total_turns) == (0, 0)
 
     run_virtually(main())
 

@@ -33,7 +33,8 @@ from compaction.budget import files, prompt, tool_outputs, trim
 from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
 from compaction.memory import quotes, tiers
 from compaction.memory.people import MAX_FACTS_PER_BATCH
-from compaction.notes import LIVE_NOTES
+from compaction.notes import LIVE_NOTES, PENDING_NOTES_RUN
+from compaction.session import SILENT_BACKLOG
 from compaction.summary.port import CHAPTER_PARTS, MAX_SUMMARY_CHARS
 from config.schema import SETTINGS
 from voice.asr import reloading_model
@@ -117,6 +118,8 @@ QUOTED = [
     ("memory", "# recent turns are never folded", RECENT_WINDOW),
     ("memory", "injected summary is at most # characters", MAX_SUMMARY_CHARS),
     ("memory", "the oldest # beyond them are folded together", BATCH_SIZE),
+    ("memory", "# pending notes are folded alone", PENDING_NOTES_RUN),
+    ("memory", "more than # are not folded", SILENT_BACKLOG),
     ("memory", "stand over # closed Segments", CHAPTER_PARTS),
     ("recall", "Of more than # characters the sentences about the question", quotes.MAX_QUOTE_CHARS),
     ("budget", "# tokens are kept free for the answer", prompt.RESERVED_OUTPUT_TOKENS),
