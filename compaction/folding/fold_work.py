@@ -42,6 +42,8 @@ class FoldWork:
         were withheld or given back meanwhile.
         """
         run, parts = self._run, self._parts
+        # While the store takes nothing, the result could not be stored either, and the model would be asked in vain.
+        await parts.outbox.flush()
         request = await parts.input.request(run, self._view, parts.state)
         withheld_changes = parts.input.withheld_changes
         self.culprit = parts.summarisers.culprit(run, request)

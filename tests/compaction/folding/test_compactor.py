@@ -132,6 +132,30 @@ def test_slow_model_within_its_time_is_no_failure() -> None:
     run_virtually(main())
 
 
+def test_no_model_is_asked_while_the_store_takes_nothing() -> None:
+    """With a full disk what the model makes could not be stored, so nobody pays for it. Later the fold lands."""
+
+    async def main() -> None:
+        async with Room() as room:
+            await room.talk(61)
+            room.store.fault = lambda _: Fault.REFUSED
+            for _ in range(5):
+                with pytest.raises(StoreError):
+                    await room.say()
+                room.sent()
+                await asyncio.sleep(300.0)
+            assert (room.memory.cursor, room.model.calls) == (0, [])
+            failed = {each.error_class for each in room.events if isinstance(each, FoldFailed)}
+            assert failed == {"StoreError"}
+            room.store.fault = None
+            room.sent()
+            await room.memory.settle()
+            assert (room.memory.cursor, room.memory.unstored_items) == (10, 0)
+            assert not any(each.degraded for each in room.memory.segments)
+
+    run_virtually(main())
+
+
 def test_a_recovered_model_folds_again() -> None:
     """After an outage the model folds batches again."""
 
