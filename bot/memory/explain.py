@@ -5,6 +5,7 @@ Reads the stored sources of one `model_context_built` record; `compaction.contex
 
 from __future__ import annotations
 
+import asyncio
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -171,7 +172,8 @@ class Explainer:
         self, session_id: SessionId, summary: str, folded: tuple[Segment, ...], chapters: tuple[Chapter, ...]
     ) -> tuple[TracedSentence, ...]:
         by_id = {segment.id: segment for segment in folded}
-        found = trace_sentences(summary, folded, chapters)
+        # In a thread: a session of a day has a thousand segments, whose facts are read anew.
+        found = await asyncio.to_thread(trace_sentences, summary, folded, chapters)
         wanted = [seq for each in found if each.sentence is not None for seq in each.sentence.turn_seqs]
         said: dict[int, Turn] = {}
         if wanted:

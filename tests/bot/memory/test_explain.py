@@ -5,6 +5,7 @@ difference is given.
 from __future__ import annotations
 
 import json
+import threading
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, timedelta, timezone
@@ -24,6 +25,7 @@ from bot.brain.tools.toolbox import Toolbox
 from bot.guild import PromptPolicy
 from bot.llm.factory import open_model
 from bot.llm.settings import LlmSettings
+from bot.memory import explain
 from bot.memory.explain import Explainer, Explanation
 from bot.memory.prompt_records import reply_records
 from bot.memory.recall import Recall, RecallScope, RoomRecall
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bot.brain.context import ModelContext
+    from compaction.summary.trace import SentenceSource
     from tests.bot.conftest import Place
 
 EAST = timezone(timedelta(hours=5, minutes=30))
@@ -195,6 +198,22 @@ async def test_each_sentence_of_the_summary_leads_to_who_said_it(place: Place) -
         assert summary is not None
         now = await Explainer(evening.database, evening.store).summary_now(evening.session_id, summary.text)
         assert [traced.source.text for traced in now] == [sentence.text for sentence in summary.sentences]
+
+
+@pytest.mark.asyncio
+async def test_sentences_are_traced_beside_the_event_loop(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The dashboard explains replies in the process of the rooms, which go on hearing meanwhile."""
+    threads: list[int] = []
+
+    def trace(*about: object) -> tuple[SentenceSource, ...]:
+        threads.append(threading.get_ident())
+        return ()
+
+    monkeypatch.setattr(explain, "trace_sentences", trace)
+    async with Evening(place) as evening:
+        await Explainer(evening.database, evening.store).summary_now(evening.session_id, "They met.")
+    assert threads
+    assert threading.get_ident() not in threads
 
 
 @pytest.mark.asyncio
