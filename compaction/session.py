@@ -357,12 +357,15 @@ class SessionMemory:
 
     @property
     def live_notes(self) -> tuple[Note, ...]:
-        """Return the live notes of shared screens, oldest first."""
+        """Return the live notes of shared screens, oldest first, without what is withheld now."""
+        self._compactor.update_withheld()
         return tuple(map(self._withheld.note, self._compactor.state.notes.live))
 
     @property
     def summary(self) -> RenderedSummary | None:
-        """Return the summary with the sources of its sentences, or None before the first landing."""
+        """Return the summary with the sources of its sentences, without what is withheld now; None before the first
+        landing.
+        """
         return self._compactor.rendered
 
     @property

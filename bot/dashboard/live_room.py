@@ -175,9 +175,7 @@ class LiveRoom:
     def memory_json(self) -> Json:
         """Return the session's memory: where its cursor is, and its summary."""
         memory = self.memory
-        # Also looks who is withheld.
-        window = memory.window
-        summary = memory.summary
+        window, summary = memory.window, memory.summary
         return {
             "mode": memory.mode.value,
             "total": memory.total_turns,

@@ -98,7 +98,8 @@ class Compactor:
 
     @property
     def rendered(self) -> RenderedSummary | None:
-        """Return the summary of all folded turns and notes, without what is withheld."""
+        """Return the summary of all folded turns and notes, without what is withheld now."""
+        self.update_withheld()
         return self._input.allowed(self._view).rendered
 
     @property

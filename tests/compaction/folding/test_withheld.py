@@ -350,6 +350,13 @@ async def test_a_screen_of_somebody_who_never_spoke_is_withheld() -> None:
         assert SECRET not in repr(memory.summary)
         out.clear()
         assert [note.who for note in memory.context(max_input_tokens=20_000).live_notes] == ["Ada"]
+        # Who reads the memory otherwise, as a dashboard does, need not build a context first.
+        out.add(ADA)
+        assert [note.who for note in memory.live_notes] == [SOMEBODY]
+        out.clear()
+        assert SECRET in repr(memory.summary)
+        out.add(ADA)
+        assert SECRET not in repr(memory.summary)
 
 
 @pytest.mark.asyncio
