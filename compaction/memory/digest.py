@@ -170,6 +170,8 @@ def request_for_digest(parts: DigestParts) -> FoldRequest:
         known=tuple(KnownFact(each.ref, each.fact) for each in _known(parts) if each.ref not in parts.ended),
         before=before,
         roster=frozenset(part.speaker for turn in parts.turns for part in turn.parts),
+        # A digest is made of gist and facts, and somebody waits for it.
+        wants_paragraph=False,
     )
 
 

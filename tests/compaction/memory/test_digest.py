@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+
 import pytest
 
 from compaction.memory.digest import (
@@ -27,7 +30,9 @@ from compaction.model import (
     TurnPart,
 )
 from compaction.summary.ledger import SegmentLedger
+from compaction.summary.llm import LlmSummariser
 from compaction.summary.port import Fold
+from tests.compaction.summary.test_paragraph_writer import Says
 
 AT = 1_769_889_600.0
 SESSION = SessionId("evening")
@@ -111,6 +116,16 @@ def test_turns_that_are_not_folded_are_extracted_or_folded_by_a_model() -> None:
     assert [line.text for line in digest.about] == ["They planned a trip.", "They settled the map."]
     assert [(line.speaker, line.text) for line in digest.decisions] == [("", "Bob brings the map.")]
     assert digest.open == ()
+
+
+def test_a_model_writes_no_summary_for_a_digest() -> None:
+    """Nobody reads it, and it is not asked for again when it is missing, while somebody waits for the digest."""
+    parts = digest_parts(talk(0, STALE_TURNS), SegmentLedger())
+    model = Says(json.dumps({"gist": "They list parcels and sheds.", "facts": []}))
+    fold = asyncio.run(LlmSummariser(model, max_output_tokens=700).fold(request_for_digest(parts)))
+    assert (fold.gist, len(model.requests)) == ("They list parcels and sheds.", 1)
+    assert model.requests[0].schema is not None
+    assert "paragraph" not in json.dumps(model.requests[0].schema)
 
 
 CONFIDENCES = [
