@@ -6,6 +6,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
+from compaction.language.text import plain
 from compaction.untrusted_text import inline
 
 if TYPE_CHECKING:
@@ -51,8 +52,15 @@ def _as_seen(name: str) -> str:
 
 
 def plain_name(display_name: str) -> str:
-    """Return a display name on one line, without signs that structure a prompt; 'Somebody' if nothing is left."""
-    return " ".join(_LINE_SIGNS.sub(" ", inline(display_name)).split())[:_MAX_NAME_CHARS].strip() or NAMELESS
+    """Return a display name on one line, without signs that structure a prompt; 'Somebody' if nothing is left.
+
+    `plain` changes nothing of it: folds, which write everything plainly, would else make Ada of '- Ada' and '_ Ada'.
+    """
+    name = " ".join(_LINE_SIGNS.sub(" ", inline(display_name)).split())[:_MAX_NAME_CHARS].strip()
+    # Behind one mark of a list there may be another.
+    while (plainer := plain(name)) != name:
+        name = plainer
+    return name or NAMELESS
 
 
 def is_called(name: str, wanted: str) -> bool:

@@ -108,8 +108,8 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "bot.remote": (("messages",), ("link",), ("processes",), ("gateway_side", "room_side")),
     "compaction": (
         ("clock_time", "errors", "model", "sentence_cache", "tokens", "untrusted_text"),
-        ("language", "payload", "ports", "speaker_names", "timeline"),
-        ("notes",),
+        ("language", "payload", "ports", "timeline"),
+        ("notes", "speaker_names"),
         ("summary",),
         ("budget", "memory"),
         ("context", "settings"),

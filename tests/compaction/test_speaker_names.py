@@ -10,13 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.context.turn_text import format_turn
+from compaction.language.text import plain
 from compaction.model import TurnKind, TurnPart
 from compaction.speaker_names import NAMELESS, SpeakerNames, plain_name
+from compaction.summary.extractive import ExtractiveSummariser
 from tests.compaction.rooms import Room
+from tests.fakes.virtual_time import run_virtually
 
 
 @pytest.mark.parametrize(
-    ("shown", "plain"),
+    ("shown", "kept"),
     [
         ("Ada", "Ada"),
         ("Sam (she/her)", "Sam (she/her)"),
@@ -29,9 +32,9 @@ from tests.compaction.rooms import Room
         ("x" * 90, "x" * 40),
     ],
 )
-def test_a_name_is_plain(shown: str, plain: str) -> None:
+def test_a_name_is_plain(shown: str, kept: str) -> None:
     """A name has no invisible characters and no signs with which it could look like another line or a tag."""
-    assert plain_name(shown) == plain
+    assert plain_name(shown) == kept
 
 
 def test_two_people_called_sam_are_told_apart() -> None:
@@ -50,6 +53,40 @@ def test_names_that_look_alike_are_told_apart(shown: str) -> None:
     """A name in wide, bold or circled letters is the same name: its second owner gets a number."""
     names = SpeakerNames([("1", "Sam")])
     assert names.name_of("2", shown) == f"{shown} (2)"
+
+
+@pytest.mark.parametrize("shown", ["- Sam", "_ Sam", "Sam _", "\u2022 Sam", "\u2013 Sam", "- - Sam", "_ - Sam"])
+def test_a_name_that_folds_would_write_as_another_is_that_one(shown: str) -> None:
+    """What is folded has no marks of lists and emphasis. With them, somebody would put words into Sam's mouth."""
+    names = SpeakerNames([("1", "Sam")])
+    assert names.name_of("2", shown) == "Sam (2)"
+
+
+@given(st.text(alphabet=st.sampled_from("aB-_\u2022\u2013 *#`~|<>[]:\u200b\n"), max_size=60) | st.text(max_size=60))
+def test_a_name_is_written_in_a_fold_as_it_stands(shown: str) -> None:
+    """Nothing is left for `plain` to change, and a name that was made plain stays as it is."""
+    name = plain_name(shown)
+    assert plain(name) == name == plain_name(name)
+
+
+def test_nobody_takes_back_what_somebody_of_a_like_name_said() -> None:
+    """A fold without a model keeps what two people say of themselves, whatever marks one of them has in their name."""
+
+    async def main() -> None:
+        async with Room(summariser=ExtractiveSummariser()) as room:
+            for number in range(61):
+                said = {0: "I'm allergic to peanuts.", 1: "I'm not allergic to peanuts any more."}
+                part = TurnPart(str(number % 2), ("Sam", "- Sam")[number % 2], said.get(number, "Haha."))
+                await room.memory.append(TurnKind.SPEECH, (part,), started_at=number, ended_at=number)
+            room.memory.context(max_input_tokens=9_000)
+            await room.memory.settle()
+            told = [(each.fact.speaker, each.fact.text) for each in room.memory.known_facts]
+            assert told == [
+                ("Sam", "I'm allergic to peanuts."),
+                ("Sam (2)", "I'm not allergic to peanuts any more."),
+            ]
+
+    run_virtually(main())
 
 
 LOOK_ALIKE = ["Sam", "sam", "Sam (2)", "\uff33am", "\uff33am (2)", "Bo", ""]
