@@ -67,6 +67,7 @@ def statements_of(
     said = [replace(each, position=position) for position, each in enumerate(said)]
     first = turns[0].seq if turns else 0
     made: list[SpokenStatement] = []
+    asked: list[SpokenStatement] = []
     answered: set[int] = set()
     for each in said:
         about = _subject(said, each)
@@ -76,7 +77,8 @@ def statements_of(
                 answered.add(about.position)
         else:
             made.append(each)
-            answered.update(question.position for question in _questions(said, each))
+            answered.update(question.position for question in _questions(asked, each))
+        asked += [each] if each.says.asks else []
     return [replace(each, answered=each.position in answered) for each in made if each.turns[-1] >= first]
 
 
@@ -207,10 +209,9 @@ def is_answer(statement: SpokenStatement, question: Meaning, *, asked_by: str, a
     )
 
 
-def _questions(said: Sequence[SpokenStatement], answer: SpokenStatement) -> Iterable[SpokenStatement]:
-    """Yield the questions before a statement that it answers."""
-    for place in range(answer.position - 1, -1, -1):
-        each = said[place]
+def _questions(asked: Sequence[SpokenStatement], answer: SpokenStatement) -> Iterable[SpokenStatement]:
+    """Yield those of the questions before a statement (`asked`) that it answers."""
+    for each in reversed(asked):
         if answer.turns[0] - each.turns[0] > REACH_TURNS:
             break
         if is_answer(answer, each.says, asked_by=each.who, asked_in=each.turns[0]):

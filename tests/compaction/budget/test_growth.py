@@ -9,6 +9,8 @@ import pytest
 from compaction.budget.messages import Message
 from compaction.budget.summarize import summarize_context
 from compaction.budget.tool_outputs import create_truncated_placeholder, extract_key_info, truncate_old_tool_outputs
+from compaction.model import Seq, Turn, TurnKind, TurnPart
+from compaction.summary.statements import SpokenStatement, statements_of
 from compaction.tokens import estimate_text_tokens
 from compaction.untrusted_text import defuse, inline, mark_as_data, visible
 from tests.growth import LINEAR, cpu_growth
@@ -60,3 +62,13 @@ def test_time_grows_with_length(name: str) -> None:
 def test_summary_by_rules_of_a_long_line() -> None:
     """A very long line of talk is summarised in time proportional to its length."""
     assert cpu_growth(lambda text: summarize_context([Message("user", text)]), "a-", chars=5_000) < LINEAR
+
+
+def test_statements_of_many_short_sentences() -> None:
+    """Each looks back for a question that it answers, through questions alone."""
+
+    def read(text: str) -> list[SpokenStatement]:
+        said = (TurnPart("1", "Ada", text),), (TurnPart("2", "Bob", text),)
+        return statements_of([Turn(Seq(seq), TurnKind.SPEECH, 0.0, 1.0, parts) for seq, parts in enumerate(said)])
+
+    assert cpu_growth(read, "We met. ", chars=4_000) < LINEAR
