@@ -61,7 +61,9 @@ def gives_orders(text: str) -> bool:
 def checked_facts(
     written: Sequence[ModelFact], turns: Sequence[Turn], sources: Sources, labels: Mapping[str, str]
 ) -> tuple[Fact, ...]:
-    """Return the model's facts that pass, in the order of talk. `labels`: the refs of the facts that its prompt showed.
+    """Return the first sixteen of the model's facts that pass, in the order of talk.
+
+    `labels`: the refs of the facts that its prompt showed.
 
     A refused fact of importance 3 is replaced by the words of the turns that it cites.
     """
@@ -72,13 +74,15 @@ def checked_facts(
     # What two people say in the same words are two facts.
     facts: dict[tuple[str, str, str], Fact] = {}
     for each in written:
+        if len(facts) == MAX_FACTS:
+            break
         cited = [by_seq[Seq(seq)] for seq in sorted(set(each.turns)) if Seq(seq) in by_seq]
         if not cited:
             continue
         fact = _fact(each, cited, sources, also_names, labels)
         if fact is not None:
             facts.setdefault((fact.speaker, fact.subject, fact.text), fact)
-    return tuple(sorted(list(facts.values())[:MAX_FACTS], key=lambda fact: fact.turns))
+    return tuple(sorted(facts.values(), key=lambda fact: fact.turns))
 
 
 def _fact(
