@@ -142,7 +142,10 @@ class MemoryUpkeep:
             await self.run_once()
 
     async def finish(self, *, within_s: float = 10.0) -> None:
-        """Extract facts from the turns since the last fold, at the end of the session. Failures are only logged."""
+        """Extract facts from the turns since the last fold, at the end of the session.
+
+        A failing store and a late end are only logged. Raises `StaleOwnerError`.
+        """
         try:
             async with asyncio.timeout(within_s):
                 await self.run_once(through=self._memory.total_turns)
