@@ -37,7 +37,7 @@ async def end_left_behind(cluster_folder: Path, clock: Clock) -> None:
             if clock.monotonic() - since[worker.name] >= WANTED_WITHIN_S:
                 log.info("worker_left_behind", worker=worker.name)
                 worker.hand_over()
-                # It takes a while; a second signal would end it at once.
+                # It takes a while.
                 since[worker.name] = clock.monotonic() + WANTED_WITHIN_S
         await clock.sleep(_LOOK_EVERY_S)
 

@@ -28,6 +28,8 @@ WORKERS: Final = "workers"
 KEEPER: Final = "keeper"
 OUTPUT_FILE: Final = "output.log"
 _ROOMS_FILE: Final = "rooms.json"
+# The number of the process that was asked to hand over.
+_ASKED_FILE: Final = "handing-over.pid"
 _COMMAND_FILE: Final = "command.json"
 
 
@@ -71,10 +73,21 @@ class WorkerFolder:
         return occupied(self.path / KEEPER)
 
     def hand_over(self) -> None:
-        """Ask the process, if there is one, to hand its rooms over and to end."""
-        if (process := self.process) is not None:
-            with suppress(ProcessLookupError):
-                os.kill(process, signal.SIGTERM)
+        """Ask the process, if there is one, to hand its rooms over and to end. Once, whoever asks: a second signal
+        would end it in the midst of that (`bot.cli.signals`).
+        """
+        process = self.process
+        if process is None or self._was_asked(process):
+            return
+        with suppress(OSError):
+            write_private_text(self.path / _ASKED_FILE, str(process))
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGTERM)
+
+    def _was_asked(self, process: int) -> bool:
+        with suppress(OSError, ValueError):
+            return int((self.path / _ASKED_FILE).read_text("ascii")) == process
+        return False
 
     @contextmanager
     def starting(self, command: Sequence[str]) -> Iterator[int]:
@@ -84,6 +97,8 @@ class WorkerFolder:
         Raises `FolderInUseError` if there is one, `SetupError` and `OSError`.
         """
         with for_a_child(self.path) as descriptor:
+            # The system may give the next process the number of one before it.
+            (self.path / _ASKED_FILE).unlink(missing_ok=True)
             write_private_text(self.path / _COMMAND_FILE, json.dumps(list(command)))
             self.write_processes(OfferedProcesses())
             yield descriptor

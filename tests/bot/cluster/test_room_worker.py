@@ -17,7 +17,7 @@ import pytest
 from bot.cluster.room_worker import FIRST_PAUSE_S, LONGEST_PAUSE_S, STEADY_S, RoomWorker
 from bot.cluster.worker_folder import OfferedProcesses, worker_folder, workers_here
 from bot.cluster.worker_output import KEPT_BYTES, cut_output
-from tests.bot.cluster.worker_program import LINE, ONE_MORE
+from tests.bot.cluster.worker_program import LINE, ONE_MORE, SIGNALS_FILE
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
 
@@ -207,6 +207,32 @@ async def test_a_worker_that_leaves_while_its_process_starts_ends_it_too(tmp_pat
         assert keeper.folder.process is None
         process = int(keeper.folder.process_file.read_text("ascii"))
         await until(lambda: not is_alive(process))
+
+
+async def asked_thrice(keeper: Keeper) -> str:
+    """Let a process that lingers hand over, be asked twice more, and end. Return the signals that it got."""
+    process = await keeper.process()
+    signals = keeper.folder.path / SIGNALS_FILE
+    await until(lambda: keeper.folder.read_processes() == OfferedProcesses(busy=1, waiting=1))
+    await keeper.stop()
+    keeper.folder.hand_over()
+    await until(lambda: signals.read_text() == "x")
+    looks = len(keeper.clock.pauses)
+    leaving = [asyncio.create_task(keeper.worker.hand_over()) for _ in range(2)]
+    await until(lambda: len(keeper.clock.pauses) > looks + 4)
+    os.kill(process, signal.SIGUSR1)
+    await asyncio.gather(*leaving)
+    return signals.read_text()
+
+
+@pytest.mark.asyncio
+async def test_a_process_that_hands_over_is_asked_once(tmp_path: Path) -> None:
+    """A machine that is drained may be told `cluster down` meanwhile, and a second signal would end it at once. The
+    worker's next process is asked again.
+    """
+    for _ in range(2):
+        async with kept(tmp_path, "lingers") as keeper:
+            assert await asked_thrice(keeper) == "x"
 
 
 @pytest.mark.asyncio
