@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 import aiohttp
 import structlog
+from aiohttp import WSMsgType
 from yarl import URL
 
 from bot.background_task import logged_task
@@ -16,18 +17,17 @@ from bot.errors import SetupError
 from bot.remote.link.address import LOOPBACK
 from bot.remote.link.handlers import Handlers
 from bot.remote.link.hello import (
-    AUTHORIZATION,
     HELLO_S,
     NO_ENCRYPTION,
     OTHER_TOKEN,
     WRONG_TOKEN,
     RoomRefusedError,
-    bearer,
     introduce,
 )
 from bot.remote.link.link_encryption import room_encryption
 from bot.remote.link.message_link import AWAY, HEARTBEAT_S, MessageLink
 from bot.remote.link.streams import STREAM_PATH, TICKET
+from bot.remote.link.token_proof import AUTHORIZATION, is_gateway_proof, new_number, room_proof
 from bot.remote.messages.frames import MOST_BYTES
 from bot.remote.messages.wire_error import NotYetError, OtherProcessError
 from voice.retry_pause import retry_pause_s
@@ -53,19 +53,19 @@ NOT_YET_PAUSE_S = 0.4
 _UNAUTHORIZED = 401
 
 
-def _access(url: URL, token: str) -> tuple[dict[str, str], ssl.SSLContext | None]:
-    """Return how the token opens a link: by a header on this machine, by TLS beyond it. Raises `SetupError`."""
+def _encryption(url: URL, token: str) -> ssl.SSLContext | None:
+    """Return the encryption of a link, with which the token is proved; None on this machine. Raises `SetupError`."""
     if url.scheme == "wss":
-        return {}, room_encryption(token)
-    assert url.host == LOOPBACK, "a token is sent to this machine alone"
-    return {AUTHORIZATION: bearer(token)}, None
+        return room_encryption(token)
+    assert url.host == LOOPBACK, "what goes unencrypted stays on this machine alone"
+    return None
 
 
 class GatewayLink:
     """The link of one room. Implements `Peer`. An async context manager; register handlers before entering it.
 
-    `url`: of a gateway process on this machine (`ws:`), which gets the token, or on another one (`wss:`), to which the
-    token is proved and not sent. `room`: who introduces itself; set it anew when it is known which room it is.
+    `url`: of a gateway process on this machine (`ws:`) or on another one (`wss:`). Both prove that they have the token,
+    which is not sent. `room`: who introduces itself; set it anew when it is known which room it is.
     `find_again`: returns where the gateway process is now, for further attempts; None: it stays where it is. Entering
     raises `RoomRefusedError`, or `OtherProcessError` if the gateway process cannot be reached; making it raises
     `SetupError` for a token that could be guessed.
@@ -83,7 +83,7 @@ class GatewayLink:
         self.room = room
         self._find_again = find_again
         self._url, self._token = url, token
-        self._headers, self._tls = _access(URL(url), token)
+        self._tls = _encryption(URL(url), token)
         self._heartbeat_s = heartbeat_s
         self._handlers = Handlers()
         self._link: MessageLink | None = None
@@ -192,7 +192,7 @@ class GatewayLink:
         if (found.url, found.token) == (self._url, self._token):
             return False
         self._url, self._token = found.url, found.token
-        self._headers, self._tls = _access(URL(found.url), found.token)
+        self._tls = _encryption(URL(found.url), found.token)
         return True
 
     @asynccontextmanager
@@ -210,14 +210,19 @@ class GatewayLink:
     async def _connect(
         self, session: aiohttp.ClientSession, url: URL, headers: dict[str, str], most_bytes: int
     ) -> aiohttp.ClientWebSocketResponse:
+        number, token = new_number(), self._token
+        proof = {AUTHORIZATION: room_proof(token, number)} if self._tls is None else {}
         async with asyncio.timeout(HELLO_S):
-            return await session.ws_connect(
+            socket = await session.ws_connect(
                 url,
-                headers={**self._headers, **headers},
+                headers={**proof, **headers},
                 ssl=self._tls or True,
                 heartbeat=self._heartbeat_s,
                 max_msg_size=most_bytes,
             )
+            if self._tls is None:
+                await _check_gateway(socket, token, number)
+            return socket
 
     def _tell_opened(self) -> None:
         for call in self._on_opened:
@@ -233,8 +238,8 @@ class GatewayLink:
             socket = await self._connect(session, URL(self._url), {}, MOST_BYTES)
         except aiohttp.WSServerHandshakeError as error:
             if error.status == _UNAUTHORIZED:
-                if self._look_again():
-                    # It was started again in this moment.
+                if self._look_again() or self._opened.is_set():
+                    # It was started again in this moment, or this is somebody else, as below.
                     raise OtherProcessError(AWAY) from error
                 raise RoomRefusedError(WRONG_TOKEN) from error
             raise
@@ -257,3 +262,21 @@ class GatewayLink:
             finally:
                 self._link, self._lost_at = None, time.monotonic()
             log.warning("gateway_link_lost")
+
+
+async def _check_gateway(socket: aiohttp.ClientWebSocketResponse, token: str, number: str) -> None:
+    """Wait for the proof of a gateway process on this machine. Raises `ConnectionError`, and closes the websocket, if
+    somebody else answers: one that was killed leaves its port to whoever comes first.
+    """
+    is_gateway = False
+    try:
+        first = await socket.receive()
+        is_told = first.type is WSMsgType.TEXT
+        is_gateway = is_told and is_gateway_proof(first.data, token, number)
+    finally:
+        if not is_gateway:
+            await socket.close()
+    if not is_gateway:
+        if is_told:
+            log.warning("gateway_not_trusted", error_class="token")
+        raise ConnectionError("what answers at the gateway process's port does not have the token")

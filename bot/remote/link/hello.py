@@ -1,14 +1,13 @@
 """How a room's process introduces itself to the gateway process, and is admitted or refused.
 
-On one machine the token goes with the websocket's request, before there is a websocket; between machines TLS proves it
-(`link_encryption`). Then the room says which version of the messages it speaks and which room it is, and is answered
-with a welcome or an error.
+Both sides have proved before that they have the token: on one machine with the websocket's request and the first word
+(`token_proof`), between machines with TLS (`link_encryption`). Then the room says which version of the messages it
+speaks and which room it is, and is answered with a welcome or an error.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hmac
 import re
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -28,9 +27,8 @@ if TYPE_CHECKING:
 # Raised whenever the messages change: two processes of different versions do not talk to each other. Nor do two
 # releases with the same messages: each would write what the other one does not know.
 PROTOCOL_VERSION: Final = 19
-# The path of the websocket, and where its token is.
+# The path of the websocket.
 ROOM_PATH: Final = "/room"
-AUTHORIZATION: Final = "Authorization"
 HELLO_S: Final = 5.0
 _MOST_RELEASE_CHARS: Final = 40
 # Of a machine: it goes into logs.
@@ -114,16 +112,6 @@ def release_here() -> str:
 def is_machine_name(name: str) -> bool:
     """Return whether a machine may have this name: up to 64 letters, digits, dots and hyphens."""
     return _MACHINE_NAME.fullmatch(name) is not None
-
-
-def bearer(token: str) -> str:
-    """Return the value of the header with the token."""
-    return f"Bearer {token}"
-
-
-def has_token(header: str, token: str) -> bool:
-    """Return whether a header has the token."""
-    return bool(token) and hmac.compare_digest(header.encode("utf-8", "surrogateescape"), bearer(token).encode())
 
 
 async def introduce(socket: Socket, room: RoomIdentity) -> None:

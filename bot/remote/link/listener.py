@@ -1,7 +1,7 @@
 """Where rooms' processes reach the gateway process: a websocket, for who has a token and introduces itself.
 
-On this machine the token is in the request. Between machines the link is encrypted, and TLS has asked for the token
-before there is a request (`link_encryption`).
+On this machine the request proves the token, and the first word that it is answered with proves it too (`token_proof`).
+Between machines the link is encrypted, and TLS has asked for the token before there is a request (`link_encryption`).
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from bot.errors import BotError, SetupError, why_not_listening
 from bot.remote.link.address import LOOPBACK, RoomsAddress
 from bot.remote.link.encrypted_port import EncryptedPort
 from bot.remote.link.handlers import Handlers
-from bot.remote.link.hello import AUTHORIZATION, NOT_ENCRYPTED, ROOM_PATH, Admitted, has_token, read_hello, refuse
+from bot.remote.link.hello import NOT_ENCRYPTED, ROOM_PATH, Admitted, read_hello, refuse
 from bot.remote.link.link_encryption import gateway_encryption
 from bot.remote.link.message_link import MessageLink
 from bot.remote.link.streams import MOST_WORD_BYTES, STREAM_PATH, TICKET, Streams
+from bot.remote.link.token_proof import AUTHORIZATION, gateway_proof, proven_number
 from bot.remote.messages.frames import MOST_BYTES
 from bot.remote.messages.wire_error import NotYetError
 from bot.texts.text import Text
@@ -51,7 +52,7 @@ MOST_LINKS = 2_000
 MOST_OPENING = 2_000
 # How long a connection may stay without a request. aiohttp would wait for an hour.
 REQUEST_WITHIN_S = 5.0
-# Connections of this machine without a request that has the token, as `encrypted_port` has for others: for
+# Connections of this machine without a request that proves the token, as `encrypted_port` has for others: for
 # one more the oldest is closed, and whoever has the token sends a request at once.
 MOST_SILENT = 100
 
@@ -93,7 +94,7 @@ class RemoteRoomListener:
         self._stack = AsyncExitStack()
         self._links: set[MessageLink] = set()
         self._opening = 0
-        # Connections without a request that has the token, and some that are closed by now, oldest first.
+        # Connections without a request that proves the token, and some that are closed by now, oldest first.
         self._silent: dict[web.RequestHandler, None] = {}
         self._refusals = RefusalCounter()
 
@@ -171,21 +172,31 @@ class RemoteRoomListener:
                     await socket.close()
         await self._stack.aclose()
 
-    def _check(self, request: web.Request) -> None:
-        """Refuse a request without the token. Between machines TLS has refused it before."""
-        if self._tls is None and not has_token(request.headers.get(AUTHORIZATION, ""), self._token):
+    def _checked(self, request: web.Request) -> str | None:
+        """Refuse a request that does not prove the token. Return the number to which this process proves that it has
+        it too; None between machines, where TLS has done both before.
+        """
+        number = None if self._tls else proven_number(request.headers.get(AUTHORIZATION, ""), self._token)
+        if self._tls is None and number is None:
             self._count("token")
             raise web.HTTPUnauthorized
         self._silent.pop(request.protocol, None)
+        return number
+
+    async def _prepare(self, socket: web.WebSocketResponse, request: web.Request, number: str | None) -> None:
+        """Open a websocket. `number`: see `_checked`."""
+        await socket.prepare(request)
+        if number is not None:
+            await socket.send_str(gateway_proof(self._token, number))
 
     async def _serve_stream(self, request: web.Request) -> web.StreamResponse:
         """Serve a websocket besides a link, for who has a ticket."""
-        self._check(request)
+        number = self._checked(request)
         serve = None if self._is_plain(request) else self._streams.find(request.headers.get(TICKET, ""))
         if serve is None:
             raise web.HTTPNotFound
         socket = web.WebSocketResponse(heartbeat=self._heartbeat_s, max_msg_size=MOST_WORD_BYTES, compress=False)
-        await socket.prepare(request)
+        await self._prepare(socket, request, number)
         self._sockets.add(socket)
         try:
             await serve(socket)
@@ -201,7 +212,7 @@ class RemoteRoomListener:
         return self._tls is not None and not request.secure
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
-        self._check(request)
+        number = self._checked(request)
         if self._opening >= MOST_OPENING:
             self._count("crowded")
             raise web.HTTPServiceUnavailable
@@ -210,7 +221,7 @@ class RemoteRoomListener:
         socket = web.WebSocketResponse(heartbeat=self._heartbeat_s, max_msg_size=most_bytes, compress=False)
         self._opening += 1
         try:
-            await socket.prepare(request)
+            await self._prepare(socket, request, number)
             link = await (self._told_to_encrypt(socket) if self._is_plain(request) else self._opened(socket))
         finally:
             self._opening -= 1

@@ -10,8 +10,8 @@ import aiohttp
 import pytest
 from yarl import URL
 
-from bot.remote.link.hello import AUTHORIZATION, bearer
 from bot.remote.link.streams import STREAM_PATH, TICKET
+from bot.remote.link.token_proof import AUTHORIZATION, new_number, room_proof
 from bot.remote.messages.screen_messages import AdmitPage, AdmittedPage
 from bot.remote.room_side import served_screens
 from bot.screen.messages import NO_ROOM_TO_SHARE_IN, ScreenError, ShareEnd
@@ -262,11 +262,11 @@ async def test_a_stream_is_for_who_has_its_ticket() -> None:
         url = URL(here.ends.listener.url).with_path(STREAM_PATH)
         for token, ticket, status in ((TOKEN, "guessed", 404), ("another", page.ticket, 401), (TOKEN, "", 404)):
             with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
-                await session.ws_connect(url, headers={AUTHORIZATION: bearer(token), TICKET: ticket})
+                await session.ws_connect(url, headers={AUTHORIZATION: room_proof(token, new_number()), TICKET: ticket})
             assert refused.value.status == status
         page.disconnected()
         with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
-            await session.ws_connect(url, headers={AUTHORIZATION: bearer(TOKEN), TICKET: page.ticket})
+            await session.ws_connect(url, headers={AUTHORIZATION: room_proof(TOKEN, new_number()), TICKET: page.ticket})
         assert refused.value.status == 404
 
 

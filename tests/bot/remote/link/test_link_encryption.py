@@ -22,7 +22,7 @@ from bot.remote.link import encrypted_port, link_encryption
 from bot.remote.link.address import LOOPBACK, RoomsAddress
 from bot.remote.link.encrypted_port import EncryptedPort
 from bot.remote.link.gateway_link import GatewayLink
-from bot.remote.link.hello import AUTHORIZATION, RoomIdentity, RoomRefusedError, bearer, introduce
+from bot.remote.link.hello import RoomIdentity, RoomRefusedError, introduce
 from bot.remote.link.link_encryption import LEAST_TOKEN_CHARS, gateway_encryption, room_encryption
 from bot.remote.link.listener import RemoteRoomListener
 from bot.remote.messages.frames import Notice, Request
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 CLUSTER_TOKEN = "3b" * 32
 OTHER_TOKEN = "4c" * 32
 NORTH = RoomIdentity(0, 0, run_id="a", machine="north")
+# How the token was sent before links between machines were encrypted.
+OLDER_PROOF = {"Authorization": f"Bearer {CLUSTER_TOKEN}"}
 SPOKEN = "what Ada said about the harbour"
 
 
@@ -177,7 +179,7 @@ async def test_who_poses_as_a_machine_is_not_let_in(shows: str) -> None:
         with capture_logs() as logs, pytest.raises((aiohttp.ClientError, OSError)):
             async with (
                 aiohttp.ClientSession() as session,
-                session.ws_connect(there.listener.url, ssl=theirs, headers={AUTHORIZATION: bearer(CLUSTER_TOKEN)}),
+                session.ws_connect(there.listener.url, ssl=theirs, headers=OLDER_PROOF),
             ):
                 pass
         await until(lambda: logs)
@@ -241,7 +243,7 @@ async def test_an_older_machine_is_told_why_in_a_sentence() -> None:
     async with gateway() as there, aiohttp.ClientSession() as session:
         url = URL(there.listener.url).with_scheme("ws")
         with capture_logs() as logs:
-            async with session.ws_connect(url, headers={AUTHORIZATION: bearer(CLUSTER_TOKEN)}) as socket:
+            async with session.ws_connect(url, headers=OLDER_PROOF) as socket:
                 with pytest.raises(RoomRefusedError, match="Install the same Roomtone everywhere"):
                     await introduce(socket, NORTH)
         assert [each.get("plain_count") for each in logs] == [1]

@@ -19,16 +19,15 @@ from bot.remote.link import message_link as module
 from bot.remote.link.address import LOOPBACK, RoomsAddress
 from bot.remote.link.gateway_link import GatewayLink
 from bot.remote.link.hello import (
-    AUTHORIZATION,
     PROTOCOL_VERSION,
     Hello,
     RoomIdentity,
     RoomRefusedError,
-    bearer,
     introduce,
     release_here,
 )
 from bot.remote.link.listener import RemoteRoomListener
+from bot.remote.link.token_proof import AUTHORIZATION, gateway_proof, new_number, room_proof
 from bot.remote.messages.frames import Head, Notice, Request, frame_of
 from bot.remote.messages.wire_error import OtherProcessError
 from bot.remote.messages.wire_text import WireText
@@ -376,10 +375,12 @@ async def test_what_is_no_text_is_not_sent() -> None:
 @asynccontextmanager
 async def raw(url: str, *, token: str = TOKEN, autoping: bool = True) -> AsyncIterator[RawEnd]:
     """Yield a process that speaks as it likes."""
+    number = new_number()
     async with (
         aiohttp.ClientSession() as session,
-        session.ws_connect(url, headers={AUTHORIZATION: bearer(token)}, autoping=autoping) as socket,
+        session.ws_connect(url, headers={AUTHORIZATION: room_proof(token, number)}, autoping=autoping) as socket,
     ):
+        assert await socket.receive_str(timeout=PATIENCE_S) == gateway_proof(token, number)
         yield RawEnd(socket)
 
 
@@ -410,9 +411,11 @@ async def test_nobody_learns_which_library_listens() -> None:
     async with listener_of([]) as listener, aiohttp.ClientSession() as session:
         url = URL(listener.url)
         for path, token, status in ((url.path, "", 401), (url.path, TOKEN, 400), ("/", "", 404)):
-            async with session.get(url.with_path(path), headers={AUTHORIZATION: bearer(token)}) as answer:
+            async with session.get(
+                url.with_path(path), headers={AUTHORIZATION: room_proof(token, new_number())}
+            ) as answer:
                 assert (answer.status, answer.headers.get("Server")) == (status, None)
-        async with session.ws_connect(url, headers={AUTHORIZATION: bearer(TOKEN)}) as socket:
+        async with session.ws_connect(url, headers={AUTHORIZATION: room_proof(TOKEN, new_number())}) as socket:
             assert "Server" not in socket._response.headers
         reader, writer = await asyncio.open_connection(LOOPBACK, url.port)
         writer.write(b"secret words\r\n\r\n")
@@ -425,7 +428,9 @@ async def test_a_socket_of_another_protocol_is_refused_and_not_logged(caplog: py
     """No room's process asks for one, and the library would log each."""
     async with listener_of([]) as listener, aiohttp.ClientSession() as session:
         with capture_logs() as logs, pytest.raises(aiohttp.WSServerHandshakeError, match="400"):
-            await session.ws_connect(listener.url, headers={AUTHORIZATION: bearer(TOKEN)}, protocols=["chat"])
+            await session.ws_connect(
+                listener.url, headers={AUTHORIZATION: room_proof(TOKEN, new_number())}, protocols=["chat"]
+            )
     assert (logs, caplog.text) == ([], "")
 
 
