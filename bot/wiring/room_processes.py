@@ -14,6 +14,7 @@ from bot.remote.link.link_file import LinkAddress, folder_mark, link_file, new_t
 from bot.remote.link.listener import RemoteRoomListener
 from bot.remote.processes.adoption import Adoptions
 from bot.remote.processes.room_processes import RoomProcesses
+from bot.runtime_tuning import allow_many_files
 from bot.store.history import SessionHistory
 from bot.wiring.monitoring import room_meter
 from bot.wiring.room_mark import room_mark
@@ -92,6 +93,7 @@ async def open_room_processes(
     """
     settings, stores, clock, metrics = parts.settings, parts.stores, parts.clock, parts.metrics
     require_server(settings.storage)
+    allow_many_files()
     token, opened_by = new_token(), room_mark(settings, start.command("", ""))
     listener: RemoteRoomListener
 

@@ -8,6 +8,7 @@ byte, and let through without TLS to be told.
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -34,6 +35,8 @@ _SHARE_OF_FILES: Final = 1 / 4
 _BACKLOG: Final = 128
 # After an error of the system, for example that no file can be opened any more. asyncio waits as long.
 _ACCEPT_AGAIN_S: Final = 1.0
+_NO_MORE_FILES: Final = frozenset({errno.EMFILE, errno.ENFILE})
+_MORE_FILES: Final = {"remedy": "raise how many files the bot may have open (LimitNOFILE of its service, ulimit -n)"}
 # The first byte of TLS: a handshake record (RFC 8446, 5.1). Requests of HTTP begin with a letter.
 _TLS_BYTE: Final = b"\x16"
 
@@ -107,7 +110,8 @@ class EncryptedPort:
             try:
                 connection, _ = await loop.sock_accept(listening)
             except OSError as error:
-                log.warning("room_links_not_accepted", error_class=type(error).__name__)
+                remedy = _MORE_FILES if error.errno in _NO_MORE_FILES else {}
+                log.warning("room_links_not_accepted", problem=error.strerror, **remedy)
                 await asyncio.sleep(_ACCEPT_AGAIN_S)
                 continue
             if len(self._opening) >= most:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import resource
 import socket
 import ssl
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import pytest
@@ -380,6 +382,31 @@ async def test_who_proves_nothing_is_let_go(monkeypatch: pytest.MonkeyPatch, sai
                 await reader.read()
         writer.close()
     assert there.rooms == []
+
+
+@pytest.mark.parametrize(("number", "remedy"), [(errno.EMFILE, "LimitNOFILE"), (errno.ENOBUFS, None)])
+@pytest.mark.asyncio
+async def test_a_system_that_opens_no_more_files_is_told_with_the_remedy(
+    monkeypatch: pytest.MonkeyPatch, number: int, remedy: str | None
+) -> None:
+    """And what waits is let in once there are some again."""
+    monkeypatch.setattr(encrypted_port, "_ACCEPT_AGAIN_S", 0.0)
+    loop = asyncio.get_running_loop()
+    accept, failures = loop.sock_accept, [OSError(number, os.strerror(number))]
+
+    async def accept_later(listening: socket.socket) -> tuple[socket.socket, Any]:
+        if failures:
+            raise failures.pop()
+        return await accept(listening)
+
+    monkeypatch.setattr(loop, "sock_accept", accept_later)
+    with capture_logs() as logs:
+        async with gateway() as there, GatewayLink(there.listener.url, CLUSTER_TOKEN, NORTH) as link:
+            assert await link.ask(Repeat(SPOKEN), within_s=PATIENCE_S) == SPOKEN
+    [told] = [each for each in logs if each["event"] == "room_links_not_accepted"]
+    assert told["problem"] == os.strerror(number)
+    assert (remedy is None) == ("remedy" not in told)
+    assert (remedy or "") in told.get("remedy", "")
 
 
 @pytest.mark.parametrize("token", ["", "short", "a" * (LEAST_TOKEN_CHARS - 1)])
