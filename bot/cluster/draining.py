@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from bot.background_task import owned_task
 from bot.cluster.address import CALL_TIMEOUT_S, ClusterError, told
 from bot.cluster.deployment import DRAIN_S
 from bot.cluster.state import cluster_state, recognisers_on
@@ -97,18 +98,30 @@ async def drain(ip: str) -> Departure:
     refusal = await told(partial(_ask_ray, node.id, deadline_s), _SILENT)
     if refusal is not None:
         raise ClusterError(f"Ray does not let {ip} leave: {refusal}")
-    moved, gone = await asyncio.gather(move_workers(node.id), _recognisers_left(node.id, deadline_s + CALL_TIMEOUT_S))
-    return Departure(recognisers_gone=gone, workers=moved)
+    leaving = _recognisers_left(node.id, deadline_s + CALL_TIMEOUT_S)
+    async with owned_task(leaving, name="recognisers-leave") as recognisers_gone:
+        moved = await move_workers(node.id)
+        return Departure(recognisers_gone=await recognisers_gone, workers=moved)
 
 
 async def _recognisers_left(node_id: str, within_s: float) -> bool:
     try:
         async with asyncio.timeout(within_s):
-            while await recognisers_on(node_id):  # noqa: ASYNC110 - Ray Serve tells nobody
+            while not await _has_no_recogniser(node_id):  # noqa: ASYNC110 - Ray Serve tells nobody
                 await asyncio.sleep(_POLL_S)
     except TimeoutError:
         return False
     return True
+
+
+async def _has_no_recogniser(node_id: str) -> bool:
+    """Return whether the machine has none for certain. A head that is busy for a moment must not break off the move of
+    rooms beside this.
+    """
+    try:
+        return not await recognisers_on(node_id)
+    except ClusterError:
+        return False
 
 
 def _ask_ray(node_id: str, deadline_s: float) -> str | None:

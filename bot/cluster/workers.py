@@ -151,15 +151,25 @@ async def move_workers(node_id: str) -> MovedWorkers:
 
 
 async def _seen(name: str, holds: Callable[[WorkerState], bool]) -> WorkerState:
-    """Wait for `MOVE_S` at most until a worker is as `holds` says, and return how it is then."""
-    worker = WorkerState(name)
+    """Wait for `MOVE_S` at most until a worker is as `holds` says, and return how it is then.
+
+    A cluster that is silent for a moment is asked again: half of a move would leave one worker too many. Raises
+    `ClusterError` if it still is in the end.
+    """
+    worker, silence = WorkerState(name), None
     with suppress(TimeoutError):
         async with asyncio.timeout(MOVE_S):
             while True:
-                worker = next((each for each in await worker_states() if each.name == name), WorkerState(name))
-                if holds(worker):
-                    break
+                try:
+                    worker = next((each for each in await worker_states() if each.name == name), WorkerState(name))
+                    silence = None
+                    if holds(worker):
+                        break
+                except ClusterError as error:
+                    silence = error
                 await asyncio.sleep(_POLL_S)
+    if silence is not None:
+        raise silence
     return worker
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 
 import pytest
@@ -76,3 +77,33 @@ async def test_a_head_that_fails_meanwhile_is_told(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(draining, "_ask_ray", lost)
     with pytest.raises(ClusterError, match="head running"):
         await draining.drain("10.0.0.2")
+
+
+@pytest.mark.asyncio
+async def test_a_head_that_is_busy_for_a_moment_breaks_nothing_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rooms move on, and the recognisers are asked for again."""
+    asked: list[str] = []
+    moving = asyncio.Event()
+
+    async def state() -> ClusterState:
+        return ClusterState((HEAD, OTHER), pool=None)
+
+    async def on(node_id: str) -> int:
+        asked.append(node_id)
+        if len(asked) == 1:
+            raise ClusterError("The cluster does not tell its state.")
+        moving.set()
+        return 0
+
+    async def move(_: str) -> MovedWorkers:
+        await moving.wait()
+        return MovedWorkers()
+
+    monkeypatch.setattr(draining, "cluster_state", state)
+    monkeypatch.setattr(draining, "_ask_ray", lambda *_: None)
+    monkeypatch.setattr(draining, "_POLL_S", 0.0)
+    monkeypatch.setattr(draining, "recognisers_on", on)
+    monkeypatch.setattr(draining, "move_workers", move)
+    departure = await draining.drain("10.0.0.2")
+    assert departure.complete
+    assert asked == ["b", "b"]

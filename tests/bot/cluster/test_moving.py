@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.cluster import workers as module
+from bot.cluster.address import ClusterError
 from bot.cluster.room_offer import RoomOffer
 from bot.cluster.worker_actor import WorkerReport
 from bot.cluster.worker_folder import OfferedProcesses
@@ -90,3 +91,34 @@ async def test_a_worker_that_no_machine_has_room_for_waits(monkeypatch: pytest.M
     kept.machine = ""
     assert await move_workers("gone") == MovedWorkers(found=False)
     assert [worker.name for worker in kept.there] == [worker_name(A.gateway, 2)]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("silent", [1, 1_000_000])
+async def test_a_head_that_is_busy_for_a_moment_leaves_no_worker_too_many(
+    monkeypatch: pytest.MonkeyPatch, silent: int
+) -> None:
+    """While a successor starts, the cluster does not tell how it is. One that stays silent is told to the operator, and
+    the old worker keeps its rooms.
+    """
+    kept = books(monkeypatch, working(A, 1, "gone"))
+    monkeypatch.setattr(module, "MOVE_S", 600.0 if silent == 1 else 0.05)
+    monkeypatch.setattr(module, "_POLL_S", 0.0)
+    left = silent
+
+    async def states(gateway: str | None = None) -> list[WorkerState]:
+        nonlocal left
+        if kept.told and left:
+            left -= 1
+            raise ClusterError("The cluster does not tell where its room workers are.")
+        return await kept.states(gateway)
+
+    monkeypatch.setattr(module, "worker_states", states)
+    started = f"start {worker_name(A.gateway, 2)}"
+    if silent == 1:
+        assert await move_workers("gone") == MovedWorkers()
+        assert kept.told == [started, f"end {worker_name(A.gateway, 1)}"]
+    else:
+        with pytest.raises(ClusterError, match="does not tell"):
+            await move_workers("gone")
+        assert kept.told == [started]
