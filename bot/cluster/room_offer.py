@@ -24,7 +24,8 @@ NO_POOL: Final = "none"
 MOST_WORKERS: Final = 256
 
 
-@dataclass(frozen=True, slots=True)
+# Without slots: see `bot.cluster.transcription.PooledUtterance`.
+@dataclass(frozen=True)
 class RoomOffer:
     """`gateway`: HOST:PORT where the bot listens. `processes`: how many there are at most, each for `rooms_each` rooms;
     `waiting` of them are loaded and wait for the next rooms. `cluster`: whose recognisers the rooms use, as in

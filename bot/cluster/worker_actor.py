@@ -31,7 +31,8 @@ _KEEPER_EVERY_S: Final = 1.0
 _FAILED: Final = 1
 
 
-@dataclass(frozen=True, slots=True)
+# Without slots: see `bot.cluster.transcription.PooledUtterance`.
+@dataclass(frozen=True)
 class WorkerReport:
     """What a worker tells of itself. `host`: its machine's name. `process`: the one that offers rooms; None: it starts,
     or has failed with `problem`. With a process, `problem` is the last warning in what it says now, which may be over.

@@ -33,7 +33,8 @@ _ASKED_FILE: Final = "handing-over.pid"
 _COMMAND_FILE: Final = "command.json"
 
 
-@dataclass(frozen=True, slots=True)
+# Without slots: see `bot.cluster.transcription.PooledUtterance`.
+@dataclass(frozen=True)
 class OfferedProcesses:
     """The room processes of a worker. `busy`: with rooms. `waiting`: loaded, without a room. `loading`: not yet."""
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import pickle
+import sys
+from dataclasses import fields, make_dataclass, replace
 
 import pytest
 
@@ -118,3 +120,18 @@ def test_a_mistyped_number_fills_no_cluster() -> None:
         workers_count(MOST_WORKERS + 1)
     with pytest.raises(SetupError, match="less than nothing"):
         RoomOffer("10.0.0.1:8572", 1, cpus=-1)
+
+
+@pytest.mark.parametrize("kept", [OFFER, OfferedProcesses(1, 2, 3), report(7, OfferedProcesses(busy=1), "a problem")])
+def test_another_release_reads_what_it_knows_of_a_worker_by_name(
+    kept: RoomOffer | OfferedProcesses | WorkerReport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Machines are updated one after the other: one with a field more gives no field the value of another."""
+    kind = type(kept)
+    known = [(each.name, each.type) for each in fields(kind)]
+    newer = make_dataclass(kind.__name__, [("more", str), *known], frozen=True, namespace={"__module__": __name__})
+    written = pickle.dumps(kept)
+    monkeypatch.setattr(sys.modules[kind.__module__], kind.__name__, newer)
+    read = pickle.loads(written)
+    assert isinstance(read, newer)
+    assert {name: getattr(read, name) for name, _ in known} == {name: getattr(kept, name) for name, _ in known}
