@@ -18,7 +18,7 @@ from aiohttp import WSMsgType
 from bot.channel.port import ListenRequest  # noqa: TC001 - pydantic reads the annotation
 from bot.errors import SetupError
 from bot.remote.messages.frames import Head, MalformedError, Notice, content_of, frame_of, head_of
-from bot.remote.messages.wire_error import NotYetError, OtherProcessError, WireError, error_from_wire, error_to_wire
+from bot.remote.messages.wire_error import OtherProcessError, WireError, error_from_wire, error_to_wire
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
@@ -115,8 +115,9 @@ def is_machine_name(name: str) -> bool:
 
 
 async def introduce(socket: Socket, room: RoomIdentity) -> None:
-    """Say which room this is. Raises `RoomRefusedError` with the other side's reason, `NotYetError` if it shall ask
-    again, and `OtherProcessError` if the other side says nothing in time.
+    """Say which room this is. Raises `RoomRefusedError` with the other side's reason, and `OtherProcessError` if this
+    may be tried again: the other side says nothing in time, has heard nothing in time, or is not ready yet
+    (`NotYetError`).
     """
     hello = Hello(PROTOCOL_VERSION, room, release_here())
     await socket.send_str(frame_of(Head("tell", 0, Hello.__name__), hello, Hello))
@@ -124,7 +125,7 @@ async def introduce(socket: Socket, room: RoomIdentity) -> None:
         head, body = head_of(await _frame(socket))
         if head.kind == "error":
             refusal = error_from_wire(content_of(body, WireError))
-            if isinstance(refusal, NotYetError):
+            if isinstance(refusal, OtherProcessError):
                 raise refusal
             raise RoomRefusedError(*refusal.args) from refusal
         content_of(body, Admitted)

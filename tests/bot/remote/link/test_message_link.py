@@ -19,11 +19,13 @@ from bot.remote.link import message_link as module
 from bot.remote.link.address import LOOPBACK, RoomsAddress
 from bot.remote.link.gateway_link import GatewayLink
 from bot.remote.link.hello import (
+    NO_HELLO,
     PROTOCOL_VERSION,
     Hello,
     RoomIdentity,
     RoomRefusedError,
     introduce,
+    read_hello,
     release_here,
 )
 from bot.remote.link.listener import RemoteRoomListener
@@ -40,7 +42,7 @@ from voice.errors import LinkError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from bot.remote.link.message_link import MessageLink, Peer
+    from bot.remote.link.message_link import MessageLink, Peer, Socket
 
 
 @dataclass(frozen=True, slots=True)
@@ -508,6 +510,24 @@ async def test_who_does_not_introduce_itself_is_refused(frame: str) -> None:
         await end.socket.send_str(frame)
         assert "did not introduce itself" in await end.error()
     assert links == []
+
+
+@pytest.mark.asyncio
+async def test_a_room_that_was_heard_too_late_introduces_itself_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a network that stalls its word takes longer than it is waited for. That is no refusal: the room would end."""
+    heard: list[RoomIdentity] = []
+
+    async def read_late(socket: Socket) -> RoomIdentity:
+        heard.append(await read_hello(socket))
+        if len(heard) == 1:
+            raise OtherProcessError(NO_HELLO)
+        return heard[-1]
+
+    monkeypatch.setattr(listener_module, "read_hello", read_late)
+    links: list[MessageLink] = []
+    async with listener_of(links) as listener, GatewayLink(listener.url, TOKEN, ROOM) as end:
+        assert "Bar" in await end.ask(Greet("Bar"), within_s=PATIENCE_S)
+    assert heard == [ROOM, ROOM]
 
 
 @pytest.mark.asyncio
