@@ -82,6 +82,7 @@ QUOTED = [
     ("room-processes", "After # losses with less than", restarts.MOST_CRASHES + 1),
     ("room-processes", "losses with less than # minutes between them", restarts.STABLE_S / 60),
     ("room-processes", "the room tries again every # seconds", restarts.DATABASE_PAUSE_S),
+    ("cluster", "With half an hour between them", HALF_AN_HOUR),
     ("cluster", "ten seconds later, # at most (`--rooms`)", room_offer.PROCESSES),
     ("cluster", "and # GB for each process", room_offer.PROCESS_BYTES / 1e9),
     ("cluster", "and # GB for each further room of one", room_offer.ROOM_BYTES / 1e9),
