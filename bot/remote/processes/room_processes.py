@@ -183,6 +183,9 @@ class RoomProcesses:
             process.seats.rooms -= 1
             if not process.seats.rooms and not waits_again:
                 await self._retire(process)
+            elif isinstance(process, DistantProcess):
+                # All its links may have been lost meanwhile.
+                self._forget_if_gone(process)
 
     def _note_loss(self, machine: str, guild_id: int) -> None:
         now = self._lost_at[machine] = self._clock.monotonic()

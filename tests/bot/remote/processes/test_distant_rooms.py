@@ -293,6 +293,18 @@ async def test_a_machine_that_has_lost_a_room_comes_last_for_a_moment(waited_s: 
 
 
 @pytest.mark.asyncio
+async def test_a_machine_that_is_lost_while_a_seat_is_handed_back_is_gone() -> None:
+    """The database is away, and with it the machine, as when the bot's own machine is cut off."""
+    async with opened() as house:
+        await house.offer("north")
+        async with house.processes.taken(1) as seat:
+            seat.hand_back()
+            await house.links.aclose()
+        await until(lambda: not house.processes._distant)
+        assert house.processes.machines()[1] == MachineLoad("north", gone_since=house.clock.now())
+
+
+@pytest.mark.asyncio
 async def test_a_process_that_is_given_up_may_not_come_back_with_its_room() -> None:
     """Its link is closed. It comes back as the room that it has by then, and is refused, so it hands over."""
     async with opened() as house:
