@@ -59,7 +59,7 @@ def command(
     rooms_each: RoomsEach = 1,
     cluster: Cluster = None,
     name: Annotated[
-        str, typer.Option(help="What the bot's log calls this machine. Default: the machine's own name.")
+        str, typer.Option(help="Without --workers: what the bot's log calls this machine. Default: its own name.")
     ] = "",
     workers: Annotated[
         int | None,
@@ -74,6 +74,12 @@ def command(
     worker: Annotated[str, typer.Option(hidden=True, help="The worker that this process is, as its actor says.")] = "",
 ) -> None:
     """Run rooms of a bot on other machines. On this one until Ctrl-C, or on those of a cluster with --workers."""
+    if workers is None and (cpus, gpus) != (1.0, 0.0):
+        raise SetupError("--cpus and --gpus are what each room worker reserves: give --workers, how many there are.")
+    if workers is not None and name:
+        raise SetupError(
+            "--name is for rooms on this machine alone. With --workers, the bot's log has each machine's own name."
+        )
     settings, name = load(), name or socket.gethostname()
     check_rooms(settings, gateway, name)
     pool = rooms_pool(settings, cluster, placed=workers is not None)

@@ -101,11 +101,14 @@ def test_the_bot_listens_for_other_machines_only_when_it_is_told(data: Path) -> 
 def test_a_machine_without_what_rooms_need_says_so(
     data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Before it has loaded anything: an address, a name, the token, the database."""
+    """Before it has loaded anything: an address, a name, the token, the database. Nor is an option left unused."""
     offering = ["cluster", "rooms", "--gateway", "10.0.0.1:8572"]
     for words, problem in (
         (["cluster", "rooms", "--gateway", "10.0.0.1"], "Give it as HOST:PORT"),
         ([*offering, "--name", "a b"], "is not the name of a machine"),
+        ([*offering, "--name", "north", "--workers", "2"], "--name is for rooms on this machine alone"),
+        ([*offering, "--cpus", "2"], "give --workers"),
+        ([*offering, "--gpus", "0.5"], "give --workers"),
         (offering, "token: No such file or directory. `roomtone cluster up` makes it on the first machine"),
     ):
         assert run_command_line(words) == 1
