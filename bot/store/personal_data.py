@@ -16,7 +16,7 @@ from sqlalchemy import select, union
 
 from bot.store.salvage import salvage_turn
 from bot.store.servers import servers_that_name
-from bot.store.speakers import is_screen_of, quotable_speakers
+from bot.store.speakers import is_screen_of, may_have_part_of, quotable_speakers
 from bot.store.tables import (
     guild_settings,
     hearing_opt_outs,
@@ -81,14 +81,16 @@ class PersonalDataStore:
     ) -> dict[str, object] | None:
         """`hidden`: the other people who opted out on its server."""
         # The id is searched for as text first: few sessions have it, and reading turns takes time.
-        mentioned = turns.c.parts.contains(f'"{person_id}"', autoescape=True)
-        in_session = select(turns).where(turns.c.session_id == session.id).order_by(turns.c.seq)
+        mentioned = may_have_part_of(person_id)
+        in_session = (
+            select(turns, mentioned.label("mentioned")).where(turns.c.session_id == session.id).order_by(turns.c.seq)
+        )
         wanted = in_session.where(mentioned | (turns.c.kind == TurnKind.ASSISTANT.value))
         stored = (await connection.execute(wanted)).all()
         of_notes = select(notes).where(notes.c.session_id == session.id).order_by(notes.c.at)
         seen = (await connection.execute(of_notes)).all()
         quotable: Collection[str] = ()
-        if hidden and any(f'"{person_id}"' in row.parts for row in stored):
+        if hidden and any(row.mentioned for row in stored):
             # From when on each of them could be repeated.
             stored = (await connection.execute(in_session)).all()
             quotable = await quotable_speakers(connection, self._database.sql, session.id, among=hidden)

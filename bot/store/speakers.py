@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select, text
+from sqlalchemy import ColumnElement, func, select, text
 from sqlalchemy.exc import DBAPIError
 
 from bot.store.rows import UNREADABLE, parts_of
@@ -21,7 +21,7 @@ from compaction.model import SessionId
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from sqlalchemy import ColumnElement, Row, Select
+    from sqlalchemy import Row, Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.dialects.port import PlainSql
@@ -43,6 +43,17 @@ class StoredSpeaker:
     def label(self) -> str:
         """Return their latest name, or their id if they never spoke."""
         return self.names[0] if self.names else self.id
+
+
+def may_have_part_of(person_id: str | ColumnElement[str]) -> ColumnElement[bool]:
+    """Return the condition that a person may be among the speakers of a turn, also if its parts are damaged.
+
+    The id is looked for in the stored JSON, because reading that takes longer. So a turn in which somebody else's text
+    is the id matches too. `person_id`: an id, or a column of ids, which have digits only.
+    """
+    if isinstance(person_id, ColumnElement):
+        return turns.c.parts.contains('"' + person_id + '"')
+    return turns.c.parts.contains(json.dumps(person_id), autoescape=True)
 
 
 async def read_speakers(

@@ -32,7 +32,7 @@ from bot.store.prompts import forget_prompts, forget_sent_texts
 from bot.store.salvage import salvage_segment, salvage_turn
 from bot.store.servers import drop_person, servers_that_name
 from bot.store.session_forgetting import forget_in_session, notes_of_person, select_turns, turns_of_person
-from bot.store.speakers import StoredSpeaker, read_speakers, with_sharers
+from bot.store.speakers import StoredSpeaker, may_have_part_of, read_speakers, with_sharers
 from bot.store.tables import (
     chapters,
     guild_settings,
@@ -94,7 +94,7 @@ class SpeechForgetter:
 
     async def find_by_id(self, person_id: str, *, session_id: SessionId | None = None) -> StoredSpeaker | None:
         """Return who spoke or shared a screen with that id, or has it in a server's settings, or None."""
-        theirs = select_turns(session_id).where(turns.c.parts.contains(f'"{person_id}"', autoescape=True))
+        theirs = select_turns(session_id).where(may_have_part_of(person_id))
         async with self._database.reading() as connection:
             spoke = await read_speakers(connection, theirs.order_by(turns.c.started_at), of=person_id)
             known = (await with_sharers(connection, spoke, session_id=session_id, of=person_id)).get(person_id)

@@ -194,7 +194,8 @@ corrections = Table(
 )
 
 # `generation` increases when passages are deleted or retagged. `purged`: the generation whose deleted words are gone
-# from the index pages. `deleted`, `wiped`, `wipe_begun`: what is wiped from the files (`bot.store.wiping`).
+# from the index pages. `deleted`, `wiped`, `wipe_begun`, `wipe_tries`: what is wiped from the files
+# (`bot.store.wiping`).
 search_marks = Table(
     "search_marks",
     metadata,

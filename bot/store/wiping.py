@@ -11,13 +11,14 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
-from sqlalchemy import select
-
 from bot.store.inserts import put_row
+from bot.store.search.marks import read_marks
 from bot.store.search.vector_store import VectorStore
 from bot.store.tables import search_marks
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
@@ -36,7 +37,7 @@ _DELETED, _WIPED, _BEGUN, _TRIES = "deleted", "wiped", "wipe_begun", "wipe_tries
 
 async def mark_deleted(connection: AsyncConnection, *, now: float) -> None:
     """Note, inside the write transaction that deletes something, that its bytes are to be wiped."""
-    last = await _mark(connection, _DELETED) or 0
+    last = (await read_marks(connection))[_DELETED]
     await put_row(connection, search_marks, {"name": _DELETED}, {"value": max(last + 1, int(now * 1000))})
 
 
@@ -46,9 +47,9 @@ async def wipe_deleted(database: Database) -> bool:
     Returns False if another connection was reading all the time, so that there may still be deleted text.
     """
     async with database.reading() as connection:
-        deleted = await _mark(connection, _DELETED)
+        marks = await read_marks(connection)
     await VectorStore(database).purge()
-    return await _write_anew(database, deleted)
+    return await _write_anew(database, marks[_DELETED])
 
 
 async def wipe_if_due(database: Database, *, now: float, pause_s: float = WIPE_PAUSE_S, settled_s: float = 0.0) -> bool:
@@ -58,50 +59,40 @@ async def wipe_if_due(database: Database, *, now: float, pause_s: float = WIPE_P
     was deleted for so long. Returns whether no byte of what was deleted is left; False: call it again later.
     """
     async with database.reading() as connection:
-        if not await _is_due(connection):
-            return True
-        if await _has_to_wait(connection, now, pause_s, settled_s):
-            return False
         # Before the purge, which misses what somebody deletes meanwhile.
-        deleted = await _mark(connection, _DELETED)
+        marks = await read_marks(connection)
+    deleted = marks[_DELETED]
+    if deleted <= marks[_WIPED]:
+        return True
+    if _has_to_wait(marks, now, pause_s, settled_s):
+        return False
     await VectorStore(database).purge()
     async with database.writing() as connection:
         # Another process may have begun meanwhile. From here on a failure has to wait too: it may take minutes.
-        if await _has_to_wait(connection, now, pause_s, settled_s):
+        marks = await read_marks(connection)
+        if _has_to_wait(marks, now, pause_s, settled_s):
             return False
         await put_row(connection, search_marks, {"name": _BEGUN}, {"value": int(now)})
-        tries = await _mark(connection, _TRIES) or 0
-        await put_row(connection, search_marks, {"name": _TRIES}, {"value": tries + 1})
+        await put_row(connection, search_marks, {"name": _TRIES}, {"value": marks[_TRIES] + 1})
     return await _write_anew(database, deleted)
 
 
-async def _write_anew(database: Database, deleted: int | None) -> bool:
+async def _write_anew(database: Database, deleted: int) -> bool:
     wiped = await database.wipe()
-    if wiped and deleted is not None:
+    if wiped and deleted:
         async with database.writing() as connection:
             await put_row(connection, search_marks, {"name": _WIPED}, {"value": deleted})
             await put_row(connection, search_marks, {"name": _TRIES}, {"value": 0})
     return wiped
 
 
-async def _has_to_wait(connection: AsyncConnection, now: float, pause_s: float, settled_s: float) -> bool:
-    begun, deleted = await _mark(connection, _BEGUN), await _mark(connection, _DELETED)
-    failed = await _mark(connection, _TRIES) or 0
+def _has_to_wait(marks: Mapping[str, int], now: float, pause_s: float, settled_s: float) -> bool:
+    failed = marks[_TRIES]
     if failed and pause_s:
         pause_s = FAILED_PAUSE_S if failed < _MOST_FAILED else inf
-    return _is_within(pause_s, begun, now) or _is_within(settled_s, (deleted or 0) / 1000, now)
+    return _is_within(pause_s, marks[_BEGUN], now) or _is_within(settled_s, marks[_DELETED] / 1000, now)
 
 
-async def _is_due(connection: AsyncConnection) -> bool:
-    deleted = await _mark(connection, _DELETED)
-    return deleted is not None and deleted > (await _mark(connection, _WIPED) or 0)
-
-
-def _is_within(seconds: float, at: float | None, now: float) -> bool:
+def _is_within(seconds: float, at: float, now: float) -> bool:
     # A time that is still to come is one of before the clock was set back.
-    return at is not None and 0 <= now - at < seconds
-
-
-async def _mark(connection: AsyncConnection, name: str) -> int | None:
-    value: int | None = await connection.scalar(select(search_marks.c.value).where(search_marks.c.name == name))
-    return value
+    return 0 <= now - at < seconds

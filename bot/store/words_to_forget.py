@@ -10,12 +10,12 @@ answers that quote them stay, and who was there before the bot joined has no tur
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlalchemy import or_, select
 
+from bot.store.speakers import may_have_part_of
 from bot.store.tables import notes, person_facts, sessions, turns
 from compaction.memory.restating import NOTHING_FORGOTTEN, ForgottenWords
 
@@ -44,7 +44,7 @@ async def servers_of_person(
     connection: AsyncConnection, person_id: str, among: Collection[SessionId] | None = None
 ) -> frozenset[int | None]:
     """Return the servers with something of a person. `among`: only in these sessions."""
-    theirs = turns.c.parts.contains(json.dumps(person_id), autoescape=True) & turns.c.tombstone.is_(False)
+    theirs = may_have_part_of(person_id) & turns.c.tombstone.is_(False)
     found: set[int | None] = set()
     for table, where in (
         (turns, theirs),

@@ -11,9 +11,11 @@ from bot.store import rows
 from bot.store.salvage import read_or_none
 from bot.store.search.fact_kind import KIND as FACT_KIND
 from bot.store.search.fact_passages import text_of_fact
+from bot.store.search.marks import read_marks
 from bot.store.search.vector_search import vector_search
 from bot.store.search.vectors import quantize
 from bot.store.search.withheld_vectors import WITHHELD, read_opt_outs, withhold_embeddings
+from bot.store.speakers import may_have_part_of
 from bot.store.tables import hearing_opt_outs, notes, passage_vectors, passages, search_marks, segments, sessions, turns
 from compaction.memory.passage import PassageId, PassageKind, text_to_embed
 
@@ -101,9 +103,10 @@ class VectorStore:
     async def purge(self) -> bool:
         """Remove deleted words from the index. Returns whether there was anything to do."""
         async with self._database.reading() as connection:
-            generation = await _mark(connection, "generation")
-            if await _mark(connection, "purged") >= generation:
-                return False
+            marks = await read_marks(connection)
+        generation = marks["generation"]
+        if marks["purged"] >= generation:
+            return False
         await self._database.purge_index()
         async with self._database.writing() as connection:
             await connection.execute(
@@ -125,7 +128,7 @@ def select_withheld_sessions() -> Select[str]:
     """
     waiting = select(passages.c.session_id).where(passages.c.embedded_by.is_(None))
     person_id = cast(hearing_opt_outs.c.person_id, String)
-    spoke = exists().where(turns.c.session_id == sessions.c.id, turns.c.parts.contains('"' + person_id + '"'))
+    spoke = exists().where(turns.c.session_id == sessions.c.id, may_have_part_of(person_id))
     shared = exists().where(notes.c.session_id == sessions.c.id, notes.c.person_id == person_id)
     opted_out = select(hearing_opt_outs.c.person_id).where(
         hearing_opt_outs.c.guild_id == sessions.c.guild_id,
@@ -151,7 +154,3 @@ def _stored_as(row: Any) -> tuple[Table, ColumnElement[bool], Callable[[Any], Pa
     if row.kind == PassageKind.NOTE:
         return notes, notes.c.id == row.key, rows.note_from_row
     return segments, segments.c.id == row.key, rows.segment_from_row
-
-
-async def _mark(connection: AsyncConnection, name: str) -> int:
-    return int(await connection.scalar(select(search_marks.c.value).where(search_marks.c.name == name)) or 0)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from bot.store.guilds import OptOutStore
 from bot.store.personal_data import PersonalDataStore
+from bot.store.speech_forgetting import SpeechForgetter
 from compaction.model import Seq, TurnKind, TurnPart
 from tests.bot.evening import GUILD, Evening
 
@@ -72,3 +73,20 @@ async def test_a_reply_may_repeat_somebody_of_an_earlier_session(place: Place) -
             await talk(evening, (ADA, "Where does Ben live?"), ("assistant", "In Lisbon."))
             await OptOutStore(evening.database, evening.clock).put(GUILD, int(BEN), out=True)
             assert await replies(evening, ADA) == [([], 1)]
+
+
+@pytest.mark.asyncio
+async def test_an_id_is_found_whatever_its_letters(place: Place) -> None:
+    """An imported session may have any text for one. It is stored as JSON, where some letters are written otherwise.
+    Nobody else's is taken for it.
+    """
+    odd, other = 'Zoë "50 %" \\ _', 'Zoë "50 !" \\ x'
+    async with Evening(place) as evening:
+        await talk(evening, (odd, "I live in Lisbon."), (other, "I live in Oslo."), ("assistant", "In Oslo."))
+        (session,) = cast("Any", (await PersonalDataStore(evening.database).of(odd))["sessions"])
+        assert [each["text"] for each in session["what_you_said"]] == ["I live in Lisbon."]
+        forgetter = SpeechForgetter(evening.database, evening.clock)
+        found = await forgetter.find_by_id(odd)
+        assert found is not None
+        assert (found.turn_count, found.sessions) == (1, (evening.session_id,))
+        assert await forgetter.find_by_id("Zo") is None
