@@ -14,6 +14,7 @@ import discord
 import structlog
 
 from bot.channel.markdown import in_message
+from bot.discord.posting import post_message
 from bot.discord.request_errors import REQUEST_ERRORS
 from bot.texts.text import Text, verbatim
 
@@ -146,7 +147,7 @@ async def _tell(guild: discord.Guild) -> None:
         return
     try:
         text = in_message(UNINVITED.fill(guild_id=str(guild.id)), guild.preferred_locale.value)
-        await channel.send(text, allowed_mentions=discord.AllowedMentions.none())
+        await post_message(channel, text)
     except REQUEST_ERRORS as error:
         log.warning("guild_not_told", guild_id=guild.id, error_class=type(error).__name__)
 

@@ -16,6 +16,7 @@ import discord
 
 from bot.channel.port import ChatError, DroppedFile
 from bot.discord.answers import MESSAGE_CHARS
+from bot.discord.posting import post_message
 from bot.discord.request_errors import REQUEST_ERRORS
 from bot.texts.text import Text
 
@@ -98,7 +99,7 @@ class DiscordChat:
         await self._require(_WRITE)
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                await self._channel.send(text[:MESSAGE_CHARS], allowed_mentions=discord.AllowedMentions.none())
+                await post_message(self._channel, text[:MESSAGE_CHARS])
         except REQUEST_ERRORS as error:
             raise _translated(error, _WRITE) from error
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import io
-import secrets
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import discord
 import structlog
@@ -22,7 +20,8 @@ from bot.discord.digest_embed import RECAP, digest_embed
 from bot.discord.entry import entry_refusal, look_at
 from bot.discord.listening_mark import ListeningMark
 from bot.discord.occasions import occasions_of
-from bot.discord.request_errors import PASSING_ERRORS, REQUEST_ERRORS
+from bot.discord.posting import nonce_of, post_message
+from bot.discord.request_errors import REQUEST_ERRORS
 from bot.server_settings import language_in, no_server_settings
 from bot.texts.text import Text, counted, in_language
 from voice.transport.discord_gateway import DiscordMainGateway
@@ -43,10 +42,6 @@ log = structlog.get_logger()
 T = TypeVar("T")
 
 WRITE_TIMEOUT_S = 10.0
-# The pause before a message is sent again.
-AGAIN_AFTER_S = 1.0
-# Discord takes 25 characters.
-_NONCE_BYTES = 8
 # Discord's limit for the name of a thread.
 _THREAD_CHARS = 100
 VOICE_CHANNELS = (discord.VoiceChannel, discord.StageChannel)
@@ -197,8 +192,8 @@ class DiscordPlace:
 
         async def write() -> bool:
             for part in others:
-                await self._send(part)
-            await self._send(last, view=buttons)
+                await post_message(self._channel, part)
+            await post_message(self._channel, last, view=buttons)
             return True
 
         return await self._try(write(), False, event="message_not_written")
@@ -212,23 +207,11 @@ class DiscordPlace:
             log.warning(event, channel_id=self.channel_id, error_class=type(error).__name__)
             return instead
 
-    async def _send(self, text: str | None = None, **how: Any) -> discord.Message:
-        """Post a message that mentions nobody; try once more if Discord or the network is in trouble. Because of the
-        nonce Discord posts it only once, whatever became of the first try.
-        """
-        how |= {"nonce": secrets.token_hex(_NONCE_BYTES), "allowed_mentions": discord.AllowedMentions.none()}
-        try:
-            return await self._channel.send(text, **how)
-        except PASSING_ERRORS as error:
-            log.info("message_sent_again", channel_id=self.channel_id, error_class=type(error).__name__)
-        await asyncio.sleep(AGAIN_AFTER_S)
-        return await self._channel.send(text, **how)
-
     async def show_card(self, card: Card, *, edits: int | None = None) -> int | None:
         fields = [Field(name, text) for name, text in card.fields]
         embed = embed_in(self.language, title=card.title, text=card.text, fields=fields)
         if edits is None:
-            request: Awaitable[discord.Message] = self._send(embed=embed)
+            request: Awaitable[discord.Message] = post_message(self._channel, embed=embed)
         else:
             message = self._channel.get_partial_message(edits)
             request = message.edit(embed=embed, allowed_mentions=discord.AllowedMentions.none())
@@ -253,17 +236,16 @@ class DiscordPlace:
         return DiscordThread(thread)
 
     async def post_file(self, name: str, content: bytes, text: Text) -> None:
-        file = discord.File(io.BytesIO(content), name)
         sentence = in_message(text, self.language)
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
-                await self._channel.send(sentence, file=file, allowed_mentions=discord.AllowedMentions.none())
+                await post_message(self._channel, sentence, file=lambda: discord.File(io.BytesIO(content), name))
         except REQUEST_ERRORS as error:
             raise ChatError(NO_FILE.fill(channel=self.name)) from error
 
     async def write_recap(self, digest: Digest) -> int | None:
         # Nobody is called back for it.
-        request = self._send(embed=self._recap(digest), silent=True)
+        request = post_message(self._channel, embed=self._recap(digest), silent=True)
         written = await self._try(request, None, event="recap_not_written")
         return None if written is None else written.id
 
@@ -293,7 +275,8 @@ class DiscordPlace:
             "{name}, you were away for {count} minutes.",
             name=person.name,
         )
-        request = self._send(in_message(offer, self.language), view=self._catch_up_button(self.language), silent=True)
+        view = self._catch_up_button(self.language)
+        request = post_message(self._channel, in_message(offer, self.language), view=view, silent=True)
         return await self._try(request, None, event="catch_up_not_offered") is not None
 
     async def show_listening(self, *, on: bool) -> bool:
@@ -367,12 +350,9 @@ class DiscordThread:
         return self._thread.id
 
     async def post(self, text: str) -> None:
-        # With the same nonce Discord posts it only once, whatever became of the try before.
-        nonce = hashlib.sha256(text.encode()).hexdigest()[: 2 * _NONCE_BYTES]
-        nobody = discord.AllowedMentions.none()
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
-                await self._thread.send(text[:MESSAGE_CHARS], nonce=nonce, allowed_mentions=nobody)
+                await post_message(self._thread, text[:MESSAGE_CHARS], nonce=nonce_of(text))
         except REQUEST_ERRORS as error:
             raise ChatError(NO_THREAD.fill(channel=self._thread.name)) from error
 

@@ -13,6 +13,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from bot.channel.port import ChatError
+from bot.discord import posting
 from bot.discord.chat import DiscordChat
 from bot.discord.connection import connected
 from rehearsal.discord.guild import payloads
@@ -89,8 +90,9 @@ class Channel:
         for message in self.messages[:limit]:
             yield message
 
-    async def send(self, text: str, *, allowed_mentions: discord.AllowedMentions) -> None:
+    async def send(self, text: str, *, allowed_mentions: discord.AllowedMentions, nonce: str) -> None:
         """Record what is sent."""
+        assert nonce
         if self.error is not None:
             raise self.error
         self.sent.append((text, allowed_mentions))
@@ -205,8 +207,9 @@ async def test_what_is_too_large_is_not_read() -> None:
 
 
 @pytest.mark.asyncio
-async def test_refusals_name_the_right() -> None:
+async def test_refusals_name_the_right(monkeypatch: pytest.MonkeyPatch) -> None:
     """If Discord forbids an action, the error names the missing permission; other errors say to try again."""
+    monkeypatch.setattr(posting, "AGAIN_AFTER_S", 0.0)
     channel = Channel(error=FORBIDDEN)
     own = chat(channel)
     with pytest.raises(ChatError, match=r"I may not.*Read Message History"):

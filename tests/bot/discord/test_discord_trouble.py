@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from structlog.testing import capture_logs
 
-from bot.discord import answers, place
+from bot.discord import answers, place, posting
 from bot.discord.commands.privacy import add_privacy_commands
 from bot.discord.connection import connected
 from bot.discord.place import DiscordPlace
@@ -175,7 +175,7 @@ async def test_a_notice_is_posted_once_though_discords_servers_fail(
     status: int, carried_out: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without the notice the bot would not listen, and leave. Discord may have posted it and told of an error."""
-    monkeypatch.setattr(place, "AGAIN_AFTER_S", 0.0)
+    monkeypatch.setattr(posting, "AGAIN_AFTER_S", 0.0)
     async with online() as (local, client, _):
         here = client.place(local.guild.id, CHANNEL)
         assert isinstance(here, DiscordPlace)
@@ -184,6 +184,21 @@ async def test_a_notice_is_posted_once_though_discords_servers_fail(
         assert [message.content for message in local.messages] == ["I listen."]
         await local.fault("rest_errors", count=2, status=503)
         assert not await here.write_notice("I still listen.")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("carried_out", [0, 1])
+async def test_a_file_is_posted_once_and_whole_though_discords_servers_fail(
+    carried_out: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody makes it again: a room's transcript is posted when the room ends."""
+    monkeypatch.setattr(posting, "AGAIN_AFTER_S", 0.0)
+    async with online() as (local, client, _):
+        here = client.place(local.guild.id, CHANNEL)
+        assert here is not None
+        await local.fault("rest_errors", count=1, status=503, carried_out=carried_out)
+        await here.post_file("transcript.md", b"x" * 1_000, Text("I answer."))
+        assert [each["size"] for message in local.messages for each in message.payload["attachments"]] == [1_000]
 
 
 @pytest.mark.asyncio

@@ -49,8 +49,11 @@ def calls() -> Iterator[str]:
     """Yield the calls of bot/discord and bot/channel that `NEEDED` may name."""
     for path in (path for folder in SOURCES for path in folder.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                yield from _names_of(node, node.func)
+            match node:
+                case ast.Call(func=ast.Attribute() as function):
+                    yield from _names_of(node, function)
+                case ast.Call(func=ast.Name("post_message"), args=[channel, *_]):
+                    yield from _names_of_post(node, ast.unparse(channel))
 
 
 def _names_of(node: ast.Call, function: ast.Attribute) -> Iterator[str]:
@@ -59,15 +62,19 @@ def _names_of(node: ast.Call, function: ast.Attribute) -> Iterator[str]:
         return
     keywords = [keyword.arg for keyword in node.keywords if keyword.arg]
     match function.attr:
-        case "send" | "_send":
-            yield "thread.send" if "thread" in owner else "channel.send"
-            yield from (f"send({keyword})" for keyword in keywords if keyword in {"embed", "file"})
+        case "send":
+            yield from _names_of_post(node, owner)
         case "edit":
             yield from (f"edit({keyword})" for keyword in keywords if keyword not in {"allowed_mentions"})
         case "history" | "request_to_speak" | "create_thread" as name:
             yield name
         case "open" if owner == "voicelink":
             yield "VoiceLink.open"
+
+
+def _names_of_post(node: ast.Call, channel: str) -> Iterator[str]:
+    yield "thread.send" if "thread" in channel.lower() else "channel.send"
+    yield from (f"send({keyword.arg})" for keyword in node.keywords if keyword.arg in {"embed", "file"})
 
 
 def test_the_invitation_has_the_permissions_that_the_code_uses() -> None:
