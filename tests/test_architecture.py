@@ -147,6 +147,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "errors",
             "queue_figures",
             "retry_pause",
+            "secret_digest",
             "server_keys",
             "shielded",
             "thread_future",

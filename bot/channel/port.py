@@ -6,9 +6,10 @@ The room also gets its voice connection here, so that it does not depend on Disc
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from bot.errors import BotError
+from bot.server_settings import ListenTarget  # noqa: TC001 - pydantic reads the annotation
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -65,7 +66,7 @@ class ListenRequest:
     `channel_id`: the text channel for the thread.
     """
 
-    target: Literal["file", "thread"]
+    target: ListenTarget
     channel_id: int
 
 

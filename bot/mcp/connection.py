@@ -165,7 +165,7 @@ class McpConnection:
         except Exception as error:
             self._check_requested.set()
             raise ToolError(
-                f"The server {self.settings.name} failed: {describe_error(self._limit.error or error)}"
+                f"The server {self.settings.name} failed: {describe_server_error(self._limit.error or error)}"
             ) from error
         text = _text_of(result)
         if result.is_error:
@@ -274,7 +274,7 @@ def _text_of(result: CallToolResult) -> str:
     return "\n".join(parts) or "It answered nothing."
 
 
-def describe_error(error: BaseException) -> str:
+def describe_server_error(error: BaseException) -> str:
     """Return an error in one line, without control characters; the first error of an exception group. URLs are cut to
     the host, because the rest may contain keys.
     """

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bot.background_task import logged_task
 from bot.clock import SystemClock
 from bot.errors import BotError
-from bot.mcp.connection import McpConnection, describe_error
+from bot.mcp.connection import McpConnection, describe_server_error
 from compaction.untrusted_text import visible
 
 if TYPE_CHECKING:
@@ -62,4 +62,4 @@ async def list_server_tools(settings: McpServerSettings) -> tuple[str, ...]:
         async with asyncio.timeout(DOCTOR_TIMEOUT_S), connection.open(errors=sys.stderr):
             return tuple(visible(tool.name) for tool in connection.listed)
     except Exception as error:
-        raise McpError(describe_error(error)) from error
+        raise McpError(describe_server_error(error)) from error

@@ -78,7 +78,7 @@ class PersonForgetter:
         """
         wanted = (person.id, session_id, seq)
         person = await self._forgetter.begin(person, session_id=session_id, seq=seq)
-        words = await self._words_of(person, wanted)
+        words = await self._words_to_forget(person, wanted)
         stored = await self._forgetter.forget(
             person, session_id=session_id, seq=seq, words=words, on_changed=on_changed
         )
@@ -88,10 +88,10 @@ class PersonForgetter:
         self._unfinished.pop(wanted, None)
         return PersonForgetReport(stored, lines)
 
-    async def _words_of(self, person: StoredSpeaker, wanted: Wanted) -> WordsToForget:
+    async def _words_to_forget(self, person: StoredSpeaker, wanted: Wanted) -> WordsToForget:
         """Return the words to forget, with those of an earlier attempt that failed, and keep them for the next one."""
         _, session_id, seq = wanted
-        stored = await self._forgetter.words_of(person, session_id=session_id, seq=seq)
+        stored = await self._forgetter.words_to_forget(person, session_id=session_id, seq=seq)
         known = self._unfinished.pop(wanted, WordsToForget())
         words = await asyncio.to_thread(known.together_with, stored)
         self._unfinished[wanted] = words

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from compaction.model import Note
 
 # Seconds for which a share waits for a page whose connection broke.
-RESUME_WITHIN_S = 45.0
+RECONNECT_WITHIN_S = 45.0
 # Longer than a reconnect of the Discord client takes.
 ABSENT_S = 6.0
 # A recap quotes the last notes.
@@ -74,7 +74,7 @@ class Sharer:
             return ShareEnd.OPTED_OUT
         if self.absent_since is not None and now - self.absent_since >= ABSENT_S:
             return ShareEnd.LEFT
-        if self.disconnected_since is not None and now - self.disconnected_since >= RESUME_WITHIN_S:
+        if self.disconnected_since is not None and now - self.disconnected_since >= RECONNECT_WITHIN_S:
             return ShareEnd.LOST
         return None
 

@@ -70,7 +70,7 @@ _OF_BOT = (TurnKind.ASSISTANT, TurnKind.EFFECT)
 
 
 class SpeechForgetter:
-    """Finds people in the database and removes what they said. To forget somebody, call `begin`, `words_of` and
+    """Finds people in the database and removes what they said. To forget somebody, call `begin`, `words_to_forget` and
     `forget` in this order. All methods raise `StoreError`.
 
     `wipe_pause_s`: the least time from one wipe to the next, whoever is forgotten.
@@ -108,7 +108,7 @@ class SpeechForgetter:
     ) -> StoredSpeaker:
         """Let all open rooms know that a person is forgotten: from now on, none of them stores what it had of them.
 
-        Returns the person with what is stored of them by then. Call it before `words_of` and `forget`.
+        Returns the person with what is stored of them by then. Call it before `words_to_forget` and `forget`.
         """
         async with self._database.writing() as connection:
             await record_forgetting(connection, person.id, session_id=session_id, seq=seq)
@@ -118,7 +118,7 @@ class SpeechForgetter:
         names = dict.fromkeys((*stored.names, *person.names))
         return replace(stored, names=tuple(names), sessions=tuple(dict.fromkeys((*stored.sessions, *person.sessions))))
 
-    async def words_of(
+    async def words_to_forget(
         self, person: StoredSpeaker, *, session_id: SessionId | None = None, seq: int | None = None
     ) -> WordsToForget:
         """Return the words that `forget` would remove. Unless it is one turn, the person's names and the notes of their
@@ -154,11 +154,11 @@ class SpeechForgetter:
         Without a session, everything else that is kept about the person goes too, also what is told of them in sessions
         in which they did not speak.
 
-        `words`: what `words_of` returned, also before an attempt that failed: the store may have lost some of them
-        since. `on_changed`: gets each session that has changed, also if the attempt fails later.
+        `words`: what `words_to_forget` returned, also before an attempt that failed: the store may have lost some of
+        them since. `on_changed`: gets each session that has changed, also if the attempt fails later.
         """
         if words is None:
-            words = await self.words_of(person, session_id=session_id, seq=seq)
+            words = await self.words_to_forget(person, session_id=session_id, seq=seq)
         said, servers = words.words, words.servers
         # First of all: if it is interrupted now, no import brings the words back. What models were sent goes now too:
         # should the process end before it has finished, nobody knows any more where the person was and what they said.

@@ -6,12 +6,12 @@ only the digest is kept here.
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bot.web.fair_eviction import first_of_most
+from voice.secret_digest import digest_of_secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,7 +72,7 @@ class Logins:
 
         `instead_of`: the browser's former cookie, which is good for nothing then.
         """
-        if not secrets.compare_digest(_digest(token), _digest(self._token)):
+        if not secrets.compare_digest(digest_of_secret(token), digest_of_secret(self._token)):
             return None
         self._token = _new_secret()
         cookie = self.log_in(OPERATOR, instead_of=instead_of)
@@ -91,14 +91,14 @@ class Logins:
             first, _ = first_of_most({key: login.viewer.user_id for key, login in self._logins.items()})
             del self._logins[first]
         cookie = _new_secret()
-        self._logins[_digest(cookie)] = _Login(viewer, now, now)
+        self._logins[digest_of_secret(cookie)] = _Login(viewer, now, now)
         return cookie
 
     def viewer(self, cookie: str | None) -> Viewer | None:
         """Return who is logged in with this cookie, if anybody."""
         now = self._monotonic()
         self._drop_old(now)
-        key = _digest(cookie or "")
+        key = digest_of_secret(cookie or "")
         login = self._logins.pop(key, None)
         if login is None:
             return None
@@ -107,7 +107,7 @@ class Logins:
         return login.viewer
 
     def log_out(self, cookie: str | None) -> None:
-        self._logins.pop(_digest(cookie or ""), None)
+        self._logins.pop(digest_of_secret(cookie or ""), None)
 
     def _drop_old(self, now: float) -> None:
         self._logins = {
@@ -119,7 +119,3 @@ class Logins:
 
 def _new_secret() -> str:
     return secrets.token_urlsafe(32)
-
-
-def _digest(secret: str) -> bytes:
-    return hashlib.sha256(secret.encode("utf-8", "replace")).digest()

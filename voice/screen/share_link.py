@@ -16,6 +16,8 @@ import secrets
 from dataclasses import dataclass
 from enum import StrEnum
 
+from voice.secret_digest import digest_of_secret
+
 # A token has about 200 characters. Longer ones are refused without reading them.
 MAX_TOKEN_CHARS = 600
 # HMAC-SHA256 gains nothing from keys that are longer than its output.
@@ -127,12 +129,12 @@ class ShareLinks:
         secret = secrets.token_urlsafe(_SECRET_BYTES)
         while len(self._admitted) >= MAX_OPEN_LINKS:
             del self._admitted[next(iter(self._admitted))]
-        self._admitted[_digest(secret)] = claim
+        self._admitted[digest_of_secret(secret)] = claim
         return LinkAdmission(claim, secret)
 
     def resume(self, secret: str) -> LinkClaim:
         """Return the content of the link that this resume secret belongs to. Raises `LinkRefusedError`."""
-        claim = self._admitted.get(_digest(secret)) if len(secret) <= MAX_TOKEN_CHARS else None
+        claim = self._admitted.get(digest_of_secret(secret)) if len(secret) <= MAX_TOKEN_CHARS else None
         if claim is None:
             raise LinkRefusedError(LinkRefusal.ENDED)
         return claim
@@ -149,10 +151,6 @@ class ShareLinks:
 
 def _mac(body: bytes, key: bytes) -> bytes:
     return hmac.new(key, body, hashlib.sha256).digest()
-
-
-def _digest(secret: str) -> bytes:
-    return hashlib.sha256(secret.encode("utf-8", "replace")).digest()
 
 
 def _armoured(raw: bytes) -> str:

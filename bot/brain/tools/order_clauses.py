@@ -112,12 +112,12 @@ def clauses_in(said: str) -> tuple[Clause, ...] | None:
         return ()
     for pattern, meaning in _PHRASES:
         said = pattern.sub(meaning, said)
-    if not order_words.is_known_language(words_of(said)) or re.search(f"[{UNSPACED}]", said):
+    if not order_words.is_known_language(tokens_of(said)) or re.search(f"[{UNSPACED}]", said):
         return None
     clauses: list[Clause] = []
     reported = False
     for sentence in _SENTENCE.split(_FILE_NAME.sub("file", _QUOTED.sub(" quoted ", said))):
-        words = words_of(sentence)
+        words = tokens_of(sentence)
         if not words:
             continue
         if reported or _is_conditional(words) or _is_reported(words):
@@ -149,7 +149,7 @@ def _clauses_of(sentence: str) -> list[Clause]:
     # 'I write files, delete files, …' may go on; 'that's the note, post it' does not.
     listing = False
     pieces = [piece for part in _COMMA.split(sentence) for piece in _JOINING.split(part)]
-    for words in filter(None, map(words_of, pieces)):
+    for words in filter(None, map(tokens_of, pieces)):
         clause = _clause(words)
         before = clauses[-1].kind if clauses else None
         joined = words[0] in _AND
@@ -181,7 +181,7 @@ def _is_doubtful(sentence: str, clauses: Sequence[Clause]) -> bool:
         return True  # 'Delete the file?'
     if any(clause.mentions[:1] in _EITHER for clause in clauses):
         return True  # 'Delete the file or keep it.'
-    if not order_words.OTHERWISE.isdisjoint(words_of(sentence)):
+    if not order_words.OTHERWISE.isdisjoint(tokens_of(sentence)):
         return True  # 'Delete the file, else there is no room.'
     if any(_promises(clause) for clause in clauses):
         return True
@@ -320,5 +320,5 @@ def _order(
     return Clause(ClauseKind.ORDER, verb, groups, tuple(rest), mentions, requested)
 
 
-def words_of(text: str) -> list[str]:
+def tokens_of(text: str) -> list[str]:
     return [token.casefold().replace("’", "'") for token in _TOKEN.findall(text)]

@@ -10,7 +10,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from bot.brain.tools import order_words
-from bot.brain.tools.order_clauses import ClauseKind, clauses_in, words_of
+from bot.brain.tools.order_clauses import ClauseKind, clauses_in, tokens_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,7 +61,7 @@ def says_yes(said: str, tool: RoomTool) -> bool:
     """Return whether `said` is nothing but a yes to the question whether to use `tool`: 'yes', 'sure, post it'."""
     if "?" in said:
         return False
-    bare, phrases = order_words.GO_AHEAD.subn("", " ".join(words_of(said)))
+    bare, phrases = order_words.GO_AHEAD.subn("", " ".join(tokens_of(said)))
     words = bare.split()
     own = {word.casefold() for word in tool.words}
     agrees = phrases > 0 or any(word in order_words.YES for word in words)

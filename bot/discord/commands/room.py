@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import discord
 import structlog
@@ -15,6 +15,7 @@ from bot.discord.answers import answer, guild_id_of
 from bot.discord.audience import is_told_in, readable_channels
 from bot.discord.place import FOR_EVERY_AGE, VOICE_CHANNELS
 from bot.errors import KNOWN_ERRORS
+from bot.server_settings import ListenTarget  # noqa: TC001 - discord.py reads the annotation
 from bot.texts.text import Text, joined, sentence_of
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def add_room_commands(
     @tree.command(name="listen", description="Call me into your voice channel only to write down: I say nothing.")
     @app_commands.describe(where="file: posted when I leave. thread: a thread of this channel, while you speak.")
     @app_commands.guild_only()
-    async def listen(interaction: discord.Interaction, where: Literal["file", "thread"] = "file") -> None:
+    async def listen(interaction: discord.Interaction, where: ListenTarget = "file") -> None:
         request = ListenRequest(where, interaction.channel_id or 0)
         if where == "thread" and (refused := _thread_refusal(interaction)) is not None:
             await answer(interaction, refused)

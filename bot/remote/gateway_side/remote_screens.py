@@ -6,7 +6,6 @@ known which room a link and a page belong to.
 
 from __future__ import annotations
 
-import hashlib
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -27,6 +26,7 @@ from bot.screen.screens import REFUSALS
 from bot.texts.text import Text
 from bot.web.port import NotAdmittedError
 from voice.screen.share_link import MAX_OPEN_LINKS, LinkRefusal
+from voice.secret_digest import digest_of_secret
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,7 +108,7 @@ class RemoteScreens:
         return await self._admit(resume_secret, resumes=True)
 
     async def _admit(self, secret: str, *, resumes: bool) -> RemotePage:
-        guild_id = self._servers.get(_digest(secret))
+        guild_id = self._servers.get(digest_of_secret(secret))
         link = None if guild_id is None else self._rooms.get(guild_id)
         if guild_id is None or link is None:
             reason = LinkRefusal.ENDED if resumes else LinkRefusal.FORGED
@@ -139,8 +139,4 @@ class RemoteScreens:
     def _remember(self, secret: str, guild_id: int) -> None:
         while len(self._servers) >= 2 * MAX_OPEN_LINKS:
             del self._servers[next(iter(self._servers))]
-        self._servers[_digest(secret)] = guild_id
-
-
-def _digest(secret: str) -> bytes:
-    return hashlib.sha256(secret.encode("utf-8", "replace")).digest()
+        self._servers[digest_of_secret(secret)] = guild_id

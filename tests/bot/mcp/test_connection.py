@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 from bot.brain.tools.permission import Asker
 from bot.brain.tools.tool import ToolError
 from bot.brain.tools.toolbox import Toolbox
-from bot.mcp.connection import STEADY_S, describe_error
+from bot.mcp.connection import STEADY_S, describe_server_error
 from bot.mcp.message_limit import ServerDroppedError
 from bot.mcp.servers import McpError, list_server_tools, running_servers
 from bot.mcp.settings import McpServerSettings, McpSettings
@@ -194,7 +194,7 @@ async def test_a_server_that_is_not_there_costs_nobody_anything() -> None:
                 await clock.until_somebody_sleeps()
                 clock.advance(wait_s)
     lost = [line for line in logs if line["event"] == "mcp_server_lost"]
-    assert [describe_error(line["problem"]) for line in lost] == ["there is no program 'no-such-program'"]
+    assert [describe_server_error(line["problem"]) for line in lost] == ["there is no program 'no-such-program'"]
 
 
 @pytest.mark.asyncio
@@ -220,7 +220,7 @@ async def test_results_are_not_checked_against_a_schema_of_the_server() -> None:
 
 def test_an_error_changes_nothing_on_a_terminal() -> None:
     """`roomtone doctor` prints what a server has answered."""
-    assert describe_error(RuntimeError("No.\x1b]0;pwned\x07\u202e Sorry.")) == "No.]0;pwned Sorry."
+    assert describe_server_error(RuntimeError("No.\x1b]0;pwned\x07\u202e Sorry.")) == "No.]0;pwned Sorry."
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_an_error_changes_nothing_on_a_terminal() -> None:
 )
 def test_no_key_of_an_address_is_told(url: str) -> None:
     """An error message shows only the host of an address, so no key in it reaches the log or the model."""
-    told = describe_error(RuntimeError(f"Client error '401 Unauthorized' for url '{url}'\nSee {url} again"))
+    told = describe_server_error(RuntimeError(f"Client error '401 Unauthorized' for url '{url}'\nSee {url} again"))
     assert "k3y" not in told
     assert told.count("hub.example") == 2
     assert told.startswith("Client error '401 Unauthorized' for url 'http")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from structlog.testing import capture_logs
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import Place
     from bot.participation.guild_participation import GuildParticipation
+    from bot.server_settings import ListenTarget
     from compaction.model import SessionId
     from compaction.session import SessionMemory
 
@@ -153,7 +154,7 @@ async def test_alone_with_one_person_every_word_is_for_the_bot(tmp_path: Path) -
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("target", ["file", "thread"])
-async def test_a_session_can_be_only_written_down(tmp_path: Path, target: Literal["file", "thread"]) -> None:
+async def test_a_session_can_be_only_written_down(tmp_path: Path, target: ListenTarget) -> None:
     """After /listen the bot writes down and never answers: not by name, not after /talk, not after a crash."""
     async with a_house(tmp_path) as house:
         house.listen = ListenRequest(target, 601)

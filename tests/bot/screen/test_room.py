@@ -13,7 +13,7 @@ from bot.channel.port import Person
 from bot.errors import first_cause
 from bot.screen.messages import ScreenError, ShareEnd
 from bot.screen.room import CHECK_INTERVAL_S
-from bot.screen.sharer import ABSENT_S, RESUME_WITHIN_S
+from bot.screen.sharer import ABSENT_S, RECONNECT_WITHIN_S
 from bot.texts.text import Text, in_language, sentence_of
 from compaction.model import NoteReason, NoteSource, TurnKind
 from compaction.notes import LIVE_NOTES
@@ -290,12 +290,12 @@ async def test_what_a_screen_showed_is_forgotten_with_its_person(*, ends: bool) 
 
 @pytest.mark.asyncio
 async def test_a_page_that_stays_away_ends_its_share() -> None:
-    """If a page stays disconnected for longer than `RESUME_WITHIN_S`, its share ends."""
+    """If a page stays disconnected for longer than `RECONNECT_WITHIN_S`, its share ends."""
     watching = Watching()
     async with watching.room() as room:
         sharer = await share(room)
         sharer.disconnected_since = watching.clock.monotonic()
-        await pass_time(watching, RESUME_WITHIN_S - CHECK_INTERVAL_S)
+        await pass_time(watching, RECONNECT_WITHIN_S - CHECK_INTERVAL_S)
         assert sharer.ended is None
         await pass_time(watching, 2 * CHECK_INTERVAL_S)
         assert sharer.ended is ShareEnd.LOST

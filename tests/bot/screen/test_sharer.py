@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.screen.messages import ShareEnd
-from bot.screen.sharer import ABSENT_S, PAGE_MESSAGES, RESUME_WITHIN_S, Sharer
+from bot.screen.sharer import ABSENT_S, PAGE_MESSAGES, RECONNECT_WITHIN_S, Sharer
 from tests.fakes.place import ADA
 
 NOW = 100.0
@@ -17,10 +17,10 @@ NOW = 100.0
         (None, None, False, None),
         (ABSENT_S - 0.1, None, False, None),
         (ABSENT_S, None, False, ShareEnd.LEFT),
-        (None, RESUME_WITHIN_S - 0.1, False, None),
-        (None, RESUME_WITHIN_S, False, ShareEnd.LOST),
-        (ABSENT_S, RESUME_WITHIN_S, False, ShareEnd.LEFT),
-        (ABSENT_S, RESUME_WITHIN_S, True, ShareEnd.OPTED_OUT),
+        (None, RECONNECT_WITHIN_S - 0.1, False, None),
+        (None, RECONNECT_WITHIN_S, False, ShareEnd.LOST),
+        (ABSENT_S, RECONNECT_WITHIN_S, False, ShareEnd.LEFT),
+        (ABSENT_S, RECONNECT_WITHIN_S, True, ShareEnd.OPTED_OUT),
         (None, None, True, ShareEnd.OPTED_OUT),
     ],
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 import pytest
 
-from bot.screen.sharer import RESUME_WITHIN_S
+from bot.screen.sharer import RECONNECT_WITHIN_S
 from bot.settings import WebSettings
 from bot.web.server import WebServer
 from rehearsal.people.screen_share import ScreenSharePage
@@ -58,7 +58,7 @@ class Beside:
         """Check that Ada's next picture still becomes a note."""
         self.watching.readers.texts = ["Victory"]
         # Less than a share waits for its page.
-        self.watching.clock.advance(RESUME_WITHIN_S / 2)
+        self.watching.clock.advance(RECONNECT_WITHIN_S / 2)
         assert await self._ada.show(PICTURES["bright"], timeout_s=PATIENCE_S)
         assert self.watching.notes[-1].who == "Ada"
         assert "Victory" in self.watching.told()[-1]
