@@ -74,9 +74,7 @@ class LeaksProcess:
 
     async def _join_and_leave(self) -> None:
         assert self._gateway is not None, "entered before"
-        async with VoiceLink.open(
-            self._gateway, sink=lambda _: None, is_excluded=lambda _: False, on_event=lambda _: None
-        ):
+        async with VoiceLink(self._gateway, sink=lambda _: None, is_excluded=lambda _: False, on_event=lambda _: None):
             pass
 
 

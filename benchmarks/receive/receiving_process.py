@@ -133,7 +133,7 @@ class ReceivingProcess:
     async def _join_link(self, where: Mapping[str, Any]) -> None:
         gateway = await main_gateway(self._stack, where)
         link = await self._stack.enter_async_context(
-            VoiceLink.open(gateway, sink=self._hear, is_excluded=lambda _: False, on_event=lambda _: None)
+            VoiceLink(gateway, sink=self._hear, is_excluded=lambda _: False, on_event=lambda _: None)
         )
         self._counters = lambda: link.counters().as_dict()
 

@@ -42,7 +42,7 @@ async def voice_connection(
         _log_event(event)
         on_change()
 
-    async with VoiceLink.open(
+    async with VoiceLink(
         gateway,
         sink=sink,
         is_excluded=is_excluded,

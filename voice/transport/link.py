@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Self, assert_never
 
 import structlog
 
@@ -26,7 +25,8 @@ from voice.transport.reconnection import ReconnectPauses
 from voice.transport.watchdog import NobodyHeard, ReaderTaskDead, RecoverGroup, SpeakerNotHeard
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
 
     from voice.queue_figures import QueueFigures
     from voice.transport.audio_events import AudioEvent
@@ -53,7 +53,12 @@ _ENDED = LinkError("The voice connection ended and is made anew.")
 
 
 class VoiceLink:
-    """A connection to one voice channel. Created by `open`; use it on the event loop."""
+    """A connection to one voice channel: joins it on entering, and stays while the context lasts. Entered once; use it
+    on the event loop.
+
+    *Cancellation*: leaves the channel, also if it comes while the bot is leaving. *Ownership*: it owns the voice
+    client, its threads, and two tasks.
+    """
 
     def __init__(
         self,
@@ -67,6 +72,11 @@ class VoiceLink:
         give_up_after_s: float = GIVE_UP_AFTER_S,
         require_e2ee: bool = False,
     ) -> None:
+        """`sink` and `on_event` are called on the event loop and must be quick. `is_excluded` returns whether a
+        person's packets must never be decrypted (bots, people who opted out). The reader thread calls it for each, so a
+        change takes effect at once. `paced_sender` sends the bot's sound on time; without it the link's own thread
+        does. `require_e2ee`: without end-to-end encryption hear and send nothing, and leave.
+        """
         self._gateway = gateway
         self._connect_timeout_s = connect_timeout_s
         self._give_up_after_s = give_up_after_s
@@ -94,52 +104,25 @@ class VoiceLink:
         # When somebody spoke of whom nothing arrived, and how many packets had become sound by then.
         self._unheard: tuple[float, int] | None = None
         self._closing = False
+        self._keeper: asyncio.Task[None] | None = None
 
-    @classmethod
-    @asynccontextmanager
-    async def open(
-        cls,
-        gateway: MainGateway,
-        *,
-        sink: Callable[[Sequence[AudioEvent]], None],
-        is_excluded: Callable[[int], bool],
-        on_event: Callable[[LinkEvent], None],
-        paced_sender: PacedSender | None = None,
-        connect_timeout_s: float = CONNECT_TIMEOUT_S,
-        give_up_after_s: float = GIVE_UP_AFTER_S,
-        require_e2ee: bool = False,
-    ) -> AsyncIterator[VoiceLink]:
-        """Join the channel of `gateway` and stay while the context lasts.
-
-        `sink` and `on_event` are called on the event loop and must be quick. `is_excluded` returns whether a person's
-        packets must never be decrypted (bots, people who opted out). The reader thread calls it for every packet, so a
-        change takes effect at once. `paced_sender` sends the bot's sound on time; without it the link's own thread
-        does. `require_e2ee`: without end-to-end encryption hear and send nothing, and leave.
-
-        Raises `LinkError` (and `OpusMissingError`) with a plain sentence; `RemovedFromChannelError` if somebody takes
-        the bot out of the channel before it is connected. *Cancellation*: leaves the channel, also if it comes while
-        the bot is leaving. *Ownership*: it owns the voice client, its threads, and two tasks.
+    async def __aenter__(self) -> Self:
+        """Join the channel. Raises `LinkError` (and `OpusMissingError`) with a plain sentence;
+        `RemovedFromChannelError` if somebody takes the bot out of the channel before it is connected.
         """
-        link = cls(
-            gateway,
-            sink=sink,
-            is_excluded=is_excluded,
-            on_event=on_event,
-            paced_sender=paced_sender,
-            connect_timeout_s=connect_timeout_s,
-            give_up_after_s=give_up_after_s,
-            require_e2ee=require_e2ee,
-        )
-        keeper: asyncio.Task[None] | None = None
         try:
-            await link._join()
-            keeper = asyncio.create_task(link._keep(), name=f"voice-link-{gateway.channel_id}")
-            keeper.add_done_callback(link._keeper_ended)
-            yield link
-        finally:
-            link._closing = True
-            # Who is cancelled a second time would leave the bot standing in the channel.
-            await run_shielded(link._close(keeper), name=f"voice-link-end-{gateway.channel_id}")
+            await self._join()
+        except BaseException:
+            await self._end()
+            raise
+        self._keeper = asyncio.create_task(self._keep(), name=f"voice-link-{self._gateway.channel_id}")
+        self._keeper.add_done_callback(self._keeper_ended)
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        await self._end()
 
     @property
     def members(self) -> frozenset[int]:
@@ -246,10 +229,15 @@ class VoiceLink:
             )
         self._state_changed.set()
 
-    async def _close(self, keeper: asyncio.Task[None] | None) -> None:
-        if keeper is not None:
-            keeper.cancel()
-            await asyncio.wait([keeper])
+    async def _end(self) -> None:
+        self._closing = True
+        # Who is cancelled a second time would leave the bot standing in the channel.
+        await run_shielded(self._close(), name=f"voice-link-end-{self._gateway.channel_id}")
+
+    async def _close(self) -> None:
+        if self._keeper is not None:
+            self._keeper.cancel()
+            await asyncio.wait([self._keeper])
         await self.stop()
         await self._connector.retire()
         self._receiver.reset()

@@ -34,7 +34,7 @@ async def test_everybody_in_the_crowd_is_heard_whole(in_step: bool) -> None:
         channel = client.get_channel(600)
         assert isinstance(channel, discord.VoiceChannel)
         link = await stack.enter_async_context(
-            VoiceLink.open(
+            VoiceLink(
                 DiscordMainGateway(client, channel),
                 sink=heard.extend,
                 is_excluded=lambda _: False,

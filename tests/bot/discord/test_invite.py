@@ -36,7 +36,7 @@ NEEDED = {
     "edit(nick)": {"change_nickname"},
     "edit(status)": {"set_voice_channel_status"},
     # The voice connection of `voice.transport`.
-    "VoiceLink.open": {"connect", "speak"},
+    "VoiceLink": {"connect", "speak"},
     # Optional: who gives the bot Mute Members lets it make itself a speaker. Otherwise it asks (`request_to_speak`).
     "edit(suppress)": set(),
     # Its own messages need no further permission.
@@ -54,6 +54,8 @@ def calls() -> Iterator[str]:
                     yield from _names_of(node, function)
                 case ast.Call(func=ast.Name("post_message"), args=[channel, *_]):
                     yield from _names_of_post(node, ast.unparse(channel))
+                case ast.Call(func=ast.Name("VoiceLink")):
+                    yield "VoiceLink"
 
 
 def _names_of(node: ast.Call, function: ast.Attribute) -> Iterator[str]:
@@ -68,8 +70,6 @@ def _names_of(node: ast.Call, function: ast.Attribute) -> Iterator[str]:
             yield from (f"edit({keyword})" for keyword in keywords if keyword not in {"allowed_mentions"})
         case "history" | "request_to_speak" | "create_thread" as name:
             yield name
-        case "open" if owner == "voicelink":
-            yield "VoiceLink.open"
 
 
 def _names_of_post(node: ast.Call, channel: str) -> Iterator[str]:

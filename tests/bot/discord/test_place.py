@@ -51,7 +51,7 @@ async def test_what_is_said_goes_by_the_process_that_sends(
         links.append(Opened(**given))
         yield links[-1]
 
-    monkeypatch.setattr("bot.channel.voice_connection.VoiceLink.open", opened)
+    monkeypatch.setattr("bot.channel.voice_connection.VoiceLink", opened)
     paced_sender, source = cast("Any", object()), cast("Any", object())
     channel = a_channel()
     client: Any = SimpleNamespace(get_guild=lambda _: None)

@@ -106,7 +106,7 @@ async def scene(
     clip = clip_of(folder, lead_s=0.1, voice_s=0.6, tail_s=0.1)
     listener = Listener()
     async with LocalDiscord() as local, stock_bot(local, BOT) as client:
-        async with VoiceLink.open(
+        async with VoiceLink(
             DiscordMainGateway(client, voice_channel(client)),
             sink=listener.sink,
             give_up_after_s=give_up_after_s,

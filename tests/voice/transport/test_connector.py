@@ -34,7 +34,7 @@ EVENING: Any = SimpleNamespace(channel_name="Evening")
 async def test_second_link_in_the_same_guild_is_refused(tmp_path: Path) -> None:
     async with scene(tmp_path) as room:
         with pytest.raises(LinkError, match="already"):
-            async with VoiceLink.open(
+            async with VoiceLink(
                 DiscordMainGateway(room.client, voice_channel(room.client, SIDE_ROOM)),
                 sink=room.listener.sink,
                 is_excluded=lambda _: False,
@@ -52,7 +52,7 @@ async def test_silence_of_discord_is_a_plain_sentence_and_leaves_nothing_behind(
     monkeypatch.setattr(VoiceConnectionState, "_voice_connect", ask_nobody)
     async with LocalDiscord() as local, stock_bot(local, BOT) as client:
         with pytest.raises(LinkError, match=r"within 1 seconds.*firewall"):
-            async with VoiceLink.open(
+            async with VoiceLink(
                 DiscordMainGateway(client, voice_channel(client)),
                 sink=lambda _: None,
                 connect_timeout_s=1.0,
@@ -114,7 +114,7 @@ async def test_cancelled_while_leaving_leaves_all_the_same(turns: int) -> None:
 def link_of(client: StockBot) -> AbstractAsyncContextManager[VoiceLink]:
     """Return a link of the bot's voice channel that nobody listens to."""
     gateway = DiscordMainGateway(client, voice_channel(client))
-    return VoiceLink.open(gateway, sink=lambda _: None, is_excluded=lambda _: False, on_event=lambda _: None)
+    return VoiceLink(gateway, sink=lambda _: None, is_excluded=lambda _: False, on_event=lambda _: None)
 
 
 async def stay_until_cancelled(client: StockBot) -> None:

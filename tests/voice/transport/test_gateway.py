@@ -104,7 +104,7 @@ async def linked(local: LocalDiscord, client: StockBot, owner: Owner, folder: Pa
     """Yield a process of the bot in the channel."""
     listener = Listener()
     gateway = DiscordMainGateway(client, voice_channel(client), is_owner=owner.asked)
-    async with VoiceLink.open(
+    async with VoiceLink(
         gateway, sink=listener.sink, is_excluded=lambda _: False, on_event=listener.events.append
     ) as link:
         yield Scene(local, client, listener, link, clip_of(folder, lead_s=0.1, voice_s=0.6, tail_s=0.1))
@@ -120,7 +120,7 @@ async def test_a_connection_needs_no_main_client(tmp_path: Path) -> None:
         tls = ssl.create_default_context(cafile=str(local.certificate_path))
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=tls)) as session:
             gateway = DistantGateway(DiscordMainGateway(client, voice_channel(client)), session)
-            async with VoiceLink.open(
+            async with VoiceLink(
                 gateway, sink=listener.sink, is_excluded=lambda _: False, on_event=listener.events.append
             ) as link:
                 room = Scene(local, client, listener, link, clip_of(tmp_path, lead_s=0.1, voice_s=0.6, tail_s=0.1))

@@ -101,7 +101,7 @@ async def test_being_taken_out_while_joining_is_final(monkeypatch: pytest.Monkey
         taking_out = asyncio.create_task(take_out(), name="take-out")
         async with asyncio.timeout(ATTEMPT_S / 2):
             with pytest.raises(RemovedFromChannelError, match="took me out"):
-                async with VoiceLink.open(
+                async with VoiceLink(
                     DiscordMainGateway(client, voice_channel(client)),
                     sink=lambda _: None,
                     is_excluded=lambda _: False,
