@@ -88,7 +88,7 @@ class OcrOnlyReaders:
         await self._ocr.rest()
 
 
-class ModelWithOcrFallback(OcrOnlyReaders):
+class ModelWithOcrFallback:
     """Reads screens with a vision model, or by OCR while the model fails or has no looks left in this hour."""
 
     by_model = True
@@ -105,8 +105,8 @@ class ModelWithOcrFallback(OcrOnlyReaders):
     ) -> None:
         """`most_per_hour`: looks of the model in any hour, 0 for no limit. `urgent_timeout_s`: limit of urgent
         reads."""
-        super().__init__(ocr, decoder)
         self._model = model
+        self._text = OcrOnlyReaders(ocr, decoder)
         self._monotonic = monotonic
         self._most_per_hour = most_per_hour
         self._urgent_timeout_s = urgent_timeout_s
@@ -164,7 +164,15 @@ class ModelWithOcrFallback(OcrOnlyReaders):
             else:
                 self._breaker.record_success()
                 return reading
-        return await super().read(latest, urgent=urgent)
+        return await self._text.read(latest, urgent=urgent)
+
+    async def check(self, data: bytes) -> ScreenFrame:
+        """See `ScreenReaders.check`."""
+        return await self._text.check(data)
+
+    async def unload(self) -> None:
+        """End the processes that decode and read. A model is not loaded here."""
+        await self._text.unload()
 
     def _record_failure(self, failures_before: int | None, problem: VisionError) -> None:
         """Count a failure, unless the model did not take the request or another failed meanwhile: an outage counts
