@@ -5,7 +5,7 @@ Their output is bounded, so that one call can't fill the prompt.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -73,59 +73,71 @@ def memory_tools(
 
     `question`: returns the turn that is answered. It has the words of the search, and would be the first thing found.
     """
-
-    async def search(arguments: Mapping[str, object]) -> str:
-        asked, limit = question(), min(_number(arguments, "limit", DEFAULT_LIMIT), MOST_FOUND)
-        session = SessionId(_text(arguments, "session")) or None
-        try:
-            found = await room.memory_search(
-                _text(arguments, "query"),
-                speaker=_text(arguments, "speaker") or None,
-                since=_moment(arguments, "since", now(), zone),
-                until=_moment(arguments, "until", now(), zone),
-                session=session,
-                archived=arguments.get("archived") is True,
-                limit=limit + (asked is not None),
-            )
-            if not found and session is not None and not await room.knows(session):
-                return UNKNOWN_SESSION
-        except (TimeNotUnderstoodError, StoreError) as error:
-            return str(error)
-        here = room.place.session_id
-        told = found if asked is None else [each for hit in found if (each := _before(hit, here, asked))][:limit]
-        pieces = _fitting([format_recalled(each, zone, here=here) for each in told])
-        room.note_shown_hits(told[: len(pieces)])
-        return _joined(pieces, left_out=len(told) - len(pieces)) or NOTHING
-
-    async def turns(arguments: Mapping[str, object]) -> str:
-        first, last = _number(arguments, "from", -1), _number(arguments, "to", -1)
-        if first < 0 or last < first:
-            return "from and to are turn numbers, from being the smaller one, for example from 12 to 18."
-        try:
-            found = await room.recall_turns(first, last)
-        except StoreError as error:
-            return str(error)
-        lines = _fitting([f"turn {turn.seq} {format_turn(turn, zone, max_chars=None)}" for turn in found])
-        room.note_shown_turns(found[: len(lines)])
-        return (
-            _joined(lines, left_out=len(found) - len(lines)) or f"There are no turns {first} to {last} in this session."
-        )
-
+    memory = _RoomMemory(room, zone, now, question)
     return (
         RoomTool(
             MEMORY_SEARCH,
             "Finds what was said earlier, also in earlier sessions, word for word with who said it and when. Use it "
             "whenever somebody refers to something that is not in front of you.",
             SEARCH_SCHEMA,
-            search,
+            memory.search,
         ),
         RoomTool(
             "recall_turns",
             "Gives turns of this session word for word by their numbers, for example those around a quote.",
             TURNS_SCHEMA,
-            turns,
+            memory.turns,
         ),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _RoomMemory:
+    """What the tools do, for one room. The fields are the arguments of `memory_tools`."""
+
+    room: RoomRecall
+    zone: tzinfo
+    now: Callable[[], float]
+    question: Callable[[], Seq | None]
+
+    async def search(self, arguments: Mapping[str, object]) -> str:
+        """Return quotes that match, or a sentence with the reason why there are none."""
+        asked, limit = self.question(), min(_number(arguments, "limit", DEFAULT_LIMIT), MOST_FOUND)
+        session = SessionId(_text(arguments, "session")) or None
+        try:
+            found = await self.room.memory_search(
+                _text(arguments, "query"),
+                speaker=_text(arguments, "speaker") or None,
+                since=_moment(arguments, "since", self.now(), self.zone),
+                until=_moment(arguments, "until", self.now(), self.zone),
+                session=session,
+                archived=arguments.get("archived") is True,
+                limit=limit + (asked is not None),
+            )
+            if not found and session is not None and not await self.room.knows(session):
+                return UNKNOWN_SESSION
+        except (TimeNotUnderstoodError, StoreError) as error:
+            return str(error)
+        here = self.room.place.session_id
+        told = found if asked is None else [each for hit in found if (each := _before(hit, here, asked))][:limit]
+        pieces = _fitting([format_recalled(each, self.zone, here=here) for each in told])
+        self.room.note_shown_hits(told[: len(pieces)])
+        return _joined(pieces, left_out=len(told) - len(pieces)) or NOTHING
+
+    async def turns(self, arguments: Mapping[str, object]) -> str:
+        """Return turns by their numbers, or a sentence with the reason why there are none."""
+        first, last = _number(arguments, "from", -1), _number(arguments, "to", -1)
+        if first < 0 or last < first:
+            return "from and to are turn numbers, from being the smaller one, for example from 12 to 18."
+        try:
+            found = await self.room.recall_turns(first, last)
+        except StoreError as error:
+            return str(error)
+        lines = _fitting([f"turn {turn.seq} {format_turn(turn, self.zone, max_chars=None)}" for turn in found])
+        self.room.note_shown_turns(found[: len(lines)])
+        return (
+            _joined(lines, left_out=len(found) - len(lines)) or f"There are no turns {first} to {last} in this session."
+        )
 
 
 def _before(hit: RecallHit, here: SessionId, asked: Seq) -> RecallHit | None:
