@@ -26,7 +26,7 @@ NO_NAMES: frozenset[str] = frozenset()
 _TOKEN = re.compile(r"\d+(?:[.,:/]\d+)*[^\W_]*|[^\W\d_][^\W_]*(?:['’][^\W_]+)*")
 _THOUSANDS = re.compile(r",(?=\d{3}(?!\d))")
 _FIGURE = re.compile(r"\d+(?:[.,:/]\d+)*")
-_ZEROS = re.compile(r"^0+(?=\d)|(?<!^\d:00)(?<!^0\d:00)(?<!^1[0-2]:00):00$")
+_ZEROS = re.compile(r"^0+(?=\d)|(?<!^\d:\d\d)(?<!^0\d:\d\d)(?<!^1[0-2]:\d\d):00$")
 # A negation denies the first word with a meaning among so many after it.
 _DENIES_WITHIN = 5
 # What cues add to the worth of a sentence, 1.0 without any; retune with `roomtone bench memory`.

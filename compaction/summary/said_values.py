@@ -24,6 +24,8 @@ _PIECE = re.compile(r"[^\W_]+")
 # Two letters or figures with something between them, as in a code that is spelled out.
 _SPELLED = re.compile(r"(?<![^\W_])[^\W_][\W_][^\W_](?![^\W_])")
 _LONGEST_SPELLED = 24
+# With seconds it may be a duration, so its parts are no hours and minutes.
+_WITH_SECONDS = re.compile(r"\d+:\d\d:\d\d")
 _HUNDRED = "100"
 _FIGURE = re.compile(r"(?<![\d.,:/])\d+(?![\d.,:/])")
 _CLOCK = re.compile(r"(\d{1,2})[:.](\d\d)")
@@ -38,10 +40,12 @@ _NUMBER_WORD = re.compile("|".join(sorted(NUMBERS, key=len, reverse=True)))
 _FRACTION_MARK = re.compile(r"[.,/]")
 # 'Two and a half', 'an hour and a half', 'zweieinhalb'; 'anderthalb' is one and a half.
 _HALF = re.compile(r"(?i)\b(\w+\W+\w+|\w+)\W+(?:and|und)\W+(?:an?|eine?)\W+hal(?:f|be?)\b|\b(\w+?)(?:ein|t)halb\b")
+# '1:30:00' is one and a half hours.
+_LASTS_A_HALF = re.compile(r"(?<![\w:.,])0*(\d|1[0-2]):30:00(?![:\d])")
 # Times of an hour that people say in words: 'half past seven', 'quarter to ten', 'seven'.
 _SPOKEN_MINUTES = frozenset({0, 15, 30, 45})
 # A number up to this may be an hour of the day.
-_LAST_HOUR = 24
+_LAST_HOUR, _NOON = 24, 12
 # Noon is the value 12:00 and midnight 0:00, as every hour that is said as one: a full hour in figures has lost its
 # minutes (`meaning`).
 _FULL_HOUR = ":00"
@@ -74,8 +78,19 @@ def forms_of_values(sentence: str, told: Meaning) -> frozenset[str]:
 
 def _hours(sentence: str) -> dict[str, int]:
     """Return the numbers that are told as hours, and which of the day: of '19:00', '7 pm', 'at seven' and '12 noon'."""
+    found = _open_hours(sentence) | _clear_hours(sentence)
+    return {told: hour % _LAST_HOUR for told, hour in found.items() if hour <= _LAST_HOUR}
+
+
+def _open_hours(sentence: str) -> dict[str, int]:
+    """Return the hours of 'at seven', which may be of the morning or the evening."""
     spoken = (value for word in _AT_HOUR.findall(sentence) for value in meaning(word).values)
-    found = {value: int(value) for value in spoken if _is_number(value)}
+    return {value: int(value) for value in spoken if _is_number(value)}
+
+
+def _clear_hours(sentence: str) -> dict[str, int]:
+    """Return the hours of '19:00', '7 pm' and '12 noon'."""
+    found: dict[str, int] = {}
     for told, half, word in _HOUR.findall(sentence):
         named = _NAMED_HOURS.get(word.casefold())
         if told == "12" and half in {"a", "A"}:
@@ -84,7 +99,7 @@ def _hours(sentence: str) -> dict[str, int]:
             found[told] = int(told)
         elif named is not None and int(told) % 12 == named % 12:
             found[told] = named
-    return {told: hour % _LAST_HOUR for told, hour in found.items() if hour <= _LAST_HOUR}
+    return found
 
 
 def _halves(sentence: str) -> Iterator[str]:
@@ -95,6 +110,7 @@ def _halves(sentence: str) -> Iterator[str]:
         if not numbers and not {*_ONE, "a", "an", "ander"}.isdisjoint(words(counted)):
             numbers = ["1"]
         yield from (f"{number}.5" for number in numbers)
+    yield from (f"{hours}.5" for hours in _LASTS_A_HALF.findall(sentence))
 
 
 def _compounds(sentence: str) -> Iterator[str]:
@@ -112,17 +128,22 @@ def spelled_out(sentence: str, told: Meaning) -> frozenset[str]:
     if not told.values and not _SPELLED.search(sentence):
         return frozenset()
     found: set[str] = set()
-    run, counted, last = "", "", ""
-    for word in _PIECE.findall(sentence):
+    run, counted, last = list[str](), list[str](), ""
+    for word in _PIECE.findall(_WITH_SECONDS.sub(" ", sentence)):
         piece = word.casefold()
         if len(word) > 1 and not word.isdecimal():
             piece = next((each for each in meaning(word).values if each.isdecimal()), "1" if piece in _ONE else "")
             # 'Hundred' multiplies, and is no part of a code.
             piece = "" if piece == _HUNDRED else piece
         is_unit = last in _TENS and len(piece) == 1 and piece.isdecimal()
-        run = (run + piece)[-_LONGEST_SPELLED:] if piece else ""
-        counted = ((counted[:-1] if is_unit else counted) + piece)[-_LONGEST_SPELLED:] if piece else ""
-        found.update(each[at:] for each in (run, counted) for at in range(len(each) - 1))
+        run = [*run, piece][-_LONGEST_SPELLED:] if piece else []
+        if is_unit:
+            counted[-1] = counted[-1][:-1] + piece
+        else:
+            counted = [*counted, piece][-_LONGEST_SPELLED:] if piece else []
+        # From a piece on: 26 is no part of 2026.
+        told_at_once = ("".join(each[at:]) for each in (run, counted) for at in range(len(each)))
+        found.update(each for each in told_at_once if 1 < len(each) <= _LONGEST_SPELLED)
         last = piece
     return frozenset(found)
 
@@ -158,7 +179,8 @@ class SaidValues:
             words=words,
             numbers=numbers,
             clock_hours=clock_hours,
-            hours=clock_hours | {each % 12 for each in numbers if each <= _LAST_HOUR},
+            # The zeros of '7:00' are no hour.
+            hours=clock_hours | {each % 12 for each in numbers if 0 < each <= _LAST_HOUR},
             full_hours=frozenset(int(clock[1]) for clock in clocks if clock[0].endswith(_FULL_HOUR)),
             one=bool(words & _ONE),
             counts_to=max(_COUNTS_TO, people),
@@ -202,6 +224,9 @@ class SaidValues:
         hour = int(value)
         if self._have_full_hour(_hours(sentence).get(value)):
             return True
+        # 'At 12' is midnight as well as noon, unless more is told.
+        if hour == _NOON and value in _open_hours(sentence).keys() - _clear_hours(sentence).keys():
+            return 0 in self.full_hours
         return hour <= _LAST_HOUR and hour % 12 in (self.hours if f"{value}:00" in sentence else self.clock_hours)
 
     def _have_full_hour(self, hour: int | None) -> bool:

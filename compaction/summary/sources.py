@@ -111,7 +111,11 @@ def _weekdays_of_calendar(sentence: str, sources: Sources) -> tuple[set[tuple[in
     right = [each for each in found if each.agrees(sources.today)]
     # In whatever year a date has this weekday, somebody must have meant that year.
     certain = {each.span for each in right if each.is_near(sources.today) or str(each.year) in sources.said.values}
-    other = [each for each in found if each.certain and each not in right]
+    other = [
+        each
+        for each in found
+        if each.certain and each not in right and not (each.is_short and each.word in sources.names)
+    ]
     return certain, {each.word for each in other if each.said_as.isdisjoint(sources.dated)}
 
 

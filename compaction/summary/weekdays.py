@@ -55,7 +55,8 @@ _AFTER = re.compile(rf"\b{_DATE}\s*\((?:\w+\s+)?(?P<weekday>{_WEEKDAY})\)")
 @dataclass(frozen=True, slots=True)
 class DatedWeekday:
     """A weekday beside a date. `span`: where it stands. `number`: 0 for Monday. `days`: of `month`, one of which should
-    have it. `year`: 0 if none is told. `certain`: it can't be the weekday of another date.
+    have it. `year`: 0 if none is told. `certain`: it can't be the weekday of another date. `is_short`: as 'Don', which
+    may be somebody.
     """
 
     word: str
@@ -65,6 +66,7 @@ class DatedWeekday:
     month: int
     year: int
     certain: bool
+    is_short: bool
 
     def agrees(self, today: date) -> bool:
         """Return whether a day has this weekday, in the year that is told, or else in one in which it is near."""
@@ -106,8 +108,8 @@ def weekdays_beside_dates(sentence: str) -> list[DatedWeekday]:
                     days=tuple(map(int, re.findall(r"\d+", told["date"]))),
                     month=_MONTHS[told["month"] or told["first"]],
                     year=int(told["year"] or 0),
-                    # 'Don' may be somebody.
-                    certain=is_alone and word.casefold() in WEEKDAYS,
+                    certain=is_alone,
+                    is_short=word.casefold() not in WEEKDAYS,
                 )
                 found.append(dated)
     return found

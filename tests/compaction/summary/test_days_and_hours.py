@@ -14,10 +14,10 @@ import pytest
 from tests.compaction.summary import test_chapter_days as chapters
 from tests.compaction.summary import test_facts_said as facts
 
-# Of the half kept apart, when it was looked at. Before the rules were made, 13 of its 34 true sentences were kept, and
-# 17 of 48 with a day or hour that nobody meant.
-LEAST_KEPT_APART = 34
-MOST_INVENTED_APART = 3
+# Of the half kept apart, when it was looked at. Before the rules were made, 13 of its first 34 true sentences were
+# kept, and 17 of 48 with a day or hour that nobody meant; of those added later, 7 of 10 and 12 of 17.
+LEAST_KEPT_APART = 44
+MOST_INVENTED_APART = 4
 
 
 def table(*, apart: bool) -> list[dict[str, Any]]:
