@@ -13,7 +13,7 @@ import aiohttp
 import discord
 import structlog
 
-from voice.errors import LinkError
+from voice.errors import LinkError, VoiceError
 from voice.transport.gateway import taken_over_error
 from voice.transport.private.main_session import is_main_session_ready
 
@@ -185,17 +185,26 @@ class _Forwarder(discord.VoiceProtocol):
         self.cleanup()
 
 
+# The permissions that the bot lacks, as Discord calls them, by whether it may see the channel and connect to it. They
+# are errors, because a sentence translates those.
+_MISSING = {
+    (False, True): VoiceError("View Channel"),
+    (True, False): VoiceError("Connect"),
+    (False, False): VoiceError("View Channel, Connect"),
+}
+
+
 def check_entry(channel: VoiceChannel) -> None:
     """Raise `LinkError` if the bot may not join: Discord does not answer such a request at all."""
     if channel.guild.get_channel(channel.id) is None:
         raise LinkError("The voice channel {channel} is gone.", channel=channel.name, retryable=False)
     rights = channel.permissions_for(channel.guild.me)
-    missing = [name for name, held in (("View Channel", rights.view_channel), ("Connect", rights.connect)) if not held]
-    if missing:
+    missing = _MISSING.get((rights.view_channel, rights.connect))
+    if missing is not None:
         raise LinkError(
             "I may not join {channel}: give my role these permissions there: {missing}.",
             channel=channel.name,
-            missing=", ".join(missing),
+            missing=missing,
             retryable=False,
         )
     inside = [member.id for member in channel.members]

@@ -55,7 +55,7 @@ class ForeignPart:
     """A part of a schema that is missing or not as Roomtone makes it. `what`: its kind and name: `trigger "spy"`."""
 
     what: str
-    problem: str
+    problem: Text
 
     def sentence(self, file: Path) -> Text:
         """Return how the file differs, and why that matters; the remedy depends on which file it is."""
@@ -77,7 +77,7 @@ def foreign_part(connection: sqlite3.Connection) -> ForeignPart | None:
     for part, definition in _schema(connection):
         # A row's name can differ from the name in its definition, which is what counts for SQLite.
         if part in found:
-            return ForeignPart(_shown(part), "it is there twice")
+            return ForeignPart(_shown(part), Text("it is there twice"))
         found[part] = definition
     version = _version(connection, found)
     return _difference(found, _schema_of(version), version)
@@ -88,13 +88,13 @@ def _difference(found: Mapping[_Part, str], ours: Mapping[_Part, str], version: 
         if part not in ours:
             if part.kind == "table" and _STATISTICS.get(part.name) == definition:
                 continue
-            return ForeignPart(_shown(part), "no Roomtone has made it")
+            return ForeignPart(_shown(part), Text("no Roomtone has made it"))
         if definition not in (ours[part], _first_form(part, ours[part], version)):
-            return ForeignPart(_shown(part), "it is not as Roomtone makes it")
+            return ForeignPart(_shown(part), Text("it is not as Roomtone makes it"))
     for part in ours:
         # Databases of before Alembic have no table of its own.
         if part not in found and part.table != _VERSIONS_TABLE:
-            return ForeignPart(_shown(part), "it is missing")
+            return ForeignPart(_shown(part), Text("it is missing"))
     return None
 
 

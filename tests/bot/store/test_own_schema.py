@@ -17,6 +17,7 @@ from bot.store.migrations.own_schema import foreign_part
 from bot.store.migrations.upgrade import HEAD, make_tables
 from bot.store.restore import restore_backup
 from bot.store.turns import SqlTurnStore
+from bot.texts.text import in_language
 from compaction.errors import StoreError
 from tests.bot.store.old_schemas import BEFORE_ALEMBIC
 from tests.bot.store.test_older_databases import write_old_database
@@ -139,6 +140,18 @@ async def test_a_hostile_backup_is_refused(tmp_path: Path, how: str) -> None:
     with pytest.raises(BackupError, match=f"indexes and triggers: {named}.*Take another backup.*Nothing was changed"):
         await restore_backup(file, path, now=NOW)
     assert contents(path.parent) == before
+
+
+@pytest.mark.asyncio
+async def test_what_is_wrong_is_told_in_german_as_a_whole(tmp_path: Path) -> None:
+    """Also the part in brackets."""
+    path = tmp_path / "roomtone.db"
+    await write_database(path)
+    change(path, "CREATE TABLE copies (parts)")
+    with closing(sqlite3.connect(path)) as connection:
+        found = foreign_part(connection)
+    assert found is not None
+    assert 'table "copies" (das hat kein Roomtone angelegt)' in in_language(found.sentence(path), "de")
 
 
 @pytest.mark.asyncio
