@@ -9,9 +9,8 @@ downloads local models; `mcp` connects tool servers; `texts` translates what peo
 several machines; `shared_log` collects the logs of several gateway processes.
 
 All packages share `events`, `guild`, `settings`, `errors`, `clock` and `health`; `server_settings` is what each server
-has chosen, `shards` which servers a process has. `background_task` and `cancellation` are for tasks, `private_files`
-and `folder_lock` for the data folder. `logs` writes the log without secrets and without what people said, reads it and
-deletes old lines.
+has chosen, `shards` which servers a process has. `background_task` is for tasks, `private_files` and `folder_lock`
+for the data folder. `logs` writes the log without secrets and without what people said, reads it and deletes old lines.
 """
 
 # Switches off ONNX Runtime's telemetry before anything here loads it.

@@ -73,7 +73,6 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("texts",),
         (
             "background_task",
-            "cancellation",
             "clock",
             "dropped_sounds",
             "errors",
@@ -141,6 +140,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         (
             "audio",
             "cancellable_http",
+            "cancellation",
             "circuit_breaker",
             "daemon_thread",
             "endpoint_settings",

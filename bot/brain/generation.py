@@ -11,10 +11,10 @@ import structlog
 from bot.brain.reply_progress import elapsed_ms
 from bot.brain.responder import CutOffError
 from bot.brain.skip import drop_skipped
-from bot.cancellation import is_being_cancelled
 from bot.llm.port import NO_WORDS, ChatModelError
 from bot.texts.text import Text
 from compaction.errors import ContextOverflowError
+from voice.cancellation import is_being_cancelled
 from voice.speaking.sentences import SentenceSplitter
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ import structlog
 from bot.brain.generation import BROKEN_OFF, SENTENCES_AHEAD, ReplyGenerator, SentenceQueue, new_sentence_queue
 from bot.brain.reply_progress import ReplyProgress, elapsed_ms
 from bot.brain.speech_output import SpeechOutput
-from bot.cancellation import is_being_cancelled
 from bot.texts.text import Text
 from compaction.errors import CompactionError, ContextOverflowError
+from voice.cancellation import is_being_cancelled
 from voice.errors import RealtimeError
 from voice.queue_figures import QueueFigures
 from voice.speaking.moderation import ForbiddenWordsError

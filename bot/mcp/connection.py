@@ -22,11 +22,11 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolRequest, CallToolRequestParams, CallToolResult, ListToolsResult
 
 from bot.brain.tools.tool import ToolError
-from bot.cancellation import is_being_cancelled
 from bot.errors import first_cause
 from bot.mcp.message_limit import MessageLimit
 from bot.mcp.tools import McpTool, adapt_tools
 from compaction.untrusted_text import visible
+from voice.cancellation import is_being_cancelled
 from voice.endpoint import is_this_machine
 from voice.retry_pause import retry_pause_s
 

@@ -19,7 +19,6 @@ from bot.brain.decider import Decision, HeardText, Reason, Situation, decide
 from bot.brain.silence_durations import split_duration
 from bot.brain.silence_requests import asks_for_silence, asks_to_talk
 from bot.brain.wakeword import mentions_name, strip_name
-from bot.cancellation import fail_if_cancelled_inside
 from bot.channel.notice_queue import NoticeQueue
 from bot.guild import MOST_SILENT_MINUTES
 from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD
@@ -31,6 +30,7 @@ from bot.participation.quiet_timer import QuietTimer
 from bot.participation.statistics import ParticipationStatistics
 from bot.participation.waiting_choices import NOT_STORED_YET, ChoiceWaitsError
 from bot.texts.text import Text, sentence_of
+from voice.cancellation import fail_if_cancelled_inside
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,7 +18,6 @@ from bot import events
 from bot.background_task import logged_task
 from bot.brain.skip import unless_spoken_skip
 from bot.brain.tools.permission import NOBODY
-from bot.cancellation import fail_if_cancelled_inside
 from bot.channel.notice_queue import NoticeQueue
 from bot.realtime.inputs import Inputs, RealtimeInput, RealtimeRecognition, with_items
 from bot.realtime.items import Items, ReplyMaterial
@@ -28,6 +27,7 @@ from compaction.model import TurnKind
 from compaction.untrusted_text import without_marks
 from voice.asr.port import MAX_TEXT_CHARS
 from voice.audio import LISTEN_RATE_HZ, duration_s
+from voice.cancellation import fail_if_cancelled_inside
 from voice.errors import RealtimeError, RecogniserOverloadedError
 from voice.realtime.mixing import mix_speakers
 from voice.realtime.port import RealtimeFailed, RealtimeRenewed, RealtimeRestored, ReplyPiece, ReplyResumed

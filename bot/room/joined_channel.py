@@ -11,7 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bot.background_task import background_task
-from bot.cancellation import fail_if_cancelled_inside
 from bot.channel.port import ChatError
 from bot.errors import first_cause
 from bot.room.announcer import Announcer, NotAnnouncedError
@@ -24,6 +23,7 @@ from bot.room.transcript_writer import transcript_writer
 from bot.screen.messages import ShareEnd
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StaleOwnerError
+from voice.cancellation import fail_if_cancelled_inside
 from voice.errors import RemovedFromChannelError
 
 if TYPE_CHECKING:

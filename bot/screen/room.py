@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.brain.tools.tool import ToolError
-from bot.cancellation import fail_if_cancelled_inside
 from bot.screen.messages import NOT_HEARD, TOO_MANY, ScreenError, ShareEnd, describe_surface
 from bot.screen.picture_intake import DROPPED, MisbehavedError
 from bot.screen.share import Share
 from bot.screen.share_recorder import ShareRecorder
 from bot.screen.sharer import PAGE_MESSAGES, Sharer
 from bot.texts.text import Text, joined, sentence_of
+from voice.cancellation import fail_if_cancelled_inside
 from voice.queue_figures import QueueFigures
 from voice.screen.port import VisionError
 

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from bot.cancellation import CancelledInsideError, fail_if_cancelled_inside
+from voice.cancellation import CancelledInsideError, fail_if_cancelled_inside
 
 
 async def _wait_for(something: asyncio.Future[None]) -> None:

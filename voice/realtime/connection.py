@@ -9,20 +9,25 @@ import asyncio
 import contextlib
 import json
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from voice.cancellation import CancelledInsideError, fail_if_cancelled_inside
 from voice.endpoint import is_this_machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+    from typing import TypeAlias
 
     import openai
     from openai.resources.realtime.realtime import AsyncRealtimeConnection
 
     from voice.errors import RealtimeError
     from voice.realtime.wire import ClientEvent
+
+    Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
 log = structlog.get_logger()
 
@@ -99,14 +104,17 @@ class RealtimeConnection:
             self._over.set_result(ConnectionEnd(reason, error))
 
     async def hold(
-        self, *, on_event: Callable[[Mapping[str, Any]], None], beside: Iterable[tuple[str, Coroutine[Any, Any, None]]]
+        self, *, on_event: Callable[[Mapping[str, Any]], None], beside: Iterable[tuple[str, Work]] = ()
     ) -> ConnectionEnd:
-        """Read and write until the connection ends, and return why. `beside`: named coroutines to run meanwhile."""
+        """Read and write until the connection ends, and return why. `beside`: what runs meanwhile, with names."""
+        lasting: list[tuple[str, Work]] = [
+            ("realtime-read", partial(self._read, on_event)),
+            ("realtime-write", self._write),
+            *beside,
+        ]
         async with self._tasks:
-            self.start(self._read(on_event), "realtime-read")
-            self.start(self._write(), "realtime-write")
-            for name, work in beside:
-                self.start(work, name)
+            for name, work in lasting:
+                self.start(self._last(work), name)
             end = await self._over
             for task in list(self._running):
                 task.cancel()
@@ -117,6 +125,13 @@ class RealtimeConnection:
         with contextlib.suppress(Exception):
             async with asyncio.timeout(2 * CLOSE_TIMEOUT_S):
                 await self._socket.close()
+
+    async def _last(self, work: Work) -> None:
+        """Run what is needed as long as the connection lasts; without it, the connection is lost."""
+        try:
+            await fail_if_cancelled_inside(work)
+        except CancelledInsideError as error:
+            self.end("lost", self._translate(error))
 
     async def _read(self, on_event: Callable[[Mapping[str, Any]], None]) -> None:
         try:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
@@ -164,9 +165,9 @@ class RealtimeConnector:
             return ConnectionEnd("lost", self._errors.translate(error))
         connection = self._connection = RealtimeConnection(socket, translate=self._errors.translate)
         log.info("realtime_session_opened", model=self._settings.model)
-        beside = [("realtime-renewal", self._renew(connection))]
+        beside = [("realtime-renewal", partial(self._renew, connection))]
         if self._availability.on_trial:
-            beside.append(("realtime-trial", self._end_unless_ready(connection)))
+            beside.append(("realtime-trial", partial(self._end_unless_ready, connection)))
         try:
             self._session.on_connected()
             return await connection.hold(on_event=self._session.on_server_event, beside=beside)

@@ -19,9 +19,9 @@ from bot.brain.tools.proposals import Proposals, ProposedCall, question_about
 from bot.brain.tools.running_effects import RunningEffects
 from bot.brain.tools.schema import read_arguments
 from bot.brain.tools.tool import ToolError
-from bot.cancellation import is_being_cancelled
 from bot.llm.port import ToolOffer
 from compaction.untrusted_text import mark_as_data
+from voice.cancellation import is_being_cancelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import structlog
 
-from bot.cancellation import fail_if_cancelled_inside
 from bot.errors import BotError, SetupError
 from bot.remote.processes.room_child import NOT_STARTED, RoomChild
+from voice.cancellation import fail_if_cancelled_inside
 from voice.retry_pause import retry_pause_s
 
 if TYPE_CHECKING:

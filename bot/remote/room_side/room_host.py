@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import structlog
 
 from bot.background_task import background_task
-from bot.cancellation import fail_if_cancelled_inside
 from bot.errors import BotError, SetupError, first_cause
 from bot.models.voices import NO_SUCH_VOICE, find_voice
 from bot.participation.costs import CostLedger
@@ -41,6 +40,7 @@ from bot.room.endings import CRASHED, HANDED_OVER, TAKEN_OVER
 from bot.room.port import SupervisedRoom
 from bot.texts.text import Text
 from compaction.errors import StaleOwnerError
+from voice.cancellation import fail_if_cancelled_inside
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -13,7 +13,6 @@ import aiohttp
 import structlog
 from aiohttp import WSMsgType
 
-from bot.cancellation import fail_if_cancelled_inside
 from bot.remote.messages.screen_messages import (
     AdmitPage,
     AdmittedPage,
@@ -28,6 +27,7 @@ from bot.remote.messages.screen_messages import (
 )
 from bot.texts.text import Text, sentence_of, verbatim
 from bot.web.port import NotAdmittedError, PageClosedError
+from voice.cancellation import fail_if_cancelled_inside
 from voice.screen.frame import MAX_FRAME_BYTES
 
 if TYPE_CHECKING:

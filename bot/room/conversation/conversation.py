@@ -14,12 +14,12 @@ from bot import events
 from bot.brain.decider import PendingReply, Reason
 from bot.brain.reply import Question
 from bot.brain.wakeword import mentions_name
-from bot.cancellation import fail_if_cancelled_inside
 from bot.participation.all_guilds import SILENCED_FOR_GOOD
 from bot.participation.reply_control import ReplyState
 from bot.room.conversation.conversation_parts import ConversationParts
 from bot.room.conversation.sound_delay import SoundDelay
 from bot.texts.text import Text
+from voice.cancellation import fail_if_cancelled_inside
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, assert_never
 import structlog
 
 from bot import events
-from bot.cancellation import fail_if_cancelled_inside
 from bot.dropped_sounds import DUPLICATE, OPTED_OUT, OVERLOADED
 from bot.events import SpokenText
 from bot.room.conversation.backlog import UtteranceBacklog
 from bot.room.conversation.eager_recognition import EagerRecognition
 from voice.audio import NO_SOUND
+from voice.cancellation import fail_if_cancelled_inside
 from voice.listening.coalesce import UtteranceCoalescer, is_sound_effect
 from voice.listening.utterance import PauseBegan, PauseEnded, SpeechStarted, Utterance, UtteranceDropped
 from voice.queue_figures import QueueFigures

@@ -9,9 +9,9 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bot.cancellation import is_being_cancelled
 from bot.room.conversation.read_ahead import ReadAhead
 from bot.texts.text import Text
+from voice.cancellation import is_being_cancelled
 from voice.errors import SynthesisError
 
 if TYPE_CHECKING:

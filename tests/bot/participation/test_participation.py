@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.brain.decider import Decision, PendingReply, Reason
-from bot.cancellation import CancelledInsideError
 from bot.channel.notice_queue import NOTICES_WAITING
 from bot.channel.participants import Participants
 from bot.errors import first_cause
@@ -31,6 +30,7 @@ from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
 from tests.patience import PATIENCE_S
+from voice.cancellation import CancelledInsideError
 
 if TYPE_CHECKING:
     from bot.events import SpokenText

@@ -9,7 +9,6 @@ from random import Random
 
 import pytest
 
-from bot.cancellation import CancelledInsideError
 from bot.errors import first_cause
 from bot.llm.model_calls import ignore_call
 from bot.realtime.bridge import BACK, FALLEN_BACK, IT_IS_BACK, NEXT_JOIN
@@ -21,6 +20,7 @@ from tests.bot.room.room_scene import settle
 from tests.fakes.cancellation import cancelled_elsewhere
 from tests.fakes.clock import FakeClock
 from tests.rehearsal.servers.realtime_client import FakeModel, served
+from voice.cancellation import CancelledInsideError
 from voice.realtime.port import Briefing, RealtimeToolCall
 from voice.realtime.settings import RealtimeSettings
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.brain.tools.tool import ToolError
-from bot.cancellation import CancelledInsideError
 from bot.channel.port import Person
 from bot.errors import first_cause
 from bot.screen.messages import ScreenError, ShareEnd
@@ -22,6 +21,7 @@ from tests.bot.screen.watching import EVENING, PICTURES, Watching, until
 from tests.fakes.cancellation import cancelled_elsewhere
 from tests.fakes.place import ADA, BO, FakePlace
 from tests.fakes.turn_store import Fault
+from voice.cancellation import CancelledInsideError
 from voice.screen.frame_diff import Box
 from voice.screen.ocr_text import OcrLine
 from voice.screen.settings import ScreenSettings

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from structlog.testing import capture_logs
 
-from bot.cancellation import CancelledInsideError
 from bot.errors import SetupError, first_cause
 from bot.remote.link.gateway_link import GatewayLink
 from bot.remote.link.hello import RoomIdentity, RoomRefusedError
@@ -27,6 +26,7 @@ from compaction.errors import StoreError
 from tests.bot.remote.peers import TOKEN, until, waiting_machines
 from tests.fakes.cancellation import cancelled_elsewhere
 from tests.fakes.clock import FakeClock
+from voice.cancellation import CancelledInsideError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.cancellation import is_being_cancelled
 from bot.room.conversation.read_ahead import ReadAhead
 from tests.fakes.brain import until
 from tests.patience import PATIENCE_S
+from voice.cancellation import is_being_cancelled
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
