@@ -75,8 +75,8 @@ class Follower:
         self._waiting: deque[LiveEvent | str] = deque()
         self._waiting_chars = 0
         self._added = asyncio.Event()
-        # The open rooms of which something was left out: what the page shows of them has a gap.
-        self._left_out: set[SessionId] = set()
+        # The open rooms of which something was left out, with their channels: what the page shows of them has a gap.
+        self._left_out: dict[SessionId, tuple[int, int]] = {}
         self._over = False
         # Whether it was ended because too much waited.
         self.is_slow = False
@@ -116,13 +116,14 @@ class Follower:
         """
         if not access.sees(event.guild_id, event.channel_id):
             if event.kind == "closed":
-                self._left_out.discard(event.session_id)
+                self._left_out.pop(event.session_id, None)
             else:
-                self._left_out.add(event.session_id)
+                self._left_out[event.session_id] = (event.guild_id, event.channel_id)
             return ""
         if event.session_id not in self._left_out:
             return event.text(self._language)
-        self._left_out.clear()
+        # The others are read anew too, except those that still may not be seen.
+        self._left_out = {each: place for each, place in self._left_out.items() if not access.sees(*place)}
         return server_sent_event(event.mark, "again", {}, self._language)
 
     def add(self, event: LiveEvent | str) -> None:

@@ -18,6 +18,7 @@ from bot.store.speech_forgetting import SpeechForgetter
 from compaction.model import NoteReason, SessionId
 from tests.bot.dashboard.house import ADA, BEN, House, open_house
 from tests.bot.evening import CHANNEL, GUILD
+from tests.fakes.place import FakePlace
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -296,6 +297,40 @@ async def test_a_room_names_the_machine_that_it_runs_on(tmp_path: Path) -> None:
             with house.live.show(house.evening.session_id, house.place, house.memory, guild, machine):
                 (room,) = house.live.rooms(EVERYTHING)
                 assert room.brief()["machine"] == machine
+
+
+@pytest.mark.asyncio
+async def test_each_room_that_may_be_seen_again_is_read_anew(house: House) -> None:
+    """Discord may answer about one server later than about another: then its room has a gap too."""
+    access = NOTHING
+
+    async def now() -> Access:
+        return access
+
+    place = FakePlace(guild_id=GUILD + 1, channel_id=CHANNEL + 1)
+    guild = await house.participation.of_guild(place.guild_id)
+    with (
+        house.live.show(SessionId("other"), place, house.memory, guild) as tell,
+        house.live.follow(now, house.live.mark) as feed,
+    ):
+
+        async def both_speak() -> list[str]:
+            for observe in (house.observe, tell):
+                observe(UtteranceTranscribed("u1", ADA.id, "Is anybody there?", 0.0, 1.0, 2.0))
+            return [kind for _, kind, _ in await waiting(feed)]
+
+        assert await both_speak() == []
+        access = Access({GUILD: frozenset({CHANNEL})})
+        house.observe(UtteranceTranscribed("u2", ADA.id, "Here.", 0.0, 1.0, 2.0))
+        assert [kind for _, kind, _ in await waiting(feed)] == ["again"]
+        access = EVERYTHING
+        assert await both_speak() == ["heard", "again"]
+        assert await both_speak() == ["heard", "heard"]
+        access = NOTHING
+        assert await both_speak() == []
+        access = EVERYTHING
+        # Once for both.
+        assert await both_speak() == ["again", "heard"]
 
 
 @pytest.mark.asyncio
