@@ -46,6 +46,7 @@ MAX_KNOWN: Final = 256
 NO_ROOM: Final = Text("There is no such room, or it is over, or you may not see it.")
 NO_MACHINES: Final = Text("Machines are shown to whoever runs me, if rooms run in processes of their own.")
 NO_SESSION: Final = Text("There is no such session, or you may not see it.")
+NOT_TOLD: Final = Text("Discord has not said where you may see my rooms. Try again in a minute.")
 
 
 @dataclass(slots=True)
@@ -153,7 +154,7 @@ class DashboardService:
         """Return what a viewer may see now. Raises `AccessNotToldError` if Discord has said nothing of it."""
         access = await self._access(viewer)
         if access.is_nothing and not access.is_whole:
-            raise AccessNotToldError(Text("Discord has not said where you may see my rooms. Try again in a minute."))
+            raise AccessNotToldError(NOT_TOLD)
         return access
 
     # -- open rooms -------------------------------------------------------------------------------------------------
@@ -167,10 +168,10 @@ class DashboardService:
 
     async def room(self, viewer: Viewer, session_id: str) -> Json:
         """See `Dashboard.room`."""
-        shown = self.live.rooms(await self._told_access(viewer))
-        room = next((each for each in shown if each.session_id == session_id), None)
+        access = await self._told_access(viewer)
+        room = next((each for each in self.live.rooms(access) if each.session_id == session_id), None)
         if room is None:
-            raise NotShownError(NO_ROOM)
+            raise _not_shown(access, NO_ROOM)
         # The page follows the events after this one. Those that come while turns and notes are read are told it again,
         # which does no harm: these have numbers. The figures have none.
         mark, figures = self.live.mark, room.figures()
@@ -262,7 +263,7 @@ class DashboardService:
         access = await self._told_access(viewer)
         stored = await self._sessions.find(SessionId(session_id))
         if stored is None or not access.sees(stored.guild_id, stored.channel_id):
-            raise NotShownError(NO_SESSION)
+            raise _not_shown(access, NO_SESSION)
         return stored, access
 
     async def _with_prompts(self, viewer: Viewer, session_id: str) -> StoredSession:
@@ -307,6 +308,11 @@ class DashboardService:
         if self.history is None:
             raise NotShownError(Text("I am still starting. Try again in a moment."))
         return self.history
+
+
+def _not_shown(access: Access, sentence: Text) -> NotShownError | AccessNotToldError:
+    """Return the error for what a viewer with this access does not see: `sentence`, unless they may yet turn out to."""
+    return NotShownError(sentence) if access.is_whole else AccessNotToldError(NOT_TOLD)
 
 
 def _place_of(stored: StoredSession) -> tuple[int, int] | None:

@@ -301,6 +301,21 @@ async def test_while_discord_does_not_say_what_somebody_may_see_that_is_told(pub
 
 
 @pytest.mark.asyncio
+async def test_a_room_of_a_server_about_which_discord_does_not_answer_is_not_told_as_over(public: Public) -> None:
+    """Also to members of other servers, about which it has answered: an open page of theirs tries again."""
+    elsewhere = {GUILD + 1: frozenset({CHANNEL + 1})}
+    public.house.directory.access[2001] = Access(elsewhere, is_whole=False)
+    assert (await public.log_in())[0] == 200
+    for path in ("rooms/evening", "sessions/evening"):
+        status, told = await public.get(path)
+        assert (status, "Discord has not said where" in str(told["error"])) == (503, True), path
+    public.house.directory.access[2001] = Access(elsewhere)
+    public.house.clock.advance(31)
+    for path in ("rooms/evening", "sessions/evening"):
+        assert (await public.get(path))[0] == 404
+
+
+@pytest.mark.asyncio
 async def test_without_a_client_secret_only_the_link_works(tmp_path: Path) -> None:
     """The page is told that there is no login with Discord, and beginning one is refused with a sentence."""
     async with open_house(tmp_path) as house, aiohttp.ClientSession() as http:
