@@ -36,7 +36,8 @@ RUN --mount=type=cache,target=/root/.cache/uv uv sync --frozen --no-dev --all-ex
 FROM ${PYTHON_IMAGE} AS runtime
 RUN useradd --create-home --uid 10001 roomtone && install -d -o roomtone -g roomtone -m 0700 /app/data
 WORKDIR /app
-# SQLITE_TMPDIR: writing the database anew, after somebody is forgotten, takes as much room again. /tmp is in memory.
+# SQLITE_TMPDIR: writing the database anew, after somebody is forgotten, makes a whole copy of it there, and another in the
+# journal. /tmp is in memory.
 ENV PATH=/app/.venv/bin:$PATH SQLITE_TMPDIR=/app/data PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PIP_NO_CACHE_DIR=1 \
     ROOMTONE_STORAGE__DATA_DIR=/app/data ROOMTONE_MODELS__DIRECTORY=/app/data/models \
     ROOMTONE_WEB__HOST=0.0.0.0 ROOMTONE_WEB__PORT=8095

@@ -86,7 +86,7 @@ def test_the_bot_fits_its_image() -> None:
 
 
 def test_the_database_is_written_anew_beside_itself() -> None:
-    """SQLite takes as much room again for that, by itself in /tmp, which is in memory here, or in /var/tmp."""
+    """SQLite makes a whole copy for that, by itself in /tmp, which is in memory here, or in /var/tmp."""
     bot, runtime = SERVICES["bot"], STAGES["runtime"]
     assert [place.partition(":")[0] for place in bot["tmpfs"]] == ["/tmp"]
     variables = dockerfile.environment(runtime.last("ENV") or "", {"PATH": ""})
