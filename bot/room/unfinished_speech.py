@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import Place
 
-# Speech is cut after 30 s, which have fewer. A room on another machine may tell more.
+# Speech is cut after 30 s, and nobody says as much in that time. A room on another machine may tell more.
 LONGEST_CHARS: Final = 4_000
 
 

@@ -220,7 +220,8 @@ async def open_database(
     )
     try:
         if migrates:
-            # By itself, so that a disk that does not answer is told of at every start as soon as anywhere else.
+            # In a transaction of its own with the usual time limit: a start on a disk that does not answer says so as
+            # soon as any other write.
             async with database.writing() as connection:
                 if not create and not await has_tables(connection):
                     raise StoreError(
