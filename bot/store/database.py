@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from bot.shards import ONLY_SHARD
 from bot.store.dialects.open import open_dialect
-from bot.store.dialects.port import WIPE_TIMEOUT_S
 from bot.store.migrations.upgrade import has_tables, is_current, migrate, require_current
 from bot.texts.text import Text
 from compaction.errors import StoreError
@@ -124,7 +123,8 @@ class Database:
 
     async def purge_index(self) -> None:
         """Remove deleted words from the search index. Turns can be stored meanwhile. Raises `StoreError`."""
-        async with self._translated(WIPE_TIMEOUT_S):
+        within_s = await self._wipe_within_s()
+        async with self._translated(within_s):
             await self.dialect.purge_index(self.writing)
 
     async def wipe(self) -> bool:
@@ -132,10 +132,14 @@ class Database:
 
         Returns False if another connection was reading, so that some may be left.
         """
-        async with self._translated(self._deadline_s):
-            within_s = await self.dialect.wipe_within_s()
+        within_s = await self._wipe_within_s()
         async with self._translated(within_s), self._write_lock:
             return await self.dialect.wipe()
+
+    async def _wipe_within_s(self) -> float:
+        """Return how long the dialect lets `wipe` and `purge_index` take. Raises `StoreError`."""
+        async with self._translated(self._deadline_s):
+            return await self.dialect.wipe_within_s()
 
     @asynccontextmanager
     async def held_by_bot(self, shards: Shards = ONLY_SHARD) -> AsyncIterator[BotLock]:

@@ -214,7 +214,7 @@ class Dialect(Protocol):
         ...
 
     async def wipe_within_s(self) -> float:
-        """Return how long `wipe` may take."""
+        """Return how long `wipe` may take, and `purge_index`."""
         ...
 
     async def wipe(self) -> bool:
