@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from discord.voice_state import ConnectionFlowState
 
 from rehearsal.runner.scripted_member import scripted_member
 from tests.patience import PATIENCE_S
@@ -320,6 +321,28 @@ async def test_another_voice_server_that_is_named_during_an_attempt_is_followed(
         room.local._switch_endpoint()
         room.local._gateway.announce_voice_server(BOT)
         await until(lambda: room.listener.kinds() == [Connected, Lost, Connected], "the other server")
+        await ada.meet(BOT)
+        await room.can_speak()
+        await room.hears(ada)
+
+
+@pytest.mark.asyncio
+async def test_the_later_of_two_voice_servers_that_are_named_at_once_is_followed(tmp_path: Path) -> None:
+    """The link has lost its websocket and waits for the main gateway's word. The second server is named before the
+    task that waits has begun with the first.
+    """
+    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
+        await ada.meet(BOT)
+        client = room.link._connector.client
+        assert client is not None
+        state = client.connection
+        await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=4014)
+        await until(lambda: state.state is ConnectionFlowState.got_voice_state_update, "the wait for a server")
+        for _ in range(2):
+            room.local._switch_endpoint()
+            server = room.local._state.issue_voice_server(BOT, room.local._gateway._voice_endpoint())
+            await state.voice_server_update(server)
+        await until(lambda: room.listener.kinds() == [Connected, Lost, Connected], "the later server")
         await ada.meet(BOT)
         await room.can_speak()
         await room.hears(ada)

@@ -185,13 +185,21 @@ class ReceivingState(VoiceConnectionState):
         If the polling task is replacing its websocket, it goes on at a server that is named now. discord.py would let
         another task ask for the channel that the bot is in: Discord names one more server, and so on, or is silent.
         """
-        is_over = self.state is ConnectionFlowState.disconnected
-        if is_over or not self._attempts.under_way or not self._is_another_server(data):
+        if not self._is_replacing or not self._is_another_server(data):
             await super().voice_server_update(data)
             return
         self.state = ConnectionFlowState.got_voice_state_update
         await super().voice_server_update(data)
-        self._attempts.supersede()
+        if self._attempts.under_way:
+            self._attempts.supersede()
+
+    @property
+    def _is_replacing(self) -> bool:
+        """Whether the polling task replaces its websocket, or is about to: a server may be named just before."""
+        if self.state is ConnectionFlowState.disconnected:
+            return False
+        is_polling = self._runner is not None and not self._runner.done()
+        return self._attempts.under_way or (is_polling and not self.is_connected())
 
     def _is_another_server(self, data: Any) -> bool:
         """Return whether a server update names a server, and another one than the last. Without an endpoint one is
