@@ -13,7 +13,7 @@ from voice.errors import LinkError
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
-# What a server that is gone or refuses makes of an attempt; a time that is up is an `OSError` too.
+# What an attempt raises if the server is gone, refuses it, or takes too long: `TimeoutError` is an `OSError`.
 FAILURES = (discord.ConnectionClosed, LinkError, aiohttp.ClientError, OSError)
 
 

@@ -53,7 +53,8 @@ class TolerantWebSocket(DiscordVoiceWebSocket):
     async def poll_event(self) -> None:
         """Read one message. Drops a message that is not JSON.
 
-        Raises `TimeoutError` if the server has gone silent, and what READY or the session description is refused with.
+        Raises `TimeoutError` if the server has gone silent. An error in READY or the session description is raised as
+        it is, because there is no connection without them.
         """
         self._is_json = False
         try:
