@@ -61,6 +61,8 @@ ONLY_CALLS = "only_tool_calls"
 TOO_LONG = "reply_too_long"
 # Responses that nobody waits for, which end within moments.
 _MOST_ORPHANS = 64
+# Items of tool calls and of their results that are not deleted yet: more than one reply has.
+_MOST_TOOL_ITEMS = 64
 # Error codes caused by races with the server: it had already done what was requested.
 NOTHING_TO_CANCEL = "response_cancel_not_active"
 HARMLESS = frozenset({NOTHING_TO_CANCEL, "item_not_found"})
@@ -218,7 +220,7 @@ class RealtimeProtocol:
             return []
         reply.calls.discard(call_id)
         item = {"type": "function_call_output", "id": self._own_id("result"), "call_id": call_id, "output": output}
-        self._tool_items[item["id"]] = None
+        self._note_tool_item(item["id"])
         events: list[ClientEvent] = [{"type": "conversation.item.create", "item": item}]
         if reply.done and not reply.calls and not reply.over:
             events.append(self._request(reply))
@@ -228,6 +230,11 @@ class RealtimeProtocol:
         """Delete all calls of tools and their results. No turn holds them, and each later reply would be sent them."""
         items, self._tool_items = self._tool_items, {}
         return self.delete_items(items)
+
+    def _note_tool_item(self, item_id: str) -> None:
+        self._tool_items[item_id] = None
+        while len(self._tool_items) > _MOST_TOOL_ITEMS:
+            del self._tool_items[next(iter(self._tool_items))]
 
     # -- server events ---------------------------------------------------------------------------------------
 
@@ -280,6 +287,9 @@ class RealtimeProtocol:
             return self._begun(object_of(event.get("response")))
         if kind == "response.done":
             return self._done(object_of(event.get("response")))
+        if kind == "response.function_call_arguments.done":
+            # It is in the conversation, also if its reply was cut off meanwhile.
+            self._note_tool_item(id_of(event.get("item_id")))
         reply = self._reply
         if reply is None or reply.over:
             return []
@@ -306,7 +316,6 @@ class RealtimeProtocol:
                 return [TextDelta(item_id, words)]
             case "response.function_call_arguments.done":
                 reply.called += 1
-                self._tool_items[item_id] = None
                 if not reply.may_call:
                     # Not every server obeys `tool_choice: none`.
                     return []

@@ -413,6 +413,22 @@ def test_calls_of_tools_and_their_results_can_be_deleted() -> None:
     assert protocol.delete_tool_calls() == []
 
 
+def test_a_call_that_comes_after_an_interruption_can_be_deleted() -> None:
+    """The server has made it by then, so it is in the conversation, although it is not run. However many come, not all
+    are kept.
+    """
+    protocol = _open()
+    _begun(protocol)
+    protocol.interrupt(0)
+    assert protocol.receive({**_called("c1"), "item_id": "call_item"}) == []
+    assert [event["item_id"] for event in protocol.delete_tool_calls()] == ["call_item"]
+    for number in range(1_000):
+        protocol.receive({**_called("c1"), "item_id": f"item_{number}"})
+    kept = [event["item_id"] for event in protocol.delete_tool_calls()]
+    assert len(kept) < 100
+    assert kept[-1] == "item_999"
+
+
 @pytest.mark.parametrize(
     ("heard", "ended"),
     [
