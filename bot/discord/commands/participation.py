@@ -160,7 +160,7 @@ async def set_opt_out(participation: GuildParticipations, interaction: discord.I
     try:
         await participation.set_opt_out(guild_id, person_id, out=out)
     except OptOutWaitsError as error:
-        return _not_stored_yet(error, out=out)
+        return _not_stored_yet(error, out=out, must_agree=participation.must_agree(guild_id, person_id))
     if not out and participation.must_agree(guild_id, person_id):
         return Text(
             "Your opt-out on this server is over. I hear only people who press *Hear me* below my notice, in each "
@@ -174,9 +174,16 @@ async def set_opt_out(participation: GuildParticipations, interaction: discord.I
     )
 
 
-def _not_stored_yet(error: OptOutWaitsError, *, out: bool) -> Text:
+def _not_stored_yet(error: OptOutWaitsError, *, out: bool, must_agree: bool) -> Text:
     """Return what holds now, and what is not certain until it is stored."""
     problem = sentence_of(error)
+    if not out and must_agree:
+        return Text(
+            "Your opt-out on this server is over, but I could not store that yet and go on trying. I hear only people "
+            "who press *Hear me* below my notice, in each session anew. If I am started again and then say that you "
+            "have opted out, use /opt-in once more. {error}",
+            error=problem,
+        )
     if not out:
         return Text(
             "I hear you again on this server. I could not store that yet and go on trying. If I am started again and "

@@ -236,6 +236,23 @@ async def test_who_opts_out_while_the_database_is_away_is_told_what_holds(tmp_pa
 
 
 @pytest.mark.asyncio
+async def test_who_opts_in_where_the_bot_asks_is_told_to_agree_while_the_database_is_away(tmp_path: Path) -> None:
+    """They are not heard again before they press the button, whatever is stored."""
+    opt_outs = FakeOptOuts()
+    waiting = WaitingOptOuts(opt_outs, file=tmp_path / FILE_NAME, clock=FakeClock())
+    participation = participation_with(FakeGuildChoices(), waiting)
+    async with local_discord(participation) as local:
+        guild = await participation.of_guild(local.guild.id)
+        guild.room, guild.asks = FakeRoom(), True
+        opt_outs.broken = True
+        await answer_to(local, BEN, "opt-out")
+        answer = await answer_to(local, BEN, "opt-in")
+    assert answer.startswith("Your opt-out on this server is over, but I could not store that yet and go on trying. ")
+    assert "*Hear me*" in answer
+    assert answer.endswith("use /opt-in once more. The disk is full. Make room.")
+
+
+@pytest.mark.asyncio
 async def test_where_nothing_can_be_read_nothing_is_said_to_hold() -> None:
     """The bot was just started and the database is away: nothing was changed, and the answer says so."""
     choices, opt_outs = FakeGuildChoices(), FakeOptOuts()
