@@ -63,8 +63,8 @@ def attachment_tool(
         name, page = arguments.get("file"), arguments.get("page", 1)
         assert isinstance(page, int), "the schema says so"
         try:
-            found, unused = await chat.files(most=NEWEST), withheld()
-            files = [file for file in found if str(file.by_id) not in unused]
+            found, withheld_ids = await chat.files(most=NEWEST), withheld()
+            files = [file for file in found if str(file.by_id) not in withheld_ids]
             if not files:
                 return NOTHING
             file = _find_file(files, name if isinstance(name, str) else "")
