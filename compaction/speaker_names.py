@@ -54,11 +54,12 @@ def _as_seen(name: str) -> str:
 def plain_name(display_name: str) -> str:
     """Return a display name on one line, without signs that structure a prompt; 'Somebody' if nothing is left.
 
-    `plain` changes nothing of it: folds, which write everything plainly, would else make Ada of '- Ada' and '_ Ada'.
+    `plain` changes nothing of it, alone or in a sentence: folds, which write everything plainly, would else make Ada of
+    '- Ada' and '_Ada'.
     """
     name = " ".join(_LINE_SIGNS.sub(" ", inline(display_name)).split())[:_MAX_NAME_CHARS].strip()
-    # Behind one mark of a list there may be another.
-    while (plainer := plain(name)) != name:
+    # Behind one mark of a list there may be another. Alone '_Ada' is plain already, in a sentence it is not.
+    while (plainer := plain(name).strip("_")) != name:
         name = plainer
     return name or NAMELESS
 

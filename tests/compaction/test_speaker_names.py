@@ -55,7 +55,10 @@ def test_names_that_look_alike_are_told_apart(shown: str) -> None:
     assert names.name_of("2", shown) == f"{shown} (2)"
 
 
-@pytest.mark.parametrize("shown", ["- Sam", "_ Sam", "Sam _", "\u2022 Sam", "\u2013 Sam", "- - Sam", "_ - Sam"])
+@pytest.mark.parametrize(
+    "shown",
+    ["- Sam", "_ Sam", "Sam _", "_Sam", "Sam_", "__Sam__", "\u2022 Sam", "\u2013 Sam", "- - Sam", "_ - Sam", "_- Sam"],
+)
 def test_a_name_that_folds_would_write_as_another_is_that_one(shown: str) -> None:
     """What is folded has no marks of lists and emphasis. With them, somebody would put words into Sam's mouth."""
     names = SpeakerNames([("1", "Sam")])
@@ -64,9 +67,10 @@ def test_a_name_that_folds_would_write_as_another_is_that_one(shown: str) -> Non
 
 @given(st.text(alphabet=st.sampled_from("aB-_\u2022\u2013 *#`~|<>[]:\u200b\n"), max_size=60) | st.text(max_size=60))
 def test_a_name_is_written_in_a_fold_as_it_stands(shown: str) -> None:
-    """Nothing is left for `plain` to change, and a name that was made plain stays as it is."""
+    """Nothing is left for `plain` to change, in a sentence either, and a name that was made plain stays as it is."""
     name = plain_name(shown)
     assert plain(name) == name == plain_name(name)
+    assert plain(f"Then {name} came.") == f"Then {name} came."
 
 
 def test_nobody_takes_back_what_somebody_of_a_like_name_said() -> None:
@@ -85,6 +89,24 @@ def test_nobody_takes_back_what_somebody_of_a_like_name_said() -> None:
                 ("Sam", "I'm allergic to peanuts."),
                 ("Sam (2)", "I'm not allergic to peanuts any more."),
             ]
+
+    run_virtually(main())
+
+
+def test_nobody_answers_in_the_name_of_somebody_of_a_like_name() -> None:
+    """A summary quotes the question and its answer as of two people, though marks of emphasis are left out of it."""
+
+    async def main() -> None:
+        async with Room(summariser=ExtractiveSummariser()) as room:
+            for number in range(61):
+                said = {0: "How much is the tent?", 1: "It's 450 pounds."}
+                part = TurnPart(str(number % 2), ("Sam", "_Sam")[number % 2], said.get(number, "Haha."))
+                await room.memory.append(TurnKind.SPEECH, (part,), started_at=number, ended_at=number)
+            room.memory.context(max_input_tokens=9_000)
+            await room.memory.settle()
+            summary = room.memory.summary
+            assert summary is not None
+            assert summary.text == 'Sam said: "How much is the tent?" Sam (2) said: "It\'s 450 pounds."'
 
     run_virtually(main())
 
