@@ -120,7 +120,7 @@ QUOTED = [
     ("memory", "injected summary is at most # characters", MAX_SUMMARY_CHARS),
     ("memory", "the oldest # beyond them are folded together", BATCH_SIZE),
     ("memory", "# pending notes are folded alone", PENDING_NOTES_RUN),
-    ("memory", "more than # are not folded", SILENT_BACKLOG),
+    ("memory", "more than # turns are not folded", SILENT_BACKLOG),
     ("memory", "stand over # closed Segments", CHAPTER_PARTS),
     ("recall", "Of more than # characters the sentences about the question", quotes.MAX_QUOTE_CHARS),
     ("budget", "# tokens are kept free for the answer", prompt.RESERVED_OUTPUT_TOKENS),
