@@ -90,6 +90,7 @@ class Hello(Notice):
 @dataclass(frozen=True, slots=True)
 class _Version:
     version: int
+    release: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,15 +140,20 @@ async def read_hello(socket: Socket) -> RoomIdentity:
         head, body = head_of(await _frame(socket))
         if (head.kind, head.name) != ("tell", Hello.__name__):
             raise OtherProcessError(NO_HELLO)
-        protocol = content_of(body, _Version).version
-        if protocol != PROTOCOL_VERSION:
-            raise SetupError(OTHER_VERSION.fill(theirs=str(protocol), ours=str(PROTOCOL_VERSION)))
+        _check_version(content_of(body, _Version))
         hello: Hello = content_of(body, Hello)
     except MalformedError as error:
         raise OtherProcessError(NO_HELLO) from error
-    if hello.release != (ours := release_here()):
-        raise SetupError(OTHER_VERSION.fill(theirs=hello.release[:_MOST_RELEASE_CHARS], ours=ours))
     return hello.room
+
+
+def _check_version(theirs: _Version) -> None:
+    """Raise `SetupError` for another Roomtone, before anything else is read that may be different there."""
+    if theirs.version != PROTOCOL_VERSION:
+        raise SetupError(OTHER_VERSION.fill(theirs=str(theirs.version), ours=str(PROTOCOL_VERSION)))
+    # Without a release it is no Roomtone at all.
+    if theirs.release and theirs.release != (ours := release_here()):
+        raise SetupError(OTHER_VERSION.fill(theirs=theirs.release[:_MOST_RELEASE_CHARS], ours=ours))
 
 
 async def refuse(socket: Socket, error: Exception) -> None:

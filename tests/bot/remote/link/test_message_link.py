@@ -471,12 +471,13 @@ async def test_who_does_not_prove_anything_is_let_go(monkeypatch: pytest.MonkeyP
         writer.close()
 
 
+@pytest.mark.parametrize("which", [f'"version":{PROTOCOL_VERSION + 1}', f'"version":{PROTOCOL_VERSION},"release":"9"'])
 @pytest.mark.asyncio
-async def test_another_version_is_refused_with_a_sentence() -> None:
-    """Whatever else is different in that version, the number is where it always was."""
+async def test_another_version_is_refused_with_a_sentence(which: str) -> None:
+    """Whatever else is different in that version or release, the number and the name are where they always were."""
     links: list[MessageLink] = []
     async with listener_of(links) as listener, raw(listener.url) as end:
-        await end.socket.send_str(f'{{"kind":"tell","name":"Hello"}}\n{{"version":{PROTOCOL_VERSION + 1},"new":[]}}')
+        await end.socket.send_str(f'{{"kind":"tell","name":"Hello"}}\n{{{which},"new":[]}}')
         assert "Install the same Roomtone everywhere" in await end.error()
         assert (await end.socket.receive(timeout=PATIENCE_S)).type is aiohttp.WSMsgType.CLOSE
     assert links == []
