@@ -85,7 +85,7 @@ def security_headers(site: Site) -> dict[str, str]:
         "Cache-Control": "no-store",
         "Cross-Origin-Opener-Policy": "same-origin",
         "Cross-Origin-Resource-Policy": "same-origin",
-        "Permissions-Policy": "display-capture=(self), camera=(), microphone=(), geolocation=(), usb=(), serial=()",
+        "Permissions-Policy": "display-capture=(self), microphone=(), geolocation=(), usb=(), serial=()",
         "X-Robots-Tag": "noindex, nofollow",
     }
 
