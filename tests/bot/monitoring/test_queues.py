@@ -55,6 +55,8 @@ NO_METRIC = {
     "bot.remote.link.message_link.MessageLink._outgoing": "a full one ends the link; a heartbeat does before",
     "bot.room.conversation.read_ahead.ReadAhead._items": "one answer, as long as llm.max_output_tokens, or the sound "
     "of one sentence",
+    "voice.realtime.untranscribed_inputs.UntranscribedInputs._uncommitted": "a number for each utterance of one "
+    "connection, which lasts less than an hour",
     "voice.daemon_thread.DaemonThread._calls": "at most four pauses, which nobody waits for after 0.4 s, or the "
     "sentence of each room that it says now",
     "voice.asr.worker.ModelThread._jobs": "one recognition, handed to the thread; the queue before it has the metric",
