@@ -85,6 +85,7 @@ def security_headers(site: Site) -> dict[str, str]:
         "Cache-Control": "no-store",
         "Cross-Origin-Opener-Policy": "same-origin",
         "Cross-Origin-Resource-Policy": "same-origin",
+        # Without the camera: Chromium complains of a page that captures a screen and may not use it.
         "Permissions-Policy": "display-capture=(self), microphone=(), geolocation=(), usb=(), serial=()",
         "X-Robots-Tag": "noindex, nofollow",
     }
