@@ -90,7 +90,7 @@ class Hello(Notice):
 @dataclass(frozen=True, slots=True)
 class _Version:
     version: int
-    release: str = ""
+    release: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +151,8 @@ def _check_version(theirs: _Version) -> None:
     """Raise `SetupError` for another Roomtone, before anything else is read that may be different there."""
     if theirs.version != PROTOCOL_VERSION:
         raise SetupError(OTHER_VERSION.fill(theirs=str(theirs.version), ours=str(PROTOCOL_VERSION)))
-    # Without a release it is no Roomtone at all.
-    if theirs.release and theirs.release != (ours := release_here()):
+    # One without a release is no `Hello` of this version either.
+    if theirs.release is not None and theirs.release != (ours := release_here()):
         raise SetupError(OTHER_VERSION.fill(theirs=theirs.release[:_MOST_RELEASE_CHARS], ours=ours))
 
 

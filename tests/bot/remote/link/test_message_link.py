@@ -471,7 +471,14 @@ async def test_who_does_not_prove_anything_is_let_go(monkeypatch: pytest.MonkeyP
         writer.close()
 
 
-@pytest.mark.parametrize("which", [f'"version":{PROTOCOL_VERSION + 1}', f'"version":{PROTOCOL_VERSION},"release":"9"'])
+@pytest.mark.parametrize(
+    "which",
+    [
+        f'"version":{PROTOCOL_VERSION + 1}',
+        f'"version":{PROTOCOL_VERSION},"release":"9"',
+        f'"version":{PROTOCOL_VERSION},"release":"","room":{{"guild_id":1,"channel_id":2}}',
+    ],
+)
 @pytest.mark.asyncio
 async def test_another_version_is_refused_with_a_sentence(which: str) -> None:
     """Whatever else is different in that version or release, the number and the name are where they always were."""
