@@ -151,6 +151,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "server_keys",
             "shielded",
             "thread_future",
+            "token_bucket",
         ),
         ("endpoint", "quick_model"),
         ("asr", "screen", "transport"),

@@ -5,7 +5,7 @@ Subpackages: `transport` (Discord's voice connection), `listening` (voice activi
 `screen` (pictures of shared screens). Start at each subpackage's `port` and settings; `transport.link.VoiceLink` joins
 a channel. This package never imports `bot` or `compaction`.
 
-What they share: `audio` (the sound format), `errors`, `queue_figures`; for services, `endpoint` with
+What they share: `audio` (the sound format), `errors`, `queue_figures`, `token_bucket`; for services, `endpoint` with
 `endpoint_settings`, `server_keys`, `cancellable_http`, `circuit_breaker` and `retry_pause`; for tasks,
 `cancellation` and `shielded`; for threads, `daemon_thread` and `thread_future`.
 """

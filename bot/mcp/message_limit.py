@@ -22,7 +22,7 @@ import mcp.client.stdio
 from anyio.streams.text import TextReceiveStream
 
 from bot.errors import BotError
-from voice.screen.token_bucket import TokenBucket
+from voice.token_bucket import TokenBucket
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

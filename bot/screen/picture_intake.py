@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bot.texts.text import sentence_of
 from voice.screen.frame import FrameRefusedError
 from voice.screen.port import VisionError
-from voice.screen.token_bucket import TokenBucket
+from voice.token_bucket import TokenBucket
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from bot.texts.text import Text
     from voice.screen.frame import ScreenFrame
 
+# The page sends two pictures each second. A rate of three allows for a fast clock, and a burst of six for a network
+# that stalled.
+_PICTURES_PER_S = 3.0
+_BURST = 6.0
 # Refused pictures that a page may send by accident, for example because of a fast clock.
 _OFFENCES = 30.0
 _OFFENCES_FORGIVEN_PER_S = 0.5
@@ -39,7 +43,7 @@ class PictureIntake:
         self._readers = readers
         self._clock = clock
         self._on_trouble = on_trouble
-        self._rate = TokenBucket()
+        self._rate = TokenBucket(rate=_PICTURES_PER_S, burst=_BURST)
         self._offences = TokenBucket(rate=_OFFENCES_FORGIVEN_PER_S, burst=_OFFENCES)
         # Whether no process could be started for the latest picture.
         self._undecoded = False

@@ -1,21 +1,16 @@
-"""A token bucket that limits how many pictures each second one person may send."""
+"""A token bucket: limits how often something may happen."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-# The page sends two pictures each second. A rate of three allows for a fast clock, and a burst of six for a network
-# that stalled.
-FRAMES_PER_S = 3.0
-BURST = 6.0
 
 
 @dataclass(slots=True)
 class TokenBucket:
     """Allows `rate` items each second, and `burst` items at once after a pause. Callers pass in monotonic seconds."""
 
-    rate: float = FRAMES_PER_S
-    burst: float = BURST
+    rate: float
+    burst: float
     _level: float = -1.0
     _at: float = 0.0
 
