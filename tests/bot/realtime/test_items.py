@@ -50,20 +50,25 @@ class _Conversation:
         pass
 
 
+def items_of(evening: Evening, *, max_input_tokens: int) -> Items:
+    """Return what holds the conversation of an evening."""
+    return Items(
+        evening.memory,
+        tuple,
+        instructions=SystemPrompt("Roomtone"),
+        introductions=list,
+        max_input_tokens=max_input_tokens,
+        zone=UTC,
+    )
+
+
 @pytest.mark.asyncio
 async def test_what_is_forgotten_leaves_the_conversation(tmp_path: Path) -> None:
     """Forgotten words are removed from the conversation, as text and as sound; other turns stay in order."""
     async with Evening(tmp_path / "a.db") as evening:
         await evening.say("I live in Zanzibar.")
         await evening.say("And I in Lisbon.", "Bob")
-        items = Items(
-            evening.memory,
-            tuple,
-            instructions=SystemPrompt("Roomtone"),
-            introductions=list,
-            max_input_tokens=8_000,
-            zone=UTC,
-        )
+        items = items_of(evening, max_input_tokens=8_000)
         conversation = _Conversation(items.brief().items)
         session = cast("Realtime", conversation)
         assert "Zanzibar" in str(conversation.items)
@@ -93,14 +98,7 @@ async def test_what_was_left_out_does_not_come_back_behind_newer_turns(tmp_path:
     says so; no id is used twice.
     """
     async with Evening(tmp_path / "a.db") as evening:
-        items = Items(
-            evening.memory,
-            tuple,
-            instructions=SystemPrompt("Roomtone"),
-            introductions=list,
-            max_input_tokens=3_000,
-            zone=UTC,
-        )
+        items = items_of(evening, max_input_tokens=3_000)
         conversation = _Conversation(items.brief().items)
         session = cast("Realtime", conversation)
         for number in range(24):
