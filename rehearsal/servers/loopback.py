@@ -12,12 +12,25 @@ from rehearsal.errors import RehearsalError
 from rehearsal.foreign_requests import refuse_foreign_requests
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Awaitable, Callable, Iterable
 
 # When the server closes, running answers may take this long to end.
 _SHUTDOWN_S = 1.0
 # A stalled answer never continues. It ends by the client's timeout, or when the server ends it after this time.
 _STALL_S = 120.0
+
+
+@web.middleware
+async def _part_from_lost_clients(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    """End a request whose client hung up in the middle of it: a call that was given up is no fault of the server."""
+    try:
+        return await handler(request)
+    except ConnectionResetError:
+        if request.transport is not None:
+            raise
+        return web.Response(status=400)
 
 
 class LoopbackServer:
@@ -41,7 +54,7 @@ class LoopbackServer:
 
     async def open(self, routes: Iterable[web.RouteDef]) -> None:
         """Start to listen. Raises `RehearsalError` when the port is taken."""
-        app = web.Application(middlewares=[refuse_foreign_requests])
+        app = web.Application(middlewares=[_part_from_lost_clients, refuse_foreign_requests])
         app.add_routes(routes)
         runner = web.AppRunner(
             app, access_log=None, shutdown_timeout=_SHUTDOWN_S, handler_cancellation=self._cancel_abandoned

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
+from urllib.parse import urlsplit
 
 import numpy as np
 import openai
@@ -56,3 +58,18 @@ async def test_what_is_no_sound_is_refused(sound: bytes) -> None:
         with pytest.raises(openai.APIStatusError, match=r"decoded|exceeded"):
             await client.audio.transcriptions.create(file=("speech.wav", sound), model="m")
     assert server.calls == []
+
+
+@pytest.mark.asyncio
+async def test_client_that_hangs_up_in_the_midst_is_no_fault(caplog: pytest.LogCaptureFixture) -> None:
+    """A recognition that was given up is not printed as an error of the server."""
+    async with LocalTranscriptionServer(TranscriptionBehaviour(how_long)) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", urlsplit(server.base_url).port)
+        writer.write(
+            b"POST /v1/audio/transcriptions HTTP/1.1\r\nHost: 127.0.0.1\r\nExpect: 100-continue\r\n"
+            b"Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 100\r\n\r\n"
+        )
+        assert (await reader.readline()).split()[1] == b"100"
+        writer.close()
+        await writer.wait_closed()
+    assert not caplog.records
