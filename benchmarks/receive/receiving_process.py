@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 import structlog
 
+from benchmarks.bot_address import settings_at
 from benchmarks.child_process import keep_stdout_for_answers, serve
 from benchmarks.receive.client import main_gateway
 from benchmarks.receive.recogniser_work import RecogniserWork
@@ -141,15 +142,7 @@ class ReceivingProcess:
         self._samples += sum(len(event.pcm) for event in batch if isinstance(event, SpeechFrames))
 
     async def _join_bot(self, settings: Mapping[str, Any], where: Mapping[str, Any]) -> None:
-        own = {
-            "discord.token": where["token"],
-            "discord.api_base": where["api_base"],
-            "discord.gateway": where["gateway"],
-            "discord.ca_file": where["ca_file"],
-            "discord.guilds": (),
-            "discord.channels": (),
-        }
-        loaded = load(overrides={**settings, **own})
+        loaded = load(overrides={**settings, **settings_at(where)})
         parts = BotSettings.from_schema(loaded)
         bot = await self._stack.enter_async_context(
             running_bot(parts, observe=self._observe, rejoin=False, zone=LocalZone())

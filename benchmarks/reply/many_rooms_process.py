@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 from pydantic import SecretStr
 
+from benchmarks.bot_address import settings_at
 from benchmarks.child_process import keep_stdout_for_answers, serve
 from bot.app import RunningBot, running_bot
 from bot.discord.connection import connected
@@ -57,15 +58,7 @@ class ManyRoomsBot:
 
     async def start(self, settings: Fields, discord: Fields) -> None:
         """Start the bot and enter its first room."""
-        own = {
-            "discord.token": discord["token"],
-            "discord.api_base": discord["api_base"],
-            "discord.gateway": discord["gateway"],
-            "discord.ca_file": discord["ca_file"],
-            "discord.guilds": (),
-            "discord.channels": (),
-        }
-        loaded = load(overrides={**settings, **own})
+        loaded = load(overrides={**settings, **settings_at(discord)})
         self._parts = BotSettings.from_schema(loaded)
         self._running = await self._stack.enter_async_context(
             running_bot(self._parts, observe=self._observe, rejoin=False, zone=LocalZone())
