@@ -166,7 +166,7 @@ class _Measuring(Measuring):
                 await peer.ask("subscribe", speakers=ids, decode=True)
                 subscribed = scene.speakers
                 sent, cost = await _perform(scene, crowd, peer, NODE_ID)
-                figures[scene.name] = summary(sent, cost)
+                figures[scene.name] = summary(sent, {**cost, **await peer.ask("counters")})
                 self.progress.advance()
             self.peers["@discordjs/voice"] = figures
             self.part_done()
@@ -175,7 +175,9 @@ class _Measuring(Measuring):
 async def _perform(
     scene: Scene, crowd: ChildProcess, receiver: ChildProcess, user_id: int
 ) -> tuple[dict[str, Json], dict[str, Json]]:
-    """Let people speak. Returns what was sent, and what it cost the receiver, after the warm-up if there is one."""
+    """Let people speak. Returns what was sent, and what it cost the receiver from the warm-up to the last packet. Then
+    every sound has been delivered, so that it can be counted.
+    """
     await crowd.ask(
         "prepare",
         receiver=user_id,
@@ -188,13 +190,12 @@ async def _perform(
     await asyncio.sleep(_SETTLE_S)
     await receiver.ask("begin")
     performing = crowd.ask("perform", receiver=user_id, in_step=scene.in_step, warm_up_s=scene.warm_up_s)
-    if not scene.warm_up_s:
-        sent = await performing
-        await asyncio.sleep(_SETTLE_S)
-        return sent, await receiver.ask("end")
     sent, _ = await asyncio.gather(performing, _warm_up(receiver, scene.warm_up_s))
-    # At once: what the bot still recognises when nobody speaks any more is not the cost of the speakers.
-    return sent, await receiver.ask("end")
+    # At once: a moment in which nobody speaks any more would make the share of a core smaller, and what the bot still
+    # recognises then is not the cost of the speakers.
+    cost = await receiver.ask("end")
+    await asyncio.sleep(_SETTLE_S)
+    return sent, cost
 
 
 async def _warm_up(receiver: ChildProcess, seconds: float) -> None:
@@ -205,7 +206,7 @@ async def _warm_up(receiver: ChildProcess, seconds: float) -> None:
 def summary(sent: Mapping[str, Json], found: Mapping[str, Json]) -> dict[str, Json]:
     """Return the figures of one number of speakers: what was sent, what became sound, and what it cost.
 
-    `sent` has all packets, and those `measured` for the cost, which are fewer after a warm-up.
+    `sent` has all packets, and those `measured` for the cost: all but those of the warm-up.
     """
     counters = found["counters"]
     assert isinstance(counters, dict)

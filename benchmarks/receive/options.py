@@ -17,15 +17,17 @@ class ReceiveBenchOptions:
 
     `speakers`: how many speak at once, one number after the other. `bot_speakers`: the same for the whole bot.
     `in_step`: how many speak with their packets at the same moments, for the bare link; 0: this is not measured.
-    `seconds`: how long they speak. `bot_seconds`: the same for the whole bot, after `bot_warm_up_s` in which the first
-    of what they say is recognised. `only`: the parts to measure; empty means all. `node_dir`: where the packages of the
-    Node.js peer are kept; by default in a folder that is deleted.
+    `seconds`: for how long it is measured while they speak, after `warm_up_s`, in which their streams begin.
+    `bot_seconds`: the same for the whole bot, after `bot_warm_up_s`, in which the first of what they say is recognised.
+    `only`: the parts to measure; empty means all. `node_dir`: where the packages of the Node.js peer are kept; by
+    default in a folder that is deleted.
     """
 
     speakers: tuple[int, ...] = (10, 50, 100, 150)
     bot_speakers: tuple[int, ...] = (50, 100)
     in_step: int = 200
     seconds: float = 6.0
+    warm_up_s: float = 1.0
     bot_seconds: float = 30.0
     bot_warm_up_s: float = 10.0
     only: tuple[str, ...] = ()
@@ -35,7 +37,7 @@ class ReceiveBenchOptions:
     def quick(cls, **chosen: object) -> ReceiveBenchOptions:
         """Return the options for a short run, which only checks that everything works."""
         few = {"speakers": (3,), "bot_speakers": (3,), "in_step": 3}
-        short = {"seconds": 1.0, "bot_seconds": 2.0, "bot_warm_up_s": 1.0}
+        short = {"seconds": 1.0, "warm_up_s": 0.2, "bot_seconds": 2.0, "bot_warm_up_s": 1.0}
         return cls(**{**few, **short, **chosen})  # type: ignore[arg-type]
 
     def wants(self, part: str) -> bool:
@@ -53,17 +55,15 @@ class ReceiveBenchOptions:
     @property
     def link_scenes(self) -> tuple[Scene, ...]:
         """What the bare link is measured with: people who speak all the time, at last with their packets in step."""
-        in_step = (Scene(self.in_step, self.seconds, in_step=True),) if self.in_step else ()
+        in_step = (Scene(self.in_step, self.seconds, self.warm_up_s, in_step=True),) if self.in_step else ()
         return (*self.node_scenes, *in_step)
 
     @property
     def bot_scenes(self) -> tuple[Scene, ...]:
         """What the whole bot is measured with: people who pause, so that something is recognised all the time."""
-        return tuple(
-            Scene(number, self.bot_seconds, warm_up_s=self.bot_warm_up_s, pauses=True) for number in self.bot_speakers
-        )
+        return tuple(Scene(number, self.bot_seconds, self.bot_warm_up_s, pauses=True) for number in self.bot_speakers)
 
     @property
     def node_scenes(self) -> tuple[Scene, ...]:
         """What the Node.js peer is measured with: people who speak all the time."""
-        return tuple(Scene(number, self.seconds) for number in self.speakers)
+        return tuple(Scene(number, self.seconds, self.warm_up_s) for number in self.speakers)

@@ -37,19 +37,16 @@ from bot.local_zone import LocalZone
 from bot.web.probes import METRICS_PATH
 from bot.wiring.settings import BotSettings
 from config.load import load
-from voice.transport.audio_events import SpeechFrames
 from voice.transport.link import VoiceLink
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from structlog.typing import EventDict, WrappedLogger
 
     from bot.app import RunningBot
     from bot.events import Event
-    from voice.transport.audio_events import AudioEvent
 
-_FRAME_SAMPLES = 320
 # What tells the cause of an entry in the log.
 _CAUSES = ("error_class", "problem", "reason")
 
@@ -95,7 +92,6 @@ class ReceivingProcess:
         # Since `begin`.
         self._rooms_opened = 0
         self._lag: LoopLag | None = None
-        self._samples = 0
         self._counters: Callable[[], Mapping[str, int]] = dict
         self._reported: Mapping[str, int] = {}
         self._dropped: dict[str, int] = {}
@@ -134,12 +130,9 @@ class ReceivingProcess:
     async def _join_link(self, where: Mapping[str, Any]) -> None:
         gateway = await main_gateway(self._stack, where)
         link = await self._stack.enter_async_context(
-            VoiceLink(gateway, sink=self._hear, is_excluded=lambda _: False, on_event=lambda _: None)
+            VoiceLink(gateway, sink=lambda _: None, is_excluded=lambda _: False, on_event=lambda _: None)
         )
         self._counters = lambda: link.counters().as_dict()
-
-    def _hear(self, batch: Sequence[AudioEvent]) -> None:
-        self._samples += sum(len(event.pcm) for event in batch if isinstance(event, SpeechFrames))
 
     async def _join_bot(self, settings: Mapping[str, Any], where: Mapping[str, Any]) -> None:
         loaded = load(overrides={**settings, **settings_at(where)})
@@ -169,7 +162,7 @@ class ReceivingProcess:
                 self._dropped |= {f"{queue.name}: {reason}": count for reason, count in queue.dropped.items()}
 
     def _begin_counting(self) -> None:
-        self._samples = self._rooms_opened = 0
+        self._rooms_opened = 0
         self._counters_before, self._dropped_before = dict(self._counters()), dict(self._dropped)
 
     async def _begin_cost(self) -> None:
@@ -214,7 +207,6 @@ class ReceivingProcess:
         return {
             "counters": {name: count for name, count in counters.items() if count},
             "dropped": {name: count for name, count in dropped.items() if count},
-            "heard_frames": self._samples // _FRAME_SAMPLES,
             # A room that begins anew counts from zero, so the figures above are no measurement then.
             "rooms_opened": self._rooms_opened,
             "logged": logged,

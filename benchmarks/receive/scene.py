@@ -16,7 +16,7 @@ class Scene:
 
     speakers: int
     seconds: float
-    warm_up_s: float = 0.0
+    warm_up_s: float
     pauses: bool = False
     in_step: bool = False
 

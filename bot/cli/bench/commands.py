@@ -141,7 +141,7 @@ def receive(
         ),
     ] = None,
     seconds: Annotated[
-        float | None, typer.Option(min=1, max=60, help="How long they speak; to the whole bot always 40 s.")
+        float | None, typer.Option(min=1, max=60, help="For how long they are measured; the whole bot always for 30 s.")
     ] = None,
     only: Annotated[
         list[str] | None, typer.Option(help=f"Only this part: {', '.join(RECEIVE_PARTS)}. May be repeated.")

@@ -91,24 +91,32 @@ def test_a_run_needs_as_many_people_as_its_largest_crowd() -> None:
     assert replace(options, only=("bot",)).people == 40
 
 
-def test_only_the_bot_s_speakers_pause_and_have_a_warm_up() -> None:
+def test_only_the_bot_s_speakers_pause() -> None:
     """The target of the link counts what is lost while all speak; the bot recognises only what has an end."""
     options = ReceiveBenchOptions(speakers=(10,), in_step=20, bot_speakers=(30,), seconds=6.0)
-    assert options.link_scenes == (Scene(10, 6.0), Scene(20, 6.0, in_step=True))
+    assert options.link_scenes == (Scene(10, 6.0, 1.0), Scene(20, 6.0, 1.0, in_step=True))
     assert [scene.name for scene in options.link_scenes] == ["10 speakers", "20 speakers in step"]
-    assert options.bot_scenes == (Scene(30, 30.0, warm_up_s=10.0, pauses=True),)
-    assert options.node_scenes == (Scene(10, 6.0),)
+    assert options.bot_scenes == (Scene(30, 30.0, 10.0, pauses=True),)
+    assert options.node_scenes == (Scene(10, 6.0, 1.0),)
 
 
 @pytest.mark.asyncio
-async def test_the_cost_of_people_who_pause_begins_after_the_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It ends with their last packet, when the recogniser is still at work. The packets count from the first one."""
-    monkeypatch.setattr("benchmarks.receive.bench._SETTLE_S", 0.0)
+@pytest.mark.parametrize("pauses", [True, False])
+async def test_the_cost_is_that_of_the_time_in_which_people_speak(
+    monkeypatch: pytest.MonkeyPatch, *, pauses: bool
+) -> None:
+    """It begins after the warm-up and ends with their last packet: silence after it would make a share of a core
+    smaller. The packets count from the first one.
+    """
     asked: list[str] = []
+
+    async def wait(_: float) -> None:
+        asked.append("wait")
+
+    monkeypatch.setattr("benchmarks.receive.bench.asyncio.sleep", wait)
     crowd, receiver = _Child(asked), _Child(asked)
-    scene = Scene(2, 3.0, warm_up_s=1e-6, pauses=True)
-    await _perform(scene, crowd, receiver, 1)  # type: ignore[arg-type]
-    assert asked == ["prepare", "announce", "begin", "perform", "warmed_up", "end"]
+    await _perform(Scene(2, 3.0, 1.0, pauses=pauses), crowd, receiver, 1)  # type: ignore[arg-type]
+    assert asked == ["prepare", "announce", "wait", "begin", "perform", "wait", "warmed_up", "end", "wait"]
 
 
 class _Child:
