@@ -150,15 +150,17 @@ def _deciding(ours: Mapping[str, Json]) -> tuple[Target, ...]:
 def _beside(name: str, ours: Mapping[str, Json], peers: Mapping[str, Json]) -> tuple[Target, ...]:
     """Return the targets of the comparison with a peer: no slower, and no more pauses cut or answers missing."""
     sample = sample_at(ours, "recordings each", "answers", "recordings")
+    silent = number_at(ours, "answers", "unanswered")
 
-    def target(words: str, *path: str) -> Target:
+    def target(words: str, *path: str, failed: float | None = None) -> Target:
         theirs, own = number_at(peers, name, *path), number_at(ours, "answers", *path)
         goal = "not measured" if theirs is None else f"<= {theirs:,.4g} ({name})"
-        return at_most(f"{words}, beside {name}", goal, None if theirs is None else own, theirs or 0.0, sample)
+        value = None if theirs is None else own
+        return at_most(f"{words}, beside {name}", goal, value, theirs or 0.0, sample, failed=failed)
 
     return (
-        target("end of speech to first voiced sound, P50 ms", "total_ms", "p50"),
-        target("end of speech to first voiced sound, P95 ms", "total_ms", "p95"),
+        target("end of speech to first voiced sound, P50 ms", "total_ms", "p50", failed=silent),
+        target("end of speech to first voiced sound, P95 ms", "total_ms", "p95", failed=silent),
         target("pauses cut", "pauses_cut_share"),
         target("answers missing", "unanswered"),
         target("CPU seconds an answer", "cpu_s_an_answer"),

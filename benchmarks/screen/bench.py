@@ -101,6 +101,7 @@ def screen_targets(ours: Mapping[str, Json], peers: Mapping[str, Json]) -> tuple
             first_sound_p95_ms,
             1_500,
             answers,
+            failed=missing,
         ),
         at_most("beside a share: answers missing", "0", missing, 0, answers),
     )

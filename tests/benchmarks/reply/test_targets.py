@@ -98,3 +98,18 @@ def test_a_peer_is_a_target_of_runs_with_it() -> None:
         "CPU seconds an answer, beside other": None,
     }
     assert not any("beside" in each.name for each in reply_targets(ours))
+
+
+def test_answers_that_did_not_come_are_not_faster_than_a_peer_s() -> None:
+    """Those that came may be the easy ones. What the peer did not answer is its own matter."""
+    times: dict[str, Json] = {"p50": 700.0, "p95": 1_400.0}
+    slower: dict[str, Json] = {"p50": 900.0, "p95": 1_500.0}
+
+    def times_met(ours: int, theirs: int) -> list[bool | None]:
+        found = reply_targets(
+            {"answers": {"total_ms": times, "unanswered": ours}}, {"other": {"total_ms": slower, "unanswered": theirs}}
+        )
+        return [each.met for each in found if "first voiced sound" in each.name and "beside other" in each.name]
+
+    assert times_met(0, 3) == [True, True]
+    assert times_met(3, 3) == [False, False]

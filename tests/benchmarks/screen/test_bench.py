@@ -65,6 +65,13 @@ def test_a_line_that_was_never_noted_misses_the_target() -> None:
     assert (target.met, target.value, target.sample) == (False, 0.3, "seen in 9 of 12 lines")
 
 
+def test_an_answer_that_did_not_come_misses_the_target_about_times() -> None:
+    """The others may have come soon; people waited for this one in vain."""
+    beside: dict[str, Json] = {"unanswered": 2, "besides_the_model_server_ms": {"p95": 900.0, "count": 13}}
+    found = screen_targets({"answers": {"beside a share": beside}}, {})
+    assert [each.met for each in found if each.name.startswith("beside a share")] == [False, False]
+
+
 @pytest.mark.slow
 @pytest.mark.asyncio
 async def test_a_small_run_has_a_whole_report() -> None:
