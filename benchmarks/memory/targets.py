@@ -24,8 +24,6 @@ _QUOTED = ("quotes in prompts: full text and meaning", "CRD3, planted")
 _HELD_OUT = TemplateSet.HELD_OUT.value
 INVENTED_NAMES = "invented names in our summaries"
 BUDGET_VIOLATIONS = "budget violations"
-# What only a run that made summaries can tell.
-OF_SUMMARIES = frozenset({INVENTED_NAMES, BUDGET_VIOLATIONS})
 
 
 @dataclass(frozen=True, slots=True)

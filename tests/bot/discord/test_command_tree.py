@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from bot.discord.client import AddCommands
 
 PAGE = Path(__file__).parents[3] / "docs" / "commands.md"
-MODERATORS_ROLE = 500 + payloads.MODERATOR_ROLE_OFFSET
 NOTHING = cast("Any", object())
 
 

@@ -14,7 +14,6 @@ from bot.dashboard.access import NOTHING, Access
 from bot.discord.connection import connected
 from bot.discord.dashboard_access import DiscordDirectory
 from bot.server_settings import no_server_settings
-from rehearsal.discord.guild import payloads
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, settings_for
 
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 GUILD = 500
-MODERATORS_ROLE = GUILD + payloads.MODERATOR_ROLE_OFFSET
 STRANGER = 987_654_321
 ROOMS = frozenset({600, 602})
 
