@@ -12,6 +12,7 @@ from aiohttp import web
 
 from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.identity import bot_of_token
+from rehearsal.discord.guild.intents import Intent
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.limits.command_limits import check_commands
 from rehearsal.discord.limits.message_limits import RefusedError
@@ -151,8 +152,11 @@ class RestApi:
         return json_response(payloads.roles(self._state.guild))
 
     async def _get_members(self, request: web.Request, bot_id: int) -> web.Response:
+        """Return all members to a bot whose owner has allowed it to see them (Discord's "List Guild Members")."""
         self._check_guild(request)
         guild = self._state.guild
+        if not guild.member(bot_id).privileged_intents & Intent.GUILD_MEMBERS:
+            raise RefusedError(*_MISSING_ACCESS)
         return json_response([payloads.guild_member(guild, member.id) for member in guild.members])
 
     async def _get_member(self, request: web.Request, bot_id: int) -> web.Response:

@@ -12,6 +12,7 @@ import discord
 import pytest
 
 from rehearsal.discord import LocalDiscord
+from rehearsal.discord.guild.intents import Intent
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import Channel, GuildSpec, Member
 from tests.rehearsal.discord.stock import StockBot, stock_bot, until
@@ -79,12 +80,22 @@ async def test_what_the_guild_holds_is_told() -> None:
         for path, count in (
             ("/guilds/500/channels", 3),
             ("/guilds/500/roles", 2),
-            ("/guilds/500/members", 8),
             ("/applications/1001/commands", 0),
             ("/soundboard-default-sounds", 0),
         ):
             status, body = await api("GET", path)
             assert (status, len(body)) == (200, count), path
+
+
+@pytest.mark.asyncio
+async def test_only_a_bot_that_may_see_members_gets_them_all() -> None:
+    """A bot without that intent would see them here and be refused by Discord."""
+    allowed = Member(BOT, "Roomtone", privileged_intents=int(Intent.GUILD_MEMBERS))
+    async with LocalDiscord(guild=GuildSpec(bots=(allowed, Member(SPARE, "Spare")))) as local, _api(local) as api:
+        status, members = await api("GET", "/guilds/500/members")
+        assert (status, len(members)) == (200, 8)
+        status, refused = await api("GET", "/guilds/500/members", headers={"Authorization": f"Bot {SPARE}.t"})
+        assert (status, refused["code"]) == (403, 50001)
 
 
 @pytest.mark.asyncio
