@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.errors import BenchmarkError
 from benchmarks.reply.pause_judge import COUNTED_FROM_S, PauseJudge
 from benchmarks.reply.recordings import voice_end_s
 from benchmarks.reply.spread import spread
@@ -136,7 +137,7 @@ class PauseListener:
 
     def hear(self, path: Path, *, lead_samples: int = 0) -> PauseResult:
         """Return how a recording is cut, after `lead_samples` of silence. Blocks: ten seconds take a quarter of a
-        second.
+        second. Raises `BenchmarkError` if nobody speaks in it.
         """
         decoder = Decoder(rate_hz=LISTEN_RATE_HZ)
         frames = [decoder.decode(packet) for packet in Clip.load(path).packets]
@@ -168,7 +169,7 @@ class PauseListener:
             if paused_at is not None and now - paused_at >= _COUNTED_FROM_S:
                 counted.add(paused_at)
         if not utterances:
-            raise LookupError(f"{path}: no speech was found in it")
+            raise BenchmarkError(f"No speech was found in {path}. Take it out of manifest.json.")
         last = utterances[-1]
         return PauseResult(
             utterances=sum(not one.cut for one in utterances),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import wave
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
+from benchmarks.errors import BenchmarkError
 from benchmarks.progress import NoProgress
 from benchmarks.reply.pause_judge import COUNTED_FROM_S
 from benchmarks.reply.pauses import PauseListener, measure_pauses
@@ -63,3 +66,15 @@ async def test_a_hasty_listener_cuts_some(tmp_path: Path) -> None:
     assert isinstance(pauses, int)
     assert isinstance(cuts, int)
     assert 0 < cuts <= pauses
+
+
+def test_a_recording_without_speech_is_named(tmp_path: Path) -> None:
+    """It has no end to count from. Who brought it learns which one it is, and what to do."""
+    noise = tmp_path / "noise.wav"
+    with wave.open(str(noise), "wb") as writer:
+        writer.setnchannels(1)
+        writer.setsampwidth(2)
+        writer.setframerate(48_000)
+        writer.writeframes(np.random.default_rng(1).normal(0, 1_000, 48_000).astype("<i2").tobytes())
+    with pytest.raises(BenchmarkError, match=r"No speech was found in .*noise\.wav\. Take it out of manifest\.json\."):
+        listener(PATIENT, tmp_path).hear(noise)
