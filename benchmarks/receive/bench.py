@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.child_process import child_process, python_module
+from benchmarks.child_process import PEER_ERRORS, child_process, python_module
 from benchmarks.errors import PeerError
 from benchmarks.measuring import Measuring
 from benchmarks.receive.crowd_process import FIRST_PERSON_ID, NODE_ID
@@ -151,7 +151,9 @@ class _Measuring(Measuring):
             trusted = {"NODE_EXTRA_CA_CERTS": str(where["ca_file"])}
             figures: dict[str, Json] = {"version": VERSION}
             self.progress.step("@discordjs/voice: people speak at once", total=len(self.options.speakers))
-            peer = await stack.enter_async_context(child_process("@discordjs/voice", command, env=trusted))
+            peer = await stack.enter_async_context(
+                child_process("@discordjs/voice", command, env=trusted, errors=PEER_ERRORS)
+            )
             await peer.ask(
                 "join",
                 control=where["control"],

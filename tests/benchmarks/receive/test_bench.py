@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from benchmarks.errors import PeerError
+from benchmarks.progress import NoProgress
 from benchmarks.receive import node_peer
-from benchmarks.receive.bench import _perform, summary
+from benchmarks.receive.bench import _Measuring, _perform, summary
 from benchmarks.receive.options import ReceiveBenchOptions
 from benchmarks.receive.scene import Scene
 from benchmarks.receive.targets import receive_targets
@@ -128,6 +131,24 @@ class _Child:
     async def ask(self, op: str, **_: object) -> dict[str, Json]:
         self._asked.append(op)
         return {}
+
+
+# A process that answers each request with an error, as the peer does whose library fails.
+_FAILS = 'import sys\nfor line in sys.stdin: print(\'{"error": "No encryption keys came."}\', flush=True)'
+
+
+@pytest.mark.asyncio
+async def test_a_peer_that_fails_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes last: what was measured of the link and the bot is a whole report without it."""
+
+    async def command(_: Path) -> tuple[str, ...]:
+        return (sys.executable, "-c", _FAILS)
+
+    monkeypatch.setattr("benchmarks.receive.bench.peer_command", command)
+    measuring = _Measuring(options=ReceiveBenchOptions(), progress=NoProgress())
+    where = {"ca_file": "ca.pem", "control": "http://127.0.0.1:1", "guild_id": 500, "channel_id": 600}
+    with pytest.raises(PeerError, match=r"@discordjs/voice failed: No encryption keys came\."):
+        await measuring._measure_node(_Child([]), where)  # type: ignore[arg-type]
 
 
 def test_the_peer_s_version_is_the_one_of_its_package_file() -> None:
