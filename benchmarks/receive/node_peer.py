@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import json
 import os
 import shutil
 from pathlib import Path
@@ -29,11 +30,21 @@ async def peer_command(folder: Path) -> tuple[str, ...]:
 
 
 def _is_installed(folder: Path) -> bool:
-    """Copy our files into the folder, and return whether the packages are there."""
+    """Copy our files into the folder, and return whether the packages are there, in our versions."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in _FILES:
         shutil.copy(_HERE / name, folder / name)
-    return (folder / "node_modules" / "@discordjs" / "voice").is_dir()
+    wanted = json.loads((_HERE / "package.json").read_text("utf-8"))["dependencies"]
+    return all(_version(folder / "node_modules" / name) == version for name, version in wanted.items())
+
+
+def _version(package: Path) -> str | None:
+    """Return the version of an installed package; None if it is not there as a whole."""
+    try:
+        version = json.loads((package / "package.json").read_text("utf-8"))["version"]
+    except (OSError, ValueError, KeyError):
+        return None
+    return str(version)
 
 
 def _node() -> tuple[Path, Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import threading
@@ -149,6 +150,19 @@ async def test_a_peer_that_fails_is_left_out(monkeypatch: pytest.MonkeyPatch) ->
     where = {"ca_file": "ca.pem", "control": "http://127.0.0.1:1", "guild_id": 500, "channel_id": 600}
     with pytest.raises(PeerError, match=r"@discordjs/voice failed: No encryption keys came\."):
         await measuring._measure_node(_Child([]), where)  # type: ignore[arg-type]
+
+
+def test_packages_of_another_version_are_not_measured_as_this_one(tmp_path: Path) -> None:
+    """A kept folder may be of an older release, and the report would name the newer version."""
+    assert not node_peer._is_installed(tmp_path)
+    wanted = json.loads((tmp_path / "package.json").read_text("utf-8"))["dependencies"]
+    for name, version in wanted.items():
+        package = tmp_path / "node_modules" / name / "package.json"
+        package.parent.mkdir(parents=True)
+        package.write_text(json.dumps({"version": version}), "utf-8")
+    assert node_peer._is_installed(tmp_path)
+    package.write_text(json.dumps({"version": "0.0.1"}), "utf-8")
+    assert not node_peer._is_installed(tmp_path)
 
 
 def test_the_peer_s_version_is_the_one_of_its_package_file() -> None:
