@@ -23,7 +23,7 @@ class MemoryBenchOptions:
     set. `model_evenings`: the same for systems with a language model; they use only the held-out set unless
     `model_tuning` is set, and with 0 only the written conversations. `only`: names of systems; None means all.
     `base_url` and `model` name an existing endpoint; without them the run starts a model if possible. `transcripts`: a
-    directory of conversations to use instead of generated ones. `parts`: the parts to measure; none means all.
+    directory of conversations to measure with too. `parts`: the parts to measure; none means all.
     `answers`: the folder of recorded answers.
     `unread`: where to write the texts about the written conversations that no reader has judged yet.
     `peers`: install and run other libraries too. `peers_dir` keeps their environments for the next run.
