@@ -52,7 +52,12 @@ class PersonalDataStore:
         async with self._database.reading() as connection:
             names = (await connection.execute(select(sessions).order_by(sessions.c.started_at))).all()
             out = await _others_out(connection, person_id)
-            found = [await self._of_session(connection, row, person_id, out.get(row.guild_id, set())) for row in names]
+        found: list[dict[str, object] | None] = []
+        for row in names:
+            # In a transaction of its own: all sessions of some years take longer than one may take.
+            async with self._database.reading() as connection:
+                found.append(await self._of_session(connection, row, person_id, out.get(row.guild_id, set())))
+        async with self._database.reading() as connection:
             about = await connection.execute(
                 select(person_facts).where(person_facts.c.person_id == person_id).order_by(person_facts.c.at)
             )

@@ -21,7 +21,7 @@ from bot.store.inserts import execute_for_each
 from bot.store.rebuilding import rebuild_segments
 from bot.store.salvage import salvage_turn
 from bot.store.search.indexing import index_source
-from bot.store.speakers import is_screen_of
+from bot.store.speakers import is_screen_of, may_have_part_of
 from bot.store.tables import landings, notes, sessions, turns
 from bot.store.thread_work import in_thread
 from bot.store.wiping import mark_deleted
@@ -30,7 +30,7 @@ from compaction.memory.forgotten_turns import answers_to_forget, has_part_of, wi
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from sqlalchemy import Row, Select
+    from sqlalchemy import ColumnElement, Row, Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from compaction.memory.restating import ForgottenWords
@@ -155,7 +155,7 @@ async def turns_of_person(
     """Return the turns in which a person spoke, or turn `seq` alone if they did in it."""
     return [
         turn
-        for turn in await _read_turns(connection, session_id)
+        for turn in await _read_turns(connection, session_id, may_have_part_of(person_id))
         if (seq is None or turn.seq == seq) and has_part_of(turn, person_id)
     ]
 
@@ -168,11 +168,11 @@ async def notes_of_person(
     return [row for row in found if is_screen_of(row, person_id, names)]
 
 
-async def _read_turns(connection: AsyncConnection, session_id: SessionId) -> list[Turn]:
+async def _read_turns(connection: AsyncConnection, session_id: SessionId, *where: ColumnElement[bool]) -> list[Turn]:
     """Return the turns of a session in order, which their times tell only until a clock is set back. Those that cannot
-    be read have no parts.
+    be read have no parts. `where`: only these.
     """
-    found = (await connection.execute(select_turns(session_id).order_by(turns.c.seq))).all()
+    found = (await connection.execute(select_turns(session_id).where(*where).order_by(turns.c.seq))).all()
     # In a thread: a long session has thousands.
     return await in_thread(connection, lambda: [salvage_turn(row).thing for row in found])
 

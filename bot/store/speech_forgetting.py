@@ -130,7 +130,9 @@ class SpeechForgetter:
         async with self._database.reading() as connection:
             among = None if session_id is None else where
             servers = await servers_of_person(connection, person.id, among)
-            for each in where:
+        for each in where:
+            # In a transaction of its own: what somebody has said in years takes longer than one may take.
+            async with self._database.reading() as connection:
                 theirs = await turns_of_person(connection, each, person.id, seq)
                 said = [part for turn in theirs for part in turn.parts if part.speaker_id == person.id]
                 texts += [part.text for part in said]

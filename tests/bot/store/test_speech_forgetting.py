@@ -13,12 +13,13 @@ import pytest
 from sqlalchemy import insert
 
 from bot.memory.recall import Recall
-from bot.store import forgotten_facts, forgotten_hashes, rows
+from bot.store import forgotten_facts, forgotten_hashes, rows, speech_forgetting
 from bot.store.forget_report import ForgetReport
 from bot.store.search import indexing
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from bot.store.segment_import import SegmentImporter
+from bot.store.session_forgetting import turns_of_person
 from bot.store.speakers import StoredSpeaker
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.tables import person_facts
@@ -31,10 +32,14 @@ from compaction.summary import ledger
 from compaction.summary.extractive import extract_chapter
 from compaction.summary.port import REACH_TURNS, Fold
 from tests.bot.evening import GUILD, Evening
+from tests.bot.store.read_transactions import ReadTransactions
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from compaction.model import Turn
     from compaction.summary.port import ChapterFold, ChapterRequest, FoldRequest
     from tests.bot.conftest import Place
 
@@ -524,6 +529,31 @@ async def test_other_servers_are_left_alone(place: Place) -> None:
         }
         assert gone == {before: True, after: True, elsewhere: False}
         assert (await elsewhere.store.load(elsewhere.session_id)).state.revision == revision
+
+
+@pytest.mark.asyncio
+async def test_each_session_is_read_in_a_transaction_of_its_own(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What somebody has said in years takes longer to read than one transaction may take, and they could not be
+    forgotten.
+    """
+    async with (
+        Evening(place) as evening,
+        Evening(place, name="next door", clock=evening.clock, channel=702) as other,
+    ):
+        for each in (evening, other):
+            await each.say(f"I live in {SECRET}.", "Ada")
+            await each.say("The gate code is 4411.", "Bob")
+        forgetter = SpeechForgetter(evening.database, evening.clock)
+        (ada,) = await forgetter.find("Ada")
+        transactions = ReadTransactions(monkeypatch)
+
+        async def noted(connection: AsyncConnection, session_id: SessionId, *rest: Any) -> list[Turn]:
+            transactions.note(session_id)
+            return await turns_of_person(connection, session_id, *rest)
+
+        monkeypatch.setattr(speech_forgetting, "turns_of_person", noted)
+        await forgetter.forget(ada)
+        assert transactions.with_sessions == [[evening.session_id], [other.session_id]]
 
 
 @pytest.mark.asyncio
