@@ -30,6 +30,10 @@ log = structlog.get_logger()
 # The process before may still be closing, or its machine may have died: the server notices that within half a minute.
 WAIT_S = 40.0
 _RETRY_S = 1.0
+# How long at least to wait while others compare their shards, each for milliseconds: after a restart of the server all
+# processes of a bot do, and whoever took that for another bot would give up its rooms. Less than `RoomFences` waits.
+GATE_WAIT_S = 1.0
+_GATE_RETRY_S = 0.1
 CHECK_S = 10.0
 _ANSWER_S = 5.0
 # Held only while a process compares its shards with those of the others. A Roomtone of before held it all the time.
@@ -121,7 +125,7 @@ async def _locked(
     options: Mapping[str, Any], place: str, shards: Shards, wait_s: float
 ) -> psycopg.AsyncConnection[Any]:
     """Return a connection that holds the locks."""
-    until = asyncio.get_running_loop().time() + wait_s
+    begun_at = asyncio.get_running_loop().time()
     known: Text | None = None
     is_told = False
     while True:
@@ -135,10 +139,15 @@ async def _locked(
             await connection.close()
             raise
         await connection.close()
+        waited_s = asyncio.get_running_loop().time() - begun_at
         # That somebody looks at the same moment, as another refused process may, tells less than what was found before.
-        if known is None or refused != _gate_is_closed(place):
+        if refused != _gate_is_closed(place):
             known = refused
-        if asyncio.get_running_loop().time() >= until:
+        elif waited_s < GATE_WAIT_S:
+            await asyncio.sleep(_GATE_RETRY_S)
+            continue
+        known = known or refused
+        if waited_s >= wait_s:
             raise StoreError(known)
         if not is_told:
             log.warning("waiting_for_other_bot", problem=known, up_to_s=wait_s)

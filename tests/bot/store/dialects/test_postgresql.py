@@ -411,6 +411,7 @@ async def test_a_bot_of_before_shards_keeps_others_away(
 ) -> None:
     """An older Roomtone holds one lock for the whole database, which is respected."""
     monkeypatch.setattr(PostgresDialect, "held_by_bot", _held_at_once)
+    monkeypatch.setattr("bot.store.dialects.postgresql_lock.GATE_WAIT_S", 0.0)
     async with open_database(postgres_place) as database:
         with psycopg.connect(postgres_place.get_secret_value()) as older:
             older.execute("SELECT pg_advisory_lock(hashtextextended('roomtone bot ' || current_schema(), 0))")
@@ -500,6 +501,35 @@ async def test_who_looks_learns_of_another_bot_at_once(
         async with asyncio.timeout(PATIENCE_S):
             while await lock.look():
                 pass
+
+
+@pytest.mark.asyncio
+async def test_who_takes_its_own_locks_again_at_the_same_moment_is_no_other_bot(
+    postgres_place: SecretStr, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a restart of the server all processes of a bot look at once. Each waits until the others have looked."""
+    monkeypatch.setattr("bot.store.dialects.postgresql_lock.CHECK_S", 600.0)
+    monkeypatch.setattr(PostgresDialect, "held_by_bot", _held_at_once)
+    try_to_lock = postgresql_lock._try_to_lock
+    refusals: list[Text | None] = []
+
+    async def after_another(connection: psycopg.AsyncConnection[Any], shards: Shards, place: str) -> Text | None:
+        """Try, at first while another process looks."""
+        if not refusals:
+            looking.execute(postgresql_lock._GATE)
+        refusals.append(await try_to_lock(connection, shards, place))
+        looking.rollback()
+        return refusals[-1]
+
+    async with open_database(postgres_place) as first, first.held_by_bot() as lock:
+        monkeypatch.setattr(postgresql_lock, "_try_to_lock", after_another)
+        with psycopg.connect(postgres_place.get_secret_value()) as looking:
+            run(postgres_place, _END_HOLDERS)
+            with capture_logs() as logged:
+                assert not await lock.look()
+            looking.rollback()
+    assert [each is None for each in refusals] == [False, True]
+    assert [each["event"] for each in logged] == ["bot_lock_lost", "bot_lock_held_again"]
 
 
 def _held_at_once(dialect: PostgresDialect, shards: Shards) -> AbstractAsyncContextManager[BotLock]:
