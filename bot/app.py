@@ -112,7 +112,9 @@ async def running_bot(
     Raises `BotError`, `VoiceError` or `CompactionError` with a plain sentence if something needed is missing.
     """
     async with AsyncExitStack() as stack:
-        process = await open_bot_process(stack, settings, zone=zone, clock=clock or SystemClock(), shards=shards)
+        process = await open_bot_process(
+            stack, settings, zone=zone, clock=clock or SystemClock(), shards=shards, apart=rooms is not None
+        )
         voices = await stack.enter_async_context(
             open_voices(settings.speaking, settings.models, [process.parts.stores.servers])
         )
@@ -260,6 +262,7 @@ async def _begin_work(
     await stack.enter_async_context(supervisor)
     if rejoin and isinstance(opened, RoomsApart):
         await opened.take_back(client, parts.stores, process.shards)
+    process.rooms_known.set()
     if rejoin:
         await rejoin_sessions(client, supervisor, parts.stores, process.shards)
     stack.enter_context(low_latency_interpreter())

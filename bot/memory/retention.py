@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING
 
 import structlog
@@ -24,6 +25,7 @@ from bot.store.ageing import delete_aged
 from bot.store.forgettings import drop_old_forgettings
 from bot.store.servers import SqlServerSettings
 from bot.store.session_expiry import delete_expired_sessions, delete_unused_sessions
+from bot.store.sessions import Sessions
 from bot.store.tiers import TierStore
 from bot.store.wiping import wipe_deleted
 from compaction.errors import StoreError
@@ -80,8 +82,9 @@ class Retention:
     """The retention of one database and its logs.
 
     `log_folder`: None leaves the logs alone. `people`: its facts in memory are read again when something was deleted.
-    `in_use`: the sessions of open rooms, which are never deleted. `servers`: what each server has chosen, as
-    this process knows it; None: as it is stored.
+    `in_use`: the sessions of open rooms, which are never deleted. `rooms_known`: set once those are among them that ran
+    on while this process was away; no session that is open is deleted before; None: no room does that. `servers`: what
+    each server has chosen, as this process knows it; None: as it is stored.
     `shards`: other processes may have rooms open on the servers of other shards.
     """
 
@@ -94,6 +97,7 @@ class Retention:
         log_folder: Path | None = None,
         people: PeopleBook | None = None,
         in_use: Collection[SessionId] = (),
+        rooms_known: asyncio.Event | None = None,
         servers: ServerSettingsBook | None = None,
         shards: Shards = ONLY_SHARD,
     ) -> None:
@@ -104,6 +108,7 @@ class Retention:
         self._log_folder = log_folder
         self._people = people
         self._in_use = in_use
+        self._rooms_known = rooms_known
         self._servers = servers or ServerSettingsBook(SqlServerSettings(database, clock))
         self._shards = shards
         # Tries in a row that were not whole.
@@ -158,9 +163,8 @@ class Retention:
         now, days = self._clock.now(), self._settings.retention_days
         lines, failure = await self._drop_log_lines(now - days * DAY_S) if days else (0, None)
         await self._servers.take_over()
-        unused = await delete_unused_sessions(
-            self._database, before=now - UNUSED_S, keep=self._in_use, shards=self._shards
-        )
+        keep = await self._kept()
+        unused = await delete_unused_sessions(self._database, before=now - UNUSED_S, keep=keep, shards=self._shards)
         failure = failure or unused.failure
         deleted = unused.results
         shortened: tuple[SessionId, ...] = ()
@@ -168,7 +172,7 @@ class Retention:
         for guild_id, kept_days in [*([(None, days)] if days else []), *chosen.items()]:
             before = now - kept_days * DAY_S
             expired = await delete_expired_sessions(
-                self._database, before=before, keep=self._in_use, guild_id=guild_id, shards=self._shards
+                self._database, before=before, keep=keep, guild_id=guild_id, shards=self._shards
             )
             aged = await delete_aged(self._database, before=before, now=now, guild_id=guild_id)
             deleted += expired.results
@@ -190,6 +194,13 @@ class Retention:
         if failure is not None:
             raise failure
         return RetentionResult(deleted, shortened, pruned, lines, wiped)
+
+    async def _kept(self) -> Collection[SessionId]:
+        """Return the sessions of rooms that are open, or may be."""
+        if self._rooms_known is None or self._rooms_known.is_set():
+            return self._in_use
+        unfinished = await Sessions(self._database, self._clock).unfinished(resume_within_s=inf)
+        return {*self._in_use, *(each.id for each in unfinished)}
 
     async def _drop_log_lines(self, before: float) -> tuple[int, StoreError | OSError | None]:
         """Return how many log lines were deleted, or why they could not be."""

@@ -4,6 +4,7 @@ database, what watches over them, and what is known of the servers.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -47,7 +48,8 @@ RESTORE_AGAIN = "The memory is as before the restore. Stop the bot and run `room
 @dataclass(frozen=True, slots=True)
 class BotProcess:
     """What every other part of the bot's process is made with. `shards`: those of the servers that it serves. `traces`:
-    None: nobody wants them. `lock`: keeps other processes with the same servers away from the database.
+    None: nobody wants them. `lock`: keeps other processes with the same servers away from the database. `rooms_known`:
+    set it once the rooms are taken back that ran on while the bot was away.
     """
 
     parts: ProcessParts
@@ -57,12 +59,14 @@ class BotProcess:
     participation: GuildParticipations
     dashboard: DashboardService
     lock: BotLock
+    rooms_known: asyncio.Event
 
 
 async def open_bot_process(
-    stack: AsyncExitStack, settings: BotSettings, *, zone: tzinfo, clock: Clock, shards: Shards
+    stack: AsyncExitStack, settings: BotSettings, *, zone: tzinfo, clock: Clock, shards: Shards, apart: bool
 ) -> BotProcess:
-    """Take the data folder and the database for this bot, and begin to delete what is too old.
+    """Take the data folder and the database for this bot, and begin to delete what is too old. `apart`: rooms have
+    processes of their own, and may have run on while the bot was away.
 
     Raises `SetupError` and `StoreError` if another bot has them, or if they cannot be used.
     """
@@ -75,7 +79,10 @@ async def open_bot_process(
     parts = ProcessParts(settings, stores, zone, clock, metrics)
     lock = await stack.enter_async_context(stores.database.held_by_bot(shards))
     monitoring = await _open_monitoring(stack, parts, lock)
-    await stack.enter_async_context(_retention(parts, shards).running())
+    rooms_known = asyncio.Event()
+    if not apart:
+        rooms_known.set()
+    await stack.enter_async_context(_retention(parts, shards, rooms_known).running())
     await _share_log(stack, parts, shards)
     opt_outs = WaitingOptOuts(stores.opt_outs, file=settings.storage.data_dir / FILE_NAME, clock=clock)
     await stack.enter_async_context(opt_outs.running())
@@ -83,7 +90,7 @@ async def open_bot_process(
     await stack.enter_async_context(participation.running())
     dashboard = await open_dashboard(stack, settings, stores.sessions, participation, clock, shards)
     metrics.add_queue(lambda: dashboard.live.queue)
-    return BotProcess(parts, shards, traces, monitoring, participation, dashboard, lock)
+    return BotProcess(parts, shards, traces, monitoring, participation, dashboard, lock, rooms_known)
 
 
 def _make_private(storage: StorageSettings) -> None:
@@ -108,7 +115,7 @@ async def _open_monitoring(stack: AsyncExitStack, parts: ProcessParts, lock: Bot
     return monitoring
 
 
-def _retention(parts: ProcessParts, shards: Shards) -> Retention:
+def _retention(parts: ProcessParts, shards: Shards, rooms_known: asyncio.Event) -> Retention:
     settings, stores = parts.settings, parts.stores
     return Retention(
         stores.database,
@@ -117,6 +124,7 @@ def _retention(parts: ProcessParts, shards: Shards) -> Retention:
         log_folder=log_path(settings.storage.data_dir).parent,
         people=stores.people,
         in_use=stores.in_use,
+        rooms_known=rooms_known,
         servers=stores.servers,
         shards=shards,
     )

@@ -30,7 +30,7 @@ from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from compaction.memory.restating import forgotten_words
-from compaction.model import CompactionState, Note, NoteId, SessionId, Strategy
+from compaction.model import CompactionState, Note, NoteId, Seq, SessionId, Strategy
 from compaction.settings import CompactionSettings, PeopleSettings, TierSettings
 from tests.bot.evening import GUILD, HERE, Evening
 from tests.fakes.clock import FakeClock
@@ -152,6 +152,28 @@ async def test_sessions_of_open_rooms_and_without_limit_stay(place: Place) -> No
         assert (await kept.enforce()).sessions == ()
         assert (await Retention(database, TierSettings(retention_days=0), clock=clock).enforce()).sessions == ()
         assert (await Retention(database, TierSettings(), clock=clock).enforce()).sessions == (SessionId("open"),)
+
+
+@pytest.mark.asyncio
+async def test_no_open_session_goes_before_it_is_known_which_rooms_ran_on(place: Place) -> None:
+    """Rooms in processes of their own outlive the bot's first one. People may have been silent together there for
+    longer than their server keeps what is said; the old words go at once all the same.
+    """
+    clock, rooms_known = FakeClock(), asyncio.Event()
+    for name in ("ran-on", "left-behind"):
+        async with Evening(place, name=name, clock=clock, channel=700 + len(name)) as evening:
+            await evening.say(f"I live in {SECRET}ton.")
+    await an_evening(place, "ended", clock, turns=1)
+    clock.advance(40 * DAY_S)
+    in_use: set[SessionId] = set()
+    async with open_database(place) as database:
+        retention = Retention(database, TierSettings(), clock=clock, in_use=in_use, rooms_known=rooms_known)
+        assert (await retention.enforce()).sessions == (SessionId("ended"),)
+        (turn,) = await SqlTurnStore(database, clock).turns(SessionId("ran-on"), Seq(0), Seq(1))
+        assert turn.tombstone
+        in_use.add(SessionId("ran-on"))
+        rooms_known.set()
+        assert (await retention.enforce()).sessions == (SessionId("left-behind"),)
 
 
 @pytest.mark.asyncio
