@@ -7,7 +7,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from math import inf
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import ColumnElement, func, select, text
 from sqlalchemy.exc import DBAPIError
@@ -19,7 +20,7 @@ from compaction.language.text import plain
 from compaction.model import SessionId
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
     from sqlalchemy import Row, Select
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -45,6 +46,9 @@ class StoredSpeaker:
         return self.names[0] if self.names else self.id
 
 
+NOBODY: Final[Mapping[str, StoredSpeaker]] = MappingProxyType({})
+
+
 def may_have_part_of(person_id: str | ColumnElement[str]) -> ColumnElement[bool]:
     """Return the condition that a person may be among the speakers of a turn, also if its parts are damaged.
 
@@ -57,18 +61,23 @@ def may_have_part_of(person_id: str | ColumnElement[str]) -> ColumnElement[bool]
 
 
 async def read_speakers(
-    connection: AsyncConnection, wanted: Select[Any], *, of: str | None = None
+    connection: AsyncConnection,
+    wanted: Select[Any],
+    *,
+    of: str | None = None,
+    known: Mapping[str, StoredSpeaker] = NOBODY,
 ) -> dict[str, StoredSpeaker]:
     """Return who said a part of the rows of `turns` that `wanted` selects, by their id.
 
-    `of`: only the person with this id, who counts as a speaker of each of these turns that cannot be read.
+    `of`: only the person with this id, who counts as a speaker of each of these turns that cannot be read. `known`: who
+    spoke in earlier rows.
     """
     found = (await connection.execute(wanted)).all()
-    return await in_thread(connection, lambda: _speakers_of(found, of))
+    return await in_thread(connection, lambda: _speakers_of(found, of, known))
 
 
-def _speakers_of(stored: Iterable[Any], of: str | None) -> dict[str, StoredSpeaker]:
-    found: dict[str, StoredSpeaker] = {}
+def _speakers_of(stored: Iterable[Any], of: str | None, known: Mapping[str, StoredSpeaker]) -> dict[str, StoredSpeaker]:
+    found = dict(known)
     for row in stored:
         for speaker_id, name in _who_spoke(row.parts, of):
             before = found.get(speaker_id) or StoredSpeaker(speaker_id, (), 0.0, 0, ())
@@ -77,9 +86,14 @@ def _speakers_of(stored: Iterable[Any], of: str | None) -> dict[str, StoredSpeak
                 tuple(dict.fromkeys((*((name,) if name is not None else ()), *before.names))),
                 max(before.last_at, row.started_at),
                 before.turn_count + 1,
-                tuple(dict.fromkeys((*before.sessions, SessionId(row.session_id)))),
+                _with_session(before.sessions, SessionId(row.session_id)),
             )
     return found
+
+
+def _with_session(before: tuple[SessionId, ...], session_id: SessionId) -> tuple[SessionId, ...]:
+    # Most turns are of the session of the one before, and somebody may have spoken in hundreds.
+    return before if before[-1:] == (session_id,) else tuple(dict.fromkeys((*before, session_id)))
 
 
 def _who_spoke(parts: str, of: str | None) -> list[tuple[str, str | None]]:

@@ -86,10 +86,20 @@ class SpeechForgetter:
         wanted = name_or_id.strip()
         if (known := await self.find_by_id(wanted, session_id=session_id)) is not None:
             return (known,)
+        in_order = select(sessions.c.id).order_by(sessions.c.started_at)
+        if session_id is not None:
+            in_order = in_order.where(sessions.c.id == session_id)
         async with self._database.reading() as connection:
-            spoke = await read_speakers(connection, select_turns(session_id).order_by(turns.c.started_at))
-            everybody = await with_sharers(connection, spoke, session_id=session_id)
-        named = [each for each in everybody.values() if any(is_called(name, wanted) for name in each.names)]
+            where = [SessionId(each) for each in await connection.scalars(in_order)]
+        everybody: dict[str, StoredSpeaker] = {}
+        for each in where:
+            # In a transaction of its own, as in `words_to_forget`.
+            async with self._database.reading() as connection:
+                theirs = select_turns(each).order_by(turns.c.started_at)
+                everybody = await read_speakers(connection, theirs, known=everybody)
+        async with self._database.reading() as connection:
+            everybody = await with_sharers(connection, everybody, session_id=session_id)
+        named = [person for person in everybody.values() if any(is_called(name, wanted) for name in person.names)]
         return tuple(sorted(named, key=lambda each: -each.last_at))
 
     async def find_by_id(self, person_id: str, *, session_id: SessionId | None = None) -> StoredSpeaker | None:

@@ -20,7 +20,7 @@ from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from bot.store.segment_import import SegmentImporter
 from bot.store.session_forgetting import turns_of_person
-from bot.store.speakers import StoredSpeaker
+from bot.store.speakers import StoredSpeaker, read_speakers
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.tables import person_facts
 from compaction.folding import ledger_view
@@ -37,6 +37,7 @@ from tests.bot.store.read_transactions import ReadTransactions
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from sqlalchemy import Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from compaction.model import Turn
@@ -238,6 +239,33 @@ async def test_people_are_found_by_name_and_id(place: Place) -> None:
         assert [person.id for person in await forgetting.find("id-Ada")] == ["id-Ada"]
         assert await forgetting.find("Ada", session_id=SessionId("two")) == ()
         assert await forgetting.find("Eve") == ()
+
+
+@pytest.mark.asyncio
+async def test_a_name_is_looked_for_in_one_session_after_the_other(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All turns of some years are more than the memory of a small machine, and take longer than one transaction may."""
+    async with Evening(place, name="one") as one, Evening(place, name="two", clock=one.clock, channel=702) as two:
+        await one.say("Hello.", "Ada")
+        one.clock.advance(9.0)
+        for name in ("Zoe", "Ada"):
+            part = TurnPart("id-Ada", name, "Hello again.")
+            await two.memory.append(TurnKind.SPEECH, (part,), started_at=one.clock.now(), ended_at=one.clock.now() + 1)
+            one.clock.advance(9.0)
+        await two.say("Hello, too.", "Bob")
+        transactions = ReadTransactions(monkeypatch)
+
+        async def noted(connection: AsyncConnection, wanted: Select[Any], **options: Any) -> dict[str, StoredSpeaker]:
+            for row in await connection.execute(wanted):
+                transactions.note(row.session_id)
+            return await read_speakers(connection, wanted, **options)
+
+        monkeypatch.setattr(speech_forgetting, "read_speakers", noted)
+        (ada,) = await SpeechForgetter(one.database, one.clock).find("ada")
+        assert (ada.names, ada.turn_count, ada.sessions) == (("Ada", "Zoe"), 3, (one.session_id, two.session_id))
+        # Before that, somebody may have it for an id.
+        assert [set(each) for each in transactions.with_sessions[-2:]] == [{one.session_id}, {two.session_id}]
 
 
 @pytest.mark.asyncio
