@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Self
 
 import aiohttp
@@ -275,7 +275,10 @@ async def _check_gateway(socket: aiohttp.ClientWebSocketResponse, token: str, nu
         is_gateway = is_told and is_gateway_proof(first.data, token, number)
     finally:
         if not is_gateway:
-            await socket.close()
+            # Its goodbye is not waited for: it could make that last, and keep the room from the bot.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(0):
+                    await socket.close()
     if not is_gateway:
         if is_told:
             log.warning("gateway_not_trusted", error_class="token")

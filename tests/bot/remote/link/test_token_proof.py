@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import aiohttp
 import pytest
@@ -11,6 +12,7 @@ from aiohttp import web
 from structlog.testing import capture_logs
 
 from bot.remote.link.address import LOOPBACK
+from bot.remote.link.gateway_link import _check_gateway
 from bot.remote.link.hello import ROOM_PATH
 from bot.remote.link.streams import STREAM_PATH
 from bot.remote.link.token_proof import (
@@ -119,3 +121,35 @@ async def test_who_takes_the_port_of_the_gateway_process_is_told_nothing(says: s
         assert not any(TOKEN in header for header in impostor.headers)
         ends.room._url = honest
         await until(lambda: len(ends.links) == 2 and ends.room.is_open)
+
+
+class Clinging:
+    """A websocket whose other side proves nothing, and ends no goodbye."""
+
+    def __init__(self) -> None:
+        self.is_asked = self.is_closing = False
+
+    async def receive(self) -> aiohttp.WSMessage:
+        """Wait for ever."""
+        self.is_asked = True
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def close(self) -> bool:
+        """Wait as aiohttp does while something comes instead of the other side's last frame."""
+        self.is_closing = True
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+@pytest.mark.asyncio
+async def test_who_has_taken_the_port_keeps_no_room_there() -> None:
+    """The room tries again although the other side does not let go."""
+    socket = Clinging()
+    checking = asyncio.create_task(_check_gateway(cast("Any", socket), TOKEN, NUMBER))
+    await until(lambda: socket.is_asked)
+    # The time is over in which a gateway process proves itself.
+    checking.cancel()
+    await until(checking.done)
+    assert socket.is_closing
+    assert checking.cancelled()
