@@ -78,7 +78,9 @@ class RemoteRecogniser:
     """One endpoint and one model (`voice.asr.port.Recogniser`). Any number of tasks may call it.
 
     `is_own`: the endpoint is Roomtone's own (`bot.cluster`), so it is told who speaks and what is unfinished,
-    and tells of the models that read beside its recognisers (`readers`).
+    and tells of the models that read beside its recognisers (`readers`). There is always a recogniser behind it, so an
+    utterance that gets no place in time (`calls_at_once`) goes there. At another endpoint it waits: late words are
+    better than none.
 
     *Ownership*: an async context manager; it owns the HTTP connections. *Cancellation* aborts the running request.
     """
@@ -127,10 +129,14 @@ class RemoteRecogniser:
             if gives_way:
                 raise RecogniserOverloadedError(BUSY)
             self._give_up_interim()
-        async with self._places:
+        until = asyncio.get_running_loop().time() + self._endpoint.timeout_s if self._is_own else None
+        await self._take_place(until)
+        try:
             started = time.perf_counter()
-            body = await self._answer(heard, language, glossary, headers, interim=gives_way)
+            body = await self._answer(heard, language, glossary, headers, until, interim=gives_way)
             compute_s = time.perf_counter() - started
+        finally:
+            self._places.release()
         try:
             told = json.loads(body)
             recognition = _recognition(told, heard, language, compute_s=compute_s)
@@ -153,11 +159,30 @@ class RemoteRecogniser:
             del self._interims[oldest]
             oldest.reschedule(asyncio.get_running_loop().time())
 
+    async def _take_place(self, until: float | None) -> None:
+        """Wait for a place, which the caller must release. `until`: in the loop's time; None: however long it takes.
+        Raises `RecogniserLateError`.
+        """
+        try:
+            async with asyncio.timeout_at(until):
+                await self._places.acquire()
+        except TimeoutError as error:
+            raise translate_error(error, self._endpoint) from error
+
     async def _answer(
-        self, pcm: Pcm, language: str | None, glossary: tuple[str, ...], headers: Mapping[str, str], *, interim: bool
+        self,
+        pcm: Pcm,
+        language: str | None,
+        glossary: tuple[str, ...],
+        headers: Mapping[str, str],
+        until: float | None,
+        *,
+        interim: bool,
     ) -> bytes:
-        """Return the response body within the time limit. Raises what `Recogniser.recognise` does."""
-        limit = asyncio.timeout(self._endpoint.timeout_s)
+        """Return the response body within the time limit, which ends at `until` if that is told. Raises what
+        `Recogniser.recognise` does.
+        """
+        limit = asyncio.timeout(self._endpoint.timeout_s) if until is None else asyncio.timeout_at(until)
         if interim:
             self._interims[limit] = None
         try:

@@ -182,6 +182,23 @@ async def test_a_guess_goes_when_all_places_are_taken() -> None:
 
 
 @pytest.mark.asyncio
+async def test_at_our_own_recognisers_the_wait_for_a_place_counts() -> None:
+    """There is a recogniser behind them, so what gets no place in the time of a call goes there, unasked here."""
+    async with LocalTranscriptionServer(TranscriptionBehaviour(lantern, TranscriptionMode.STALL)) as server:
+        where = Endpoint(server.base_url, "whisper-1", timeout_s=PATIENCE_S)
+        async with RemoteRecogniser(where, calls_at_once=1, is_own=True) as recogniser:
+            first = asyncio.create_task(recogniser.recognise(bicycle(), language="en"), name="first")
+            await until(lambda: bool(server.calls))
+            recogniser._endpoint = replace(where, timeout_s=0.1)
+            async with asyncio.timeout(PATIENCE_S):
+                with pytest.raises(RecogniserLateError, match="did not answer in time"):
+                    await recogniser.recognise(bicycle(), language="en")
+            assert not first.done()
+            first.cancel()
+    assert len(server.calls) == 1
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "body",
     [
