@@ -77,8 +77,9 @@ class WhisperEngine:
 
     def __init__(self, settings: AsrSettings, place: DevicePlacement = CPU, *, stands_in: bool = False) -> None:
         _check_model_dir(settings.model_dir)
-        place = supported(place)
         try:
+            # Asks the device, and a GPU that is lost fails already here.
+            place = supported(place)
             self._model = WhisperModel(
                 str(settings.model_dir),
                 device=place.device,

@@ -14,7 +14,7 @@ from tests.fakes.recogniser import recognition
 from tests.voice.recordings import BICYCLE_TEXT, bicycle, silence
 from voice.asr import whisper
 from voice.asr.glossary import choose_glossary
-from voice.asr.placement import DevicePlacement
+from voice.asr.placement import DevicePlacement, is_cuda_failure
 from voice.asr.settings import AsrSettings
 from voice.asr.whisper import MOST_PROMPT_TOKENS, SECOND_BEAM_SIZE, WhisperEngine, lengthened, surer
 from voice.asr.worker import RecognitionRequest
@@ -281,3 +281,17 @@ def test_a_damaged_model_is_a_plain_sentence(tmp_path: Path, whisper_model_dir: 
     (tmp_path / "model.bin").write_bytes(b"rubbish")
     with pytest.raises(RecogniserError, match="cannot be read"):
         WhisperEngine(_settings(tmp_path))
+
+
+def test_a_gpu_that_cannot_be_asked_for_its_formats_is_one_that_failed(
+    whisper_model_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A GPU that is listed and lost fails with CTranslate2's error, by which it is known, so the CPU takes over."""
+
+    def lost(device: str) -> set[str]:
+        raise RuntimeError(f"{device.upper()} failed with error unknown error")
+
+    monkeypatch.setattr("ctranslate2.get_supported_compute_types", lost)
+    with pytest.raises(RecogniserError) as raised:
+        WhisperEngine(_settings(whisper_model_dir), DevicePlacement("cuda", "float16"))
+    assert is_cuda_failure(raised.value)
