@@ -51,6 +51,8 @@ ECHO_SHARE = 0.75
 SIGNS_A_WORD = 2
 _SIGN_OR_WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+(?:['’-][^\W_{UNSPACED}]+)*")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
+# What stands between the parts of a text that may be a loop: for a hum Whisper writes 'B-B-B-B' and 'O.O.O.O'.
+_BETWEEN_PARTS = re.compile(r"[\s.\u2010-\u2013-]+")
 
 # Texts that Whisper's checkpoints return for silence and music, from subtitles in the training data.
 PHANTOM_PHRASES = frozenset(
@@ -171,7 +173,7 @@ def _spoken(text: str) -> str:
 
 
 def _is_loop(spoken: str) -> bool:
-    words = spoken.split()
+    words = _BETWEEN_PARTS.split(spoken)
     for length in range(1, len(words) // PHRASE_LOOPED_TIMES + 1):
         times, rest = divmod(len(words), length)
         if rest == 0 and words == words[:length] * times:

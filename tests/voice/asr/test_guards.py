@@ -35,6 +35,11 @@ if TYPE_CHECKING:
         (recognition("la la la", compression_ratio=2.4), 1.0, None),
         (recognition("I am here. I am here. I am here. I am here."), 4.0, GuardReason.REPETITIVE),
         (recognition("no " * 8), 4.0, GuardReason.REPETITIVE),
+        # What Whisper writes for a hum or laughter where a glossary is expected
+        (recognition("B-B-B-B-B-B-B-B-B-B-B-", mean_logprob=-0.53), 0.5, GuardReason.REPETITIVE),
+        (recognition("O.O.O.O.O.O.O.O.O.O.O", mean_logprob=-0.5), 0.8, GuardReason.REPETITIVE),
+        (recognition("Ha-ha-ha-ha-ha-ha-ha!"), 1.2, None),
+        (recognition("The host is 10.10.10.10."), 1.2, None),
         # Fewer than four characters a second, from two seconds on
         (recognition("Oh yes"), 2.0, GuardReason.TOO_SPARSE),
         (recognition("Oh yes?!"), 2.0, None),
