@@ -35,7 +35,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # The markers that say why a test takes long or needs more than Python (tests/conftest.py, pyproject.toml).
 QUICK := not (browser or database or discord or models or node or postgres or process or rehearsal or slow)
 
-.PHONY: run quick fast test fuzz endurance docs setup libraries models cluster lint types browser prometheus postgresql clean
+.PHONY: run quick fast test fuzz endurance docs setup libraries models cluster cuda lint types browser prometheus postgresql clean
 .DEFAULT_GOAL := run
 
 run: setup
@@ -100,6 +100,10 @@ models: $(INSTALLED)
 # Ray is 200 MB that one machine does not need. `setup` leaves it installed.
 cluster: setup
 	$(UV) sync --frozen --all-extras --no-dev --inexact --python $(PYTHON)
+
+# CUDA's libraries for the recogniser, 2 GB under NVIDIA's own licence. docs/operations.md says how the system finds them.
+cuda: $(INSTALLED)
+	$(UV) sync --frozen --all-extras --no-extra cluster --group cuda --no-dev --inexact --python $(PYTHON)
 
 # The page that shares a screen is tried in a real browser, which needs some font to write with; what drives it needs
 # libatomic on Linux, which a bare Debian has not.

@@ -169,6 +169,10 @@ SERVICE = {
     "kubectl apply -f deploy/kuberay.yaml",
     "docker compose -f compose.yaml -f compose.cuda.yaml up -d --build",
     "sudo make -C /opt/roomtone libraries",
+    # The Dockerfile tells the system of CUDA's libraries in the same way.
+    "sudo make -C /opt/roomtone cuda",
+    "find /opt/roomtone/.venv -type d -path '*/nvidia/*/lib' | sudo tee /etc/ld.so.conf.d/roomtone-cuda.conf",
+    "sudo ldconfig",
     "sudo useradd --system --home-dir /var/lib/roomtone --shell /usr/sbin/nologin roomtone",
     "sudo install -D -m 0600 /opt/roomtone/.env.example /etc/roomtone/env",
     "sudo install -m 0644 /opt/roomtone/deploy/roomtone.service /etc/systemd/system/",
@@ -342,6 +346,13 @@ def test_a_service_downloads_its_models_by_itself() -> None:
     )
     assert "sync" in planned.stdout
     assert "models pull" not in planned.stdout
+
+
+def test_cudas_libraries_cost_no_other_library() -> None:
+    """`make cuda` adds the group `cuda`, and leaves the extras and whatever else is there."""
+    planned = subprocess.run(["make", "--dry-run", "cuda"], capture_output=True, text=True, check=True, cwd=REPOSITORY)
+    (command,) = [line for line in planned.stdout.splitlines() if "--group cuda" in line]
+    assert {"--frozen", "--all-extras", "--inexact"} <= set(shlex.split(command))
 
 
 def test_the_example_environment_loads(tmp_path: Path) -> None:

@@ -132,8 +132,9 @@ class CudaFallback:
     def on_cpu(self, why: str) -> Engine:
         """Remember that CUDA failed, and return an engine on the CPU."""
         problem = RecogniserError(
-            "CUDA failed ({why}). Free the GPU's memory or install CUDA's libraries (`uv sync --group cuda`) and "
-            'restart the bot, or set asr.device = "cpu".',
+            "CUDA failed ({why}). Free the GPU's memory or install CUDA's libraries (docs/operations.md, "
+            "'With an NVIDIA GPU') and restart the bot, "
+            'or set asr.device = "cpu".',
             why=why[:MOST_CHARS],
         )
         engine = self._opened(CPU)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -140,7 +141,9 @@ def test_a_gpu_that_cannot_compute_is_found_at_the_start(device: str, loads: boo
     assert fallback.failure is not None
     sentence = str(fallback.failure.problem)
     assert sentence.startswith("CUDA failed (")
-    assert "uv sync --group cuda" in sentence
+    page = (Path(__file__).parents[3] / "docs/operations.md").read_text("utf-8")
+    assert "(docs/operations.md, 'With an NVIDIA GPU')" in sentence
+    assert "### With an NVIDIA GPU" in page
     assert [line["event"] for line in logs if line["log_level"] == "warning"] == ["recogniser_moved_to_cpu"]
 
 
