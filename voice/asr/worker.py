@@ -102,7 +102,8 @@ class ModelThread:
         except TimeoutError as exc:
             self.abandon()
             raise RecogniserHungError(
-                f"The speech model was not loaded within {timeout_s:g} s; take a smaller one (asr.model)."
+                f"The speech model was not loaded within {timeout_s:g} s: its disk or the GPU hangs, or it is too "
+                'large for this machine. Look at the disk, set asr.device = "cpu", or take a smaller one (asr.model).'
             ) from exc
         except BaseException:
             self.abandon()
