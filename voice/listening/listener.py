@@ -30,6 +30,9 @@ PEOPLE_A_PIECE = 16
 LATE_TICK_S = 0.5
 # In this time what was said meanwhile is read and handed over: two seconds of a hundred people take as long.
 CATCH_UP_S = 1.0
+# Where no tick has been in time for so long, the machine is too slow, and nothing is caught up with: speech ends late
+# then, and not only once the machine is quick again.
+TOO_SLOW_S = 10.0
 
 
 def _new_id() -> str:
@@ -57,6 +60,8 @@ class RoomListener:
         self._new_id = new_id
         self._listeners: dict[int, SpeakerListener] = {}
         self._ticked_at = float("inf")
+        # The first of the ticks that have all been late; None: the last one was in time.
+        self._late_since: float | None = None
 
     @property
     def speaking(self) -> frozenset[int]:
@@ -94,7 +99,11 @@ class RoomListener:
     def tick_in_pieces(self, now: float) -> Iterator[list[ListeningEvent]]:
         """Do the same as `tick` in pieces of at most 16 people. Other calls may come between two pieces."""
         late_s, self._ticked_at = now - self._ticked_at, now
-        if late_s >= LATE_TICK_S:
+        if late_s < LATE_TICK_S:
+            self._late_since = None
+        elif self._late_since is None:
+            self._late_since = now
+        if self._late_since is not None and now - self._late_since < TOO_SLOW_S:
             for one in self._listeners.values():
                 one.await_sound(now + CATCH_UP_S)
             return

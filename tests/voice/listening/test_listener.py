@@ -121,6 +121,21 @@ def test_a_standstill_cuts_the_speech_of_nobody_in_a_crowd() -> None:
     assert ears.speaking == set(people)
 
 
+def test_where_every_tick_is_late_speech_ends_late_and_not_never() -> None:
+    """An event loop that has its turn every 0.6 s stands still all the time, and whoever has spoken waits for the end
+    of it for some seconds.
+    """
+    ears = RoomListener(LoudnessVad())
+    ears.hear([_frames(1, 10.0, 1.0), TalkspurtEnded(1, 1, 11.0)], now=11.0)
+    ended_at = [
+        now
+        for now in (11.0 + 0.6 * step for step in range(50))
+        if any(isinstance(event, Utterance) for event in ears.tick(now))
+    ]
+    assert len(ended_at) == 1
+    assert 21.0 <= ended_at[0] <= 23.0
+
+
 def test_who_leaves_between_two_pieces_ends_once() -> None:
     people = range(1, 2 * PEOPLE_A_PIECE + 1)
     ears = _crowd_falls_silent(people)
