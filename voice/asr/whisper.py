@@ -93,13 +93,14 @@ class WhisperEngine:
             raise RecogniserError(_unreadable(settings.model_dir, str(exc))) from exc
         self._fallback_language = settings.fallback_language
         self._is_multilingual = bool(self._model.model.is_multilingual)
-        # A larger model may know more languages than this one: Cantonese is known to large-v3 alone.
+        # A larger model may know more languages than this one: Cantonese is known to large-v3 alone. One that knows
+        # nothing but English needs no sign for it.
         self._language_codes = frozenset(
             code
             for code in self._model.supported_languages
-            if self._model.hf_tokenizer.token_to_id(f"<|{code}|>") is not None
+            if not self._is_multilingual or self._model.hf_tokenizer.token_to_id(f"<|{code}|>") is not None
         )
-        if self._is_multilingual and settings.engine == "local":
+        if settings.engine == "local":
             self._check_language(settings)
         self._tokenizers: dict[str, tuple[Tokenizer, tuple[int, ...]]] = {}
         self._sentence_ends = SentenceEnds(self._model.hf_tokenizer)

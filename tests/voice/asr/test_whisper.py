@@ -256,6 +256,17 @@ def test_a_language_that_nobody_can_be_heard_in_is_refused_at_the_start(whisper_
     assert WhisperEngine(_settings(whisper_model_dir, language="xx", engine="endpoint"))
 
 
+def test_an_english_model_is_no_model_for_another_language(
+    whisper_model_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would hear everybody's German as English."""
+    monkeypatch.setattr("ctranslate2.models.Whisper.is_multilingual", False)
+    with pytest.raises(RecogniserError, match=r"does not know the language 'de'; .* such as en"):
+        WhisperEngine(_settings(whisper_model_dir, language="de"))
+    for language in ("auto", "en"):
+        assert WhisperEngine(_settings(whisper_model_dir, language=language))
+
+
 def test_a_missing_model_says_how_to_get_one(tmp_path: Path) -> None:
     """The error for a missing model names the path, the problem and the command that fetches the model."""
     nowhere = tmp_path / "nowhere"
