@@ -86,7 +86,7 @@ _BY_NAME: dict[str, Retired] = {
     "asr.queue_size": _fixed("32"),
     "asr.compute_timeout_s": _fixed("30 s"),
     "asr.load_timeout_s": _fixed("120 s"),
-    "asr.glossary_max_chars": _fixed("300 characters"),
+    "asr.glossary_max_chars": _fixed("300 bytes of UTF-8"),
     "speaking.stand_in": _renamed("speaking.fallback"),
     "speaking.timeout_s": _fixed("8 s"),
     "speaking.stall_timeout_s": _fixed("2 s"),
