@@ -1,7 +1,8 @@
 """Recognises spoken requests to be silent for now, or to talk again, in seven languages. Pure.
 
-'Stop' said over a reply only ends that reply; that is barge-in. A silence request keeps the bot silent until somebody
-lets it talk again. So only unambiguous phrases count; the caller checks that they address the bot.
+A silence request keeps the bot silent until somebody lets it talk again. So only unambiguous phrases count, and the
+caller checks that they address the bot: over a reply, a 'stop' of anybody but who is answered only ends that reply
+(barge-in). 'Not now' is no request, but a no to the bot's own question.
 """
 
 from __future__ import annotations
@@ -34,7 +35,6 @@ _SILENCE_BY_LANGUAGE = {
         "stop", "stop it", "stop talking", "stop speaking", "hush", "shush", "shh", "shhh", "sh", "zip it", "stop that",
         "don't talk", "do not talk", "don't speak", "do not speak", "no talking", "mute yourself", "mute", "go mute",
         "stop stop", "stop stop stop", "shut your mouth", "not talk", "say nothing", "don't say anything",
-        "not now",
     ),
     "de": (
         "sei still", "sei ruhig", "sei leise", "ruhe", "ruhig", "halt den mund", "halt die klappe", "klappe",

@@ -30,11 +30,11 @@ def test_these_ask_for_silence(text: str) -> None:
         "", "...", "When does the music stop?", "Stop at the next station.", "The quiet one, please.", "Who told you?",
         "We stop at noon.", "Please stop the music.", "Shut up the shop at nine.", "Be quiet about the party, Ben.",
         "Is it quiet there?", "Don't stop.", "Tell me about silence.", "Wait.", "Hold on.", "How do I mute the TV?",
-        "Stop laughing at me.", "I said be quiet to the dog.",
+        "Stop laughing at me.", "I said be quiet to the dog.", "Not now.", "No, not now, thanks.",
     ],
 )  # fmt: skip
 def test_these_do_not(text: str) -> None:
-    """These texts are about something else, or only ask the bot to wait."""
+    """These texts are about something else, only ask the bot to wait, or say no to its question."""
     assert not asks_for_silence(text)
 
 
