@@ -240,17 +240,17 @@ class Replier:
                 await self._speak_answer(question, progress)
         except TimeoutError:
             if not progress.stopped:
-                progress.fail("time", TOO_SLOW)
+                _fail(question, progress, "time", TOO_SLOW)
         except CompactionError as error:
             # Session memory could not be read.
-            progress.fail("context", error)
+            _fail(question, progress, "context", error)
         except asyncio.CancelledError:
             # If this task itself was not cancelled, something that the reply awaited was cancelled. Then only this
             # reply is lost. Raised further, the error would end the replier silently, and the room would never get an
             # answer again.
             if is_being_cancelled():
                 raise
-            progress.fail("cancelled", BROKEN_OFF)
+            _fail(question, progress, "cancelled", BROKEN_OFF)
         finally:
             self._timeout = self._progress = self._sentences = None
             # After this, no sound of this reply is played. Pieces that were already played stay as they are.
@@ -378,3 +378,12 @@ class Replier:
             unsaid=" ".join(progress.unsaid),
             skipped=progress.skipped,
         )
+
+
+def _fail(question: Question, progress: ReplyProgress, stage: str, problem: Exception | Text) -> None:
+    """Note that a reply has failed. One that may be skipped is skipped, unless people have heard its beginning."""
+    if question.may_skip and not progress.pieces:
+        progress.dropped = True
+        progress.skip(problem)
+    else:
+        progress.fail(stage, problem)

@@ -40,7 +40,7 @@ class ReplyProgress:
     model_pieces: int | None = None
     # Returns whether what the reply is about still goes on.
     is_current: Callable[[], bool] = lambda: True
-    # It was given up before its first sound, because what it is about has ended.
+    # It was given up before its first sound: what it is about has ended, or nobody waits for it.
     dropped: bool = False
     # The model decided to say nothing, or the reply was dropped.
     skipped: bool = False
@@ -55,7 +55,7 @@ class ReplyProgress:
         self.failure = problem if isinstance(problem, Text) else sentence_of(problem)
         self.unheard = self.unheard or stage in UNHEARD_STAGES
 
-    def skip(self, problem: Exception | None = None) -> None:
+    def skip(self, problem: Exception | Text | None = None) -> None:
         """Mark the reply as skipped. `problem`: a failure that is only logged, because nobody waits for this reply."""
         if problem is not None:
             log.warning("optional_reply_failed", problem=problem)

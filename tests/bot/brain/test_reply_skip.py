@@ -10,7 +10,7 @@ import pytest
 from bot.brain.responder import CutOffError
 from bot.brain.speech_output import MODEL_BROKE_OFF, MODEL_FAILED
 from bot.llm.port import ChatModelError
-from compaction.errors import ContextOverflowError
+from compaction.errors import ContextOverflowError, StoreError
 from tests.bot.brain.test_reply import FIRST, SECOND, Bench
 from tests.fakes.brain import ScriptedResponder, until
 
@@ -108,3 +108,21 @@ async def test_silenced_it_breaks_off_and_forgets_what_waits() -> None:
         thinking.set()
         bench.replier.ask(SECOND)
         assert (await bench.next_reply()).question == SECOND
+
+
+@pytest.mark.asyncio
+async def test_what_nobody_waits_for_is_skipped_if_it_takes_too_long_or_breaks_off() -> None:
+    """Nobody asked for it, so the channel reads no apology."""
+    bench = Bench(ScriptedResponder(asyncio.Event()), timeout_s=0.05)
+    async with bench.listener.listening(), bench.running():
+        bench.replier.ask(DOUBTFUL)
+        reply = await bench.next_reply()
+        assert (reply.failure, reply.skipped, bench.voice.spoken) == (None, True, [])
+        bench.cancelled = True
+        bench.replier.ask(DOUBTFUL)
+        reply = await bench.next_reply()
+        assert (reply.failure, reply.skipped, bench.voice.spoken) == (None, True, [])
+        bench.cancelled, bench.overflow = False, StoreError("The disk is full. Make room.")
+        bench.replier.ask(DOUBTFUL)
+        reply = await bench.next_reply()
+        assert (reply.failure, reply.skipped, bench.voice.spoken) == (None, True, [])

@@ -29,7 +29,7 @@ class Speaker:
     in place of a forbidden word. `glued`: there are no spaces between its words.
     """
 
-    def __init__(self, *words: str | Exception, gone_after: bool = False, glued: bool = False) -> None:
+    def __init__(self, *words: str | BaseException, gone_after: bool = False, glued: bool = False) -> None:
         self.words = words
         self.glued = glued
         self.usable = True
@@ -40,7 +40,7 @@ class Speaker:
         for word in self.words:
             if isinstance(word, str) and forbids(word):
                 raise ForbiddenWordsError
-            if isinstance(word, Exception):
+            if isinstance(word, BaseException):
                 self.usable = not self.gone_after
                 raise word
             yield Speech(word, np.full(DISCORD_RATE_HZ, 100, np.int16), DISCORD_RATE_HZ, self.glued)
@@ -250,3 +250,14 @@ async def test_what_it_is_about_may_end_before_it_sounds() -> None:
     assert (reply.text, reply.skipped, reply.failure, bench.voice.spoken) == ("", True, None, [])
     assert speaker.told == [(0.0, False)]
     assert bench.listener.frames == 0
+
+
+@pytest.mark.asyncio
+async def test_a_remark_that_breaks_off_before_its_first_sound_is_stopped_and_not_told() -> None:
+    """The model is told that nothing of it was heard, so it says no more of it. Nobody waits for an apology."""
+    speaker = Speaker(asyncio.CancelledError())
+    bench = _bench(speaker)
+    async with bench.listener.listening(), bench.running():
+        bench.replier.ask(replace(FIRST, asker_id="", may_skip=True))
+        reply = await bench.next_reply()
+    assert (reply.text, reply.failure, reply.skipped, speaker.told) == ("", None, True, [(0.0, False)])
