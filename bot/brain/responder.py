@@ -60,13 +60,19 @@ class ModelResponder:
 
         What the asker has just agreed to is done first. Then the model may call tools for a limited number of steps; a
         call that needs the asker's yes ends the reply with the question. While a slow tool runs, the filler sentence is
-        yielded, provided that nothing was said yet and a reply is sure to follow.
+        yielded, provided that nothing was said yet and a reply is sure to follow. With it the reply begins to sound, so
+        its time limit ends, and a call that takes longer is not told as an answer that was given up.
         """
         steps: list[ToolExchange] = []
         spoke = False
         try:
-            if context.tools is not None and (done := await context.tools.carry_out_agreed()) is not None:
-                steps.append(done)
+            if context.tools is not None and (agreed := await context.tools.agreed_call()) is not None:
+                async with owned_task(context.tools.carry_out(agreed), name="agreed-call") as carrying_out:
+                    # Whoever said yes waits for an answer, also where the model may skip one.
+                    if await self._is_slow(carrying_out):
+                        spoke = True
+                        yield self._filler(context) + _SENTENCE_END
+                    steps.append(await carrying_out)
             while True:
                 text, end = "", StreamEnd(FinishReason.STOP)
                 async with aclosing(self._stream(context, steps)) as stream:
@@ -126,7 +132,7 @@ class ModelResponder:
         )
         return without_heading(stream)
 
-    async def _is_slow(self, running: asyncio.Task[tuple[str, ...]]) -> bool:
+    async def _is_slow(self, running: asyncio.Task[tuple[str, ...]] | asyncio.Task[ToolExchange]) -> bool:
         """Wait for the tools up to `ToolsSettings.filler_after_s`; return whether they take longer."""
         if not self._settings.filler:
             return False

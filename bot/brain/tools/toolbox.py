@@ -157,15 +157,23 @@ class QuestionTools:
 
     async def carry_out_agreed(self) -> ToolExchange | None:
         """Do what the asker was asked about, if their words are a yes to it. Return the call and its result."""
+        agreed = await self.agreed_call()
+        return None if agreed is None else await self.carry_out(agreed)
+
+    async def agreed_call(self) -> ProposedCall | None:
+        """Return the call that the asker was asked about, if their words are a yes to it."""
         proposals = self._toolbox.proposals
         if not proposals.waits_for(self._asker):
             return None
         await self._released.wait()
-        proposal = proposals.settle(self._asker)
-        if proposal is None:
-            return None
-        results = await self._run_each((proposal.call,), agreed=True)
-        return ToolExchange((proposal.call,), results)
+        return proposals.settle(self._asker)
+
+    async def carry_out(self, agreed: ProposedCall) -> ToolExchange:
+        """Make a call that the asker has agreed to. Return it and its result. When it is cancelled, the call goes on
+        (`record`).
+        """
+        results = await self._run_each((agreed.call,), agreed=True)
+        return ToolExchange((agreed.call,), results)
 
     async def run_all(self, calls: Sequence[MessageToolCall]) -> tuple[str, ...]:
         """Run the calls that a model made at once; return their results for the model. Never raises.

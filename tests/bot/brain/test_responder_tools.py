@@ -189,6 +189,32 @@ async def test_a_slow_tool_is_told_once() -> None:
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("may_skip", [False, True])
+async def test_what_was_agreed_to_is_told_if_it_is_slow(may_skip: bool) -> None:
+    """Whoever said yes hears that it is being done. A yes without the bot's name is one too, so an answer will follow.
+    Other words than a yes bring no filler.
+    """
+    room = Looking()
+    room.slow = asyncio.Event()
+    (look,) = room.toolbox.tools()
+    toolbox = Toolbox([replace(look, side_effects=True, words=("look", "map"))])
+    ada = Asker(1, "Ada", "You can look.", present=True, spoke_at=1.0)
+    model = Thinker(("I looked.", END))
+    responder = ModelResponder(model, max_output_tokens=9, tools=ToolsSettings(filler_after_s=0.001))
+    for words, said in (("Yes.", ["Let me look.\n", "I looked."]), ("Yes, but who is Bo?", ["I looked."])):
+        model._scripts.insert(0, (asks(LOOK),))
+        asking = [piece async for piece in responder.respond(replace(CONTEXT, tools=toolbox.for_asker(ada)))]
+        toolbox.proposals.on_reply("".join(asking), ended_at=2.0)
+        answering = toolbox.for_asker(replace(ada, words=words, spoke_at=3.0))
+        stream = responder.respond(replace(CONTEXT, tools=answering, may_skip=may_skip))
+        heard = [await anext(stream)]
+        room.slow.set()
+        assert heard + [piece async for piece in stream] == said
+        room.slow.clear()
+    assert room.looked == 1
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("asked", "filler", "said"),
     [
