@@ -126,11 +126,15 @@ class PreemptiveReply:
             synthesised_chars=len(attempt.first_sentence),
         )
 
-    async def build_context(self, question: Question) -> ModelContext:
-        """Return the prompt for `question`, prepared earlier or built now. Raises `CompactionError`."""
+    def drop_taken(self) -> None:
+        """Stop what was prepared for a reply that was stopped before it used it. Call it after each reply."""
         if self._taken is not None:
             _cancel(self._taken)
+            self._speech.discard()
             self._taken = None
+
+    async def build_context(self, question: Question) -> ModelContext:
+        """Return the prompt for `question`, prepared earlier or built now. Raises `CompactionError`."""
         attempt = self._attempt
         if attempt is None or not attempt.fits(question):
             self.discard("another_question")

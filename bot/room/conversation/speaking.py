@@ -64,6 +64,11 @@ class Speaking:
             new_reader=self._new_reader,
             clock=services.clock,
         )
+
+        async def reply_over(reply: Reply) -> None:
+            self.preemptive_reply.drop_taken()
+            await on_reply(reply)
+
         self.replier = Replier(
             build_context=self.preemptive_reply.build_context,
             responder=self.preemptive_reply,
@@ -71,7 +76,7 @@ class Speaking:
             playback=self.playback,
             clock=services.clock,
             timeout_s=services.replies.timeout_s,
-            on_reply=on_reply,
+            on_reply=reply_over,
             rules=SpeechRules(
                 own_names=(services.brain.name, *wake_names),
                 pronunciations=services.speaking.pronounced_in(place.guild_id),

@@ -278,6 +278,7 @@ async def test_a_broken_off_answer_ends_what_was_thought_ahead() -> None:
         desk.preemptive.start(ASKED)
         await until(lambda: len(desk.responder.contexts) == 2)
         await desk.preemptive.build_context(ASKED)
+        desk.preemptive.drop_taken()
         desk.responder.pieces = ("Next.",)
         assert await desk.answer(replace(ASKED, utterance_id="u2")) == ["Next."]
         await until(lambda: len(asyncio.all_tasks()) == 2)

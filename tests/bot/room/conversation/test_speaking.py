@@ -19,7 +19,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.place import FakePlace
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Awaitable, Callable
 
     from bot.brain.reply import Reply
     from voice.speaking.port import AudioChunk
@@ -57,12 +57,8 @@ async def ignore(_: Reply) -> None:
     """Take a finished reply."""
 
 
-@pytest.mark.asyncio
-async def test_a_reply_that_is_begun_early_is_spoken_in_its_language() -> None:
-    """After an answer in English the first sentence of a German one has a German voice and German words, although it is
-    synthesised before the answer begins.
-    """
-    voice = Polyglot()
+def speaking_with(voice: Polyglot, build_context: Callable[[Question], Awaitable[ModelContext]]) -> Speaking:
+    """Return the speech of a room whose model answers in German."""
     services = SimpleNamespace(
         open_voice=lambda *_: voice,
         speech=SimpleNamespace(synthesizer=voice, moderator=None),
@@ -73,15 +69,24 @@ async def test_a_reply_that_is_begun_early_is_spoken_in_its_language() -> None:
         brain=SimpleNamespace(name="Roomtone"),
         speaking=SimpleNamespace(pronounced_in=lambda _: {}, blocked_in=lambda _: ()),
     )
-    speaking = Speaking(
+    return Speaking(
         FakePlace(),
         cast("Any", services),
-        build_context=context_of,
+        build_context=build_context,
         on_reply=ignore,
         tell=lambda _: None,
         wake_names=(),
         bridge=None,
     )
+
+
+@pytest.mark.asyncio
+async def test_a_reply_that_is_begun_early_is_spoken_in_its_language() -> None:
+    """After an answer in English the first sentence of a German one has a German voice and German words, although it is
+    synthesised before the answer begins.
+    """
+    voice = Polyglot()
+    speaking = speaking_with(voice, context_of)
     voice.prefer("en")
     async with asyncio.TaskGroup() as tasks:
         run = tasks.create_task(speaking.preemptive_reply.run(), name="preemptive-reply-under-test")
@@ -90,3 +95,32 @@ async def test_a_reply_that_is_begun_early_is_spoken_in_its_language() -> None:
         await until(lambda: bool(voice.said))
         run.cancel()
     assert voice.said == [("de", "Die kostet 5 Euro.")]
+
+
+@pytest.mark.asyncio
+async def test_what_was_begun_early_ends_with_a_reply_that_is_stopped() -> None:
+    """Somebody silences the bot before the prompt is built: no model works on, nor is it sent what was withdrawn."""
+    building = asyncio.Event()
+
+    async def context_later(question: Question) -> ModelContext:
+        await building.wait()
+        return await context_of(question)
+
+    speaking, question = speaking_with(Polyglot(), context_later), Question(TURN, "u1", 1.0, "1")
+    async with asyncio.TaskGroup() as tasks:
+        runs = [
+            tasks.create_task(speaking.preemptive_reply.run(), name="preemptive-reply-under-test"),
+            tasks.create_task(speaking.replier.run(), name="replies-under-test"),
+        ]
+        await asyncio.sleep(0)
+        speaking.preemptive_reply.start(question)
+        speaking.replier.ask(question)
+        await until(lambda: speaking.preemptive_reply._taken is not None)
+        speaking.silence()
+        await until(lambda: not speaking.replier.busy)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        names = {task.get_name() for task in asyncio.all_tasks()}
+        for run in runs:
+            run.cancel()
+    assert "preemptive-reply" not in names
