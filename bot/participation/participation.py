@@ -255,7 +255,7 @@ class Participation:
             elif not silenced_for_now:
                 self._guild.silence = silence.silence_until(self._clock.now() + 60 * minutes)
                 told = silenced_for(math.ceil(minutes))
-            if not silenced_for_now:
+            if self._guild.silence != silence:
                 self.notify(SILENCED_FOR_GOOD if silence.always else told, silenced_by=user_id)
         elif named and silenced_for_now and asks_to_talk(request):
             self._guild.silence = silence.lift(by_moderator=False)

@@ -17,6 +17,7 @@ from bot.errors import first_cause
 from bot.guild import Silence, VoiceMode
 from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD, GuildParticipations
 from bot.participation.costs import HOUR_S
+from bot.participation.notices import silenced_for
 from bot.participation.participation import SILENCED, Participation
 from bot.participation.quiet_timer import QuietTimer
 from bot.participation.reply_control import ReplyState
@@ -316,6 +317,22 @@ async def test_which_requests_count_without_its_name() -> None:
     for text in ("Be quiet.", "Be quiet.", "You can talk again."):
         participation.on_utterance(ADA.id, text, started_at=0.0, ended_at=0.0)
         assert (participation.silenced, participation.queue.waiting) == (True, 1)
+
+
+@pytest.mark.asyncio
+async def test_a_silence_that_lasts_longer_than_the_one_before_is_told_and_stored() -> None:
+    """After some minutes' silence, one until the session ends: a restart would otherwise let the bot speak too soon."""
+    table = Table(9)
+    participation, guild = await table.begin()
+    for text in ("Roomtone, be quiet for ten minutes.", "Roomtone, shut up.", "Roomtone, be quiet for ten minutes."):
+        participation.on_utterance(ADA.id, text, started_at=0.0, ended_at=0.0)
+    running = asyncio.create_task(participation.run(), name="participation-under-test")
+    await participation.wait_until_written(within_s=PATIENCE_S)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert table.place.written == [silenced_for(10), SILENCED]
+    assert (await table.choices.choice(table.place.guild_id)).silence == guild.silence
+    assert guild.silence.session_id == participation.session_id
 
 
 @pytest.mark.asyncio
