@@ -29,6 +29,7 @@ _HALVES = {"half an hour": 30, "half hour": 30, "a half hour": 30, "eine halbe s
 _QUARTERS = {
     "quarter of an hour": 15,
     "a quarter of an hour": 15,
+    "three quarters of an hour": 45,
     "eine viertelstunde": 15,
     "eine dreiviertelstunde": 45,
 }
@@ -43,8 +44,9 @@ def _one_of(words: dict[str, int]) -> str:
 
 _DURATION = re.compile(
     r"\b(?:for |für |(?:for |für )?the next |(?:für )?die nächsten? )?"
+    r"(?:another |about |around |at least |noch |etwa |ungefähr )?"
     rf"(?:(?P<fixed>{_one_of(_FIXED)})"
-    rf"|(?P<number>\d{{1,3}}|{_one_of(_NUMBERS)})(?P<half> and a half)? (?P<unit>minute|hour|stunde)[ns]?"
+    rf"|(?P<number>\d{{1,3}}|{_one_of(_NUMBERS)})(?P<half> and a half)?(?: more)? (?P<unit>minute|hour|stunde)[ns]?"
     # 'A second' is no duration.
     r"|(?P<seconds>\d{2,3}) (?:seconds|sekunden))\b(?: lang| long)?"
 )

@@ -18,10 +18,11 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _FILLERS_BY_LANGUAGE = {
     "en": (
         "please just now okay ok oh hey will you would could can for a while bit moment minute already and so then "
-        "right thanks thank kindly god no the fuck hell today tonight again once more"
+        "right thanks thank kindly god no the fuck hell today tonight again once more next few minutes longer"
     ),
     "de": (
-        "bitte jetzt mal doch endlich einfach für eine einen weile moment kurz heute du kannst könntest ach na so und"
+        "bitte jetzt mal doch endlich einfach für eine einen weile moment kurz heute du kannst könntest ach na so und "
+        "ein paar minuten"
     ),
     "fr": "s'il te plaît plait vous maintenant un une peu moment instant allez oh bon donc et peux tu pouvez pour",
     "es": "por favor ahora un una rato momento poco ya oye vale y puedes anda venga",
