@@ -52,6 +52,8 @@ class ToolExchanges:
         self._by_turn: dict[int, tuple[ToolExchange, ...]] = {}
         # How often everything was dropped.
         self.clearings = 0
+        # How many steps were ever recorded, those that were dropped included.
+        self.recorded = 0
 
     def record(self, turn: Seq, steps: Sequence[ToolExchange]) -> None:
         """Record steps of the reply to one question, after those that another model took for it. Drop the oldest steps
@@ -59,6 +61,7 @@ class ToolExchanges:
         """
         if not steps:
             return
+        self.recorded += len(steps)
         self._by_turn[turn] = (*self._by_turn.get(turn, ()), *steps)[-MOST_STEPS:]
         while len(self._by_turn) > MOST_QUESTIONS:
             del self._by_turn[next(iter(self._by_turn))]
@@ -71,10 +74,6 @@ class ToolExchanges:
     def clear(self) -> None:
         self._by_turn.clear()
         self.clearings += 1
-
-    def steps(self, turn: Seq) -> int:
-        """Return how many recorded steps with tool calls the reply to a turn took."""
-        return len(self._by_turn.get(turn, ()))
 
     def messages(self, turns: Container[int]) -> dict[int, list[ChatMessage]]:
         """Return the messages of the recorded questions among `turns`, by turn, the newest question first."""

@@ -65,6 +65,8 @@ class ReplyRecorder:
         self._clock = clock
         self._observe = observe
         self._failure_messages = FailureMessages()
+        # How many of the toolbox's steps are paid for.
+        self._steps_counted = 0
 
     async def record(self, reply: Reply) -> None:
         """Count the cost of a finished reply, record the part that was played or written, and have its failure written
@@ -79,7 +81,7 @@ class ReplyRecorder:
             tokens=estimate_text_tokens(delivered),
             spoken_s=0.0 if reply.first_audio_at is None else reply.ended_at - reply.first_audio_at,
             skipped=reply.skipped,
-            steps=self._toolbox.exchanges.steps(reply.question.turn.seq),
+            steps=self._new_steps(),
         )
         if reply.skipped:
             log.info("reply_skipped", answer_to=reply.question.turn.seq)
@@ -93,6 +95,12 @@ class ReplyRecorder:
         if message := self._failure_messages.format(reply):
             self._participation.notify(message, repeats=bool(reply.unsaid))
         self._observe(_finished(reply))
+
+    def _new_steps(self) -> int:
+        """Return how many steps with tool calls were recorded since the last reply. Several may answer one turn."""
+        recorded = self._toolbox.exchanges.recorded
+        new, self._steps_counted = recorded - self._steps_counted, recorded
+        return new
 
     async def _record_spoken(self, reply: Reply, first_audio_at: float) -> None:
         await self._turn_recorder.record_reply(reply, first_audio_at)

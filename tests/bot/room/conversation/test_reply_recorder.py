@@ -8,9 +8,12 @@ from typing import Any, cast
 import pytest
 
 from bot.brain.reply import Question, Reply
+from bot.brain.tools.exchanges import ToolExchange, ToolExchanges
+from bot.brain.tools.toolbox import Toolbox
 from bot.channel.markdown import in_message
 from bot.room.conversation.reply_recorder import FailureMessages, ReplyRecorder
 from bot.texts.text import verbatim
+from compaction.budget.messages import MessageToolCall
 from compaction.model import Seq, Turn, TurnKind
 from tests.bot.channel.discord_rendering import shown
 from tests.bot.channel.test_markdown import HOSTILE
@@ -91,9 +94,7 @@ async def test_words_in_a_message_may_repeat_people() -> None:
         cast("Any", SimpleNamespace(record_written_reply=written)),
         toolbox=cast(
             "Any",
-            SimpleNamespace(
-                proposals=SimpleNamespace(on_reply=lambda *_, **__: None), exchanges=SimpleNamespace(steps=lambda _: 0)
-            ),
+            SimpleNamespace(proposals=SimpleNamespace(on_reply=lambda *_, **__: None), exchanges=ToolExchanges()),
         ),
         clock=FakeClock(),
         observe=lambda _: None,
@@ -101,3 +102,24 @@ async def test_words_in_a_message_may_repeat_people() -> None:
     await recorder.record(reply(failure=AWAY, unsaid="Ada has a walrus."))
     await recorder.record(reply(failure="The model is away."))
     assert told == [(f"{AWAY}\nI wanted to say: Ada has a walrus.", True), ("The model is away.", False)]
+
+
+@pytest.mark.asyncio
+async def test_each_call_of_a_tool_is_paid_for_once() -> None:
+    """Remarks that nobody asked for may be about the same turn again and again, each with calls of its own."""
+    paid: list[int] = []
+    toolbox = Toolbox()
+    recorder = ReplyRecorder(
+        cast("Any", SimpleNamespace(on_reply_ended=lambda *_, steps, **__: paid.append(steps))),
+        cast("Any", None),
+        toolbox=toolbox,
+        clock=FakeClock(),
+        observe=lambda _: None,
+    )
+    step = ToolExchange((MessageToolCall("c", "look", "{}"),), ("A map.",))
+    for steps in ([step], [step, step], [], [step] * 30):
+        toolbox.exchanges.record(Seq(0), steps)
+        await recorder.record(reply())
+    toolbox.exchanges.clear()
+    await recorder.record(reply())
+    assert paid == [1, 2, 0, 30, 0]
