@@ -61,7 +61,7 @@ class HeardText:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """The state of the room. `people` counts the channel's members who are not bots."""
+    """The state of the room. `people` counts the channel's members who are not bots, and the speaker if others stay."""
 
     people: int
     wake_names: tuple[str, ...]

@@ -239,7 +239,7 @@ class Participation:
         if (person is not None and person.is_bot) or self.excludes(user_id) or self._guild.listens_only:
             return
         named = mentions_name(text, self.wake_names)
-        alone = len(self._participants.people) == 1
+        alone = self._count_people(user_id) == 1
         if not (named or alone or self._engagement.is_engaged(user_id, at=started_at)):
             return
         request = strip_name(text, self.wake_names)
@@ -293,7 +293,7 @@ class Participation:
         state, everybody = self._replies.reply_state, self._participants.everybody
         self._names.update(everybody)
         return Situation(
-            people=sum(not person.is_bot for person in everybody),
+            people=self._count_people(speaker_id),
             wake_names=self.wake_names,
             mode=self._guild.voice_mode,
             other_names=self._names.without(speaker_id),
@@ -308,6 +308,11 @@ class Participation:
             can_skip=self._replies.can_skip,
             long_silence=long_silence,
         )
+
+    def _count_people(self, speaker_id: int | None) -> int:
+        """Return how many people are here, with a speaker who has just left: who stays was there when they spoke."""
+        people = [person.id for person in self._participants.people]
+        return len({*people, speaker_id}) if people and speaker_id is not None else len(people)
 
     def _count(self, decision: Decision) -> None:
         self._statistics.count(decision)

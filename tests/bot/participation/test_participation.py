@@ -320,6 +320,20 @@ async def test_which_requests_count_without_its_name() -> None:
 
 
 @pytest.mark.asyncio
+async def test_the_last_words_of_who_leaves_are_for_who_stays() -> None:
+    """They were not alone with the bot, although only one person is there by the time the words have their text."""
+    table = Table(9)
+    participation, _ = await table.begin()
+    table.place.people = [ADA, OTHER_BOT]
+    assert decided(participation, ADA.id, "I have to get up at six.")
+    assert not decided(participation, BO.id, "I have to get up at six.")
+    participation.on_utterance(BO.id, "Be quiet.", started_at=0.0, ended_at=0.0)
+    assert not participation.silenced
+    table.place.people = [OTHER_BOT]
+    assert not decided(participation, BO.id, "I have to get up at six.")
+
+
+@pytest.mark.asyncio
 async def test_a_silence_that_lasts_longer_than_the_one_before_is_told_and_stored() -> None:
     """After some minutes' silence, one until the session ends: a restart would otherwise let the bot speak too soon."""
     table = Table(9)
