@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 # Statuses of servers that refuse a parameter.
 REFUSED_STATUSES = frozenset({400, 415, 422, 500, 501})
+# OpenRouter's if no provider of the model takes what was sent: 'No endpoints found that support tool use.' Others have
+# it for a model that they do not know.
+_NOT_FOUND = 404
 # Those of them that a server has for its own failures too.
 _FAILED_STATUSES = frozenset({500, 501})
 # Stands for the status of a refusal that comes within a stream, which has none.
@@ -178,10 +181,11 @@ class EndpointFeatures:
 
         A model without tool support gets no tools from then on. After other refusals that happens only if they repeat.
         """
-        if status not in REFUSED_STATUSES or "tool" not in message.lower():
+        unsupported = "support" in message.lower()
+        if "tool" not in message.lower() or not (status in REFUSED_STATUSES or (status == _NOT_FOUND and unsupported)):
             return False
         if callable_now:
-            self._count_tool_failures(_MOST_TOOL_FAILURES if "support" in message.lower() else 1)
+            self._count_tool_failures(_MOST_TOOL_FAILURES if unsupported else 1)
         return True
 
     def learn_thoughts(self, thoughts: Thoughts) -> None:

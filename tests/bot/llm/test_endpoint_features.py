@@ -199,10 +199,25 @@ def test_the_order_of_messages_is_learnt_step_by_step(message: str, learnt: list
     assert not features.refuses_order(500, message, sent=NO_SYSTEM)
 
 
-def test_model_without_tool_support_gets_none_any_more() -> None:
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (400, "this model does not support Tools"),
+        (404, "No endpoints found that support tool use. To learn more about provider routing, visit: https://x"),
+    ],
+    ids=["ollama", "openrouter"],
+)
+def test_model_without_tool_support_gets_none_any_more(status: int, message: str) -> None:
     features = EndpointFeatures()
-    assert features.refuses_tools(400, "this model does not support Tools", callable_now=True)
+    assert features.refuses_tools(status, message, callable_now=True)
     assert not features.supports_tools
+
+
+def test_a_model_that_is_not_known_says_nothing_about_tools() -> None:
+    """Also if its own name does."""
+    features = EndpointFeatures()
+    assert not features.refuses_tools(404, "The model 'toolace' does not exist.", callable_now=True)
+    assert features.supports_tools
 
 
 def test_other_refusals_of_tools_count_with_misuse() -> None:
