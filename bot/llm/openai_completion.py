@@ -18,6 +18,7 @@ from bot.llm.endpoint_features import REFUSED_STATUSES
 from bot.llm.message_order import in_order
 from bot.llm.port import ChatRole, FinishReason
 from bot.llm.streamed_answer import MOST_CHARS_PER_TOKEN
+from bot.llm.thoughts import words_of
 from bot.texts.text import sentence_of
 from compaction.errors import CompletionError
 from compaction.ports import CompletionAnswer
@@ -123,7 +124,8 @@ class OpenAICompletion:
         if not choices or choices[0].message is None:
             raise ValueError("no choices in the answer")
         usage, reason = read_usage(response.usage), choices[0].finish_reason
-        text = whole_characters(choices[0].message.content or "")
+        written = whole_characters(choices[0].message.content or "")
+        text = words_of(written, unopened=self._features.thinks_unopened, cut_off=reason == FinishReason.LENGTH)
         most_chars = MOST_CHARS_PER_TOKEN * request.max_output_tokens
         return CompletionAnswer(
             text=text[:most_chars],

@@ -70,3 +70,12 @@ class Thoughts:
         self._opened = OPENING in self._held
         self.closed_unopened = CLOSING in self._held and not self._opened
         self._held = self._held[-len(CLOSING) :]
+
+
+def words_of(answer: str, *, unopened: bool, cut_off: bool) -> str:
+    """Return a whole answer without its thoughts. `unopened`: see `Thoughts`. `cut_off`: the model reached its output
+    limit.
+    """
+    before, closing, _ = answer.partition(CLOSING)
+    thoughts = Thoughts(unopened=unopened or (bool(closing) and OPENING not in before))
+    return thoughts.feed(answer) + thoughts.end(cut_off=cut_off)

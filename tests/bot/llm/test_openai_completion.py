@@ -73,6 +73,23 @@ async def test_a_summary_of_a_model_that_thinks_has_words() -> None:
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("written", ["<think>Who? Bo.</think>" + WORDS, "Who? Bo.</think>" + WORDS])
+async def test_thoughts_are_no_part_of_a_summary(written: str) -> None:
+    """Servers without a parser for them send them as part of the answer."""
+    async with endpoint() as (chat, server):
+        server.behaviour.answer = lambda call: written
+        assert (await chat.complete(REQUEST)).text == WORDS
+
+
+@pytest.mark.asyncio
+async def test_a_summary_that_ends_within_the_thoughts_is_asked_for_again() -> None:
+    """The model is told to think less, as one whose thoughts the server leaves out."""
+    async with endpoint(ChatMode.LENGTH) as (chat, server):
+        server.behaviour.answer = lambda call: WORDS if "reasoning_effort" in call.body else "<think>Who? Perhaps"
+        assert (await chat.complete(REQUEST)).text == WORDS
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize("content", [["Bo"], {"text": "Bo"}, 7], ids=["list", "object", "number"])
 async def test_a_whole_answer_that_is_no_text_is_none(content: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     complete = chat_wire.complete

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.llm.thoughts import Thoughts
+from bot.llm.thoughts import Thoughts, words_of
 
 BYTEWISE, WHOLE = 1, 999
 
@@ -57,3 +57,21 @@ def test_an_answer_without_the_expected_thoughts_is_an_answer(size: int) -> None
     assert (found, thoughts.was_answer) == ("Bo brings it.", True)
     found, thoughts = separated("They ask who brings", unopened=True, size=size, cut_off=True)
     assert (found, thoughts.was_answer) == ("", False)
+
+
+@pytest.mark.parametrize(
+    ("answer", "unopened", "cut_off", "words"),
+    [
+        ("Bo brings it.", False, False, "Bo brings it."),
+        ("Bo brings it.", True, False, "Bo brings it."),
+        ("They ask who brings", True, True, ""),
+        ("Bo brings", False, True, "Bo brings"),
+        ("<think>Who? Bo.</think>Bo brings it.", False, False, "Bo brings it."),
+        ("<think>Who? Bo.</think>Bo brings it.", True, False, "Bo brings it."),
+        ("Who? Bo.</think>Bo brings it.", False, False, "Bo brings it."),
+        ("Bo wrote <think>so</think>.", False, False, "Bo wrote <think>so</think>."),
+    ],
+)
+def test_a_whole_answer_has_its_words_at_once(answer: str, unopened: bool, cut_off: bool, words: str) -> None:
+    """Thoughts that nothing opens are seen the first time, because all of the answer is there."""
+    assert words_of(answer, unopened=unopened, cut_off=cut_off) == words
