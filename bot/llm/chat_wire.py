@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bot.llm.model_calls import plausible_tokens
 from bot.llm.port import ChatRole, Usage
@@ -176,7 +176,7 @@ def read_chunk(chunk: object) -> ChunkContent:
     delta = choices[0].delta
     calls = getattr(delta, "tool_calls", None) or ()
     return ChunkContent(
-        text=_text(getattr(delta, "content", None)),
+        text=_text(joined_parts(getattr(delta, "content", None))),
         calls=tuple((_call_piece(call), _signature_of(call)) for call in calls),
         finish_reason=_text(getattr(choices[0], "finish_reason", None)),
     )
@@ -213,6 +213,16 @@ def _call_piece(call: object) -> CallPiece:
 
 def _text(value: object) -> str:
     return whole_characters(value) if isinstance(value, str) else ""
+
+
+def joined_parts(content: object) -> Any:
+    """Return the text of a content in parts, without the thoughts among them; any other content as it is.
+
+    Mistral's models that think send a list: https://docs.mistral.ai/capabilities/reasoning
+    """
+    if not isinstance(content, list) or not all(isinstance(part, Mapping) for part in content):
+        return content
+    return "".join(_text(part.get("text")) for part in content if part.get("type") == "text")
 
 
 def whole_characters(text: str) -> str:

@@ -147,6 +147,19 @@ def test_structured_answers_are_asked_for_in_four_ways() -> None:
     ]
 
 
+def test_a_chunk_may_have_its_text_in_parts() -> None:
+    """Mistral's models that think send their thoughts so, and may send what follows them so too."""
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "Who? Bo."}]}
+    for content, text in (
+        ([thought], ""),
+        ([thought, {"type": "text", "text": "Bo "}, {"type": "text", "text": "brings it."}], "Bo brings it."),
+        ([{"type": "text"}, {"type": "text", "text": 7}, {}], ""),
+        (["Bo"], ""),
+    ):
+        choice = SimpleNamespace(delta=SimpleNamespace(content=content), finish_reason=None)
+        assert read_chunk(SimpleNamespace(choices=[choice])) == ChunkContent(text)
+
+
 def test_a_chunk_is_read_whatever_it_lacks() -> None:
     """Fields that are missing or of another type are empty; a chunk without choices at all is an error report."""
     call = SimpleNamespace(index="0", id=None, function=SimpleNamespace(name="look", arguments="{"), extra_content="s")

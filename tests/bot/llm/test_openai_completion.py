@@ -90,6 +90,17 @@ async def test_a_summary_that_ends_within_the_thoughts_is_asked_for_again() -> N
 
 
 @pytest.mark.asyncio
+async def test_a_whole_answer_may_come_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mistral's models that think send their thoughts so."""
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "Who? Bo."}]}
+    parts: Any = [thought, {"type": "text", "text": WORDS}]
+    complete = chat_wire.complete
+    monkeypatch.setattr(chat_wire, "complete", lambda model, _, usage: complete(model, parts, usage))
+    async with endpoint() as (chat, _):
+        assert (await chat.complete(REQUEST)).text == WORDS
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize("content", [["Bo"], {"text": "Bo"}, 7], ids=["list", "object", "number"])
 async def test_a_whole_answer_that_is_no_text_is_none(content: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     complete = chat_wire.complete
