@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, Self
 import openai
 import structlog
 
-from bot.llm.chat_wire import read_usage
+from bot.llm.chat_wire import joined_parts, read_usage
 from bot.llm.endpoint_errors import refusal_of
 from bot.llm.endpoint_features import EndpointFeatures
 from bot.llm.message_order import in_order
 from bot.llm.model_calls import CountedCall, ignore_call
+from bot.llm.port import FinishReason
+from bot.llm.thoughts import words_of
 from bot.texts.text import Text
 from compaction.tokens import MESSAGE_OVERHEAD_TOKENS
 from compaction.untrusted_text import inline
@@ -76,7 +78,7 @@ class OpenAIVision:
         self._budget = budget
         self._on_call = on_call
         self._turn = asyncio.Lock()
-        self._features = EndpointFeatures()
+        self._features = EndpointFeatures(endpoint.model)
         # No retries, because the next picture is newer and so more useful.
         self._client = endpoint.open()
 
@@ -157,10 +159,21 @@ class OpenAIVision:
                 raise
             self._features.takes_effort(limits)
             call.record_usage(read_usage(getattr(answer, "usage", None)))
-            description = answer.choices[0].message.content
-            if not isinstance(description, str) or not description.strip():
-                raise VisionError(Text("The vision model {model} gave an empty answer.", model=self._endpoint.model))
-            return " ".join(description.split())[:MAX_ANSWER_CHARS]
+            choice = answer.choices[0]
+            description, cut_off = joined_parts(choice.message.content), choice.finish_reason == FinishReason.LENGTH
+            if isinstance(description, str):
+                description = words_of(description, unopened=self._features.thinks_unopened, cut_off=cut_off)
+                if description.strip():
+                    return " ".join(description.split())[:MAX_ANSWER_CHARS]
+            if cut_off and self._features.thought_too_long(limits):
+                continue
+            raise VisionError(
+                Text(
+                    "The vision model {model} gave an empty answer. If it thinks before it answers, switch that off at "
+                    "its server, or choose another screen.model.",
+                    model=self._endpoint.model,
+                )
+            )
 
     def _translated(self, error: Exception) -> VisionError:
         """Return `error` as a sentence with the remedy, without any key or picture."""

@@ -35,6 +35,8 @@ class Eyes:
         self.status = 200
         self.bodies: list[dict[str, Any]] = []
         self.wants = "max_tokens"
+        # The model thinks for all of its tokens unless it is told one of these efforts.
+        self.efforts: tuple[str, ...] | None = None
         self.stalls = False
         self.billed = 900
         self.takes_system = True
@@ -50,6 +52,11 @@ class Eyes:
             return web.json_response({"error": {"message": f"Use {self.wants} instead."}}, status=400)
         if not self.takes_system and any(message["role"] == "system" for message in body["messages"]):
             return web.json_response({"error": {"message": "System role not supported"}}, status=400)
+        effort, thinks = body.get("reasoning_effort"), False
+        if self.efforts is not None:
+            if effort is not None and effort not in self.efforts:
+                return web.json_response({"error": {"message": "Unknown parameter: 'reasoning_effort'."}}, status=400)
+            thinks = effort is None
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         await asyncio.sleep(0)
@@ -60,14 +67,14 @@ class Eyes:
             self.at_once -= 1
         if self.status != 200:
             return web.json_response({"error": {"message": "no"}}, status=self.status)
-        message = {"role": "assistant", "content": self.says}
+        message = {"role": "assistant", "content": "" if thinks else self.says}
         return web.json_response(
             {
                 "id": "1",
                 "object": "chat.completion",
                 "created": 1,
                 "model": "eyes",
-                "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
+                "choices": [{"index": 0, "finish_reason": "length" if thinks else "stop", "message": message}],
                 "usage": {"prompt_tokens": self.billed, "completion_tokens": 12, "total_tokens": self.billed + 12},
             }
         )
@@ -187,6 +194,40 @@ async def test_the_cap_is_called_as_the_endpoint_wants() -> None:
         await vision.read(lambda: LOOK)
         await vision.read(lambda: LOOK)
     assert [eyes.wants in body for body in eyes.bodies] == [False, True, True]
+
+
+@pytest.mark.asyncio
+async def test_a_model_that_thinks_is_told_to_think_little() -> None:
+    """It would think for as long as its answer may be, and have no words left for the screen. That is learnt once."""
+    eyes = Eyes()
+    eyes.efforts = ("low",)
+    async with eyes.open() as vision:
+        for _ in range(2):
+            assert (await vision.read(lambda: LOOK)).description.startswith("The Tokyo map")
+    sent = [body.get("reasoning_effort") for body in eyes.bodies]
+    assert (sent[0], sent[-2:]) == (None, ["low", "low"])
+
+
+@pytest.mark.asyncio
+async def test_a_model_that_thinks_whatever_it_is_told_is_told_about() -> None:
+    """The sentence names the remedy."""
+    eyes = Eyes()
+    eyes.efforts = ()
+    async with eyes.open() as vision:
+        for _ in range(2):
+            with pytest.raises(VisionError, match=r"thinks before it answers.*screen\.model"):
+                await vision.read(lambda: LOOK)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("written", ["<think>A map. Of what?</think>The map.", "A map.</think>The map."])
+async def test_thoughts_are_no_part_of_a_description(written: str) -> None:
+    """Nor is a piece of one of Mistral's answers that is no text."""
+    eyes = Eyes()
+    for says in (written, [{"type": "thinking", "thinking": []}, {"type": "text", "text": written}]):
+        eyes.says = says
+        async with eyes.open() as vision:
+            assert (await vision.read(lambda: LOOK)).description == "The map."
 
 
 @pytest.mark.asyncio
