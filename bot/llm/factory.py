@@ -79,8 +79,8 @@ async def list_served_models(settings: LlmSettings, *, timeout_s: float = 10.0) 
         try:
             async with asyncio.timeout(timeout_s):
                 page = await client.models.list(extra_headers=_own_headers(settings.base_url, key))
-                # Gemini calls its models models/gemini-…, and takes both names.
-                return tuple(model.id.removeprefix("models/") for model in page.data)
+                # Gemini calls its models models/gemini-…, and takes both names. Ollama without models sends null.
+                return tuple(model.id.removeprefix("models/") for model in page.data or ())
         except Exception as error:
             raise translate_error(error, model=settings.model, where=address(settings.base_url), key=key) from error
 

@@ -70,8 +70,15 @@ async def check_language_model(
         return Finding(
             "language model", Status.MISSING, detail.rstrip("."), remedy or "Check llm.base_url and the key."
         )
+    if not names:
+        return Finding(
+            "language model",
+            Status.WARNING,
+            f"{settings.base_url or 'OpenAI'} answers, but lists no model",
+            f"In Ollama run `ollama pull {settings.model}`. Other servers may serve a model that they do not list.",
+        )
     # Ollama lists llama3.2 as llama3.2:latest, and answers to both.
-    if names and not {settings.model, f"{settings.model}:latest"} & set(names):
+    if not {settings.model, f"{settings.model}:latest"} & set(names):
         shown = ", ".join(names[:5]) + (" …" if len(names) > 5 else "")
         return Finding(
             "language model",

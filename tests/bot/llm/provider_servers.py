@@ -68,9 +68,10 @@ class ProviderServer:
         return response
 
     async def _models(self, request: web.Request) -> web.Response:
-        return web.json_response({"data": [{"id": each} for each in self.models()]})
+        served = self.models()
+        return web.json_response({"data": None if served is None else [{"id": each} for each in served]})
 
-    def models(self) -> Iterable[str]:
+    def models(self) -> Iterable[str] | None:
         raise NotImplementedError
 
     def refusal(self, body: dict[str, Any]) -> web.Response | None:

@@ -251,3 +251,17 @@ async def test_the_models_have_the_names_that_one_sets(server: ProviderServer, n
     """`roomtone doctor` compares llm.model with them."""
     async with server:
         assert name in await list_served_models(settings_for(server))
+
+
+class OllamaServer(ProviderServer):
+    """Has no model yet, and says null for an empty list."""
+
+    def models(self) -> None:
+        return None
+
+
+@pytest.mark.asyncio
+async def test_a_server_without_models_lists_none() -> None:
+    """It is no server of something else."""
+    async with OllamaServer() as server:
+        assert await list_served_models(settings_for(server)) == ()

@@ -73,7 +73,7 @@ async def test_a_token_that_discord_refuses_is_told() -> None:
 @pytest.mark.asyncio
 async def test_language_model() -> None:
     """An absent language model is a warning, one that does not answer is an error, and a wrong name is a warning with
-    the right names.
+    the right names. So is a server that has none.
     """
 
     async def serves(_settings: LlmSettings) -> tuple[str, ...]:
@@ -91,6 +91,13 @@ async def test_language_model() -> None:
     finding = await check_language_model(settings.model_copy(update={"model": "gpt"}), serves)
     assert finding.status is Status.WARNING
     assert finding.remedy == "Set llm.model to one of: llama3.2:latest, qwen3, qwen3:4b."
+
+    async def serves_none(_settings: LlmSettings) -> tuple[str, ...]:
+        return ()
+
+    finding = await check_language_model(settings, serves_none)
+    assert finding.status is Status.WARNING
+    assert "ollama pull qwen3" in finding.remedy
     finding = await check_language_model(settings, refuses)
     assert is_missing(finding, detail="refused the key", remedy="Check llm.api_key.")
 
