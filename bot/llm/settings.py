@@ -84,7 +84,8 @@ class LlmSettings(BaseModel):
                 update={
                     "model": each.model,
                     "base_url": each.base_url or self.base_url,
-                    "api_key": each.api_key or (None if each.base_url else self.api_key),
+                    "api_key": each.api_key
+                    or (self.api_key if self._is_here(each.base_url or self.base_url) else None),
                     "fallback_models": (),
                 }
             )
@@ -97,8 +98,10 @@ class LlmSettings(BaseModel):
         """
         if own is not None:
             return own.get_secret_value()
-        same_place = base_url.rstrip("/") == self.base_url.rstrip("/")
-        return self.api_key.get_secret_value() if self.api_key is not None and same_place else ""
+        return self.api_key.get_secret_value() if self.api_key is not None and self._is_here(base_url) else ""
+
+    def _is_here(self, base_url: str) -> bool:
+        return base_url.rstrip("/") == self.base_url.rstrip("/")
 
     @property
     def reply_timeout_s(self) -> float:
