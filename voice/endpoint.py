@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from http import HTTPStatus
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -209,6 +210,8 @@ def describe_failure(error: Exception, remedies: Remedies) -> EndpointFailureErr
                 target=target,
                 section=section,
             )
+        case openai.APIStatusError() if is_unpaid(error):
+            return EndpointFailureError("is not paid for: its account has too little credit. Top it up")
         case openai.InternalServerError():
             return EndpointFailureError(
                 "failed inside (status {status}). Look at its server's log", status=str(error.status_code)
@@ -236,6 +239,11 @@ def redirect_target(error: Exception) -> str | None:
     asked = error.response.next_request
     origin = "" if asked is None else f"{asked.url.scheme}://{asked.url.netloc.decode('ascii')}"
     return origin if _ORIGIN.fullmatch(origin) else "?"
+
+
+def is_unpaid(error: Exception) -> bool:
+    """Return whether an account has too little credit left, as OpenRouter's and DeepSeek's tell."""
+    return isinstance(error, openai.APIStatusError) and error.status_code == HTTPStatus.PAYMENT_REQUIRED
 
 
 def is_retryable(error: Exception) -> bool:

@@ -9,7 +9,7 @@ import openai
 
 from bot.llm.port import FILTERED, ChatModelError
 from bot.texts.text import Text
-from voice.endpoint import AnswerTooLargeError, redirect_target
+from voice.endpoint import AnswerTooLargeError, is_unpaid, redirect_target
 
 # Longer messages of a server are cut; some send pages of HTML.
 QUOTE_CHARS = 200
@@ -36,6 +36,11 @@ _REDIRECTED = Text(
 _NOT_A_CHAT_ANSWER = Text(
     "{where} sent something that is not a chat answer. Check that llm.base_url points at an OpenAI-compatible "
     "API (it mostly ends in /v1)."
+)
+
+_UNPAID = Text(
+    "The account for the language model {model} at {where} has too little credit: '{reason}'. Top it up, or choose "
+    "another llm.model."
 )
 
 # How Azure and OpenAI name a prompt that their filters refuse: what somebody said is no fault of the settings.
@@ -122,10 +127,12 @@ _ERROR_KINDS = (
 
 def translate_error(error: Exception, *, model: str, where: str, key: str = "") -> ChatModelError:
     """Return `error` as a sentence with the remedy. `key`: removed from the sentence, because some servers quote it."""
-    if getattr(error, "code", None) in FILTER_CODES:
+    if getattr(error, "code", None) in FILTER_CODES or _is_moderated(error):
         return ChatModelError(FILTERED, retryable=True)
     if (target := redirect_target(error)) is not None:
         return ChatModelError(_REDIRECTED.fill(model=model, where=where, target=target), retryable=False)
+    if is_unpaid(error):
+        return ChatModelError(_UNPAID.fill(model=model, where=where, reason=_reason(error, key)), retryable=False)
     matched = next(each for each in _ERROR_KINDS if isinstance(error, each.kind))
     sentence = matched.sentence.fill(
         model=model, where=where, status=str(getattr(error, "status_code", "unknown")), reason=_reason(error, key)
@@ -136,6 +143,15 @@ def translate_error(error: Exception, *, model: str, where: str, key: str = "") 
 def refusal_of(error: openai.APIStatusError) -> tuple[int, str]:
     """Return its status and all that the server said. Some name a parameter elsewhere than in the error's message."""
     return error.status_code, f"{error} {error.body}"
+
+
+def _is_moderated(error: Exception) -> bool:
+    """Return whether OpenRouter refuses what was said, which it quotes, with the status of a key that may do less:
+    https://openrouter.ai/docs/api/reference/errors-and-debugging
+    """
+    body = getattr(error, "body", None)
+    metadata = body.get("metadata") if isinstance(body, dict) else None
+    return isinstance(metadata, dict) and "flagged_input" in metadata
 
 
 def _reason(error: Exception, key: str) -> str:

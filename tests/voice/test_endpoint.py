@@ -47,6 +47,7 @@ def _status(kind: type[openai.APIStatusError], status: int) -> openai.APIStatusE
         (_status(openai.PermissionDeniedError, 403), "refused the key", "Set asr.api_key", False),
         (_status(openai.NotFoundError, 404), "is not known there", "asr.model and asr.base_url", False),
         (_status(openai.RateLimitError, 429), "rate limit or quota", "Wait a little", True),
+        (_status(openai.APIStatusError, 402), "too little credit", "Top it up", False),
         (_status(openai.InternalServerError, 503), "failed inside (status 503)", "server's log", True),
         (_status(openai.BadRequestError, 400), "refused the request (status 400)", "Check asr.model", False),
         (openai.APIConnectionError(request=_REQUEST), "cannot be reached", "Check asr.base_url", True),
