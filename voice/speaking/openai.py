@@ -30,7 +30,7 @@ MAX_BYTES = 9_000_000
 _QUOTED_CHARS = 120
 
 
-_REMEDIES = Remedies(section="speaking", refused="speaking.model, speaking.voice_name")
+_REMEDIES = Remedies(section="speaking", refused="speaking.model, speaking.voice_name, speaking.audio_format")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
