@@ -63,6 +63,8 @@ class EndpointFeatures:
         self.supports_tools = True
         # Whether schemas are to be sent in the common words only.
         self.plain_schemas = False
+        # Whether the model takes its own tool calls back.
+        self.takes_own_calls = True
         # The order in which messages are to be sent.
         self.order = MessageOrder.ANY
         # Whether answers are known, or here guessed, to begin with thoughts that no tag opens.
@@ -168,6 +170,15 @@ class EndpointFeatures:
             return False
         self.order = max(self.order, wanted)
         return wanted > sent
+
+    def refuses_own_calls(self, status: int, message: str, *, sent: bool) -> bool:
+        """Learn that the model takes a tool call back only with its thoughts before it, as Kimi's do, which nobody
+        keeps. `sent`: whether the call had any.
+        """
+        if status in REFUSED_STATUSES and sent and "reasoning_content" in message and "missing" in message.lower():
+            self.takes_own_calls = False
+            return True
+        return False
 
     def refuses_temperature(self, status: int, message: str, *, sent: Mapping[str, object]) -> bool:
         """Learn that the model has no temperature, as later ones of OpenAI and Anthropic."""

@@ -64,6 +64,10 @@ class _WrongOrderError(ChatModelError):
     """The endpoint refused the order of the messages, at once or, as LM Studio, within its stream."""
 
 
+class _OwnCallsRefusedError(ChatModelError):
+    """The endpoint refused tool calls that its model has made."""
+
+
 class OpenAIChat:
     """One endpoint and one model.
 
@@ -108,11 +112,12 @@ class OpenAIChat:
         """Yield the answer piece by piece. Raises `ChatModelError`. See `ModelEndpoint.stream`.
 
         A model that gives no usable answer with tools is asked again without them, one that does not take the order of
-        the messages in a stricter order, and one that thinks for too long to think less.
+        the messages in a stricter order, one that does not take its own tool calls with what they found as data, and
+        one that thinks for too long to think less.
         """
-        body = to_api_messages(messages, self._own_calls)
         offered = tools if self._features.supports_tools else NO_TOOLS
         while True:
+            body = to_api_messages(messages, self._own_calls if self._features.takes_own_calls else {})
             try:
                 async with aclosing(self._stream(body, max_output_tokens, offered, on_usage)) as stream:
                     async for piece in stream:
@@ -120,6 +125,8 @@ class OpenAIChat:
                     return
             except _WrongOrderError as error:
                 log.info("message_order_refused", model=self.model, problem=error)
+            except _OwnCallsRefusedError as error:
+                log.info("own_tool_calls_refused", model=self.model, problem=error)
             except _ThoughtTooLongError as error:
                 if not self._features.thought_too_long(error.sent):
                     raise
@@ -200,7 +207,7 @@ class OpenAIChat:
         try:
             async with asyncio.timeout_at(by):
                 return await self._open_stream(body, order, max_output_tokens, tools)
-        except _WrongOrderError:
+        except (_WrongOrderError, _OwnCallsRefusedError):
             raise
         except Exception as error:
             raise self._translated(error) from error
@@ -294,6 +301,8 @@ class OpenAIChat:
                     or features.refuses_schema_words(*refusal, sent_plain=plain)
                 ):
                     continue
+                if features.refuses_own_calls(*refusal, sent=any("tool_calls" in message for message in body)):
+                    raise _OwnCallsRefusedError(sentence_of(self._translated(error)), retryable=True) from error
                 if features.refuses_order(*refusal, sent=order):
                     raise _WrongOrderError(sentence_of(self._translated(error)), retryable=True) from error
                 if features.refuses_effort(*refusal, sent=sent, by_name=True):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 KEY = "key-of-the-provider"
 SIGNATURE = {"google": {"thought_signature": "c2lnbmVk"}}
+QUESTION = "Who brings the lantern?"
 SCHEMA_WORDS = ("additionalProperties", "const", "$schema")
 
 
@@ -212,6 +213,37 @@ class MistralServer(ProviderServer):
     def chunks(self, body: dict[str, Any]) -> Iterable[dict[str, Any]]:
         yield _chunk({"role": "assistant", "content": "Bo brings the lantern."})
         yield _chunk({}, "stop")
+
+
+class KimiServer(MistralServer):
+    """Takes a tool call back only with the thoughts before it. DeepSeek's models that think did the same for a time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refused = 0
+
+    def models(self) -> Iterable[str]:
+        return ["kimi-k2.5"]
+
+    def refusal(self, body: dict[str, Any]) -> web.Response | None:
+        for at, message in enumerate(body["messages"]):
+            if "tool_calls" in message and not message.get("reasoning_content"):
+                self.refused += 1
+                problem = (
+                    "thinking is enabled but reasoning_content is missing in assistant tool call message at index "
+                )
+                return web.json_response(
+                    {"error": {"message": f"{problem}{at}", "type": "invalid_request_error"}}, status=400
+                )
+        return None
+
+    def chunks(self, body: dict[str, Any]) -> Iterable[dict[str, Any]]:
+        if body.get("tools") and body["messages"][-1]["content"] == QUESTION:
+            call = {"name": "memory_search", "arguments": '{"query":"lantern"}'}
+            yield _chunk({"tool_calls": [{"index": 0, "id": "memory_search:0", "type": "function", "function": call}]})
+            yield _chunk({}, "tool_calls")
+            return
+        yield from super().chunks(body)
 
 
 class GeminiServer(ProviderServer):

@@ -33,9 +33,13 @@ from tests.bot.llm.provider_servers import (
     KEY,
     AnthropicServer,
     GeminiServer,
+    KimiServer,
     MistralServer,
     ProviderServer,
     TemplateServer,
+)
+from tests.bot.llm.provider_servers import (
+    QUESTION as ASKED,
 )
 
 if TYPE_CHECKING:
@@ -50,7 +54,7 @@ TOOLS = OfferedTools((ToolOffer("memory_search", "Finds what was said.", PARAMET
 QUESTION = (
     ChatMessage(ChatRole.SYSTEM, "You are in a room."),
     ChatMessage(ChatRole.USER, "Earlier: Bo is here."),
-    ChatMessage(ChatRole.USER, "Who brings the lantern?"),
+    ChatMessage(ChatRole.USER, ASKED),
 )
 SCHEMA: dict[str, object] = {"type": "object", "properties": {"gist": {"type": "string"}}, "required": ["gist"]}
 REQUEST = CompletionRequest(system="Summarise.", prompt="Ada: hello.", max_output_tokens=200, schema=SCHEMA)
@@ -136,6 +140,22 @@ async def test_what_another_model_has_found_is_answered_from(server: ProviderSer
         {"role": "user", "content": mark_as_data("a tool", "Bo: I bring the lantern.")},
         {"role": "user", "content": mark_as_data("a tool", "Bo: Tomorrow.")},
     ]
+
+
+@pytest.mark.asyncio
+async def test_a_model_that_misses_its_thoughts_gets_what_its_calls_found_as_data() -> None:
+    """They are not kept. It keeps its tools, and the first refusal is the last."""
+    server = KimiServer()
+    async with adapter(server) as chat:
+        for _ in range(4):
+            _, end = await answered(chat, QUESTION, TOOLS)
+            assert end.reason is FinishReason.TOOL_CALLS
+            text, _ = await answered(chat, with_results(end), TOOLS)
+            assert text == "Bo brings the lantern."
+            found = {"role": "user", "content": mark_as_data("a tool", "Bo: I bring the lantern.")}
+            assert server.bodies[-1]["messages"][-1] == found
+            assert server.bodies[-1]["tools"]
+    assert server.refused == 1
 
 
 @pytest.mark.asyncio
