@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 # What is replaced, and the words for what was found.
 SignRule: TypeAlias = "tuple[re.Pattern[str], Callable[[re.Match[str]], str]]"
 
+# As keyboards have them.
+_COMPARISONS = {"<=": "≤", ">=": "≥", "!=": "≠"}
 # '8/10' is a rating, but '24/7' is not.
 _RATING_SCALES = frozenset({"5", "10", "20", "100"})
 
@@ -81,9 +83,10 @@ def sign_rules(words: SignWords) -> tuple[SignRule, ...]:
         (re.compile(r"(?<![\w/.~])([^\W\d_]+)/([^\W\d_]+)(?![\w/])"), lambda m: f"{m[1]} {either} {m[2]}"),
         (re.compile(r"(?<!\w)([CcFf])#(?!\w)"), lambda m: f"{m[1]} sharp"),
         (re.compile(r"(?<!\w)([Cc])\+\+"), lambda m: f"{m[1]} plus plus"),
+        (re.compile(r"[<>!]="), lambda m: _COMPARISONS[m[0]]),
         (re.compile(r"(?<=[\w)])\^(?=[\w(-])"), lambda _: f" {words.power} "),
         (re.compile(rf"(?<=\s)([{re.escape(''.join(words.signs))}])(?=\s)"), lambda m: words.signs[m[1]]),
-        (re.compile(r"(?<=\d)([+×=÷≈≥≤])(?=\d)"), lambda m: f" {words.signs[m[1]]} "),
+        (re.compile(r"(?<=\d)([+×*=÷≈≥≤≠])(?=\d)"), lambda m: f" {words.signs[m[1]]} "),
         (re.compile(r"([≈≥≤±])(?=\d)"), lambda m: f"{words.signs[m[1]]} "),
         (re.compile(r"(?<=\w)&(?=\w)"), lambda _: f" {words.signs['&']} "),
     )  # fmt: skip
