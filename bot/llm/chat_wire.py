@@ -169,7 +169,7 @@ class ChunkContent:
 def read_chunk(chunk: object) -> ChunkContent:
     """Read one streamed chunk. Raises ValueError if it is an error report of the server."""
     choices = getattr(chunk, "choices", None)
-    if choices is None:
+    if choices is None and getattr(chunk, "usage", None) is None:
         raise ValueError("a streamed chunk without choices")
     if not choices:
         return ChunkContent()

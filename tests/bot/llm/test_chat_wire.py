@@ -168,6 +168,8 @@ def test_a_chunk_is_read_whatever_it_lacks() -> None:
     piece = CallPiece(index=None, id="", name="look", arguments="{")
     assert read_chunk(chunk) == ChunkContent(calls=((piece, "s"),), finish_reason="stop")
     assert read_chunk(SimpleNamespace(choices=[])) == ChunkContent()
+    # Some servers end with what the call cost, and nothing else.
+    assert read_chunk(SimpleNamespace(choices=None, usage=SimpleNamespace(prompt_tokens=3))) == ChunkContent()
     for useless in ("s" * MOST_SIGNATURE_CHARS, "half a character: \ud83d"):
         call.extra_content = {"google": {"thought_signature": useless}}
         assert read_chunk(chunk) == ChunkContent(calls=((piece, None),), finish_reason="stop")
