@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import math
-from typing import TYPE_CHECKING, Self
+import re
+from typing import TYPE_CHECKING, Any, Self
+
+import openai
+import structlog
 
 from compaction.errors import EmbeddingError
 from voice.endpoint import Remedies, describe_failure, is_retryable
@@ -19,13 +23,20 @@ if TYPE_CHECKING:
 MAX_TEXTS = 64
 # Seconds that one call may take.
 TIMEOUT_S = 10.0
-# Small models read 512 tokens, and some servers refuse longer texts instead of cutting them.
+# Small models read 512 tokens, and some servers refuse longer texts instead of cutting them. English has four
+# characters a token, German three and Chinese one or fewer: what is refused is cut in half, to no fewer than these.
 MAX_CHARS = 1_500
+LEAST_CHARS = 150
+# How llama.cpp, text-embeddings-inference, vLLM and OpenAI refuse a text that is too long: all of them name its tokens.
+_TOO_LONG = frozenset({400, 413, 422, 500})
+_NAMES_TOKENS = re.compile(r"\btokens?\b", re.IGNORECASE)
 # Numbers in one vector, which is stored for each passage. The largest known models make 8,192.
 MAX_NUMBERS = 16_384
 
 
 _REMEDIES = Remedies(section="recall", refused="recall.model")
+
+log = structlog.get_logger()
 
 
 class OpenAIEmbeddings:
@@ -36,6 +47,8 @@ class OpenAIEmbeddings:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
+        # What the model is known to take of a text.
+        self._most_chars = MAX_CHARS
         # Its first use imports little (5 ms), so nothing is loaded before.
         # No retries: the indexer has its own, and a reply must not wait for them.
         self._client = endpoint.open()
@@ -62,22 +75,18 @@ class OpenAIEmbeddings:
         return vectors
 
     async def _embed(self, texts: Sequence[str]) -> list[Sequence[float]]:
-        # Servers may refuse an empty text, and JSON can't hold a lone surrogate.
-        sent = [text[:MAX_CHARS].encode("utf-8", "replace").decode("utf-8").strip() or "-" for text in texts]
         try:
             async with asyncio.timeout(self._endpoint.timeout_s):
-                answer = await self._client.embeddings.create(
-                    model=self._endpoint.model, input=sent, encoding_format="float"
-                )
+                answer = await self._ask(texts)
             in_order = sorted(answer.data, key=lambda each: each.index)
             vectors: list[Sequence[float]] = [_unit(each.embedding) for each in in_order]
         except EmbeddingError:
             raise
         except Exception as error:
             raise translate_error(error, self._endpoint) from error
-        if len(vectors) != len(sent) or len({len(vector) for vector in vectors}) != 1:
+        if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) != 1:
             raise EmbeddingError(
-                f"{self._endpoint.where} sent {len(vectors)} embeddings for {len(sent)} texts. "
+                f"{self._endpoint.where} sent {len(vectors)} embeddings for {len(texts)} texts. "
                 "Choose another recall.model.",
                 retryable=False,
             )
@@ -88,6 +97,28 @@ class OpenAIEmbeddings:
                 retryable=False,
             )
         return vectors
+
+    async def _ask(self, texts: Sequence[str]) -> Any:
+        """Return the endpoint's answer, for so much of each text as the model takes."""
+        while True:
+            most_chars = self._most_chars
+            try:
+                return await self._client.embeddings.create(
+                    model=self._endpoint.model,
+                    input=[_sendable(text, most_chars) for text in texts],
+                    encoding_format="float",
+                )
+            except openai.APIStatusError as error:
+                shorter = most_chars // 2
+                if shorter < LEAST_CHARS or error.status_code not in _TOO_LONG or not _NAMES_TOKENS.search(str(error)):
+                    raise
+                self._most_chars = min(self._most_chars, shorter)
+                log.info("embedded_text_too_long", model=self.model, status=error.status_code, chars=most_chars)
+
+
+def _sendable(text: str, most_chars: int) -> str:
+    """Return the beginning of a text. Servers may refuse an empty one, and JSON can't hold a lone surrogate."""
+    return text[:most_chars].encode("utf-8", "replace").decode("utf-8").strip() or "-"
 
 
 def translate_error(error: Exception, endpoint: Endpoint) -> EmbeddingError:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aiohttp import web
 
-from bot.llm.openai_embeddings import MAX_CHARS, MAX_NUMBERS, MAX_TEXTS, OpenAIEmbeddings
+from bot.llm.openai_embeddings import LEAST_CHARS, MAX_CHARS, MAX_NUMBERS, MAX_TEXTS, OpenAIEmbeddings
 from compaction.errors import EmbeddingError
 from tests.patience import PATIENCE_S
 from voice.endpoint import Endpoint
@@ -110,6 +110,45 @@ async def test_long_and_odd_texts_are_sent_as_servers_take_them() -> None:
         assert len(sent) == MAX_TEXTS
         assert (len(sent[0]), sent[1], sent[2]) == (MAX_CHARS, "-", "half ?")
         assert len(server.bodies) == 2
+
+
+def takes(chars: int, code: int, refusal: str) -> Callable[[Server], Handler]:
+    """Return what makes a handler that refuses longer texts."""
+
+    def of(server: Server) -> Handler:
+        async def answer(request: web.Request) -> web.StreamResponse:
+            if max(map(len, server.bodies[-1]["input"])) > chars:
+                return web.json_response({"error": {"code": code, "message": refusal}}, status=code)
+            return await server.vectors(request)
+
+        return answer
+
+    return of
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("code", "refusal"),
+    [
+        (500, "input (612 tokens) is too large to process. increase the physical batch size (current batch size: 512)"),
+        (413, "Input validation error: `inputs` must have less than 512 tokens. Given: 612"),
+        (400, "This model's maximum context length is 512 tokens. However, you requested 612 tokens."),
+    ],
+    ids=["llama.cpp", "text-embeddings-inference", "vllm"],
+)
+async def test_a_text_that_is_too_long_for_the_model_is_cut_further(code: int, refusal: str) -> None:
+    """A German or a Chinese one has more tokens than an English one. Refused, it would be sent again for ever, and
+    nothing after it. What the model takes is learnt once.
+    """
+    async with endpoint() as (embedder, server):
+        server.answer = takes(400, code, refusal)(server)
+        for _ in range(2):
+            assert len(await embedder.embed(["ü" * 9_000, "short"])) == 2
+        assert [len(each["input"][0]) for each in server.bodies] == [MAX_CHARS, MAX_CHARS // 2, 375, 375]
+        server.answer = takes(0, code, refusal)(server)
+        with pytest.raises(EmbeddingError):
+            await embedder.embed(["ü" * 9_000])
+        assert LEAST_CHARS <= len(server.bodies[-1]["input"][0]) < 2 * LEAST_CHARS
 
 
 FAILURES = [
