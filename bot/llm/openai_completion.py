@@ -120,6 +120,10 @@ class OpenAICompletion:
                 extra_body={**fields, **form},
                 timeout=httpx2.Timeout(limit_s, connect=CONNECT_TIMEOUT_S),
             )
+        if isinstance(failure := getattr(response, "error", None), dict):
+            # OpenRouter has sent the status 200 already when a provider fails. In a stream the library reads it.
+            where = httpx2.Request("POST", self._client.base_url)
+            raise openai.APIError(str(failure.get("message", "")), request=where, body=failure)
         choices = getattr(response, "choices", None)
         if not choices or choices[0].message is None:
             raise ValueError("no choices in the answer")

@@ -101,6 +101,26 @@ async def test_a_whole_answer_may_come_in_parts(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        ({"message": "Provider returned error", "code": 502}, "broke off its answer: 'Provider returned error'"),
+        ({"code": "content_filter"}, "filter of the language model's provider"),
+        ("The engine died.", "not a chat answer"),
+    ],
+)
+async def test_an_error_that_comes_as_an_answer_is_told(
+    error: object, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OpenRouter has sent the status 200 already when a provider fails."""
+    monkeypatch.setattr(chat_wire, "complete", lambda *_: {"error": error})
+    async with endpoint() as (chat, _):
+        with pytest.raises(CompletionError, match=told) as caught:
+            await chat.complete(REQUEST)
+    assert caught.value.retryable
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize("content", [["Bo"], {"text": "Bo"}, 7], ids=["list", "object", "number"])
 async def test_a_whole_answer_that_is_no_text_is_none(content: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     complete = chat_wire.complete
