@@ -58,13 +58,13 @@ _ERROR_KINDS = (
     ),
     _ErrorKind(
         openai.PermissionDeniedError,
-        Text("The key may not use the language model {model} at {where}. Choose another llm.model or key."),
+        Text("The key may not use the language model {model} at {where}: '{reason}'. Choose another llm.model or key."),
         retryable=False,
     ),
     _ErrorKind(
         openai.NotFoundError,
         Text(
-            "{where} does not know the language model {model}. "
+            "{where} does not know the language model {model}: '{reason}'. "
             "Set llm.model to one that it serves, and check llm.base_url."
         ),
         retryable=False,

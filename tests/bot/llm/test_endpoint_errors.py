@@ -93,3 +93,18 @@ def test_an_account_without_credit_is_told_as_that() -> None:
         "The account for the language model m at w has too little credit: 'Insufficient Balance'."
     )
     assert not told.retryable
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "reason"),
+    [
+        (404, openai.NotFoundError, "No endpoints found matching your data policy"),
+        (403, openai.PermissionDeniedError, "Country, region, or territory not supported"),
+    ],
+)
+def test_why_a_model_is_not_to_be_had_is_quoted(status: int, kind: type[openai.APIStatusError], reason: str) -> None:
+    """It may be another reason than the usual one."""
+    told = translate_error(refused({"message": f"{reason}."}, status, kind), model="m", where="w")
+    assert f": '{reason}'. " in str(told)
+    assert "llm.model" in str(told)
+    assert not told.retryable
