@@ -17,12 +17,12 @@ import httpx2
 import openai
 
 from voice.cancellable_http import CancellableHttpClient
+from voice.endpoint_settings import address
 from voice.errors import EndpointFailureError, EnvironmentProxyError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-OPENAI_URL = "https://api.openai.com/v1"
 # If a TCP connection takes longer than this, the address is wrong or the host is down. A slow model cannot be the
 # cause.
 CONNECT_TIMEOUT_S = 5.0
@@ -67,11 +67,6 @@ class Remedies:
     section: str
     refused: str
     timeout: str = ""
-
-
-def address(base_url: str) -> str:
-    """Return the address for a `base_url` setting. An empty setting means OpenAI itself."""
-    return base_url or OPENAI_URL
 
 
 def is_this_machine(host: str) -> bool:

@@ -1,4 +1,4 @@
-"""The types of the settings for an endpoint's address and key.
+"""The types of the settings for an endpoint's address and key, and the address that is meant.
 
 They are validated when settings are read, so that a typo is reported at the start with the setting's name.
 """
@@ -9,6 +9,13 @@ from typing import Annotated
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr
+
+OPENAI_URL = "https://api.openai.com/v1"
+
+
+def address(base_url: str) -> str:
+    """Return the address for a `base_url` setting. An empty setting means OpenAI itself."""
+    return base_url or OPENAI_URL
 
 
 def checked_url(url: str) -> str:

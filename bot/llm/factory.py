@@ -72,7 +72,8 @@ async def list_served_models(settings: LlmSettings, *, timeout_s: float = 10.0) 
     It is the cheapest call that checks both address and key.
     """
     from bot.llm.endpoint_errors import translate_error
-    from voice.endpoint import address, open_client
+    from voice.endpoint import open_client
+    from voice.endpoint_settings import address
 
     key = settings.api_key.get_secret_value() if settings.api_key else ""
     async with open_client(settings.base_url, key, timeout_s=timeout_s) as client:

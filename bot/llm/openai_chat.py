@@ -22,7 +22,8 @@ from bot.llm.openai_completion import OpenAICompletion
 from bot.llm.port import FILTERED, NO_TOOLS, NO_WORDS, ChatModelError, FinishReason, StreamEnd
 from bot.llm.streamed_answer import StreamDeadlines, StreamedAnswer
 from bot.texts.text import Text, sentence_of
-from voice.endpoint import address, open_client
+from voice.endpoint import open_client
+from voice.endpoint_settings import address
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence

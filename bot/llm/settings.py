@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
-from voice.endpoint_settings import EndpointKey, EndpointUrl
+from voice.endpoint_settings import EndpointKey, EndpointUrl, address
 
 
 class FallbackModelSettings(BaseModel):
@@ -101,7 +101,7 @@ class LlmSettings(BaseModel):
         return self.api_key.get_secret_value() if self.api_key is not None and self._is_here(base_url) else ""
 
     def _is_here(self, base_url: str) -> bool:
-        return base_url.rstrip("/") == self.base_url.rstrip("/")
+        return address(base_url).rstrip("/") == address(self.base_url).rstrip("/")
 
     @property
     def reply_timeout_s(self) -> float:

@@ -9,7 +9,8 @@ from bot.room.notice import Recipient
 from bot.store.dialects.open import hosts_of_database
 from bot.texts.text import Text
 from bot.wiring.speech_models import speaks_by_endpoint
-from voice.endpoint import address, is_this_machine
+from voice.endpoint import is_this_machine
+from voice.endpoint_settings import address
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,13 +16,13 @@ from voice.endpoint import (
     MAX_ANSWER_MB,
     MAX_COMPRESSED_BYTES,
     MAX_REFUSAL_BYTES,
-    OPENAI_URL,
     AnswerTooLargeError,
     Endpoint,
     Remedies,
     describe_failure,
     is_retryable,
 )
+from voice.endpoint_settings import OPENAI_URL
 from voice.errors import EnvironmentProxyError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 import structlog
 
 from voice.audio import LISTEN_RATE_HZ
-from voice.endpoint import address
+from voice.endpoint_settings import address
 from voice.errors import RealtimeError
 from voice.queue_figures import QueueFigures
 from voice.realtime.active_reply import milliseconds

@@ -20,6 +20,8 @@ CHAT = SecretStr("chat")
         (URL, None, LlmSettings(api_key=CHAT), ""),
         ("", None, LlmSettings(api_key=CHAT), "chat"),
         ("", None, LlmSettings(base_url=URL, api_key=CHAT), ""),
+        ("https://api.openai.com/v1", None, LlmSettings(api_key=CHAT), "chat"),
+        ("", None, LlmSettings(base_url="https://api.openai.com/v1/", api_key=CHAT), "chat"),
         ("", None, LlmSettings(), ""),
     ],
 )
