@@ -46,6 +46,9 @@ _UNPAID = Text(
 # How Azure and OpenAI name a prompt that their filters refuse: what somebody said is no fault of the settings.
 FILTER_CODES = frozenset({"content_filter", "content_policy_violation", "invalid_prompt"})
 
+# https://openrouter.ai/docs/api/reference/overview
+_FAILED = "error"
+
 # The first match wins, so subclasses come before their bases.
 _ERROR_KINDS = (
     _ErrorKind(openai.APITimeoutError, _TIMED_OUT, retryable=True, timeout=True),
@@ -138,6 +141,12 @@ def translate_error(error: Exception, *, model: str, where: str, key: str = "") 
         model=model, where=where, status=str(getattr(error, "status_code", "unknown")), reason=_reason(error, key)
     )
     return ChatModelError(sentence, retryable=matched.retryable, timeout=matched.timeout)
+
+
+def require_no_failure(finish_reason: str | None, endpoint_url: httpx2.URL) -> None:
+    """Raise the library's error for an answer that ended because a provider failed, as OpenRouter ends it."""
+    if finish_reason == _FAILED:
+        raise openai.APIError(f"finish_reason {_FAILED}", request=httpx2.Request("POST", endpoint_url), body=None)
 
 
 def refusal_of(error: openai.APIStatusError) -> tuple[int, str]:

@@ -15,7 +15,7 @@ import openai
 import structlog
 
 from bot.llm.chat_wire import OwnCall, read_chunk, read_usage, to_api_messages, to_api_tools
-from bot.llm.endpoint_errors import refusal_of, translate_error
+from bot.llm.endpoint_errors import refusal_of, require_no_failure, translate_error
 from bot.llm.endpoint_features import REFUSED_IN_STREAM, EndpointFeatures
 from bot.llm.message_order import in_order
 from bot.llm.openai_completion import OpenAICompletion
@@ -231,6 +231,7 @@ class OpenAIChat:
             if on_usage is not None and (usage := getattr(chunk, "usage", None)) is not None:
                 on_usage(read_usage(usage))
             content = read_chunk(chunk)
+            require_no_failure(content.finish_reason, self._client.base_url)
             answer.take_calls(content)
         except Exception as error:
             translated = self._translated(_of_connection(error))

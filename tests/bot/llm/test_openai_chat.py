@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections import Counter
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -139,6 +140,24 @@ async def test_stream_failures_are_plain_sentences(
     assert (caught.value.retryable, caught.value.timeout) == (retryable, too_slow)
     assert "sk-secret" not in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.asyncio
+async def test_an_answer_that_ends_with_an_error_is_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenRouter ends it so if a provider fails. Half an answer is not taken for the whole, nor half a summary."""
+    monkeypatch.setattr(chat_wire, "mark_cut_off", partial(ended_with, "error"))
+    async with endpoint(ChatMode.LENGTH) as (chat, _):
+        with pytest.raises(ChatModelError, match="broke off its answer: 'finish_reason error'") as caught:
+            await heard(chat)
+        assert caught.value.retryable
+        with pytest.raises(CompletionError, match="broke off its answer"):
+            await chat.complete(REQUEST)
+
+
+def ended_with(reason: str, payload: chat_wire.Payload) -> chat_wire.Payload:
+    """Return a payload that ends, if it does, for this reason."""
+    choices = [each | {"finish_reason": each["finish_reason"] and reason} for each in payload["choices"]]
+    return payload | {"choices": choices}
 
 
 @pytest.mark.asyncio
