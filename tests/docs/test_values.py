@@ -21,7 +21,7 @@ from bot.monitoring import machine_figures, service_checks
 from bot.remote.link import encrypted_port
 from bot.remote.messages import log_messages
 from bot.remote.processes import known_machines
-from bot.remote.room_side import handover_pause, room_log
+from bot.remote.room_side import handover_pause, remote_gateway, room_log
 from bot.room import forgetting_watch, live_message, recap_renewal, restarts, room_faults
 from bot.room.conversation import catch_up_offers, eager_recognition, speaking
 from bot.screen import commentary, readers, screens, sharer
@@ -82,6 +82,8 @@ QUOTED = [
     ("room-processes", "After # losses with less than", restarts.MOST_CRASHES + 1),
     ("room-processes", "losses with less than # minutes between them", restarts.STABLE_S / 60),
     ("room-processes", "the room tries again every # seconds", restarts.DATABASE_PAUSE_S),
+    ("room-processes", "at the latest # s after the process was lost", remote_gateway.RENEW_BY_S),
+    ("room-processes", "came late, after # s of waiting", remote_gateway.RENEW_WITHIN_S),
     ("cluster", "With half an hour between them", HALF_AN_HOUR),
     ("cluster", "ten seconds later, # at most (`--rooms`)", room_offer.PROCESSES),
     ("cluster", "and # GB for each process", room_offer.PROCESS_BYTES / 1e9),
