@@ -177,7 +177,7 @@ _BY_NAME: dict[str, Retired] = {
     "recall.quote_tokens": _fixed("400 tokens"),
     "recall.wait_ms": _fixed("100 ms"),
     "recall.timeout_s": _fixed("10 s"),
-    "recall.max_vectors": _fixed("200000, which are 80 MB with the local model"),
+    "recall.max_vectors": _renamed("recall.vectors_in_memory"),
     "models.index_url": Retired("pip's own settings say which index is asked. Set PIP_INDEX_URL instead."),
     "storage.synchronous": _fixed("full, so that a stored turn survives a power cut"),
     "storage.busy_timeout_s": _fixed("5 s"),

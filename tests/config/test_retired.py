@@ -141,9 +141,12 @@ def _is_written(text: str, value: object) -> bool:
 
 def test_a_renamed_key_keeps_its_value(tmp_path: Path) -> None:
     """A renamed key keeps its value, also from an environment variable; the new name wins if both are set."""
-    (tmp_path / "roomtone.toml").write_text('[speaking]\nstand_in = "none"\n[brain]\nhead_start = false\n', "utf-8")
+    (tmp_path / "roomtone.toml").write_text(
+        '[speaking]\nstand_in = "none"\n[brain]\nhead_start = false\n[recall]\nmax_vectors = 5000\n', "utf-8"
+    )
     settings = load(directory=tmp_path, environ={}, notify=lambda _: None)
     assert (settings.speaking.fallback, settings.brain.preemptive_reply) == ("none", False)
+    assert settings.recall.vectors_in_memory == 5000
     settings = load(
         directory=tmp_path,
         environ={"ROOMTONE_SPEAKING__STAND_IN": "none", "ROOMTONE_SPEAKING__FALLBACK": "piper"},
