@@ -34,6 +34,10 @@ log = structlog.get_logger()
 
 # To ask Discord about one person on one server.
 MEMBER_TIMEOUT_S: Final = 5.0
+# How long it is believed that somebody is not on a server. A bot may be on hundreds, and all that it asks counts for
+# one limit of Discord's. Who joins a server waits this long at most until they see its rooms.
+ABSENT_S: Final = 300.0
+MOST_ABSENT: Final = 20_000
 
 
 class DiscordDirectory:
@@ -51,6 +55,9 @@ class DiscordDirectory:
         self._client = client
         self._names = PlaceNames(client, monotonic=monotonic)
         self._settings = settings
+        self._monotonic = monotonic
+        # By server and person: when Discord said that they are not there, the oldest first.
+        self._absent: dict[tuple[int, int], float] = {}
 
     @property
     def client_id(self) -> int | None:
@@ -65,8 +72,12 @@ class DiscordDirectory:
         """See `Directory.access_of`."""
         channels: dict[int, frozenset[int]] = {}
         prompts: set[int] = set()
-        members = await asyncio.gather(*(_member(guild, user_id) for guild in self._client.guilds))
-        for member in members:
+        now = self._monotonic()
+        guilds = [guild for guild in self._client.guilds if not self._is_absent(guild.id, user_id, now)]
+        members = await asyncio.gather(*(_member(guild, user_id) for guild in guilds))
+        for guild, member in zip(guilds, members, strict=True):
+            if member is _NoMember.NOT_THERE:
+                self._note_absent(guild.id, user_id, now)
             if not isinstance(member, discord.Member):
                 continue
             user = self._user(member)
@@ -75,6 +86,17 @@ class DiscordDirectory:
             if user.is_manager:
                 prompts.add(member.guild.id)
         return Access(channels, frozenset(prompts), is_whole=_NoMember.NOT_TOLD not in members)
+
+    def _is_absent(self, guild_id: int, user_id: int, now: float) -> bool:
+        """Return whether Discord has said lately that somebody is not on a server."""
+        told_at = self._absent.get((guild_id, user_id))
+        return told_at is not None and now - told_at < ABSENT_S
+
+    def _note_absent(self, guild_id: int, user_id: int, now: float) -> None:
+        self._absent.pop((guild_id, user_id), None)
+        self._absent[guild_id, user_id] = now
+        while len(self._absent) > MOST_ABSENT:
+            del self._absent[next(iter(self._absent))]
 
     def _user(self, member: discord.Member) -> CommandUser:
         """Return a member as commands see them, except that nobody has a role if no roles are named."""

@@ -12,6 +12,7 @@ from bot.brain.tools import attachments, proposals
 from bot.brain.tools import schema as tool_schema
 from bot.cli import run, signals
 from bot.cluster import room_offer, scaling
+from bot.discord import dashboard_access
 from bot.llm import fallback
 from bot.llm.settings import LlmSettings
 from bot.mcp import connection, message_limit, tools
@@ -95,6 +96,7 @@ QUOTED = [
     ("cluster", "or after # s in the middle of one", handover_pause.WITHIN_S),
     ("cluster", "keeps # lines while the bot is away", room_log.MOST_WAITING),
     ("cluster", "tells # a second at most", log_messages.LINES_PER_S),
+    ("dashboard", "counts after # minutes at the latest", dashboard_access.ABSENT_S / 60),
     ("dashboard", "# logged-in browsers", viewer.MAX_LOGINS),
     ("dashboard", "at most # logins a minute", login_tries.MAX_TRIES),
     ("reverse-proxy", "may have # pages open", open_pages.MAX_SOCKETS_PER_CLIENT),

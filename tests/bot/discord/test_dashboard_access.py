@@ -12,13 +12,15 @@ from discord import Guild, Member, Permissions, VoiceChannel
 
 from bot.dashboard.access import NOTHING, Access
 from bot.discord.connection import connected
-from bot.discord.dashboard_access import DiscordDirectory
+from bot.discord.dashboard_access import ABSENT_S, DiscordDirectory
 from bot.server_settings import no_server_settings
 from rehearsal.discord.server import LocalDiscord
+from tests.bot.discord.test_admission import NOT_FOUND
 from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, settings_for
+from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
 GUILD = 500
 STRANGER = 987_654_321
@@ -26,14 +28,16 @@ ROOMS = frozenset({600, 602})
 
 
 @asynccontextmanager
-async def directory(*, here_only: tuple[int, ...] = (), **settings: tuple[int, ...]) -> AsyncIterator[DiscordDirectory]:
+async def directory(
+    *, here_only: tuple[int, ...] = (), monotonic: Callable[[], float] = time.monotonic, **settings: tuple[int, ...]
+) -> AsyncIterator[DiscordDirectory]:
     """Connect the client. `settings`: the operator's roles and owners; `here_only`: the roles of the server."""
     servers = no_server_settings()
     await servers.change(GUILD, lambda _: replace(servers.of(GUILD), roles=here_only), by=ADA)
     async with LocalDiscord() as local:
         wanted = settings_for(local).model_copy(update=settings)
         async with connected(wanted, FakeSupervisor()) as client:
-            yield DiscordDirectory(client, wanted, servers, monotonic=time.monotonic)
+            yield DiscordDirectory(client, wanted, servers, monotonic=monotonic)
 
 
 @pytest.mark.asyncio
@@ -69,6 +73,39 @@ async def test_of_a_server_about_which_discord_does_not_answer_nothing_is_shown(
         assert await found.access_of(ADA) == Access(is_whole=False)
         monkeypatch.undo()
     assert await found.access_of(ADA) == Access(is_whole=False)
+
+
+@pytest.mark.asyncio
+async def test_discord_is_not_asked_again_and_again_about_a_server_that_somebody_is_not_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Members are asked about each time. A server that somebody has joined counts a few minutes later, and one that
+    they have left no more at once.
+    """
+    clock = FakeClock()
+    asked: list[int] = []
+    there = {ADA}
+
+    async def fetch(guild: Guild, user_id: int) -> Member:
+        asked.append(user_id)
+        if user_id not in there:
+            raise NOT_FOUND
+        return await real(guild, user_id)
+
+    real = Guild.fetch_member
+    async with directory(roles=(GUILD,), monotonic=clock.monotonic) as found:
+        monkeypatch.setattr(Guild, "fetch_member", fetch)
+        for _ in range(3):
+            assert (await found.access_of(ADA)).sees(GUILD, 600)
+            assert await found.access_of(BEN) == NOTHING
+        assert asked == [ADA, BEN, ADA, ADA]
+        there.add(BEN)
+        clock.advance(ABSENT_S - 1)
+        assert await found.access_of(BEN) == NOTHING
+        clock.advance(1)
+        assert (await found.access_of(BEN)).sees(GUILD, 600)
+        there.remove(BEN)
+        assert await found.access_of(BEN) == NOTHING
 
 
 @pytest.mark.asyncio
