@@ -50,7 +50,7 @@ _TURN_CHARS, _HIT_CHARS, _PAGE_CHARS = 280, 940, 3_800
 OFF = Text("Whoever runs me has switched memory search off (recall.enabled).")
 NOTHING = Text("Nothing that was said or shown is about that, in what you may see.")
 GONE = Text("That is not there any more, or you may not see it now.")
-OVER = Text("This button is over. If the page does not change, use /recall again.")
+OVER = Text("This button no longer works. If the page does not change, use /recall again.")
 MOMENT = Text("I do not understand that time. Write for example 21:04, 45m, 2 hours ago or 2026-01-31.")
 
 
