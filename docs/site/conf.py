@@ -31,6 +31,7 @@ myst_fence_as_directive = ["mermaid"]
 html_theme = "furo"
 html_title = "Roomtone"
 html_static_path = ["static"]
+html_css_files = ["pages.css"]
 html_js_files = ["mermaid.tiny.js", "diagrams.js"]
 html_additional_pages = {"index": "index.html"}
 templates_path = ["templates"]
