@@ -72,7 +72,8 @@ def pull(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Models to download. Default: all that hearing and speaking need.", autocompletion=_complete_model
+            help="Models to download. Default: all that hearing, speaking and remembering need.",
+            autocompletion=_complete_model,
         ),
     ] = None,
     origin: Annotated[
