@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from bot.cli.output import say
 from bot.errors import SetupError
+from bot.folder_lock import is_locked
 from bot.private_files import make_private_folder, write_private_text
 from compaction.language.text import words
 from compaction.model import Seq, TurnKind
@@ -38,8 +39,12 @@ _SEARCHED_LETTERS = 6
 def prepare_trial(folder: Path) -> None:
     """Create an empty folder for a trial. An earlier trial in it is deleted; anything else is not touched.
 
-    Raises `SetupError` if the folder has other files or cannot be written.
+    Raises `SetupError` if the folder has other files or cannot be written, or if the bot of a trial in it runs.
     """
+    if is_locked(folder):
+        raise SetupError(
+            f"The trial in {folder} is played now. Wait for its end, or stop it with Ctrl-C, and start again."
+        )
     try:
         if folder.is_dir() and any(folder.iterdir()):
             if not _is_trial(folder):

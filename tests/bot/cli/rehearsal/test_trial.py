@@ -13,6 +13,7 @@ from bot.cli.rehearsal.options import RehearsalOptions
 from bot.cli.rehearsal.trial import prepare_trial
 from bot.cli.rehearsal.written.services import BOT_NAME
 from bot.errors import SetupError
+from bot.folder_lock import folder_lock
 from config.load import load
 
 if TYPE_CHECKING:
@@ -82,6 +83,15 @@ def test_the_next_trial_replaces_an_earlier_one(trial: Path) -> None:
     (trial / "mine.txt").touch()
     prepare_trial(trial)
     assert sorted(path.name for path in trial.iterdir()) == ["mine.txt", "roomtone.toml"]
+
+
+def test_a_trial_that_is_played_is_not_replaced(trial: Path) -> None:
+    """A second `make run` beside the first is refused before it deletes what the first has kept."""
+    prepare_trial(trial)
+    (trial / "roomtone.db").write_text("playing", "utf-8")
+    with folder_lock(trial), pytest.raises(SetupError, match="is played now"):
+        prepare_trial(trial)
+    assert (trial / "roomtone.db").read_text("utf-8") == "playing"
 
 
 def test_other_files_are_not_touched(trial: Path) -> None:
