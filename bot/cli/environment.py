@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -77,7 +78,8 @@ def require_database(settings: Settings) -> None:
     storage = settings.storage
     if storage.database_url is None and not storage.database_path.is_file():
         trial = storage.data_dir / TRIAL_FOLDER
-        kept = f" The trial in {trial} has one: `roomtone --config {trial}` and the command." if trial.is_dir() else ""
+        look = f"`roomtone --config {shlex.quote(str(trial))}` and the command"
+        kept = f" The trial in {trial} has one: {look}." if trial.is_dir() else ""
         raise SetupError(
             f"There is no memory yet at {storage.database_path}: `roomtone run` creates it.{kept} If it is elsewhere, "
             "set storage.data_dir, or name its settings with --config."

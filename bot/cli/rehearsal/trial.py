@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import sys
 from collections import Counter
@@ -109,8 +110,8 @@ def show_trial(folder: Path, said_often: str) -> None:
     from bot.memory.prompt_records import records_of
     from compaction.context.record import ContextRecord
 
-    program = _program()
-    here = f"{program} --config {_short(folder)}"
+    program = shlex.quote(_program())
+    here = f"{program} --config {shlex.quote(_short(folder))}"
     answered = [
         record.answer_to
         for record in records_of(log_path(folder))
@@ -122,7 +123,7 @@ def show_trial(folder: Path, said_often: str) -> None:
         say(f"  {here} memory search {said_often}")
     say(f"  {here} explain" + (f" --turn {answered[-1]}" if answered else ""))
     say(f"  {here} tail --event compaction")
-    say(f"  {program} replay {_short(folder / TRANSCRIPT)}")
+    say(f"  {program} replay {shlex.quote(_short(folder / TRANSCRIPT))}")
 
 
 def _unkept(folder: Path, error: OSError) -> SetupError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import TYPE_CHECKING
 
 import pytest
@@ -33,7 +34,8 @@ def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty working directory, and the folder for a trial in it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ROOMTONE_CONFIG", "")
-    return tmp_path / "trial"
+    # A blank, as in the names of many people's folders.
+    return tmp_path / "my trial"
 
 
 def test_a_trial_can_be_looked_at(trial: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -42,8 +44,8 @@ def test_a_trial_can_be_looked_at(trial: Path, capsys: pytest.CaptureFixture[str
     written.write_text("\n".join(map(json.dumps, EVENING)), "utf-8")
     run_command_line(["rehearse", str(written), "--keep", str(trial)])
     out = capsys.readouterr().out
-    assert "This trial is kept in trial. Look at it:" in out
-    named = [line.split()[1:] for line in out.splitlines() if line.startswith("  roomtone ")]
+    assert "This trial is kept in my trial. Look at it:" in out
+    named = [shlex.split(line)[1:] for line in out.splitlines() if line.startswith("  roomtone ")]
     assert [words[2 if words[0] == "--config" else 0] for words in named] == [
         "memory",
         "memory",
