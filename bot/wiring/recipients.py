@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 from bot.room.notice import Recipient
 from bot.store.dialects.open import hosts_of_database
 from bot.texts.text import Text
-from bot.wiring.speech_models import speaks_by_endpoint
 from voice.endpoint import is_this_machine
 from voice.endpoint_settings import address
 
@@ -70,7 +69,7 @@ def _all_recipients(settings: BotSettings) -> Iterator[Recipient]:
             yield Recipient(WORDS, _host(llm.base_url), Text("language model {model}", model=llm.model))
     if settings.recall.embedder == "endpoint" or (settings.recall.embedder == "auto" and settings.recall.base_url):
         yield Recipient(WORDS, _host(settings.recall.base_url), Text("search {model}", model=settings.recall.model))
-    if speaks_by_endpoint(settings.speaking):
+    if settings.speaking.by_endpoint:
         yield Recipient(
             ANSWERS, _host(settings.speaking.base_url), Text("voice {model}", model=settings.speaking.model)
         )

@@ -109,7 +109,7 @@ async def open_synthesizer(
     If no voice can be loaded, log this and do not raise: the bot still listens, remembers and answers in writing.
     """
     async with AsyncExitStack() as stack:
-        if not speaks_by_endpoint(settings):
+        if not settings.by_endpoint:
             embedded = await _embedded_voice(stack, settings, models)
             if isinstance(embedded, _NoVoice):
                 health.add_missing(Text("My voice"), instead=IN_WRITING, problem=embedded.reason)
@@ -169,7 +169,7 @@ def voice_factory(
             return None if name is None or _is_usual(name, settings) else name
 
         # The voices of endpoints speak any language.
-        code = "" if speaks_by_endpoint(settings) else DEFAULT_VOICE.code
+        code = "" if settings.by_endpoint else DEFAULT_VOICE.code
         return ServerVoice(chosen=chosen, voices=voices, usual=usual, tell=tell, usual_code=code)
 
     return open_voice
@@ -177,18 +177,11 @@ def voice_factory(
 
 def _is_usual(name: str, settings: SpeakingSettings) -> bool:
     """Return whether the bot's usual voice, which is loaded at its start, is the one of that name."""
-    return name == DEFAULT_VOICE.name and not speaks_by_endpoint(settings)
+    return name == DEFAULT_VOICE.name and not settings.by_endpoint
 
 
 def _voice_problems(voice: FallbackSynthesizer, what: Text, instead: Text) -> list[DegradedPart]:
     return [] if voice.outage is None else [DegradedPart(what, instead, voice.outage)]
-
-
-def speaks_by_endpoint(settings: SpeakingSettings) -> bool:
-    """Return whether the bot's sentences go to a voice at an endpoint."""
-    if settings.engine == "auto":
-        return bool(settings.base_url) or settings.api_key is not None
-    return settings.engine == "endpoint"
 
 
 async def _embedded_voice(stack: AsyncExitStack, settings: SpeakingSettings, models: ModelsSettings) -> Synthesizer:

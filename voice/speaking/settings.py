@@ -77,6 +77,13 @@ class SpeakingSettings(BaseModel):
     # Benchmarks lengthen it.
     stop_after_s: float = Field(default=0.7, ge=0.2, le=30, json_schema_extra={"internal": True})
 
+    @property
+    def by_endpoint(self) -> bool:
+        """Return whether sentences go to a voice at an endpoint."""
+        if self.engine == "auto":
+            return bool(self.base_url) or self.api_key is not None
+        return self.engine == "endpoint"
+
     def blocked_in(self, guild_id: int) -> tuple[str, ...]:
         """Return the words that must not be spoken in one server."""
         return tuple(word for place in ("all", str(guild_id)) for word in self.blocked_words.get(place, ()))

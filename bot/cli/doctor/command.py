@@ -103,7 +103,7 @@ def run_checks() -> list[Finding]:
         check_packages(),
         *findings,
         *_check_hearing(settings),
-        check_voice(settings.models.directory, installed=find_spec("piper") is not None),
+        check_voice(settings.speaking, settings.models.directory, installed=find_spec("piper") is not None),
         check_embedder(settings.models.directory, settings.recall),
         *(asyncio.run(_check_accounts(settings)) if readable else map(_unchecked, ("discord", "language model"))),
         *asyncio.run(_check_mcp(settings)),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bot.settings import ModelsSettings
     from voice.asr.settings import AsrSettings
     from voice.listening.settings import ListeningSettings
+    from voice.speaking.settings import SpeakingSettings
 
 # Without names it brings all that a bot needs by default, so that several findings have the same remedy.
 PULL_ALL = "Run `roomtone models pull`."
@@ -60,15 +61,29 @@ def _check_local_recogniser(settings: AsrSettings) -> Finding:
     return Finding("recogniser", Status.OK, f"a model of your own in {folder}")
 
 
-def check_voice(models_dir: Path, *, installed: bool) -> Finding:
-    """Check the embedded voice: its engine and its model. Without one the bot answers in writing."""
+def check_voice(settings: SpeakingSettings, models_dir: Path, *, installed: bool) -> Finding:
+    """Check the embedded voice: its engine and its model. Without one the bot answers in writing.
+
+    An endpoint is not asked. Behind one, the embedded voice is only the fallback, if that is wanted.
+    """
+    finding = _check_embedded_voice(models_dir, installed=installed)
+    detail = finding.detail.rstrip(".")
+    if not settings.by_endpoint:
+        return (
+            finding if finding.status is Status.OK else replace(finding, detail=f"{detail}: the bot answers in writing")
+        )
+    first = f"{settings.model} at {settings.base_url or 'OpenAI'}"
+    if settings.fallback == "none":
+        return Finding("voice", Status.OK, f"{first}; what it fails to speak is written (speaking.fallback)")
+    link = "; behind it" if finding.status is Status.OK else ", with nothing behind it:"
+    return replace(finding, detail=f"{first}{link} {detail}")
+
+
+def _check_embedded_voice(models_dir: Path, *, installed: bool) -> Finding:
     if not installed:
-        detail = "Piper, the engine of the embedded voice, is absent: the bot answers in writing"
-        return Finding("voice", Status.WARNING, detail, INSTALL_PARTS)
+        return Finding("voice", Status.WARNING, "Piper, the engine of the embedded voice, is absent", INSTALL_PARTS)
     finding = check_model("voice", VOICE_JOE, models_dir / VOICE_JOE.name, PULL_ALL)
-    if finding.status is Status.OK:
-        return finding
-    return replace(finding, status=Status.WARNING, detail=f"{finding.detail.rstrip('.')}: the bot answers in writing")
+    return finding if finding.status is Status.OK else replace(finding, status=Status.WARNING)
 
 
 def check_turns(models: ModelsSettings, asr: AsrSettings, listening: ListeningSettings) -> Finding:

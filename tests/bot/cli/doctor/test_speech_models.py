@@ -25,6 +25,7 @@ from tests.bot.cli.doctor.findings import is_missing
 from voice.asr.placement import choose_placement
 from voice.asr.settings import AsrSettings
 from voice.listening.settings import ListeningSettings
+from voice.speaking.settings import SpeakingSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,14 +109,33 @@ def test_listening(tmp_path: Path, turn_model: Path, stacking_vad_model: Path) -
 
 def test_voice(tmp_path: Path) -> None:
     """A missing engine and a missing voice model are separate warnings; the bot then answers in writing."""
-    finding = check_voice(tmp_path, installed=False)
+    embedded = SpeakingSettings()
+    finding = check_voice(embedded, tmp_path, installed=False)
     assert finding.status is Status.WARNING
     assert "in writing" in finding.detail
     assert "piper" in finding.remedy
-    finding = check_voice(tmp_path, installed=True)
+    finding = check_voice(embedded, tmp_path, installed=True)
     assert finding.status is Status.WARNING
     assert finding.detail == "voice-joe is not here: the bot answers in writing"
     assert finding.remedy == PULL_ALL
+
+
+def test_a_voice_at_an_endpoint_speaks_without_the_embedded_one(tmp_path: Path) -> None:
+    """The embedded voice only stands in for it, if it is wanted at all, so the bot does not answer in writing."""
+    here = "http://127.0.0.1:8880/v1"
+    finding = check_voice(SpeakingSettings(base_url=here, model="kokoro"), tmp_path, installed=False)
+    assert finding.status is Status.WARNING
+    assert (
+        finding.detail
+        == f"kokoro at {here}, with nothing behind it: Piper, the engine of the embedded voice, is absent"
+    )
+    assert "piper" in finding.remedy
+    finding = check_voice(SpeakingSettings(engine="endpoint"), tmp_path, installed=True)
+    assert finding.detail == "gpt-4o-mini-tts at OpenAI, with nothing behind it: voice-joe is not here"
+    assert finding.remedy == PULL_ALL
+    finding = check_voice(SpeakingSettings(engine="endpoint", fallback="none"), tmp_path, installed=False)
+    assert finding.status is Status.OK
+    assert finding.detail == "gpt-4o-mini-tts at OpenAI; what it fails to speak is written (speaking.fallback)"
 
 
 @pytest.mark.parametrize(
