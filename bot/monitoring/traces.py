@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from collections import OrderedDict
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -24,7 +25,6 @@ from bot.errors import SetupError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 
-    from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import SpanExporter
     from opentelemetry.trace import Tracer
 
@@ -36,12 +36,14 @@ DISABLED_VARIABLE: Final = "OTEL_SDK_DISABLED"
 SERVICE: Final = "roomtone"
 # Turns whose answer has not ended: one is spoken, one waits. Older ones were superseded.
 OPEN_TURNS: Final = 8
-# How long the last spans may take to be sent when the bot ends.
-FLUSH_MS: Final = 3_000
+# How long the last spans may take to be sent when the bot ends. The library itself waits for a collector that does not
+# answer, as long as OTEL_EXPORTER_OTLP_TIMEOUT says (10 s), and so again for every 512 spans.
+FLUSH_S: Final = 3.0
 NOT_INSTALLED: Final = (
     "OTEL_EXPORTER_OTLP_ENDPOINT is set, but the libraries for traces are not installed. In the checkout, run "
     "`make setup`, or `uv tool install '.[piper,telemetry]'`; or remove the variable."
 )
+NOT_UNDERSTOOD: Final = "Traces cannot be sent: {why}. Correct the variables OTEL_…, or remove them."
 
 
 def wants_traces(environment: Mapping[str, str] = os.environ) -> bool:
@@ -166,10 +168,13 @@ class _RoomTurns:
 
 
 @asynccontextmanager
-async def open_traces(*, exporter: SpanExporter | None = None) -> AsyncIterator[Traces | None]:
+async def open_traces(
+    *, exporter: SpanExporter | None = None, flush_s: float = FLUSH_S
+) -> AsyncIterator[Traces | None]:
     """Yield the traces, or None if nobody wants them. `exporter`: instead of the one that the variables describe.
 
-    Raises `SetupError` if they are wanted and the libraries are not installed. At the end the last spans are sent.
+    Raises `SetupError` if they are wanted and the libraries are not installed, or do not take the variables. At the end
+    the last spans are sent, for `flush_s` at most.
     """
     if exporter is None and not wants_traces():
         yield None
@@ -184,21 +189,24 @@ async def open_traces(*, exporter: SpanExporter | None = None) -> AsyncIterator[
             from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
             exporter = OTLPSpanExporter()
+        # Its thread sends in the background. If nobody takes the spans, the oldest are dropped.
+        processor = BatchSpanProcessor(exporter)
     except ImportError as error:
         raise SetupError(NOT_INSTALLED) from error
+    except ValueError as error:
+        raise SetupError(NOT_UNDERSTOOD.format(why=str(error).rstrip("."))) from error
     # The variables OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win.
     resource = Resource({SERVICE_NAME: SERVICE}).merge(OTELResourceDetector().detect())
     # No global provider: a library that traces by itself would put addresses and texts into its spans.
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
-    # Its thread sends in the background. If nobody takes the spans, the oldest are dropped.
-    provider.add_span_processor(BatchSpanProcessor(exporter))
+    provider.add_span_processor(processor)
     log.info("traces_opened", service=SERVICE)
     try:
         yield Traces(provider.get_tracer(SERVICE))
     finally:
-        await asyncio.to_thread(_shut_down, provider)
-
-
-def _shut_down(provider: TracerProvider) -> None:
-    provider.force_flush(FLUSH_MS)
-    provider.shutdown()
+        # It sends what is left. A daemon thread, because one that waits for a collector keeps no process from ending.
+        sending = threading.Thread(target=provider.shutdown, name="traces-shutdown", daemon=True)
+        sending.start()
+        await asyncio.to_thread(sending.join, flush_s)
+        if sending.is_alive():
+            log.warning("traces_not_sent", waited_s=flush_s)

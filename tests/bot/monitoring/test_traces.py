@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from structlog.testing import capture_logs
 
 from bot import events
 from bot.errors import SetupError
@@ -135,6 +138,45 @@ async def test_without_the_extra_it_is_a_plain_sentence(monkeypatch: pytest.Monk
     with pytest.raises(SetupError, match=r"piper,telemetry\]'`; or remove the variable"):
         async with open_traces():
             pass
+
+
+@pytest.mark.asyncio
+async def test_variables_that_do_not_fit_together_are_a_plain_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the library refuses is a mistake of the operator, who learns which variables to look at."""
+    monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "100")
+    with pytest.raises(SetupError, match=r"max_export_batch_size must be less .* Correct the variables OTEL_"):
+        async with open_traces(exporter=InMemorySpanExporter()):
+            pass
+
+
+class StalledExporter(SpanExporter):
+    """Sends to a collector that takes the spans and does not answer before `answers` is set."""
+
+    def __init__(self) -> None:
+        self.has_begun, self.answers = threading.Event(), threading.Event()
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        self.has_begun.set()
+        self.answers.wait(PATIENCE_S)
+        return SpanExportResult.FAILURE
+
+
+@pytest.mark.asyncio
+async def test_a_collector_that_does_not_answer_keeps_the_bot_from_ending_no_longer_than_it_may() -> None:
+    """The library itself waits for as long as a request may take, once for every 512 spans."""
+    exporter = StalledExporter()
+    try:
+        with capture_logs() as logs:
+            async with open_traces(exporter=exporter, flush_s=0.0) as traces:
+                assert traces is not None
+                with traces.room() as observe:
+                    observe(TURN_RECORDED)
+                    observe(decided(0, answers=False))
+        assert await asyncio.to_thread(exporter.has_begun.wait, PATIENCE_S)
+        assert not exporter.answers.is_set()
+    finally:
+        exporter.answers.set()
+    assert [line["event"] for line in logs] == ["traces_opened", "traces_not_sent"]
 
 
 @pytest.mark.asyncio
