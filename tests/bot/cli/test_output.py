@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,8 +23,8 @@ from bot.cli.output import count, fold, fold_pieces, open_console, print_indente
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
+ROOT = Path(__file__).parents[3]
 PIECES = st.lists(st.tuples(st.text("ab 12漢", min_size=1, max_size=60).map(lambda text: f"  {text}"), st.just("")))
 
 
@@ -98,6 +99,32 @@ def test_nobody_has_to_read_on(way_out: Callable[[], tuple[int, int]], monkeypat
         monkeypatch.setattr("sys.stdout", out)
         say("Stopping.")
         say("Stopped.")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("closed", "told"), [(">&-", "It ended."), ("2>&-", ""), (">&- 2>&-", ""), ("<&- >&- 2>&-", "")]
+)
+def test_a_command_needs_neither_stdout_nor_stderr(tmp_path: Path, closed: str, told: str) -> None:
+    """Who starts the bot may have closed them. Nothing else gets their numbers, where a library may write to."""
+    program = (
+        "import sys; from bot import __main__\n"
+        "sys.argv = ['roomtone', 'invite', '--application', '5']\n"
+        "__main__.end = lambda status: print('It ended.', file=sys.stderr)\n"
+        "__main__.main()\n"
+        "opened = open('opened', 'w')\n"
+        "opened.write(str(opened.fileno()))\n"
+    )
+    shown = subprocess.run(
+        ["/bin/sh", "-c", f'exec "$0" -c "$1" {closed}', sys.executable, program],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "ROOMTONE_CONFIG": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert shown.stderr.strip() == told
+    assert int((tmp_path / "opened").read_text("utf-8")) > 2
 
 
 @pytest.mark.slow
