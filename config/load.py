@@ -21,6 +21,7 @@ from config.location import (
     CONFIG_VARIABLE,
     ENV_FILE,
     SettingsLocation,
+    at_home,
     find_location,
     location_in,
     named_location,
@@ -160,18 +161,10 @@ def _rooted(source: SourceReading, base: Path) -> SourceReading:
             or not given.value.strip()
         ):
             return given
-        path = _expanded(given.value)
+        path = at_home(given.value)
         return replace(given, value=str(path if typed else base / path))
 
     return replace(source, given=[rooted(each) for each in source.given])
-
-
-def _expanded(path: str) -> Path:
-    try:
-        return Path(path).expanduser()
-    except RuntimeError:
-        # Nobody is called so.
-        return Path(path)
 
 
 def _with_local_recogniser(settings: Settings, base: Path) -> Settings:
@@ -183,7 +176,7 @@ def _with_local_recogniser(settings: Settings, base: Path) -> Settings:
     if "model_dir" in settings.asr.model_fields_set:
         return settings
     name = settings.asr.model if settings.asr.engine == "local" and settings.asr.model else LOCAL_RECOGNISER
-    folder = base / Path(name).expanduser() if os.sep in name else settings.models.directory / name
+    folder = base / at_home(name) if os.sep in name else settings.models.directory / name
     return settings.model_copy(update={"asr": settings.asr.model_copy(update={"model_dir": folder})})
 
 

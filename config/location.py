@@ -79,11 +79,19 @@ def _require_trusted(folder: Path, files: Mapping[Path, Ownership]) -> None:
 
 def named_location(working: Path, name: str) -> SettingsLocation:
     """Return the location that somebody named: a file, or a folder that has one, or only `.env` or a memory."""
-    path = working / Path(name).expanduser()
+    path = working / at_home(name)
     if not path.is_dir():
         return SettingsLocation(path.parent, path, path.parent, named=True)
     file = path / FILE_NAME
     return SettingsLocation(path, file, path, named=all(Ownership.of(path / mark) is None for mark in _MARKS[1:]))
+
+
+def at_home(path: str) -> Path:
+    """Return a path in which `~` at the beginning is somebody's home. It stays if nobody is called so."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
 
 
 def location_in(folder: Path) -> SettingsLocation:

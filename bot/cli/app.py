@@ -61,10 +61,10 @@ def options(
 ) -> None:
     """A voice companion for Discord: it listens to everybody, remembers the conversation and answers aloud."""
     if config is not None:
-        from config.location import CONFIG_VARIABLE
+        from config.location import CONFIG_VARIABLE, at_home
 
         # As a variable it reaches every `load`, and the processes that a command starts.
-        os.environ[CONFIG_VARIABLE] = str(config.expanduser().absolute())
+        os.environ[CONFIG_VARIABLE] = str(at_home(str(config)).absolute())
 
 
 def _assemble(names: Sequence[str]) -> Callable[..., object]:

@@ -181,3 +181,11 @@ def test_every_path_starts_at_the_settings_and_a_tilde_is_home(
     assert (typed.storage.data_dir, typed.discord.ca_file) == (home / "typed", "b.pem")
     (here / "roomtone.toml").write_text('[discord]\nca_file = ""\n', "utf-8")
     assert load(environ={"ROOMTONE_CONFIG": str(here)}).discord.ca_file == ""
+
+
+def test_the_home_of_nobody_is_a_path_that_does_not_exist(folders: Mapping[str, Path]) -> None:
+    """In a variable and in the recogniser's folder too: it was taken for a defect of Roomtone."""
+    settings = load(directory=folders["working"], environ={"ROOMTONE_ASR__MODEL": "~nobody-at-all/whisper"})
+    assert settings.asr.model_dir == Path("~nobody-at-all/whisper")
+    with pytest.raises(ConfigError, match="~nobody-at-all/x does not exist"):
+        load(directory=folders["working"], environ={"ROOMTONE_CONFIG": "~nobody-at-all/x"})

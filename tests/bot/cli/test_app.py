@@ -137,6 +137,16 @@ def test_a_malformed_token_is_told_apart_from_none(
     assert "my-secret" not in told
 
 
+def test_a_settings_folder_in_the_home_of_nobody_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is a mistake in the path, and no defect."""
+    # The option sets it.
+    monkeypatch.setenv("ROOMTONE_CONFIG", "")
+    assert run_command_line(["--config", "~nobody-at-all/x", "run"]) == 2
+    assert "~nobody-at-all/x does not exist. Check the path" in " ".join(capsys.readouterr().err.split())
+
+
 def test_settings_that_cannot_be_used_are_all_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """All mistakes in the settings are reported at once, with exit status 2."""
     (tmp_path / "roomtone.toml").write_text('[compaction]\nmode = "sometimes"\n[room]\nmood = 3\n')
