@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 
 # The model that hears where no other is named.
 LOCAL_RECOGNISER = "whisper-base"
+# Where the bot's data and models are.
+_PLACES = frozenset({("storage", "data_dir"), ("storage", "database_url"), ("models", "directory")})
 
 
 def _to_stderr(sentence: str) -> None:
@@ -74,6 +76,39 @@ def load(
 
     Raises `ConfigError` with every mistake in all sources.
     """
+    sources, base = _read(directory, environ, overrides or {})
+    for notice in (notice for source in sources for notice in source.notices):
+        notify(notice)
+    settings, origins = _assemble(sources)
+    by_operator = {key: origin for key, origin in origins.items() if origin not in (BUILT_IN, OVERRIDE)}
+    for notice in ineffective(settings, by_operator):
+        notify(notice)
+    return _with_local_recogniser(settings, base)
+
+
+def load_places() -> Settings:
+    """Return the defaults with the folders and the database that the operator has set, for whoever goes on although
+    `load` has found mistakes. If one of these is mistaken itself, all are the defaults.
+    """
+    try:
+        sources, base = _read(None, None, {})
+        places = [
+            SourceReading(given=[each for each in source.given if each.key in _PLACES and not any(lookalikes(each))])
+            for source in sources
+        ]
+        settings, _ = _assemble(places)
+    except ConfigError:
+        # Also of a folder that is not to be trusted.
+        return Settings()
+    return _with_local_recogniser(settings, base)
+
+
+def _read(
+    directory: Path | None, environ: Mapping[str, str] | None, overrides: Mapping[str, object]
+) -> tuple[list[SourceReading], Path]:
+    """Return what each source has, the least important first, and the folder where relative paths start. Raises
+    `ConfigError` if there are settings that may not be used.
+    """
     working = directory if directory is not None else Path.cwd()
     environ = environ if environ is not None else os.environ
     location = _location(working, environ, only=directory is not None)
@@ -86,18 +121,12 @@ def load(
         _operators_file(location),
         SourceReading(problems=env_problems, notices=notices),
         read_variables(variables),
-        read_overrides(overrides or {}),
+        read_overrides(overrides),
     ]
-    for notice in (notice for source in sources for notice in source.notices):
-        notify(notice)
     if location.base != working:
         sources.insert(0, _paths_by_default(location.base))
-    sources = [_rooted(source, location.base if location.base != working else Path()) for source in sources]
-    settings, origins = _assemble(sources)
-    by_operator = {key: origin for key, origin in origins.items() if origin not in (BUILT_IN, OVERRIDE)}
-    for notice in ineffective(settings, by_operator):
-        notify(notice)
-    return _with_local_recogniser(settings, location.base if location.base != working else Path())
+    base = location.base if location.base != working else Path()
+    return [_rooted(source, base) for source in sources], base
 
 
 def option(name: str, *, directory: Path | None = None, environ: Mapping[str, str] | None = None) -> str | None:

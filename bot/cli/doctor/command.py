@@ -25,13 +25,13 @@ from bot.errors import SetupError
 from bot.folder_lock import is_locked
 from bot.private_files import runs_as_root
 from config.errors import ConfigError
-from config.load import load
-from config.schema import Settings
+from config.load import load, load_places
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bot.settings import DiscordSettings
+    from config.schema import Settings
     from voice.asr.settings import AsrSettings
 
 _MARKS = {Status.OK: ("ok", "green"), Status.WARNING: ("note", "yellow"), Status.MISSING: ("missing", "bold red")}
@@ -86,14 +86,16 @@ def _run_live(channel_id: int, seconds: float, file: Path, *, quiet: bool) -> li
 
 
 def run_checks() -> list[Finding]:
-    """Run all checks with the configured settings, or with the defaults if those have mistakes."""
+    """Run all checks with the configured settings. If those have mistakes, run them with the defaults, in the folders
+    that are set.
+    """
     notices: list[str] = []
     readable = True
     try:
         settings = load(notify=notices.append)
         findings = [_noticed(notice) for notice in notices] or [Finding("settings", Status.OK, "no mistakes in them")]
     except ConfigError as error:
-        settings, readable = Settings(), False
+        settings, readable = load_places(), False
         findings = [
             Finding("settings", Status.MISSING, problem, "Correct it; the checks below use the defaults.")
             for problem in error.problems

@@ -31,6 +31,11 @@ def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+def findings_now() -> dict[str, dict[str, str]]:
+    """Return the findings by name."""
+    return {each["name"]: each for each in json.loads(CliRunner().invoke(app, ["--json"]).stdout)["findings"]}
+
+
 def test_missing_models_are_told_with_the_command_that_brings_them() -> None:
     """On an empty machine the models are missing: the exit status is 1, and each remedy is there once."""
     result = CliRunner().invoke(app, [])
@@ -105,6 +110,28 @@ def test_mistaken_settings_send_nobody_for_a_token_that_is_set(tmp_path: Path) -
         assert findings[name]["status"] == "warning"
         assert findings[name]["detail"].startswith("not checked")
         assert findings[name]["remedy"] == "Correct the settings, and run `roomtone doctor` again."
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_mistaken_settings_send_nobody_for_models_that_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damaged: bool
+) -> None:
+    """While the settings cannot be read, the doctor looks into the folders that they name, or that are theirs."""
+    named = tmp_path / "named"
+    (named / "data").mkdir(parents=True)
+    (named / "data" / "roomtone.db").write_bytes(b"no database")
+    (named / "roomtone.toml").write_text("[asr" if damaged else "[asr]\nlangage = 'de'\n[models]\ndirectory = 'mine'\n")
+    monkeypatch.setenv("ROOMTONE_CONFIG", str(named))
+    findings = findings_now()
+    assert str(named / "data") in findings["data"]["detail"]
+    assert findings["database"]["detail"] == f"{named / 'data' / 'roomtone.db'} is not a database"
+    monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path / "other"))
+    assert str(tmp_path / "other") in findings_now()["data"]["detail"]
+    folder = named / ("data/models" if damaged else "mine")
+    whisper = folder / "whisper-base"
+    whisper.mkdir(parents=True)
+    (whisper / "model.bin").write_bytes(b"weights")
+    assert findings_now()["recogniser"]["detail"].startswith("model.bin of whisper-base is not the file")
 
 
 def test_an_unreachable_language_model_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
