@@ -12,6 +12,8 @@ from bot.cli.room_start import RoomPlacement, room_start
 from bot.errors import SetupError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bot.settings import DiscordSettings
     from bot.shards import Shards
     from bot.wiring.room_processes import RoomStart
@@ -27,6 +29,8 @@ WITHOUT_DISCORD = (
 # The service manager kills what has not ended after 60 s (compose.yaml, deploy/roomtone.service). The rooms take 42 s
 # at most, the connection to Discord 10.
 STOP_WITHIN_S = 55.0
+# A large bot is in thousands of servers.
+MOST_NAMED = 10
 
 
 def command(
@@ -120,6 +124,13 @@ def _check_access(discord: DiscordSettings) -> None:
     trusted_certificates(discord)
 
 
+def named_servers(names: Sequence[str]) -> str:
+    """Return in which servers the bot is, within a sentence."""
+    more = len(names) - MOST_NAMED
+    rest = [f"{more:,} more"] if more > 0 else []
+    return ", ".join([*names[:MOST_NAMED], *rest]) or "no server yet"
+
+
 def next_step(application_id: int | None, *, is_in_a_server: bool) -> str:
     """Return what whoever started the bot does now."""
     from bot.discord.invite import invite_url
@@ -190,8 +201,8 @@ async def _run(settings: Settings, pool: Endpoint | None, choice: Shards | None,
             if running is None:
                 say("Stopped before everything was loaded.")
                 return
-            guilds = ", ".join(guild.name for guild in running.client.guilds)
-            say(f"{running.client.user} is on Discord, in {guilds or 'no server yet'}. Log: {logs.path}")
+            guilds = [guild.name for guild in running.client.guilds]
+            say(f"{running.client.user} is on Discord, in {named_servers(guilds)}. Log: {logs.path}")
             if running.device is not None:
                 say(running.device)
             if shards.is_divided:
