@@ -88,6 +88,12 @@ async def restore_backup(file: Path, path: Path, *, now: float, regardless: bool
     return RestoreReport(content, aside, carried, again)
 
 
+def kept_aside(path: Path) -> list[Path]:
+    """Return the databases that restores have kept beside the one at `path`. They have what was deleted since."""
+    found = sorted(path.parent.glob(f"{path.name}{_ASIDE}*"))
+    return [each for each in found if not each.name.endswith(_JOURNALS)]
+
+
 async def _upgrade(path: Path) -> None:
     """Bring a database to this version. Raises `StoreError`."""
     async with open_database(path):

@@ -14,6 +14,7 @@ from bot.shards import Shards, ranges
 from bot.store.dialects.open import describe_database
 from bot.store.dialects.port import STRANGERS_REMEDY
 from bot.store.dialects.sqlite import verify_database_file
+from bot.store.restore import kept_aside
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -62,13 +63,21 @@ def check_database(place: Path | SecretStr) -> Finding:
         if not is_there(place):
             return Finding("database", Status.OK, "none yet; the first session makes it")
         verify_database_file(place)
+        aside = kept_aside(place)
     except OSError as error:
         assert isinstance(place, Path), "only files raise it"
         return Finding("database", Status.MISSING, describe_unreadable(error, place), GIVE_RIGHTS)
     except StoreError as error:
         detail, _, remedy = str(error).partition(". ")
         return Finding("database", Status.MISSING, detail, remedy)
-    return Finding("database", Status.OK, f"{place} is whole")
+    if not aside:
+        return Finding("database", Status.OK, f"{place} is whole")
+    # Nothing ages in them, and nobody is forgotten there.
+    kept = ", ".join(each.name for each in aside)
+    detail = f"{place} is whole; beside it a restore has kept {kept}, with all that was said until then"
+    return Finding(
+        "database", Status.WARNING, detail, f"Delete {'it' if len(aside) == 1 else 'them'} when all is well."
+    )
 
 
 def _described(database: DatabaseDescription) -> Finding:

@@ -81,9 +81,20 @@ def command(
     where = f", in {count(len(done.sessions), 'session')}" if done.sessions else ""
     say(f"Forgotten: {forgotten or 'nothing but the name'}{where}.")
     say("Your own backups and exports still have it. An import leaves out what was forgotten.")
+    _say_aside(settings)
     if not done.wiped:
         say("The database's files still have bytes of it: another program reads them, or there was no room or time.")
         say("Close other programs, make room, and run `roomtone memory prune` to wipe the rest.")
+
+
+def _say_aside(settings: Settings) -> None:
+    """Name the databases that `roomtone restore` has kept, which nobody else would look for."""
+    from bot.store.restore import kept_aside
+
+    storage = settings.storage
+    if storage.database_url is None and (aside := kept_aside(storage.database_path)):
+        it = "it" if len(aside) == 1 else "them"
+        say(f"So has what a restore has kept aside: {', '.join(map(str, aside))}. Delete {it}.")
 
 
 def _only_in_logs(person: str, session: str | None) -> tuple[StoredSpeaker, ...]:

@@ -47,6 +47,13 @@ async def test_database(tmp_path: Path) -> None:
     assert not path.exists()
     async with open_database(path):
         assert check_database(path).status is Status.OK
+    aside = path.with_name(f"{path.name}.before-20261127T043333Z")
+    for ending in ("", "-wal"):
+        aside.with_name(f"{aside.name}{ending}").touch()
+    finding = check_database(path)
+    assert finding.status is Status.WARNING
+    assert finding.detail.endswith(f"a restore has kept {aside.name}, with all that was said until then")
+    assert finding.remedy == "Delete it when all is well."
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA user_version = 99")
     connection.close()

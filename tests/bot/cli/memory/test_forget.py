@@ -36,6 +36,17 @@ def test_a_person_is_forgotten_everywhere(capsys: pytest.CaptureFixture[str]) ->
     assert "4411" in told(capsys, "memory", "search", "gate code")
 
 
+def test_a_database_that_a_restore_kept_aside_is_named(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It has everything that is forgotten now, and nothing but a person deletes it."""
+    told(capsys, "backup", "copy.db")
+    told(capsys, "restore", "copy.db", "--yes")
+    (aside,) = data_dir.glob("roomtone.db.before-*")
+    out = told(capsys, "memory", "forget", "--person", "ada", "--yes")
+    assert f"So has what a restore has kept aside: {aside}. Delete it." in out
+    aside.unlink()
+    assert "kept aside" not in told(capsys, "memory", "forget", "--person", "Bob", "--yes")
+
+
 @pytest.mark.usefixtures("data_dir")
 def test_one_turn_is_forgotten(capsys: pytest.CaptureFixture[str]) -> None:
     """One turn of the person is removed. Naming another person's turn, or no session, gives an error message."""
