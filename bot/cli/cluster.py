@@ -232,9 +232,7 @@ def pool_settings(
 
     match = _RANGE.fullmatch(recognisers.strip())
     if match is None:
-        raise SetupError(
-            f"{recognisers!r} is not a number of recognisers. Give --recognisers as MIN-MAX, for example 1-4."
-        )
+        raise SetupError(f"{recognisers!r} is not a number of recognisers. Give them as MIN-MAX, for example 1-4.")
     least = int(match[1])
     before = there or PoolSettings()
     return PoolSettings(

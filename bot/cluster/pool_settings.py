@@ -34,7 +34,7 @@ class PoolSettings:
         if not 1 <= self.least <= self.most <= MOST_RECOGNISERS:
             raise SetupError(
                 f"A pool has between 1 and {MOST_RECOGNISERS} recognisers; "
-                f"{self.least} to {self.most} is none. Give --recognisers as MIN-MAX, for example 1-4."
+                f"{self.least} to {self.most} is none. Give them as MIN-MAX, for example 1-4."
             )
         if self.cpus < 0 or self.gpus < 0 or self.cpus + self.gpus == 0:
             raise SetupError("Each recogniser needs a part of a CPU or of a GPU: give --cpus or --gpus above 0.")

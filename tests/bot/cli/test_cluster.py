@@ -71,7 +71,7 @@ def test_a_number_or_a_range_is_how_many_there_are(words: str, least: int, most:
 @pytest.mark.parametrize("words", ["", "many", "1-", "-4", "1-2-3", "1.5", "4-1", "0", "0-4", "1-999"])
 def test_anything_else_is_refused_with_an_example(words: str) -> None:
     """Whoever mistyped the number reads how it is written."""
-    with pytest.raises(SetupError, match="MIN-MAX, for example 1-4"):
+    with pytest.raises(SetupError, match="Give them as MIN-MAX, for example 1-4"):
         pool_settings(words, cpus=1, gpus=0)
 
 
