@@ -23,7 +23,7 @@ _NUMBERS = (
     | _TENS
     | {f"{tens} {word}": ten + value for tens, ten in _TENS.items() for value, word in enumerate(_SMALL[:9], 1)}
     | _GERMAN
-    | {"a": 1, "an": 1, "a couple of": 2}
+    | {"a": 1, "an": 1, "another": 1, "the next": 1, "die nächste": 1, "a couple of": 2}
 )
 _HALVES = {"half an hour": 30, "half hour": 30, "a half hour": 30, "eine halbe stunde": 30, "ne halbe stunde": 30}
 _QUARTERS = {
