@@ -249,11 +249,11 @@ class Participation:
         if asks_for_silence(words):
             self._engagement.clear()
             self._replies.stop_speaking()
-            told = SILENCED
+            told, until = SILENCED, self._clock.now() + 60 * (minutes or 0.0)
             if minutes is None or minutes > MOST_SILENT_MINUTES:
                 self._guild.silence = silence.silence_session(self._session_id)
-            elif not silenced_for_now:
-                self._guild.silence = silence.silence_until(self._clock.now() + 60 * minutes)
+            elif not silenced_for_now or (silence.session_id != self._session_id and until > (silence.until or 0.0)):
+                self._guild.silence = silence.silence_until(until)
                 told = silenced_for(math.ceil(minutes))
             if self._guild.silence != silence:
                 self.notify(SILENCED_FOR_GOOD if silence.always else told, silenced_by=user_id)

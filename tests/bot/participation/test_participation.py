@@ -338,13 +338,19 @@ async def test_a_silence_that_lasts_longer_than_the_one_before_is_told_and_store
     """After some minutes' silence, one until the session ends: a restart would otherwise let the bot speak too soon."""
     table = Table(9)
     participation, guild = await table.begin()
-    for text in ("Roomtone, be quiet for ten minutes.", "Roomtone, shut up.", "Roomtone, be quiet for ten minutes."):
+    for text in (
+        "Roomtone, be quiet for ten minutes.",
+        "Roomtone, be quiet for twenty minutes.",
+        "Roomtone, be quiet for ten minutes.",
+        "Roomtone, shut up.",
+        "Roomtone, be quiet for an hour.",
+    ):
         participation.on_utterance(ADA.id, text, started_at=0.0, ended_at=0.0)
     running = asyncio.create_task(participation.run(), name="participation-under-test")
     await participation.wait_until_written(within_s=PATIENCE_S)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
-    assert table.place.written == [silenced_for(10), SILENCED]
+    assert table.place.written == [silenced_for(10), silenced_for(20), SILENCED]
     assert (await table.choices.choice(table.place.guild_id)).silence == guild.silence
     assert guild.silence.session_id == participation.session_id
 
