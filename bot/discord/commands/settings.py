@@ -181,7 +181,7 @@ class SettingsCommands(
     @app_commands.describe(channel="A voice channel.", allowed="Whether I may come. While none is chosen, I may.")
     async def channel(self, interaction: discord.Interaction, channel: VoiceChannelOption, allowed: bool) -> None:
         def change(now: ServerSettings) -> ServerSettings:
-            chosen = with_or_without(now.channels, channel.id, wanted=allowed)
+            chosen = with_or_without(_still_there(interaction, now.channels), channel.id, wanted=allowed)
             return replace(now, channels=at_most(MOST_CHANNELS, chosen, TOO_MANY_CHANNELS))
 
         await self._change(interaction, change, lambda new: channels_sentence(new.channels))
@@ -190,7 +190,7 @@ class SettingsCommands(
     @app_commands.describe(role="A role.", allowed="Whether its members may. While none is chosen, everybody may.")
     async def role(self, interaction: discord.Interaction, role: discord.Role, allowed: bool) -> None:
         def change(now: ServerSettings) -> ServerSettings:
-            chosen = with_or_without(now.roles, role.id, wanted=allowed)
+            chosen = with_or_without(_still_there(interaction, now.roles), role.id, wanted=allowed)
             return replace(now, roles=at_most(MOST_ROLES, chosen, TOO_MANY_ROLES))
 
         await self._change(interaction, change, lambda new: roles_sentence(new.roles))
@@ -209,7 +209,7 @@ class SettingsCommands(
         people: app_commands.Range[int, 1, 99] | None = None,
     ) -> None:
         def change(now: ServerSettings) -> ServerSettings:
-            chosen = with_or_without(now.auto_join_channels, channel.id, wanted=joins)
+            chosen = with_or_without(_still_there(interaction, now.auto_join_channels), channel.id, wanted=joins)
             return replace(
                 now,
                 auto_join_channels=at_most(MOST_CHANNELS, chosen, TOO_MANY_CHANNELS),
@@ -327,6 +327,16 @@ def with_or_without(chosen: tuple[int, ...], number: int, *, wanted: bool) -> tu
     """Return the ids with one more (`wanted`), or without it."""
     others = tuple(each for each in chosen if each != number)
     return (*others, number) if wanted else others
+
+
+def _still_there(interaction: discord.Interaction, chosen: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the chosen channels or roles without those that were deleted on Discord: nobody could pick one of these
+    there to take it off the list, and a list of deleted ones alone would keep everybody out.
+    """
+    guild = interaction.guild
+    if guild is None or guild.unavailable:
+        return chosen
+    return tuple(each for each in chosen if guild.get_channel(each) or guild.get_role(each))
 
 
 def language_code(written: str) -> str | None:

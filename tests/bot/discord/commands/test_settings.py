@@ -32,6 +32,7 @@ from bot.server_settings import (
     no_server_settings,
 )
 from bot.texts.text import in_language
+from rehearsal.discord.guild.spec import Channel, GuildSpec
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import LocalDiscordError
 from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, settings_for
@@ -74,7 +75,7 @@ def operator(*, retention_days: float = 0, asks: bool = False) -> OperatorSettin
 
 @asynccontextmanager
 async def online(
-    of: OperatorSettings | None = None, *, book: ServerSettingsBook | None = None
+    of: OperatorSettings | None = None, *, book: ServerSettingsBook | None = None, guild: GuildSpec | None = None
 ) -> AsyncIterator[Server]:
     """Start a local Discord with the bot and the command."""
     book = book or no_server_settings()
@@ -89,7 +90,7 @@ async def online(
         voice_commands=VoiceCommands(FakeVoices(), book, FakePlayer()),
     )
     async with (
-        LocalDiscord() as local,
+        LocalDiscord(guild=guild or GuildSpec()) as local,
         connected(settings_for(local), FakeSupervisor(), [command], servers=book),
     ):
         yield Server(local, book)
@@ -187,10 +188,12 @@ async def test_what_two_managers_change_at_the_same_time_holds() -> None:
 @pytest.mark.asyncio
 async def test_a_server_chooses_so_many_channels_and_people() -> None:
     """One more is refused with the limit, and nothing is changed."""
-    async with online() as server:
+    channels = tuple(range(603, 603 + MOST_CHANNELS))
+    rooms = tuple(Channel(number, f"Room {number}") for number in (602, *channels))
+    async with online(guild=GuildSpec(voice_channels=rooms)) as server:
         full = ServerSettings(
-            channels=tuple(range(1, 1 + MOST_CHANNELS)),
-            auto_join_channels=tuple(range(1, 1 + MOST_CHANNELS)),
+            channels=channels,
+            auto_join_channels=channels,
             auto_join_with=tuple(range(1, 1 + MOST_PEOPLE)),
         )
         await server.book.change(GUILD, lambda _: full, by=ADA)
@@ -198,6 +201,18 @@ async def test_a_server_chooses_so_many_channels_and_people() -> None:
         assert await server.change("auto-join", channel=602) == "At most 25 channels can be chosen."
         assert await server.change("join-with", person=BEN) == "At most 10 people can be chosen."
         assert server.now == full
+
+
+@pytest.mark.asyncio
+async def test_channels_and_roles_that_were_deleted_leave_the_lists() -> None:
+    """Nobody could pick them any more. Alone in a list they would keep the bot, or all who are no moderators, out."""
+    async with online() as server:
+        gone = ServerSettings(channels=(7,), roles=(8,), auto_join_channels=(602, 9))
+        await server.book.change(GUILD, lambda _: gone, by=ADA)
+        assert "all voice channels" in await server.change("channel", channel=602, allowed=False)
+        assert "Everybody may call me" in await server.change("role", role=GUILD, allowed=False)
+        assert "<#602>, <#600> by myself" in await server.change("auto-join", channel=600)
+        assert server.now == ServerSettings(auto_join_channels=(602, 600))
 
 
 @pytest.mark.asyncio
