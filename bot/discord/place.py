@@ -336,6 +336,9 @@ class DiscordPlace:
         """Return whether a member is a bot; audio of bots is never decrypted. Called from the reader's thread."""
         guild = self._client.get_guild(self._guild_id)
         member = None if guild is None else guild.get_member(user_id)
+        if member is None:
+            # After a lost session discord.py knows the server again before it knows its members.
+            member = self._last_seen.guild.get_member(user_id)
         return member is not None and member.bot
 
 

@@ -64,9 +64,31 @@ async def test_what_is_said_goes_by_the_process_that_sends(
     assert link.played is source
 
 
+@pytest.mark.asyncio
+async def test_a_bot_is_not_heard_while_discord_describes_its_server_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a session that could not be resumed discord.py knows the server at once, and its members only later."""
+    links: list[Opened] = []
+
+    @asynccontextmanager
+    async def opened(_channel: object, **given: Any) -> AsyncIterator[Opened]:
+        links.append(Opened(**given))
+        yield links[-1]
+
+    monkeypatch.setattr("bot.channel.voice_connection.VoiceLink", opened)
+    channel = a_channel()
+    channel.guild.get_member = {7: SimpleNamespace(bot=True), 8: SimpleNamespace(bot=False)}.get
+    anew = SimpleNamespace(get_member=lambda _: None, get_channel=lambda _: None)
+    for known in (channel.guild, anew, None):
+        place = DiscordPlace(cast("Any", SimpleNamespace(get_guild=lambda _, known=known: known)), channel)
+        async with place.connect(cast("Any", object()), lambda _: None, excludes=lambda _: False):
+            is_excluded = links[-1].given["is_excluded"]
+            assert (is_excluded(7), is_excluded(8), is_excluded(9)) == (True, False, False)
+
+
 def a_channel() -> Any:
     """Return a voice channel in which the bot may do everything."""
     guild = SimpleNamespace(id=500, me=SimpleNamespace(id=99), afk_channel=None)
+    guild.get_member = guild.get_channel = lambda _: None
     everything = discord.Permissions.all()
     return SimpleNamespace(
         id=600, name="Lounge", guild=guild, voice_states={}, user_limit=0, permissions_for=lambda _: everything
