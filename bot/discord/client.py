@@ -170,8 +170,12 @@ class RoomtoneClient(discord.Client):
         log.info("discord_connected", guild_count=len(self.guilds), shards=list(self.own_shards.ids))
         self.settled.set()
         for guild in self.guilds:
-            if self._supervisor.place_of(guild.id) is None:
-                await remove_leftover(guild.me)
+            await self._remove_leftover(guild)
+
+    async def _remove_leftover(self, guild: discord.Guild) -> None:
+        """Remove the mark of a crashed process. A server that Discord cannot show now has its turn once it can."""
+        if not guild.unavailable and self._supervisor.place_of(guild.id) is None:
+            await remove_leftover(guild.me)
 
     async def on_guild_join(self, guild: discord.Guild) -> None:
         await self.admission.admit(guild)
@@ -179,6 +183,8 @@ class RoomtoneClient(discord.Client):
     async def on_guild_available(self, guild: discord.Guild) -> None:
         """Check a server that Discord shows: each one at the start, and one that comes back after an outage."""
         await self.admission.admit(guild)
+        if self.settled.is_set():
+            await self._remove_leftover(guild)
 
     async def on_guild_remove(self, guild: discord.Guild) -> None:
         self.admission.forget(guild.id)
@@ -290,7 +296,7 @@ class RoomtoneClient(discord.Client):
     def bot_channel(self, guild_id: int) -> int | None:
         """Return the voice channel in which Discord shows the bot on a server; None: it is in none."""
         guild = self.get_guild(guild_id)
-        voice = None if guild is None else guild.me.voice
+        voice = None if guild is None or guild.unavailable else guild.me.voice
         return None if voice is None or voice.channel is None else voice.channel.id
 
     def main_gateway(self, place: Place) -> MainGateway:

@@ -588,6 +588,24 @@ async def test_the_notice_is_in_the_voice_channels_chat_and_the_name_shows_it() 
 
 
 @pytest.mark.asyncio
+async def test_a_server_that_discord_cannot_show_keeps_no_mark_on_others() -> None:
+    """The mark that a crash has left goes from all others at the start, and from this one once it is back."""
+    async with online() as (local, client, _):
+        client._connection._add_guild_from_data(cast("Any", {"id": "7", "unavailable": True}))
+        # discord.py may show them in any order.
+        client._connection._guilds = dict(reversed(client._connection._guilds.items()))
+        guild = client.get_guild(local.guild.id)
+        assert guild is not None
+        assert [each.id for each in client.guilds] == [7, guild.id]
+        assert client.bot_channel(7) is None
+        for clean_up in (client.on_ready, partial(client.on_guild_available, guild)):
+            await guild.me.edit(nick="[LISTENING] Roomtone")
+            await settle(lambda: guild.me.nick is not None)
+            await clean_up()
+            await settle(lambda: guild.me.nick is None)
+
+
+@pytest.mark.asyncio
 async def test_a_place_follows_discord_through_a_new_main_session() -> None:
     """A place from before a new gateway session still shows who joins and leaves, although discord.py replaced its
     objects.
