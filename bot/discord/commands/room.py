@@ -32,6 +32,10 @@ log = structlog.get_logger()
 # The channel may be one that who asks cannot see, so it is not named.
 ELSEWHERE = Text("I am in another voice channel. Somebody there or a moderator can send me away with /leave.")
 
+NO_THREAD_HERE = Text(
+    "I cannot begin a thread here. Use the command in a text channel that is neither a thread nor for announcements, or "
+    "in the chat of your voice channel."
+)
 
 # How much /status shows of what people are saying at the moment.
 MOST_SPEAKERS = 4
@@ -129,14 +133,12 @@ def _thread_refusal(interaction: discord.Interaction) -> Text | None:
     Whoever brings the words of one channel into another must be allowed to write them there themselves.
     """
     channel, allowed = interaction.channel, interaction.permissions
+    if not isinstance(channel, (discord.TextChannel, *VOICE_CHANNELS)) or channel.type is discord.ChannelType.news:
+        return NO_THREAD_HERE
     if isinstance(channel, discord.TextChannel) and not allowed.create_public_threads:
         return Text("You may not begin threads in this channel, so I do not do it for you.")
     here = _voice_channel_of(interaction)
-    if (
-        here is not None
-        and isinstance(channel, (discord.TextChannel, *VOICE_CHANNELS))
-        and not is_told_in(here, channel)
-    ):
+    if here is not None and not is_told_in(here, channel):
         return FOR_EVERY_AGE.fill(channel=channel.name)
     is_other_chat = isinstance(channel, VOICE_CHANNELS) and (here is None or channel.id != here.id)
     if is_other_chat and not allowed.send_messages:

@@ -18,7 +18,7 @@ from bot.discord.answers import answer
 from bot.discord.changes import Change
 from bot.discord.commands import room as room_commands
 from bot.discord.commands.privacy import add_privacy_commands
-from bot.discord.commands.room import ELSEWHERE, MOST_SPEAKERS
+from bot.discord.commands.room import ELSEWHERE, MOST_SPEAKERS, NO_THREAD_HERE
 from bot.discord.connection import connected, name_of_token, translated
 from bot.discord.endpoint import connector, point_at
 from bot.discord.place import FOR_EVERY_AGE, DiscordPlace
@@ -27,6 +27,7 @@ from bot.room.supervisor import RoomSupervisor
 from bot.settings import DiscordSettings
 from bot.texts.text import Text, verbatim
 from compaction.errors import StoreError
+from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
@@ -335,6 +336,29 @@ async def test_words_go_only_where_who_asks_may_bring_them(
         comes = answered.startswith("I am coming")
         await settle(lambda: (supervisor.place is not None) is comes)
         assert supervisor.listens == (ListenRequest(where, typed_in) if comes else None)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("kind", [discord.ChannelType.public_thread, discord.ChannelType.news])
+async def test_a_thread_is_begun_in_no_thread_and_in_no_channel_for_announcements(
+    kind: discord.ChannelType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """/listen says so before the bot comes: the notice would name a thread that there cannot be."""
+    as_channel = payloads.channel
+
+    def typed_in(guild: GuildSpec, spec: Channel) -> payloads.Json:
+        if spec.id == 601 and kind is discord.ChannelType.public_thread:
+            return payloads.thread(guild, thread_id=601, parent_id=602, name="Aside", owner_id=BEN)
+        return as_channel(guild, spec) | ({"type": kind.value} if spec.id == 601 else {})
+
+    monkeypatch.setattr(payloads, "channel", typed_in)
+    async with online() as (local, _, supervisor):
+        await local.join(BEN, channel_id=600)
+        async with asyncio.timeout(PATIENCE_S):
+            await supervisor.told.wait()
+        result = await local.invoke(BEN, "listen", {"where": "thread"}, channel_id=601)
+        assert result.replies[0].content == NO_THREAD_HERE
+        assert supervisor.place is None
 
 
 @pytest.mark.asyncio
