@@ -25,14 +25,23 @@ FOLLOWS: dict[FollowRule, Text] = {
     "everybody": Text("I go along when the last of you goes to another channel"),
 }
 
+CHANNELS_OF_OPERATOR = Text("I come only into voice channels that whoever runs me has chosen (discord.channels).")
+ROLES_OF_OPERATOR = Text(
+    "Who calls me needs one of the roles that whoever runs me has chosen (discord.roles); moderators need none."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class OperatorSettings:
-    """What applies where a server has chosen nothing, and what it cannot loosen. `retention_days` 0: for ever."""
+    """What applies where a server has chosen nothing, and what it cannot loosen. `retention_days` 0: for ever.
+    `limits_channels`, `limits_roles`: the bot comes only into channels, or serves only roles, that the operator named.
+    """
 
     leave_when_empty_s: float
     retention_days: float
     asks: Callable[[int], bool]
+    limits_channels: bool = False
+    limits_roles: bool = False
 
     def kept_days(self, settings: ServerSettings) -> float:
         """Return for how many days a server's sessions are kept: the shorter of both times; 0: for ever."""
@@ -59,8 +68,8 @@ def setting_fields(
         Field(Text("consent"), consent_sentence(asks)),
         Field(Text("when I speak (/voice-mode)"), MODES[mode]),
         Field(Text("my names (/wake-names)"), verbatim(called)),
-        Field(Text("channel"), channels_sentence(settings.channels)),
-        Field(Text("role"), roles_sentence(settings.roles)),
+        Field(Text("channel"), channels_sentence(settings, operator)),
+        Field(Text("role"), roles_sentence(settings, operator)),
         Field(Text("auto-join, join-with"), auto_join_sentence(settings)),
         Field(Text("follow"), Text("{rule}.", rule=FOLLOWS[settings.follow])),
         Field(Text("leave-when-empty"), empty_sentence(settings, operator)),
@@ -91,16 +100,25 @@ def consent_sentence(asks: bool) -> Text:
     return Text("I hear everybody in my channel, after my notice.")
 
 
-def channels_sentence(chosen: tuple[int, ...]) -> Text:
-    if not chosen:
-        return Text("I may come into all voice channels.")
-    return Text("I may come into these voice channels only: {channels}.", channels=_mentions("#", chosen))
+def channels_sentence(settings: ServerSettings, operator: OperatorSettings) -> Text:
+    limit = CHANNELS_OF_OPERATOR if operator.limits_channels else verbatim("")
+    if settings.channels:
+        here = Text(
+            "I may come into these voice channels only: {channels}.", channels=_mentions("#", settings.channels)
+        )
+        return joined((here, limit))
+    return limit or Text("I may come into all voice channels.")
 
 
-def roles_sentence(chosen: tuple[int, ...]) -> Text:
-    if not chosen:
-        return Text("Everybody may call me.")
-    return Text("Members with one of these roles may call me, and moderators: {roles}.", roles=_mentions("@&", chosen))
+def roles_sentence(settings: ServerSettings, operator: OperatorSettings) -> Text:
+    limit = ROLES_OF_OPERATOR if operator.limits_roles else verbatim("")
+    if settings.roles:
+        here = Text(
+            "Members with one of these roles may call me, and moderators: {roles}.",
+            roles=_mentions("@&", settings.roles),
+        )
+        return joined((here, limit))
+    return limit or Text("Everybody may call me.")
 
 
 def auto_join_sentence(settings: ServerSettings) -> Text:

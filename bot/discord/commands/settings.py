@@ -184,7 +184,7 @@ class SettingsCommands(
             chosen = with_or_without(_still_there(interaction, now.channels), channel.id, wanted=allowed)
             return replace(now, channels=at_most(MOST_CHANNELS, chosen, TOO_MANY_CHANNELS))
 
-        await self._change(interaction, change, lambda new: channels_sentence(new.channels))
+        await self._change(interaction, change, lambda new: channels_sentence(new, self._operator))
 
     @app_commands.command(name="role", description="Choose the roles whose members may call me. Moderators always may.")
     @app_commands.describe(role="A role.", allowed="Whether its members may. While none is chosen, everybody may.")
@@ -193,7 +193,7 @@ class SettingsCommands(
             chosen = with_or_without(_still_there(interaction, now.roles), role.id, wanted=allowed)
             return replace(now, roles=at_most(MOST_ROLES, chosen, TOO_MANY_ROLES))
 
-        await self._change(interaction, change, lambda new: roles_sentence(new.roles))
+        await self._change(interaction, change, lambda new: roles_sentence(new, self._operator))
 
     @app_commands.command(
         name="auto-join", description="Choose the voice channels that I come into without being called."

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from bot.discord.commands.setting_sentences import (
+    CHANNELS_OF_OPERATOR,
+    ROLES_OF_OPERATOR,
     OperatorSettings,
     auto_join_sentence,
+    channels_sentence,
     empty_sentence,
     longest_sentence,
     retention_sentence,
+    roles_sentence,
     setting_fields,
 )
 from bot.discord.commands.settings import add_settings_command, language_choices, with_or_without
@@ -239,6 +244,18 @@ async def test_a_server_may_be_stricter_than_the_operator_and_never_laxer() -> N
         assert server.now == ServerSettings()
 
 
+def test_what_the_operator_has_limited_is_told_with_what_the_server_has_chosen() -> None:
+    """Nobody reads that all may call the bot, or that it comes everywhere, where the operator's settings forbid it."""
+    limited = replace(operator(), limits_channels=True, limits_roles=True)
+    nothing, chosen = ServerSettings(), ServerSettings(channels=(1,), roles=(2,))
+    assert channels_sentence(nothing, operator()) == "I may come into all voice channels."
+    assert channels_sentence(nothing, limited) == CHANNELS_OF_OPERATOR
+    assert channels_sentence(chosen, limited) == f"{channels_sentence(chosen, operator())} {CHANNELS_OF_OPERATOR}"
+    assert roles_sentence(nothing, operator()) == "Everybody may call me."
+    assert roles_sentence(nothing, limited) == ROLES_OF_OPERATOR
+    assert roles_sentence(chosen, limited) == f"{roles_sentence(chosen, operator())} {ROLES_OF_OPERATOR}"
+
+
 def test_one_minute_hour_or_day_is_no_minutes_hours_or_days() -> None:
     """The smallest values that can be chosen read well, in German too."""
     least = ServerSettings(leave_when_empty_s=60.0, longest_session_h=1.0, retention_days=1.0)
@@ -280,7 +297,8 @@ def test_every_setting_has_its_field_and_fits_discord() -> None:
     ids = tuple(10**18 + number for number in range(25))
     full = ServerSettings("de", "joe", "x" * 1_000, True, ids, ids, ids, 99, ids[:10])
     voice = voice_sentence(FakeVoices(), "thorsten")
-    fields = setting_fields(full, operator(), guild_id=1, mode=VoiceMode.ENGAGED, names=("Roomtone",), voice=voice)
+    strict = replace(operator(), limits_channels=True, limits_roles=True)
+    fields = setting_fields(full, strict, guild_id=1, mode=VoiceMode.ENGAGED, names=("Roomtone",), voice=voice)
     assert len(fields) <= 25
     assert all(len(field.text) <= 1_024 for field in fields)
 
