@@ -123,8 +123,7 @@ async def _member(guild: discord.Guild, user_id: int) -> discord.Member | _NoMem
             return await guild.fetch_member(user_id)
     except discord.NotFound:
         return _NoMember.NOT_THERE
-    # RuntimeError: the client's HTTP session is closed, because the bot is ending.
-    except (*REQUEST_ERRORS, RuntimeError) as error:
+    except REQUEST_ERRORS as error:
         log.warning("member_not_checked", guild_id=guild.id, error_class=type(error).__name__)
         return _NoMember.NOT_TOLD
 

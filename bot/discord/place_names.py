@@ -122,8 +122,7 @@ class PlaceNames:
             found = await (self._server(id_) if is_server else self._channel(id_))
         except (discord.NotFound, discord.Forbidden):
             found = None
-        # RuntimeError: the client's HTTP session is closed, because the bot is ending.
-        except (*REQUEST_ERRORS, RuntimeError) as error:
+        except REQUEST_ERRORS as error:
             log.warning("place_name_not_told", place_id=id_, error_class=type(error).__name__)
             self._not_told(id_)
             return

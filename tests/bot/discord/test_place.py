@@ -300,6 +300,29 @@ async def test_a_connection_that_breaks_is_no_crash(error: Exception, monkeypatc
 
 
 @pytest.mark.asyncio
+async def test_a_room_ends_in_order_though_the_client_has_given_up() -> None:
+    """discord.py closes its session where Discord refuses the bot for good, as after a reset of the token. The rooms
+    end then: what they can write no more is no crash, in which the end of their sessions would be lost.
+    """
+    async with online() as (local, client, _):
+        place = client.place(local.guild.id, LOUNGE)
+        assert place is not None
+        thread = await place.open_thread(local.guild.text_channel.id)
+        assert await place.show_listening(on=True)
+        await client.close()
+        await place.show_listening(on=False)
+        assert not await place.write_notice(Text("I answer."))
+        assert await place.show_card(Card(Text("I answer."), Text("I answer."))) is None
+        await place.refresh_rights()
+        with pytest.raises(ChatError):
+            await place.post_file("transcript.md", b"Ada: Hello.", Text("I answer."))
+        with pytest.raises(ChatError):
+            await thread.post("Ada: Hello.")
+        with pytest.raises(ChatError):
+            await place.open_thread(local.guild.text_channel.id)
+
+
+@pytest.mark.asyncio
 async def test_a_notice_that_is_longer_than_a_message_loses_no_sentence() -> None:
     """A server's own words may have 1,000 characters. How to refuse follows them, also where much goes to endpoints."""
     heard = Text("the sound of your voice")
