@@ -31,6 +31,7 @@ from bot.discord.commands.setting_sentences import (
 )
 from bot.discord.commands.store_failures import not_looked_up, not_stored
 from bot.discord.commands.voice import choose_voice, voice_choices, voice_sentence
+from bot.discord.failures import NOT_FOUND
 from bot.errors import BotError
 from bot.server_settings import (
     LONGEST_SESSION_H,
@@ -222,7 +223,14 @@ class SettingsCommands(
         name="join-with", description="Choose people whom I join when they come into a voice channel."
     )
     @app_commands.describe(person="Somebody on this server.", joins="Whether I come when they do.")
-    async def join_with(self, interaction: discord.Interaction, person: discord.Member, joins: bool = True) -> None:
+    async def join_with(
+        self, interaction: discord.Interaction, person: discord.Member | discord.User, joins: bool = True
+    ) -> None:
+        if joins and not isinstance(person, discord.Member):
+            # Whoever has left the server is taken off the list by their id.
+            await answer(interaction, NOT_FOUND)
+            return
+
         def change(now: ServerSettings) -> ServerSettings:
             chosen = with_or_without(now.auto_join_with, person.id, wanted=joins)
             return replace(now, auto_join_with=at_most(MOST_PEOPLE, chosen, TOO_MANY_PEOPLE))

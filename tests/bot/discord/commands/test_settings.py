@@ -25,6 +25,7 @@ from bot.discord.commands.setting_sentences import (
 from bot.discord.commands.settings import add_settings_command, language_choices, with_or_without
 from bot.discord.commands.voice import VoiceCommands, voice_sentence
 from bot.discord.connection import connected
+from bot.discord.failures import NOT_FOUND
 from bot.guild import VoiceMode
 from bot.participation.all_guilds import GuildParticipations
 from bot.participation.settings import ParticipationSettings
@@ -37,6 +38,7 @@ from bot.server_settings import (
     no_server_settings,
 )
 from bot.texts.text import in_language
+from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.spec import Channel, GuildSpec
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import LocalDiscordError
@@ -218,6 +220,22 @@ async def test_channels_and_roles_that_were_deleted_leave_the_lists() -> None:
         assert "Everybody may call me" in await server.change("role", role=GUILD, allowed=False)
         assert "<#602>, <#600> by myself" in await server.change("auto-join", channel=600)
         assert server.now == ServerSettings(auto_join_channels=(602, 600))
+
+
+@pytest.mark.asyncio
+async def test_who_has_left_the_server_is_taken_off_the_list_by_their_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Discord describes them as users who are no members. They cannot be put on it."""
+
+    def departed(guild: GuildSpec, user_id: int, resolved: dict[str, Any]) -> str:
+        resolved["users"] = {str(user_id): payloads.guild_user(guild, user_id)}
+        return str(user_id)
+
+    async with online() as server:
+        await server.book.change(GUILD, lambda now: replace(now, auto_join_with=(BEN,)), by=ADA)
+        monkeypatch.setattr("rehearsal.discord.interactions.commands._resolve_user", departed)
+        assert "only when I am called" in await server.change("join-with", person=BEN, joins=False)
+        assert await server.change("join-with", person=BEN) == NOT_FOUND
+        assert server.now == ServerSettings()
 
 
 @pytest.mark.asyncio
