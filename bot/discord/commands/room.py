@@ -33,8 +33,8 @@ log = structlog.get_logger()
 ELSEWHERE = Text("I am in another voice channel. Somebody there or a moderator can send me away with /leave.")
 
 NO_THREAD_HERE = Text(
-    "I cannot begin a thread here. Use the command in a text channel that is neither a thread nor for announcements, or "
-    "in the chat of your voice channel."
+    "I cannot begin a thread here. Use the command in a text channel that is neither a thread nor for announcements, "
+    "or in the chat of your voice channel."
 )
 
 # How much /status shows of what people are saying at the moment.
