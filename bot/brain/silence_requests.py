@@ -14,15 +14,17 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+# How long is left open, so it says no more than 'for a while'.
+_SOME_MINUTES = re.compile(r"\b(?:(?:next )?few minutes(?: longer)?|paar minuten)\b")
 # Words allowed around the request: 'oh please just shut up now, will you'. Spelled as the recogniser spells them.
 _FILLERS_BY_LANGUAGE = {
     "en": (
         "please just now okay ok oh hey will you would could can for a while bit moment minute already and so then "
-        "right thanks thank kindly god no the fuck hell today tonight again once more next few minutes longer"
+        "right thanks thank kindly god no the fuck hell today tonight again once more"
     ),
     "de": (
         "bitte jetzt mal doch endlich einfach für eine einen weile moment kurz heute du kannst könntest ach na so und "
-        "ein paar minuten"
+        "ein"
     ),
     "fr": "s'il te plaît plait vous maintenant un une peu moment instant allez oh bon donc et peux tu pouvez pour",
     "es": "por favor ahora un una rato momento poco ya oye vale y puedes anda venga",
@@ -108,6 +110,7 @@ def _contains_request(text: str, phrases: Collection[Sequence[str]]) -> bool:
     words = [word.casefold().replace("’", "'") for word in _WORD.findall(text)]
     if not words or len(words) > _MOST_WORDS:
         return False
+    words = _SOME_MINUTES.sub("", " ".join(words)).split()
     return any(_matches(words, phrase) for phrase in phrases)
 
 

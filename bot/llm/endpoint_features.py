@@ -41,6 +41,8 @@ _EFFORTS = ("none", "minimal", "low")
 _EFFORT = "reasoning_effort"
 # How servers name it in a refusal. Gemini: 'Budget 0 is invalid. This model only works in thinking mode.' OpenRouter:
 # 'Reasoning is mandatory for this endpoint and cannot be disabled.'
+# Kimi: 'reasoning_content is missing', DeepSeek: 'The `reasoning_content` … must be passed back'.
+_MISSES_THOUGHTS = re.compile(r"reasoning_content\b.*\b(missing|passed back)\b", re.IGNORECASE | re.DOTALL)
 _NAMES_EFFORT = re.compile(r"reasoning.?effort|thinking mode|reasoning is (mandatory|required)", re.IGNORECASE)
 _EFFORTS_TAKEN = "Supported values are"
 # Models whose chat template may open the thoughts, so that their answers begin with them (`thoughts`).
@@ -172,10 +174,10 @@ class EndpointFeatures:
         return wanted > sent
 
     def refuses_own_calls(self, status: int, message: str, *, sent: bool) -> bool:
-        """Learn that the model takes a tool call back only with its thoughts before it, as Kimi's do, which nobody
-        keeps. `sent`: whether the call had any.
+        """Learn that the model takes a tool call back only with its thoughts before it, which nobody keeps. Those of
+        Kimi and DeepSeek do. `sent`: whether there was a call.
         """
-        if status in REFUSED_STATUSES and sent and "reasoning_content" in message and "missing" in message.lower():
+        if status in REFUSED_STATUSES and sent and _MISSES_THOUGHTS.search(message):
             self.takes_own_calls = False
             return True
         return False

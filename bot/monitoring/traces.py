@@ -21,6 +21,7 @@ import structlog
 
 from bot import events
 from bot.errors import SetupError
+from bot.texts.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -43,7 +44,7 @@ NOT_INSTALLED: Final = (
     "OTEL_EXPORTER_OTLP_ENDPOINT is set, but the libraries for traces are not installed. In the checkout, run "
     "`make setup`, or `uv tool install '.[piper,telemetry]'`; or remove the variable."
 )
-NOT_UNDERSTOOD: Final = "Traces cannot be sent: {why}. Correct the variables OTEL_…, or remove them."
+NOT_UNDERSTOOD: Final = Text("Traces cannot be sent: {why}. Correct the variables OTEL_…, or remove them.")
 
 
 def wants_traces(environment: Mapping[str, str] = os.environ) -> bool:
@@ -191,14 +192,14 @@ async def open_traces(
             exporter = OTLPSpanExporter()
         # Its thread sends in the background. If nobody takes the spans, the oldest are dropped.
         processor = BatchSpanProcessor(exporter)
+        # The variables OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win.
+        resource = Resource({SERVICE_NAME: SERVICE}).merge(OTELResourceDetector().detect())
+        # No global provider: a library that traces by itself would put addresses and texts into its spans.
+        provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     except ImportError as error:
         raise SetupError(NOT_INSTALLED) from error
     except ValueError as error:
-        raise SetupError(NOT_UNDERSTOOD.format(why=str(error).rstrip("."))) from error
-    # The variables OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win.
-    resource = Resource({SERVICE_NAME: SERVICE}).merge(OTELResourceDetector().detect())
-    # No global provider: a library that traces by itself would put addresses and texts into its spans.
-    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+        raise SetupError(NOT_UNDERSTOOD.fill(why=str(error).rstrip("."))) from error
     provider.add_span_processor(processor)
     log.info("traces_opened", service=SERVICE)
     try:

@@ -83,7 +83,7 @@ def sign_rules(words: SignWords) -> tuple[SignRule, ...]:
         (re.compile(r"(?<![\w/.~])([^\W\d_]+)/([^\W\d_]+)(?![\w/])"), lambda m: f"{m[1]} {either} {m[2]}"),
         (re.compile(r"(?<!\w)([CcFf])#(?!\w)"), lambda m: f"{m[1]} sharp"),
         (re.compile(r"(?<!\w)([Cc])\+\+"), lambda m: f"{m[1]} plus plus"),
-        (re.compile(r"[<>!]="), lambda m: _COMPARISONS[m[0]]),
+        (re.compile(r" ?([<>!]=) ?(?=[\w(.-])"), lambda m: f" {_COMPARISONS[m[1]]} "),
         (re.compile(r"(?<=[\w)])\^(?=[\w(-])"), lambda _: f" {words.power} "),
         (re.compile(rf"(?<=\s)([{re.escape(''.join(words.signs))}])(?=\s)"), lambda m: words.signs[m[1]]),
         (re.compile(r"(?<=\d)([+×*=÷≈≥≤≠])(?=\d)"), lambda m: f" {words.signs[m[1]]} "),

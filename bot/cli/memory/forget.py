@@ -94,7 +94,7 @@ def _say_aside(settings: Settings) -> None:
     storage = settings.storage
     if storage.database_url is None and (aside := kept_aside(storage.database_path)):
         it = "it" if len(aside) == 1 else "them"
-        say(f"So has what a restore has kept aside: {', '.join(map(str, aside))}. Delete {it}.")
+        say(f"What a restore has kept aside still has it: {', '.join(map(str, aside))}. Delete {it}.")
 
 
 def _only_in_logs(person: str, session: str | None) -> tuple[StoredSpeaker, ...]:

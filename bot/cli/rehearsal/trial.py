@@ -42,7 +42,7 @@ def prepare_trial(folder: Path) -> None:
 
     Raises `SetupError` if the folder has other files or cannot be written, or if the bot of a trial in it runs.
     """
-    if is_locked(folder):
+    if is_locked(folder) and _is_trial(folder):
         raise SetupError(
             f"The trial in {folder} is played now. Wait for its end, or stop it with Ctrl-C, and start again."
         )

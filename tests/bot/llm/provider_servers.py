@@ -216,25 +216,22 @@ class MistralServer(ProviderServer):
 
 
 class KimiServer(MistralServer):
-    """Takes a tool call back only with the thoughts before it. DeepSeek's models that think did the same for a time."""
+    """Takes a tool call back only with the thoughts before it, as DeepSeek's do too. `problem`: its words."""
 
-    def __init__(self) -> None:
+    def __init__(self, problem: str) -> None:
         super().__init__()
+        self.problem = problem
         self.refused = 0
 
     def models(self) -> Iterable[str]:
         return ["kimi-k2.5"]
 
     def refusal(self, body: dict[str, Any]) -> web.Response | None:
-        for at, message in enumerate(body["messages"]):
+        for message in body["messages"]:
             if "tool_calls" in message and not message.get("reasoning_content"):
                 self.refused += 1
-                problem = (
-                    "thinking is enabled but reasoning_content is missing in assistant tool call message at index "
-                )
-                return web.json_response(
-                    {"error": {"message": f"{problem}{at}", "type": "invalid_request_error"}}, status=400
-                )
+                error = {"message": self.problem, "type": "invalid_request_error"}
+                return web.json_response({"error": error}, status=400)
         return None
 
     def chunks(self, body: dict[str, Any]) -> Iterable[dict[str, Any]]:

@@ -143,9 +143,16 @@ async def test_what_another_model_has_found_is_answered_from(server: ProviderSer
 
 
 @pytest.mark.asyncio
-async def test_a_model_that_misses_its_thoughts_gets_what_its_calls_found_as_data() -> None:
+@pytest.mark.parametrize(
+    "problem",
+    [
+        "thinking is enabled but reasoning_content is missing in assistant tool call message at index 3",
+        "The `reasoning_content` in the thinking mode must be passed back to the API.",
+    ],
+)
+async def test_a_model_that_misses_its_thoughts_gets_what_its_calls_found_as_data(problem: str) -> None:
     """They are not kept. It keeps its tools, and the first refusal is the last."""
-    server = KimiServer()
+    server = KimiServer(problem)
     async with adapter(server) as chat:
         for _ in range(4):
             _, end = await answered(chat, QUESTION, TOOLS)

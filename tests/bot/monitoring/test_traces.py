@@ -141,10 +141,20 @@ async def test_without_the_extra_it_is_a_plain_sentence(monkeypatch: pytest.Monk
 
 
 @pytest.mark.asyncio
-async def test_variables_that_do_not_fit_together_are_a_plain_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("variable", "value", "why"),
+    [
+        ("OTEL_BSP_MAX_QUEUE_SIZE", "100", "max_export_batch_size must be less"),
+        ("OTEL_SPAN_EVENT_COUNT_LIMIT", "many", "OTEL_SPAN_EVENT_COUNT_LIMIT"),
+    ],
+)
+async def test_variables_that_are_refused_are_a_plain_sentence(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, why: str
+) -> None:
     """What the library refuses is a mistake of the operator, who learns which variables to look at."""
-    monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "100")
-    with pytest.raises(SetupError, match=r"max_export_batch_size must be less .* Correct the variables OTEL_"):
+    # The library reads it at its import too.
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(SetupError, match=rf"{why}.* Correct the variables OTEL_"):
         async with open_traces(exporter=InMemorySpanExporter()):
             pass
 

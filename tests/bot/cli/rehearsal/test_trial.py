@@ -96,6 +96,12 @@ def test_a_trial_that_is_played_is_not_replaced(trial: Path) -> None:
     assert (trial / "roomtone.db").read_text("utf-8") == "playing"
 
 
+def test_the_folder_of_a_bot_that_runs_is_no_trial(trial: Path) -> None:
+    """Nobody is sent to stop a bot because they named its data folder."""
+    with folder_lock(trial), pytest.raises(SetupError, match="do not belong to a trial"):
+        prepare_trial(trial)
+
+
 def test_other_files_are_not_touched(trial: Path) -> None:
     """A folder with something else in it is refused: it may be a bot's memory."""
     trial.mkdir()
