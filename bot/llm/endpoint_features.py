@@ -41,10 +41,10 @@ _EFFORTS = ("none", "minimal", "low")
 _EFFORT = "reasoning_effort"
 # How servers name it in a refusal. Gemini: 'Budget 0 is invalid. This model only works in thinking mode.' OpenRouter:
 # 'Reasoning is mandatory for this endpoint and cannot be disabled.'
-# Kimi: 'reasoning_content is missing', DeepSeek: 'The `reasoning_content` … must be passed back'.
-_MISSES_THOUGHTS = re.compile(r"reasoning_content\b.*\b(missing|passed back)\b", re.IGNORECASE | re.DOTALL)
 _NAMES_EFFORT = re.compile(r"reasoning.?effort|thinking mode|reasoning is (mandatory|required)", re.IGNORECASE)
 _EFFORTS_TAKEN = "Supported values are"
+# Kimi: 'reasoning_content is missing', DeepSeek: 'The `reasoning_content` … must be passed back'.
+_MISSES_THOUGHTS = re.compile(r"reasoning_content\b.*\b(missing|passed back)\b", re.IGNORECASE | re.DOTALL)
 # Models whose chat template may open the thoughts, so that their answers begin with them (`thoughts`).
 _THINKING = re.compile(r"thinking|qwq|\br1\b", re.IGNORECASE)
 
