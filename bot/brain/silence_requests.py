@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 # How long is left open, so it says no more than 'for a while'.
-_SOME_MINUTES = re.compile(r"\b(?:(?:next )?few minutes(?: longer)?|paar minuten)\b")
+_SOME_MINUTES = re.compile(r"\b(?:(?:next )?few minutes(?: longer)?|(?:ein )?paar minuten)\b")
 # Words allowed around the request: 'oh please just shut up now, will you'. Spelled as the recogniser spells them.
 _FILLERS_BY_LANGUAGE = {
     "en": (
@@ -23,8 +23,7 @@ _FILLERS_BY_LANGUAGE = {
         "right thanks thank kindly god no the fuck hell today tonight again once more"
     ),
     "de": (
-        "bitte jetzt mal doch endlich einfach für eine einen weile moment kurz heute du kannst könntest ach na so und "
-        "ein"
+        "bitte jetzt mal doch endlich einfach für eine einen weile moment kurz heute du kannst könntest ach na so und"
     ),
     "fr": "s'il te plaît plait vous maintenant un une peu moment instant allez oh bon donc et peux tu pouvez pour",
     "es": "por favor ahora un una rato momento poco ya oye vale y puedes anda venga",
