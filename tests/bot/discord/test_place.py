@@ -36,14 +36,9 @@ class Opened:
         self.played = source
 
 
-@pytest.mark.asyncio
-@pytest.mark.parametrize("require_e2ee", [False, True])
-async def test_what_is_said_goes_by_the_process_that_sends(
-    monkeypatch: pytest.MonkeyPatch, *, require_e2ee: bool
-) -> None:
-    """The place opens the voice link with the bot's paced sender, with the people who are not to be heard, and with the
-    operator's demand for encryption.
-    """
+@pytest.fixture
+def links(monkeypatch: pytest.MonkeyPatch) -> list[Opened]:
+    """The voice links that places have opened, the newest last."""
     links: list[Opened] = []
 
     @asynccontextmanager
@@ -52,6 +47,15 @@ async def test_what_is_said_goes_by_the_process_that_sends(
         yield links[-1]
 
     monkeypatch.setattr("bot.channel.voice_connection.VoiceLink", opened)
+    return links
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("require_e2ee", [False, True])
+async def test_what_is_said_goes_by_the_process_that_sends(links: list[Opened], *, require_e2ee: bool) -> None:
+    """The place opens the voice link with the bot's paced sender, with the people who are not to be heard, and with the
+    operator's demand for encryption.
+    """
     paced_sender, source = cast("Any", object()), cast("Any", object())
     channel = a_channel()
     client: Any = SimpleNamespace(get_guild=lambda _: None)
@@ -65,16 +69,8 @@ async def test_what_is_said_goes_by_the_process_that_sends(
 
 
 @pytest.mark.asyncio
-async def test_a_bot_is_not_heard_while_discord_describes_its_server_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_bot_is_not_heard_while_discord_describes_its_server_anew(links: list[Opened]) -> None:
     """After a session that could not be resumed discord.py knows the server at once, and its members only later."""
-    links: list[Opened] = []
-
-    @asynccontextmanager
-    async def opened(_channel: object, **given: Any) -> AsyncIterator[Opened]:
-        links.append(Opened(**given))
-        yield links[-1]
-
-    monkeypatch.setattr("bot.channel.voice_connection.VoiceLink", opened)
     channel = a_channel()
     channel.guild.get_member = {7: SimpleNamespace(bot=True), 8: SimpleNamespace(bot=False)}.get
     anew = SimpleNamespace(get_member=lambda _: None, get_channel=lambda _: None)
