@@ -53,13 +53,13 @@ class SecondPass:
         return np.concatenate([LEADING_SILENCE, pcm]) if self.leading_silence else pcm
 
 
-PLAIN = SecondPass(careful=False, leading_silence=True, glossary=False)
+_PLAIN = SecondPass(careful=False, leading_silence=True, glossary=False)
 _CAREFUL = SecondPass(careful=True, leading_silence=False, glossary=True)
 _CAREFUL_WITHOUT_GLOSSARY = SecondPass(careful=True, leading_silence=False, glossary=False)
 # The ways of each doubt, in order; the first that mends the text ends the search.
 SECOND_PASSES = {
-    Doubt.BROKEN_OFF: (PLAIN,),
-    Doubt.DROPPED: (PLAIN, _CAREFUL_WITHOUT_GLOSSARY),
+    Doubt.BROKEN_OFF: (_PLAIN,),
+    Doubt.DROPPED: (_PLAIN, _CAREFUL_WITHOUT_GLOSSARY),
     Doubt.UNSURE: (_CAREFUL,),
 }
 # A glossary makes unusual words likelier, sometimes so much that nothing else is recognised; a small model also

@@ -13,9 +13,9 @@ from bot.models.catalogue import VOICE_JOE
 from bot.models.directory import ModelDirectory
 from rehearsal.runner.local_servers import ServerModels
 from rehearsal.servers.realtime_behaviour import RealtimeEngines
-from voice.asr.guards import judge, letter_count
+from voice.asr.guards import judge
 from voice.asr.scheduler import QueuedRecogniser
-from voice.asr.second_pass import PLAIN, Doubt, doubt_about
+from voice.asr.second_pass import SECOND_PASSES, doubt_about, is_mended
 from voice.asr.whisper import whisper_on_best_device
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.realtime.port import REALTIME_RATE_HZ
@@ -40,8 +40,8 @@ PIECE_SAMPLES = 28 * LISTEN_RATE_HZ
 class RehearsalRecogniser:
     """`rehearsal.runner.ports.HeardSoundRecogniser`. Loads the model when it is first needed, usually after the run.
 
-    `names`: expected names, as glossary. `retry`: recognise a sound again if its text is too short, as
-    `bot.room.conversation.hearing` does. *Ownership*: an async context manager that owns the recogniser.
+    `names`: expected names, as glossary. `retry`: recognise a sound again if its text is doubtful, as
+    `bot.room.conversation.transcriber` does. *Ownership*: an async context manager that owns the recogniser.
     """
 
     def __init__(self, settings: AsrSettings, *, names: tuple[str, ...] = (), retry: bool = False) -> None:
@@ -74,10 +74,16 @@ class RehearsalRecogniser:
         first = await recogniser.recognise(piece, language=language, glossary=self._names)
         speech_s = duration_s(piece)
         doubt = doubt_about(first, judge(first, speech_s=speech_s), speech_s=speech_s)
-        if not self._retry or doubt is not Doubt.DROPPED:
+        if not self._retry or doubt is None:
             return first
-        second = await recogniser.recognise(PLAIN.sound(piece), language=language)
-        return max(first, second, key=lambda recognition: letter_count(recognition.text))
+        for way in SECOND_PASSES[doubt]:
+            glossary = self._names if way.glossary else ()
+            second = await recogniser.recognise(
+                way.sound(piece), language=language, glossary=glossary, careful=way.careful
+            )
+            if is_mended(first, second, doubt, judge(second, speech_s=speech_s)):
+                return second
+        return first
 
 
 @asynccontextmanager
