@@ -7,6 +7,7 @@ the clock when no packets arrive. It keeps the sound that may still become part 
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, assert_never
@@ -322,5 +323,5 @@ class SpeakerListener:
 
 
 def _rms(pcm: Pcm) -> float:
-    sound = pcm.astype(np.float32) / INT16_FULL_SCALE
-    return float(np.sqrt(np.dot(sound, sound) / len(sound)))
+    sound = pcm.astype(np.float32)
+    return math.sqrt(float(np.dot(sound, sound)) / len(sound)) / INT16_FULL_SCALE

@@ -42,11 +42,14 @@ def _zeros(size: int) -> NDArray[np.float32]:
 
 @dataclass(slots=True)
 class VadState:
-    """The model's memory of one speaker. Owned by the speaker's listener and changed by the model."""
+    """The model's memory of one speaker. Owned by the speaker's listener and changed by the model.
+
+    `context`: the last samples of the previous window.
+    """
 
     hidden: NDArray[np.float32] = field(default_factory=lambda: _zeros(HIDDEN_SIZE))
     cell: NDArray[np.float32] = field(default_factory=lambda: _zeros(HIDDEN_SIZE))
-    context: NDArray[np.float32] = field(default_factory=lambda: _zeros(CONTEXT_SAMPLES))
+    context: Pcm = field(default_factory=lambda: np.zeros(CONTEXT_SAMPLES, np.int16))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +85,8 @@ class SileroVad:
         if _window_count(run) == 0:
             return []
         state = run.state
-        sound = run.pcm.astype(np.float32) / INT16_FULL_SCALE
         # Each window is preceded by the end of the previous one.
-        line = np.concatenate([state.context, sound])
+        line = np.concatenate([state.context, run.pcm]).astype(np.float32) / INT16_FULL_SCALE
         windows = np.lib.stride_tricks.sliding_window_view(line, CONTEXT_SAMPLES + WINDOW_SAMPLES)[::WINDOW_SAMPLES]
         probabilities, hidden, cell = self._run(
             np.ascontiguousarray(windows),
@@ -93,7 +95,7 @@ class SileroVad:
         )
         state.hidden = hidden.reshape(HIDDEN_SIZE)
         state.cell = cell.reshape(HIDDEN_SIZE)
-        state.context = line[-CONTEXT_SAMPLES:].copy()
+        state.context = run.pcm[-CONTEXT_SAMPLES:]
         return [float(probability) for probability in probabilities]
 
     def _run(
@@ -131,17 +133,20 @@ class StackedSileroVad:
         """Score window `number` of each run, and advance the states."""
         states = [run.state for run in runs]
         start = number * WINDOW_SAMPLES
-        windows = np.stack([run.pcm[start : start + WINDOW_SAMPLES] for run in runs]).astype(np.float32)
-        windows /= INT16_FULL_SCALE
-        sound = np.concatenate([np.stack([state.context for state in states]), windows], axis=1)
-        memory = np.stack([[state.hidden for state in states], [state.cell for state in states]])
+        windows = [run.pcm[start : start + WINDOW_SAMPLES] for run in runs]
+        # One row for each speaker. To join all rows at once costs half as much as to stack them.
+        rows = [part for state, window in zip(states, windows, strict=True) for part in (state.context, window)]
+        sound = np.concatenate(rows).astype(np.float32).reshape(len(runs), CONTEXT_SAMPLES + WINDOW_SAMPLES)
+        sound /= INT16_FULL_SCALE
+        memory = np.concatenate([*(state.hidden for state in states), *(state.cell for state in states)])
+        memory = memory.reshape(2, len(runs), HIDDEN_SIZE)
         try:
             probabilities, memory = self._session.run(None, {"input": sound, "state": memory, "sr": self._rate})
         except Exception as exc:
             raise VadError(f"The voice-activity model failed on {len(runs)} windows: {exc}") from exc
         for index, state in enumerate(states):
             state.hidden, state.cell = memory[0, index], memory[1, index]
-            state.context = windows[index, -CONTEXT_SAMPLES:]
+            state.context = windows[index][-CONTEXT_SAMPLES:]
         return [float(probability) for probability in probabilities[:, 0]]
 
 

@@ -66,6 +66,8 @@ class BargeInDetector:
         self._duck_after_s = duck_after_s
         self._stop_after_s = stop_after_s
         self._voices: dict[int, _Voice] = {}
+        # The last update while the bot was silent: each person's seconds, and when. None once a reply plays.
+        self._before: tuple[Mapping[int, float], float] | None = None
         self._level = PlaybackLevel.FULL
         self._paused_at = 0.0
 
@@ -81,8 +83,14 @@ class BargeInDetector:
         even while the bot is silent. Otherwise speech from before a reply would count against the reply.
         """
         if not audible:
-            self._note_while_silent(voiced, now)
+            # In a crowd this is called hundreds of times a second, so nothing is made of it until a reply begins.
+            self._before, self._voices = (voiced, now), {}
             return self._take(PlaybackLevel.FULL, now)
+        if self._before is not None:
+            (spoken, at), self._before = self._before, None
+            self._voices = {
+                user_id: _Voice(total_s=total_s, since=at, last_at=at) for user_id, total_s in spoken.items()
+            }
         for user_id in voiced.keys() | self._voices.keys():
             self._advance(user_id, voiced.get(user_id, 0.0), now)
         if self._level is PlaybackLevel.PAUSED and now - self._paused_at >= LONGEST_PAUSE_S:
@@ -108,9 +116,6 @@ class BargeInDetector:
             return None
         voice.claims, voice.over_s = False, 0.0
         return self._take(self._level_due(), now)
-
-    def _note_while_silent(self, voiced: Mapping[int, float], now: float) -> None:
-        self._voices = {user_id: _Voice(total_s=total_s, since=now, last_at=now) for user_id, total_s in voiced.items()}
 
     def _advance(self, user_id: int, total_s: float, now: float) -> None:
         voice = self._voices.setdefault(user_id, _Voice(since=now, last_at=now))
