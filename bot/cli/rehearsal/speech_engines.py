@@ -18,6 +18,7 @@ from voice.asr.scheduler import QueuedRecogniser
 from voice.asr.second_pass import SECOND_PASSES, doubt_about, is_mended
 from voice.asr.whisper import whisper_on_best_device
 from voice.audio import LISTEN_RATE_HZ, duration_s
+from voice.errors import RecogniserOverloadedError
 from voice.realtime.port import REALTIME_RATE_HZ
 from voice.speaking.piper import PiperSynthesizer
 from voice.speaking.resample import resample
@@ -78,9 +79,13 @@ class RehearsalRecogniser:
             return first
         for way in SECOND_PASSES[doubt]:
             glossary = self._names if way.glossary else ()
-            second = await recogniser.recognise(
-                way.sound(piece), language=language, glossary=glossary, careful=way.careful
-            )
+            try:
+                second = await recogniser.recognise(
+                    way.sound(piece), language=language, glossary=glossary, careful=way.careful
+                )
+            except RecogniserOverloadedError:
+                # A careful pass gives way to others who speak.
+                continue
             if is_mended(first, second, doubt, judge(second, speech_s=speech_s)):
                 return second
         return first
