@@ -25,12 +25,17 @@ _NUMBERS = (
     | _GERMAN
     | {"a": 1, "an": 1, "another": 1, "the next": 1, "die nächste": 1, "a couple of": 2}
 )
-_HALVES = {"half an hour": 30, "half hour": 30, "a half hour": 30, "eine halbe stunde": 30, "ne halbe stunde": 30}
+_HALVES = {
+    "half an hour": 30, "half hour": 30, "a half hour": 30,
+    "halbe stunde": 30, "eine halbe stunde": 30, "ne halbe stunde": 30,
+}  # fmt: skip
 _QUARTERS = {
     "quarter of an hour": 15,
     "a quarter of an hour": 15,
     "three quarters of an hour": 45,
+    "viertelstunde": 15,
     "eine viertelstunde": 15,
+    "dreiviertelstunde": 45,
     "eine dreiviertelstunde": 45,
 }
 _AND_A_HALF = {"an hour and a half": 90, "anderthalb stunden": 90, "eineinhalb stunden": 90}
@@ -44,11 +49,11 @@ def _one_of(words: dict[str, int]) -> str:
 
 _DURATION = re.compile(
     r"\b(?:for |für |(?:for |für )?the next |(?:für )?die nächsten? )?"
-    r"(?:another |about |around |at least |noch |etwa |ungefähr )?"
+    r"(?:another |about |around |at least |noch |weitere |etwa |ungefähr )?"
     rf"(?:(?P<fixed>{_one_of(_FIXED)})"
     rf"|(?P<number>\d{{1,3}}|{_one_of(_NUMBERS)})(?P<half> and a half)?(?: more)? (?P<unit>minute|hour|stunde)[ns]?"
     # 'A second' is no duration.
-    r"|(?P<seconds>\d{2,3}) (?:seconds|sekunden))\b(?: lang| long)?"
+    r"|(?P<seconds>\d{2,3}) (?:seconds|sekunden))\b(?: lang| länger| longer| long)?"
 )
 
 

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 # How long is left open, so it says no more than 'for a while'.
-_SOME_MINUTES = re.compile(r"\b(?:(?:next )?few minutes(?: longer)?|(?:ein )?paar minuten)\b")
+_SOME_TIME = re.compile(
+    r"\b(?:(?:next )?(?:few|several)(?: more)? (?:minutes|hours)(?: longer)?"
+    r"|(?:noch )?(?:ein |die nächsten )?paar (?:minuten|stunden))\b"
+)
 # Words allowed around the request: 'oh please just shut up now, will you'. Spelled as the recogniser spells them.
 _FILLERS_BY_LANGUAGE = {
     "en": (
@@ -109,7 +112,7 @@ def _contains_request(text: str, phrases: Collection[Sequence[str]]) -> bool:
     words = [word.casefold().replace("’", "'") for word in _WORD.findall(text)]
     if not words or len(words) > _MOST_WORDS:
         return False
-    words = _SOME_MINUTES.sub("", " ".join(words)).split()
+    words = _SOME_TIME.sub("", " ".join(words)).split()
     return any(_matches(words, phrase) for phrase in phrases)
 
 
