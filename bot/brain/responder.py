@@ -65,13 +65,16 @@ class ModelResponder:
         """
         steps: list[ToolExchange] = []
         spoke = False
+        german = is_german(" ".join(part.text for part in context.current.parts))
         try:
             if context.tools is not None and (agreed := await context.tools.agreed_call()) is not None:
+                # 'Ja.' is too short to show its language.
+                german = agreed.german
                 async with owned_task(context.tools.carry_out(agreed), name="agreed-call") as carrying_out:
                     # Whoever said yes waits for an answer, also where the model may skip one.
                     if await self._is_slow(carrying_out):
                         spoke = True
-                        yield self._filler(context) + _SENTENCE_END
+                        yield self._filler(german=german) + _SENTENCE_END
                     steps.append(await carrying_out)
             while True:
                 text, end = "", StreamEnd(FinishReason.STOP)
@@ -96,7 +99,7 @@ class ModelResponder:
                     # No filler before a reply that may be skipped.
                     if not (spoke or context.may_skip) and await self._is_slow(running):
                         spoke = True
-                        yield self._filler(context) + _SENTENCE_END
+                        yield self._filler(german=german) + _SENTENCE_END
                     step = ToolExchange(end.calls, await running, text)
                 proposal = context.tools.proposal
                 if proposal is None:
@@ -139,12 +142,11 @@ class ModelResponder:
         done, _ = await asyncio.wait({running}, timeout=self._settings.filler_after_s)
         return not done
 
-    def _filler(self, context: ModelContext) -> str:
-        """Return the filler sentence, the default one in German if the question is."""
+    def _filler(self, *, german: bool) -> str:
+        """Return the filler sentence; the operator's own is in one language."""
         if self._settings.filler != DEFAULT_FILLER:
             return self._settings.filler
-        asked = " ".join(part.text for part in context.current.parts)
-        return in_language(DEFAULT_FILLER, "de" if is_german(asked) else ENGLISH)
+        return in_language(DEFAULT_FILLER, "de" if german else ENGLISH)
 
     def _give_up(self, *, spoke: bool) -> None:
         log.warning("tool_step_limit_exceeded", model=self._model.model)

@@ -34,12 +34,15 @@ _UNSPOKEN = re.compile(r"[^\w\s,'’-]|_")
 
 @dataclass(frozen=True, slots=True)
 class ProposedCall:
-    """One call that waits for a yes. `heard_at`: when its question had been heard, monotonic seconds; None before."""
+    """One call that waits for a yes. `german`: whether its question is in German. `heard_at`: when that had been heard,
+    monotonic seconds; None before.
+    """
 
     tool: RoomTool
     call: MessageToolCall
     asker_id: int
     question: str
+    german: bool
     heard_at: float | None = None
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.brain.tools.exchanges import ToolExchange, ToolExchanges
+from bot.brain.tools.order_words import is_german
 from bot.brain.tools.orders import Demand
 from bot.brain.tools.permission import NOBODY, demand_of, lacks_right, refusal
 from bot.brain.tools.proposals import Proposals, ProposedCall, question_about
@@ -289,8 +290,9 @@ class QuestionTools:
         """Have the asker asked about a call. Raises `ToolError`."""
         if self.proposal is not None or self._asker.user_id is None:
             return "refused", ONE_AT_A_TIME.format(tool=tool.name)
-        question = question_about(tool, arguments, self._asker.words)
-        self.proposal = ProposedCall(tool, call, self._asker.user_id, question)
+        words = self._asker.words
+        question = question_about(tool, arguments, words)
+        self.proposal = ProposedCall(tool, call, self._asker.user_id, question, is_german(words))
         self._toolbox.proposals.make(self.proposal)
         return "asked", ASK_FIRST.format(question=question)
 

@@ -236,6 +236,32 @@ async def test_who_asks_in_german_is_told_in_german(asked: str, filler: str, sai
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [("Du kannst die Map ansehen.", "Ich schaue nach.\n"), ("You can look at the map.", "Let me look.\n")],
+)
+async def test_who_says_yes_is_told_in_the_language_of_the_question(asked: str, said: str) -> None:
+    """A 'Ja.' is too short to show it."""
+    room = Looking()
+    room.slow = asyncio.Event()
+    (look,) = room.toolbox.tools()
+    toolbox = Toolbox([replace(look, side_effects=True, words=("look", "map"))])
+    ada = Asker(1, "Ada", asked, present=True, spoke_at=1.0)
+    responder = ModelResponder(
+        Thinker((asks(LOOK),), ("", END)), max_output_tokens=9, tools=ToolsSettings(filler_after_s=0.001)
+    )
+    context = replace(CONTEXT, tools=toolbox.for_asker(ada))
+    asking = [piece async for piece in responder.respond(context)]
+    toolbox.proposals.on_reply("".join(asking), ended_at=2.0)
+    turn = replace(CONTEXT.current, parts=(TurnPart("1", "Ada", "Ja."),))
+    answering = toolbox.for_asker(replace(ada, words="Ja.", spoke_at=3.0))
+    stream = responder.respond(replace(CONTEXT, current=turn, tools=answering))
+    assert await anext(stream) == said
+    room.slow.set()
+    await stream.aclose()
+
+
+@pytest.mark.asyncio
 async def test_without_a_filler_it_is_silent() -> None:
     """With an empty filler setting, a slow tool is waited for in silence."""
     room = Looking()
