@@ -110,7 +110,9 @@ class DiscordDirectory:
 
 
 class _NoMember(Enum):
-    """Why there is no member: they are not on the server, or Discord has not said whether they are."""
+    """Why there is no member: they are not on the server, or Discord has not said whether they are, or what they may
+    do there.
+    """
 
     NOT_THERE = "not_there"
     NOT_TOLD = "not_told"
@@ -120,12 +122,14 @@ async def _member(guild: discord.Guild, user_id: int) -> discord.Member | _NoMem
     """Return a member as Discord knows them now: nothing tells the bot when a role is taken away."""
     try:
         async with asyncio.timeout(MEMBER_TIMEOUT_S):
-            return await guild.fetch_member(user_id)
+            member = await guild.fetch_member(user_id)
     except discord.NotFound:
         return _NoMember.NOT_THERE
     except REQUEST_ERRORS as error:
         log.warning("member_not_checked", guild_id=guild.id, error_class=type(error).__name__)
         return _NoMember.NOT_TOLD
+    # discord.py knows the roles of a server, and what they allow, once Discord has shown it.
+    return member if guild.roles else _NoMember.NOT_TOLD
 
 
 def _shown_to(member: discord.Member) -> frozenset[int]:

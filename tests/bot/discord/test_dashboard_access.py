@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from discord import Guild, Member, Permissions, VoiceChannel
@@ -73,6 +73,17 @@ async def test_of_a_server_about_which_discord_does_not_answer_nothing_is_shown(
         assert await found.access_of(ADA) == Access(is_whole=False)
         monkeypatch.undo()
     assert await found.access_of(ADA) == Access(is_whole=False)
+
+
+@pytest.mark.asyncio
+async def test_of_a_server_that_discord_does_not_show_it_is_not_known_what_its_members_see() -> None:
+    """During an outage, and for moments in a new session: without its roles there would be no moderators. Who is not
+    on it sees nothing there, whatever its roles are.
+    """
+    async with directory() as found:
+        found._client._connection._add_guild_from_data(cast("Any", {"id": str(GUILD), "unavailable": True}))
+        assert await found.access_of(ADA) == Access(is_whole=False)
+        assert await found.access_of(STRANGER) == NOTHING
 
 
 @pytest.mark.asyncio
