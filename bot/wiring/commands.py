@@ -122,6 +122,6 @@ def _operator(settings: BotSettings) -> OperatorSettings:
         leave_when_empty_s=settings.room.leave_when_empty_s,
         retention_days=settings.tiers.retention_days,
         asks=settings.room.asks,
-        limits_channels=bool(settings.discord.channels),
+        channels=settings.discord.channels,
         limits_roles=bool(settings.discord.roles),
     )

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import discord
 
 from bot.channel.markdown import escape_markdown
+from bot.discord.access import channel_refusal
 from bot.discord.answers import Field
 from bot.participation.statistics import MODES
 from bot.texts.catalogue import languages
 from bot.texts.text import Text, counted, joined, verbatim
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from bot.guild import VoiceMode
     from bot.server_settings import FollowRule, ServerSettings
@@ -34,13 +35,14 @@ ROLES_OF_OPERATOR = Text(
 @dataclass(frozen=True, slots=True)
 class OperatorSettings:
     """What applies where a server has chosen nothing, and what it cannot loosen. `retention_days` 0: for ever.
-    `limits_channels`, `limits_roles`: the bot comes only into channels, or serves only roles, that the operator named.
+    `channels`: the only voice channels into which the bot comes; empty: all. `limits_roles`: it serves only roles that
+    the operator named.
     """
 
     leave_when_empty_s: float
     retention_days: float
     asks: Callable[[int], bool]
-    limits_channels: bool = False
+    channels: Collection[int] = ()
     limits_roles: bool = False
 
     def kept_days(self, settings: ServerSettings) -> float:
@@ -70,7 +72,7 @@ def setting_fields(
         Field(Text("my names (/wake-names)"), verbatim(called)),
         Field(Text("channel"), channels_sentence(settings, operator)),
         Field(Text("role"), roles_sentence(settings, operator)),
-        Field(Text("auto-join, join-with"), auto_join_sentence(settings)),
+        Field(Text("auto-join, join-with"), auto_join_sentence(settings, operator)),
         Field(Text("follow"), Text("{rule}.", rule=FOLLOWS[settings.follow])),
         Field(Text("leave-when-empty"), empty_sentence(settings, operator)),
         Field(Text("longest-session"), longest_sentence(settings)),
@@ -101,7 +103,7 @@ def consent_sentence(asks: bool) -> Text:
 
 
 def channels_sentence(settings: ServerSettings, operator: OperatorSettings) -> Text:
-    limit = CHANNELS_OF_OPERATOR if operator.limits_channels else verbatim("")
+    limit = CHANNELS_OF_OPERATOR if operator.channels else verbatim("")
     if settings.channels:
         here = Text(
             "I may come into these voice channels only: {channels}.", channels=_mentions("#", settings.channels)
@@ -121,10 +123,14 @@ def roles_sentence(settings: ServerSettings, operator: OperatorSettings) -> Text
     return limit or Text("Everybody may call me.")
 
 
-def auto_join_sentence(settings: ServerSettings) -> Text:
+def auto_join_sentence(settings: ServerSettings, operator: OperatorSettings) -> Text:
     """Return where and when the bot comes without being called."""
     sentences = []
-    allowed = [each for each in settings.auto_join_channels if each in (settings.channels or (each,))]
+    allowed = [
+        each
+        for each in settings.auto_join_channels
+        if channel_refusal(each, "", operator.channels, settings.channels) is None
+    ]
     shut = [each for each in settings.auto_join_channels if each not in allowed]
     if allowed:
         sentences.append(
@@ -136,7 +142,7 @@ def auto_join_sentence(settings: ServerSettings) -> Text:
             )
         )
     if shut:
-        # /settings channel may have been restricted later.
+        # /settings channel or discord.channels may have been restricted later.
         sentences.append(
             Text("I do not come into {channels} by myself: I may not come there.", channels=_mentions("#", shut))
         )

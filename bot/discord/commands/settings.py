@@ -217,7 +217,7 @@ class SettingsCommands(
                 auto_join_people=people or now.auto_join_people,
             )
 
-        await self._change(interaction, change, auto_join_sentence, NEXT_COMER)
+        await self._change(interaction, change, lambda new: auto_join_sentence(new, self._operator), NEXT_COMER)
 
     @app_commands.command(
         name="join-with", description="Choose people whom I join when they come into a voice channel."
@@ -235,7 +235,7 @@ class SettingsCommands(
             chosen = with_or_without(now.auto_join_with, person.id, wanted=joins)
             return replace(now, auto_join_with=at_most(MOST_PEOPLE, chosen, TOO_MANY_PEOPLE))
 
-        await self._change(interaction, change, auto_join_sentence, NEXT_COMER)
+        await self._change(interaction, change, lambda new: auto_join_sentence(new, self._operator), NEXT_COMER)
 
     @app_commands.command(name="follow", description="Whether I go along when people go to another voice channel.")
     @app_commands.describe(whom="people: those of join-with. everybody: when the last of you goes.")

@@ -52,6 +52,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
 GUILD = 500
+ONLY_THE_SECOND = (
+    "I come into <#2> by myself as soon as 2 people are there. I do not come into <#1> by myself: I may not come there."
+)
 
 
 class Server:
@@ -264,7 +267,7 @@ async def test_a_server_may_be_stricter_than_the_operator_and_never_laxer() -> N
 
 def test_what_the_operator_has_limited_is_told_with_what_the_server_has_chosen() -> None:
     """Nobody reads that all may call the bot, or that it comes everywhere, where the operator's settings forbid it."""
-    limited = replace(operator(), limits_channels=True, limits_roles=True)
+    limited = replace(operator(), channels=(1,), limits_roles=True)
     nothing, chosen = ServerSettings(), ServerSettings(channels=(1,), roles=(2,))
     assert channels_sentence(nothing, operator()) == "I may come into all voice channels."
     assert channels_sentence(nothing, limited) == CHANNELS_OF_OPERATOR
@@ -315,30 +318,29 @@ def test_every_setting_has_its_field_and_fits_discord() -> None:
     ids = tuple(10**18 + number for number in range(25))
     full = ServerSettings("de", "joe", "x" * 1_000, True, ids, ids, ids, 99, ids[:10])
     voice = voice_sentence(FakeVoices(), "thorsten")
-    strict = replace(operator(), limits_channels=True, limits_roles=True)
+    strict = replace(operator(), channels=ids[:12], limits_roles=True)
     fields = setting_fields(full, strict, guild_id=1, mode=VoiceMode.ENGAGED, names=("Roomtone",), voice=voice)
     assert len(fields) <= 25
     assert all(len(field.text) <= 1_024 for field in fields)
 
 
 @pytest.mark.parametrize(
-    ("allowed", "sentence"),
+    ("allowed", "of_operator", "sentence"),
     [
-        ((), "I come into <#1>, <#2> by myself as soon as 2 people are there."),
-        ((1, 2, 3), "I come into <#1>, <#2> by myself as soon as 2 people are there."),
-        (
-            (2, 3),
-            (
-                "I come into <#2> by myself as soon as 2 people are there. "
-                "I do not come into <#1> by myself: I may not come there."
-            ),
-        ),
-        ((3,), "I do not come into <#1>, <#2> by myself: I may not come there."),
+        ((), (), "I come into <#1>, <#2> by myself as soon as 2 people are there."),
+        ((1, 2, 3), (2, 1), "I come into <#1>, <#2> by myself as soon as 2 people are there."),
+        ((2, 3), (), ONLY_THE_SECOND),
+        ((), (2, 3), ONLY_THE_SECOND),
+        ((3,), (), "I do not come into <#1>, <#2> by myself: I may not come there."),
+        ((1,), (2,), "I do not come into <#1>, <#2> by myself: I may not come there."),
     ],
 )
-def test_a_channel_that_is_no_longer_allowed_is_not_promised(allowed: tuple[int, ...], sentence: str) -> None:
-    """Only channels that the server lets the bot into are those it comes into by itself."""
-    assert auto_join_sentence(ServerSettings(channels=allowed, auto_join_channels=(1, 2))) == sentence
+def test_a_channel_that_is_not_allowed_is_not_promised(
+    allowed: tuple[int, ...], of_operator: tuple[int, ...], sentence: str
+) -> None:
+    """Only channels that the server and the operator let the bot into are those it comes into by itself."""
+    settings = ServerSettings(channels=allowed, auto_join_channels=(1, 2))
+    assert auto_join_sentence(settings, replace(operator(), channels=of_operator)) == sentence
 
 
 def test_languages_are_completed() -> None:
