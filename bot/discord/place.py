@@ -53,6 +53,7 @@ FOR_EVERY_AGE = Text(
     "This voice channel is age-restricted and {channel} is not, so I write nothing there of what is said here."
 )
 NO_FILE = Text("I cannot post a file in {channel}. Give my role the permission Attach Files there.")
+NOT_TAKEN = Text("Discord did not take what I wanted to post in {channel}. /transcript has what was said.")
 # How long Discord may take to describe one member.
 MEMBER_TIMEOUT_S = 10.0
 
@@ -232,7 +233,7 @@ class DiscordPlace:
                 if thread is None:
                     thread = await channel.create_thread(name=name, type=discord.ChannelType.public_thread)
         except REQUEST_ERRORS as error:
-            raise ChatError(NO_THREAD.fill(channel=channel.name)) from error
+            raise _not_posted(error, NO_THREAD, channel.name) from error
         return DiscordThread(thread)
 
     async def post_file(self, name: str, content: bytes, text: Text) -> None:
@@ -241,7 +242,7 @@ class DiscordPlace:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
                 await post_message(self._channel, sentence, file=lambda: discord.File(io.BytesIO(content), name))
         except REQUEST_ERRORS as error:
-            raise ChatError(NO_FILE.fill(channel=self.name)) from error
+            raise _not_posted(error, NO_FILE, self.name) from error
 
     async def write_recap(self, digest: Digest) -> int | None:
         # Nobody is called back for it.
@@ -357,7 +358,13 @@ class DiscordThread:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
                 await post_message(self._thread, text[:MESSAGE_CHARS], nonce=nonce_of(text))
         except REQUEST_ERRORS as error:
-            raise ChatError(NO_THREAD.fill(channel=self._thread.name)) from error
+            raise _not_posted(error, NO_THREAD, self._thread.name) from error
+
+
+def _not_posted(error: Exception, forbidden: Text, channel: str) -> ChatError:
+    """Return why something is not in a channel. `forbidden`: the sentence if the bot lacks a permission for it."""
+    sentence = forbidden if isinstance(error, discord.Forbidden) else NOT_TAKEN
+    return ChatError(sentence.fill(channel=channel))
 
 
 async def _open_thread_in(channel: discord.TextChannel, thread_id: int | None) -> discord.Thread | None:

@@ -11,11 +11,13 @@ import discord
 import pytest
 
 from bot.channel.port import Card, ChannelNotAllowedError, ChatError
-from bot.discord.place import DiscordPlace
+from bot.discord import posting
+from bot.discord.place import NO_FILE, NO_THREAD, NOT_TAKEN, DiscordPlace
 from bot.room.notice import COMMANDS, NO_MARK, ListeningNotice, Recipient
 from bot.server_settings import MOST_NOTICE_CHARS, ServerSettings
 from bot.texts.text import Text
 from rehearsal.discord.guild.spec import Channel, GuildSpec
+from tests.bot.discord.test_admission import FORBIDDEN, NOT_FOUND
 from tests.bot.discord.test_client import BEN, online, settle
 
 if TYPE_CHECKING:
@@ -293,6 +295,40 @@ async def test_a_connection_that_breaks_is_no_crash(error: Exception, monkeypatc
         await place.refresh_rights()
         with pytest.raises(ChatError):
             await place.open_thread(local.guild.text_channel.id)
+
+
+@pytest.mark.parametrize(
+    ("error", "of_file", "of_thread"),
+    [
+        (FORBIDDEN, NO_FILE, NO_THREAD),
+        (NOT_FOUND, NOT_TAKEN, NOT_TAKEN),
+        (aiohttp.ServerDisconnectedError(), NOT_TAKEN, NOT_TAKEN),
+    ],
+)
+@pytest.mark.asyncio
+async def test_a_permission_is_named_only_where_discord_forbids_something(
+    error: Exception, of_file: Text, of_thread: Text, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who reads why a transcript is not there does not look for a permission that the bot has."""
+    monkeypatch.setattr(posting, "AGAIN_AFTER_S", 0.0)
+    async with online() as (local, client, _):
+        place = client.place(local.guild.id, LOUNGE)
+        assert place is not None
+        thread = await place.open_thread(local.guild.text_channel.id)
+
+        async def broken(*_: object, **__: object) -> None:
+            raise error
+
+        monkeypatch.setattr(client.http, "request", broken)
+        with pytest.raises(ChatError) as told:
+            await place.post_file("transcript.md", b"Ada: Hello.", Text("I answer."))
+        assert str(told.value) == of_file.fill(channel="Evening")
+        with pytest.raises(ChatError) as told:
+            await thread.post("Ada: Hello.")
+        assert str(told.value) == of_thread.fill(channel="What is said in Evening")
+        with pytest.raises(ChatError) as told:
+            await place.open_thread(local.guild.text_channel.id)
+        assert str(told.value) == of_thread.fill(channel="chat")
 
 
 @pytest.mark.asyncio
