@@ -17,6 +17,7 @@ from bot.discord.admission import Verdict
 from bot.discord.answers import answer
 from bot.discord.cooldowns import Cooldowns, often
 from bot.discord.request_errors import REQUEST_ERRORS
+from bot.texts.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,9 +27,10 @@ if TYPE_CHECKING:
     from bot.server_settings import ServerSettingsBook
     from bot.settings import DiscordSettings
     from bot.shards import Shards
-    from bot.texts.text import Text
 
 log = structlog.get_logger()
+
+NOT_SHOWN = Text("Discord does not show me this server at the moment. Try again in a moment.")
 
 
 class BotWhereabouts(Protocol):
@@ -103,12 +105,19 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
         return False
 
     async def _refusal(self, interaction: discord.Interaction, command: str) -> Text | None:
-        # The bot has left a server that is not known here, and Discord does not know it yet.
-        verdict = Verdict.UNINVITED if interaction.guild is None else await self._admission.check(interaction.guild)
+        guild = interaction.guild
+        if guild is None:
+            # The bot has left a server that is not known here, and Discord does not know it yet.
+            return Verdict.UNINVITED.sentence
+        verdict = await self._admission.check(guild)
         if verdict is not Verdict.SERVED:
             return verdict.sentence
         options = [name for name, value in interaction.namespace if value is not None and value is not False]
-        return refusal(command, options, self.user_of(interaction))
+        refused = refusal(command, options, self.user_of(interaction))
+        if not guild.roles and (refused is not None or RULES[command].needs_role):
+            # In a new session discord.py knows the server before it knows its roles and who is in which channel.
+            return NOT_SHOWN
+        return refused
 
     def _cooldown(self, interaction: discord.Interaction, command: str) -> Text | None:
         """Count one use of a command; return how long the person has to wait if there were too many."""

@@ -14,6 +14,7 @@ from discord import app_commands
 
 from bot.discord.access import NO_ROLE, PEOPLE, RULES, Who
 from bot.discord.client import RoomtoneClient
+from bot.discord.command_tree import NOT_SHOWN
 from bot.discord.commands.catch_up import add_catch_up
 from bot.discord.commands.help import add_help
 from bot.discord.commands.memory import add_memory_commands
@@ -94,6 +95,18 @@ async def test_who_is_outside_the_channel_neither_sends_the_bot_away_nor_learns_
         assert await here.say(ADA, "status") == "I am well."
         assert (await here.say(BEN, "leave")).startswith("I am leaving Evening.")
         assert await here.say(BEN, "status") == "I am well."
+
+
+@pytest.mark.asyncio
+async def test_nobody_is_taken_for_a_stranger_while_discord_does_not_show_the_server() -> None:
+    """In a new session, for moments, and during an outage: who is where, and who moderates, is not known then."""
+    async with evening() as here:
+        await here.enter(BEN)
+        server = {"id": str(here.local.guild.id), "unavailable": True}
+        here.client._connection._add_guild_from_data(cast("Any", server))
+        for command in ("leave", "join"):
+            assert await here.say(BEN, command) == NOT_SHOWN
+        assert here.supervisor.place is not None
 
 
 @pytest.mark.asyncio
