@@ -49,6 +49,9 @@ NO_THREAD = Text(
     "I cannot write the transcript into a thread of {channel}. Give my role the permissions Create Public Threads and "
     "Send Messages in Threads there."
 )
+NO_CHAT = Text(
+    "I cannot write the transcript into the chat of {channel}. Give my role the permission Send Messages there."
+)
 FOR_EVERY_AGE = Text(
     "This voice channel is age-restricted and {channel} is not, so I write nothing there of what is said here."
 )
@@ -358,7 +361,9 @@ class DiscordThread:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
                 await post_message(self._thread, text[:MESSAGE_CHARS], nonce=nonce_of(text))
         except REQUEST_ERRORS as error:
-            raise _not_posted(error, NO_THREAD, self._thread.name) from error
+            if isinstance(self._thread, discord.Thread):
+                raise _not_posted(error, NO_THREAD, (self._thread.parent or self._thread).name) from error
+            raise _not_posted(error, NO_CHAT, self._thread.name) from error
 
 
 def _not_posted(error: Exception, forbidden: Text, channel: str) -> ChatError:

@@ -12,7 +12,7 @@ import pytest
 
 from bot.channel.port import Card, ChannelNotAllowedError, ChatError
 from bot.discord import posting
-from bot.discord.place import NO_FILE, NO_THREAD, NOT_TAKEN, DiscordPlace
+from bot.discord.place import NO_CHAT, NO_FILE, NO_THREAD, NOT_TAKEN, DiscordPlace
 from bot.room.notice import COMMANDS, NO_MARK, ListeningNotice, Recipient
 from bot.server_settings import MOST_NOTICE_CHARS, ServerSettings
 from bot.texts.text import Text
@@ -298,23 +298,24 @@ async def test_a_connection_that_breaks_is_no_crash(error: Exception, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("error", "of_file", "of_thread"),
+    ("error", "of_file", "of_thread", "of_chat"),
     [
-        (FORBIDDEN, NO_FILE, NO_THREAD),
-        (NOT_FOUND, NOT_TAKEN, NOT_TAKEN),
-        (aiohttp.ServerDisconnectedError(), NOT_TAKEN, NOT_TAKEN),
+        (FORBIDDEN, NO_FILE, NO_THREAD, NO_CHAT),
+        (NOT_FOUND, NOT_TAKEN, NOT_TAKEN, NOT_TAKEN),
+        (aiohttp.ServerDisconnectedError(), NOT_TAKEN, NOT_TAKEN, NOT_TAKEN),
     ],
 )
 @pytest.mark.asyncio
 async def test_a_permission_is_named_only_where_discord_forbids_something(
-    error: Exception, of_file: Text, of_thread: Text, monkeypatch: pytest.MonkeyPatch
+    error: Exception, of_file: Text, of_thread: Text, of_chat: Text, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who reads why a transcript is not there does not look for a permission that the bot has."""
+    """Who reads why a transcript is not there does not look for a permission that the bot has or does not need."""
     monkeypatch.setattr(posting, "AGAIN_AFTER_S", 0.0)
     async with online() as (local, client, _):
         place = client.place(local.guild.id, LOUNGE)
         assert place is not None
         thread = await place.open_thread(local.guild.text_channel.id)
+        chat = await place.open_thread(LOUNGE)
 
         async def broken(*_: object, **__: object) -> None:
             raise error
@@ -325,7 +326,10 @@ async def test_a_permission_is_named_only_where_discord_forbids_something(
         assert str(told.value) == of_file.fill(channel="Evening")
         with pytest.raises(ChatError) as told:
             await thread.post("Ada: Hello.")
-        assert str(told.value) == of_thread.fill(channel="What is said in Evening")
+        assert str(told.value) == of_thread.fill(channel="chat")
+        with pytest.raises(ChatError) as told:
+            await chat.post("Ada: Hello.")
+        assert str(told.value) == of_chat.fill(channel="Evening")
         with pytest.raises(ChatError) as told:
             await place.open_thread(local.guild.text_channel.id)
         assert str(told.value) == of_thread.fill(channel="chat")
