@@ -160,9 +160,9 @@ class SessionMemory:
 
         `answers`: the turn that a reply of the bot answers.
 
-        Raises StoreError if the store fails. The turn is then kept in memory and stored with the next write. Raises
-        SessionEndedError once the session is ending, and StaleOwnerError if another process has taken it over.
-        *Cancellation*: has the same effect as StoreError.
+        Raises StoreError if the store fails; at once if it has failed slowly just before. The turn is then kept in
+        memory and stored with a later write. Raises SessionEndedError once the session is ending, and StaleOwnerError
+        if another process has taken it over. *Cancellation*: has the same effect as StoreError.
         """
         self._refuse_after_end()
         said = tuple(replace(part, speaker=self.name_of(part.speaker_id, part.speaker)) for part in parts)
@@ -171,7 +171,7 @@ class SessionMemory:
         self._withheld.note_turn(turn)
         self._contexts.make_room()
         self._outbox.put_turn(turn)
-        await self._outbox.flush()
+        await self._outbox.flush_promptly()
         backlog = self._timeline.total - self._compactor.state.memory.cursor
         if self._settings.trigger is Trigger.TURN or backlog > SILENT_BACKLOG:
             self._compactor.check()
@@ -187,7 +187,7 @@ class SessionMemory:
             note = replace(note, person_id=owner)
             self._withheld.note_screen(owner, note, next_turn=Seq(self._timeline.total))
         self._compactor.add_note(note)
-        await self._outbox.flush()
+        await self._outbox.flush_promptly()
         if len(self._compactor.state.notes.pending) >= PENDING_NOTES_RUN:
             # People who watch in silence add no turns, and the bot may never speak.
             self._compactor.check()
@@ -196,7 +196,7 @@ class SessionMemory:
         """Make all live notes pending, because the screen share ended. Raises the same errors as `append`."""
         self._refuse_after_end()
         self._compactor.retire_notes()
-        await self._outbox.flush()
+        await self._outbox.flush_promptly()
 
     async def store_waiting(self) -> None:
         """Store what the store has refused so far. Raises StoreError if it refuses again; nothing is lost then."""

@@ -3,6 +3,9 @@ them.
 
 Turns and notes are queued when they arrive and written at once. If the store fails, they stay queued, and the next
 write starts with them. A full disk therefore only delays the writes: nothing is lost while the process runs.
+
+A conversation waits for each of its turns to be stored. After a store has failed slowly, it does not wait for it again
+for a while: each turn, and each answer, would come later than the one before.
 """
 
 from __future__ import annotations
@@ -10,19 +13,26 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, assert_never
 
 from compaction.errors import StoreError
 from compaction.model import Note, NoteId, SessionId, Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from compaction.model import CompactionState, Segment, Seq
     from compaction.notes import NoteBuffer
     from compaction.ports import Landing, StoredMemory, TurnStore
 
 _T = TypeVar("_T")
+
+# Who waited for a failure so long was kept waiting. A store that refuses at once may take the next turn.
+_SLOW_S = 1.0
+# Longer than an owner lets pass between two calls of `flush` with the time that each may take, so that only the first
+# failure is waited for.
+LEFT_ALONE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +62,9 @@ class Outbox:
         self._waiting: deque[_Item] = deque()
         self._stored_turns = stored_turns
         self._lock = asyncio.Lock()
+        # Makes the last slow failure anew, and until when nobody waits for the store (seconds of the event loop).
+        self._slow_failure: Callable[[], StoreError] | None = None
+        self._left_alone_until = float("-inf")
 
     @property
     def stored_turns(self) -> int:
@@ -80,6 +93,14 @@ class Outbox:
         async with self._lock:
             await self._flush()
 
+    async def flush_promptly(self) -> None:
+        """As `flush`, but while the store is left alone, because it has failed slowly, raise its last error at once."""
+        self._refuse_while_left_alone()
+        async with self._lock:
+            # Another write may have failed slowly meanwhile.
+            self._refuse_while_left_alone()
+            await self._flush()
+
     async def land(self, landing: Landing) -> bool:
         """Write the queued items and then the landing, with nothing in between. Returns whether the store applied the
         landing.
@@ -89,13 +110,13 @@ class Outbox:
         """
         async with self._lock:
             await self._flush()
-            return await self._in_time(self._store.land(landing))
+            return await self._written(self._store.land(landing))
 
     async def close(self, segment: Segment | None, state: CompactionState) -> None:
         """Write the queued items, then the end of the session. Raises StoreError."""
         async with self._lock:
             await self._flush()
-            await self._in_time(self._store.close(self._session_id, segment, state))
+            await self._written(self._store.close(self._session_id, segment, state))
 
     async def load(self, *, since: Seq | None = None) -> StoredMemory:
         """Write the queued items, then return the stored session. No landing is written in between. Raises StoreError.
@@ -130,15 +151,33 @@ class Outbox:
             item = self._waiting[0]
             match item:
                 case Turn():
-                    await self._in_time(self._store.append_turn(self._session_id, item))
+                    await self._written(self._store.append_turn(self._session_id, item))
                     self._stored_turns = item.seq + 1
                 case _LiveNote(note):
-                    await self._in_time(self._store.add_note(self._session_id, note))
+                    await self._written(self._store.add_note(self._session_id, note))
                 case _PendingNotes(note_ids):
-                    await self._in_time(self._store.move_notes_to_pending(self._session_id, note_ids))
+                    await self._written(self._store.move_notes_to_pending(self._session_id, note_ids))
                 case _:
                     assert_never(item)
             self._waiting.popleft()
+
+    def _refuse_while_left_alone(self) -> None:
+        if self._slow_failure is not None and asyncio.get_running_loop().time() < self._left_alone_until:
+            raise self._slow_failure()
+
+    async def _written(self, write: Awaitable[_T]) -> _T:
+        """Return the answer to a write, and note whether the store takes writes in time."""
+        loop = asyncio.get_running_loop()
+        began_at = loop.time()
+        try:
+            answer = await self._in_time(write)
+        except StoreError as error:
+            if loop.time() - began_at >= _SLOW_S:
+                self._slow_failure = partial(StoreError, error.template, **error.values)
+                self._left_alone_until = loop.time() + LEFT_ALONE_S
+            raise
+        self._slow_failure = None
+        return answer
 
     async def _in_time(self, write: Awaitable[_T]) -> _T:
         try:

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from compaction.errors import StoreError
-from compaction.folding.outbox import Outbox
+from compaction.folding.outbox import LEFT_ALONE_S, Outbox
 from compaction.model import NoteId, Seq
 from tests.compaction.turn_store_contract import EVENING, landing, note, turn
 from tests.fakes.turn_store import Fault, InMemoryTurnStore
@@ -109,5 +109,73 @@ def test_cancelled_writer_loses_nothing() -> None:
         box.put_turn(turn(1))
         await box.flush()
         assert (await box.load()).window == (turn(0), turn(1))
+
+    run_virtually(main())
+
+
+def test_a_store_that_gives_no_answer_keeps_a_conversation_waiting_once() -> None:
+    """Who waits for each turn waits for such a store once, also if two did at the same time. Meanwhile what waits is
+    still written for whoever asks for that, and when the store answers again, everything is as before.
+    """
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        store = InMemoryTurnStore(fault=lambda _: Fault.HANGS)
+        box = outbox(store)
+
+        async def say(seq: int) -> float:
+            begun = loop.time()
+            box.put_turn(turn(seq))
+            with pytest.raises(StoreError, match="within 10 seconds"):
+                await box.flush_promptly()
+            return loop.time() - begun
+
+        assert await asyncio.gather(say(0), say(1)) == pytest.approx([10.0, 10.0])
+        assert await say(2) == 0.0
+        retry = asyncio.create_task(box.flush(), name="retry")
+        await asyncio.sleep(5.0)
+        assert await say(3) == 0.0
+        store.fault = None
+        with pytest.raises(StoreError):
+            await retry
+        await box.flush()
+        box.put_turn(turn(4))
+        await box.flush_promptly()
+        assert tuple(await store.turns(EVENING, Seq(0), Seq(9))) == tuple(turn(seq) for seq in range(5))
+
+    run_virtually(main())
+
+
+def test_a_store_that_is_left_alone_is_tried_again() -> None:
+    """Also if nobody asks for what waits to be written."""
+
+    async def main() -> None:
+        store = InMemoryTurnStore(fault=lambda _: Fault.HANGS)
+        box = outbox(store)
+        box.put_turn(turn(0))
+        with pytest.raises(StoreError):
+            await box.flush_promptly()
+        store.fault = None
+        with pytest.raises(StoreError):
+            await box.flush_promptly()
+        await asyncio.sleep(LEFT_ALONE_S)
+        await box.flush_promptly()
+        assert box.stored_turns == 1
+
+    run_virtually(main())
+
+
+def test_a_store_that_refuses_at_once_is_tried_with_each_turn() -> None:
+    """A full disk keeps nobody waiting, and may have room again with the next turn."""
+
+    async def main() -> None:
+        faults = [Fault.REFUSED]
+        store = InMemoryTurnStore(fault=lambda _: faults.pop() if faults else None)
+        box = outbox(store)
+        box.put_turn(turn(0))
+        with pytest.raises(StoreError):
+            await box.flush_promptly()
+        await box.flush_promptly()
+        assert box.stored_turns == 1
 
     run_virtually(main())

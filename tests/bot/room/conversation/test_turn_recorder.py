@@ -60,6 +60,25 @@ def test_a_turn_that_is_not_stored_is_still_the_one_that_was_said() -> None:
     run_virtually(main())
 
 
+def test_a_store_that_hangs_delays_one_turn_and_not_each() -> None:
+    """People go on talking, and the bot answers, while the database gives no answer."""
+
+    async def main() -> None:
+        store = InMemoryTurnStore(fault=lambda name: Fault.HANGS if name == "append_turn" else None)
+        async with Room(store=store) as room:
+            recorder = a_recorder(room)
+            await recorder.record_speech([spoken("one", ADA.id, "One.")])
+            begun = asyncio.get_running_loop().time()
+            for number in range(5):
+                await recorder.record_speech([spoken(str(number), BO.id, f"Number {number}.")])
+            assert asyncio.get_running_loop().time() == begun
+            store.fault = None
+            await room.memory.store_waiting()
+            assert (await store.load(room.session_id)).total_turns == 6
+
+    run_virtually(main())
+
+
 def test_a_turn_whose_storing_is_broken_off_is_told_of_all_the_same() -> None:
     """A room that ends breaks off what it does. The turn is in memory and stored when that is closed, so the transcript
     and the dashboard have it too. Nobody counts its words as stored by then.
