@@ -1,7 +1,8 @@
 """Removes text from the log files: lines that are too old, and what tells of a person who is forgotten.
 
 The bot or another process may write to a file meanwhile. A changed file takes the place of the old one; lines that were
-written to the old one until then are copied, and writers open the new one with their next line.
+written to the old one until then are copied, and writers open the new one with their next line. A file that is rotated
+meanwhile is changed under its next name.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from bot.logs.formatters import SPEECH_FIELD
 from bot.logs.log_file import FILE_NAME
@@ -119,7 +120,10 @@ def _in_each_file(folder: Path, change: Callable[[Path], int]) -> int:
     _remove_leftovers(folder)
     count = 0
     failure: OSError | None = None
-    for path in _log_files(folder):
+    seen: set[Path] = set()
+    # A rotation moves files to names that come later, also to one that was not there at first.
+    while (path := next((each for each in _log_files(folder) if each not in seen), None)) is not None:
+        seen.add(path)
         try:
             count += change(path)
         except OSError as error:
@@ -160,7 +164,9 @@ def _time_of(line: bytes) -> float | None:
 
 
 def _rewrite(path: Path, change: Callable[[bytes], bytes]) -> int:
-    """Replace each line of a file by what `change` returns for it. Returns how many lines differ now."""
+    """Replace each line of a file by what `change` returns for it. Returns how many lines differ now: none if the file
+    was rotated meanwhile.
+    """
     with path.open("rb") as old:
         before = old.readlines()
         after = [change(line) for line in before]
@@ -172,6 +178,9 @@ def _rewrite(path: Path, change: Callable[[bytes], bytes]) -> int:
             with open(new_path, "wb", opener=_open_for_appending) as new:
                 new.writelines(after)
                 new.flush()
+                if not _is_at(path, old):
+                    new_path.unlink()
+                    return 0
                 new_path.replace(path)
                 # What was written to the old file in the meantime.
                 new.write(old.read())
@@ -181,6 +190,14 @@ def _rewrite(path: Path, change: Callable[[bytes], bytes]) -> int:
                 new_path.unlink()
             raise
     return count
+
+
+def _is_at(path: Path, file: BinaryIO) -> bool:
+    """Return whether an open file is still the one with this name."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
 
 
 def _open_for_appending(path: str, flags: int) -> int:

@@ -20,6 +20,7 @@ from bot.logs.log_file import log_path
 from bot.logs.removal import FORGOTTEN_VALUE, drop_lines_before, forget_in_logs
 from bot.memory.people import PeopleBook
 from bot.memory.retention import DAY_S, LOCKED_S, RETRY_S, UNUSED_S, Retention
+from bot.private_files import open_private
 from bot.server_settings import ServerSettings, no_server_settings
 from bot.shards import Shards, whole
 from bot.store.database import Database, DatabaseWorkLock, open_database
@@ -534,3 +535,41 @@ def test_lines_that_others_write_meanwhile_stay(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(Path, "replace", replaced_while_others_write)
     assert drop_lines_before(log.parent, 10.0) == 1
     assert sorted(log.read_text("utf-8").splitlines(keepends=True)) == sorted((a_line(10.0, "kept"), late, early))
+
+
+def rotated(log: Path, newest: str) -> None:
+    """Do as a process that logs: move all log files on by one number, and begin a new log."""
+    for number in range(4, 0, -1):
+        if (older := log.with_name(f"{log.name}.{number}")).exists():
+            older.rename(log.with_name(f"{log.name}.{number + 1}"))
+    log.rename(log.with_name(f"{log.name}.1"))
+    log.write_text(newest, "utf-8")
+
+
+def texts_in(*files: Path) -> list[str]:
+    return [json.loads(line)["text"] for file in files for line in file.read_text("utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("at_file", [1, 2])
+def test_a_rotation_meanwhile_hides_no_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_file: int) -> None:
+    """While a file is written anew, another process rotates the log. Nothing of the new log is lost, and the forgotten
+    words leave the files under their next names too.
+    """
+    log = log_path(tmp_path)
+    log.parent.mkdir()
+    older = log.with_name(f"{log.name}.1")
+    oldest = log.with_name(f"{log.name}.2")
+    older.write_text(a_line(10.0, SECRET) + a_line(11.0, "old"), "utf-8")
+    log.write_text(a_line(12.0, SECRET) + a_line(13.0, "log"), "utf-8")
+    opened: list[str] = []
+
+    def open_and_rotate(path: str, flags: int) -> int:
+        opened.append(path)
+        if len(opened) == at_file:
+            rotated(log, a_line(14.0, "newest"))
+        return open_private(path, flags)
+
+    monkeypatch.setattr("bot.logs.removal.open_private", open_and_rotate)
+    assert forget_in_logs(log.parent, forgotten_words((), (SECRET,))) == 2
+    assert texts_in(oldest, older, log) == [FORGOTTEN_VALUE, "old", FORGOTTEN_VALUE, "log", "newest"]
+    assert sorted(path.name for path in log.parent.iterdir()) == [log.name, older.name, oldest.name]
