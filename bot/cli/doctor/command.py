@@ -100,6 +100,7 @@ def run_checks() -> list[Finding]:
             Finding("settings", Status.MISSING, problem, "Correct it; the checks below use the defaults.")
             for problem in error.problems
         ]
+    accounts, tools = asyncio.run(_check_services(settings, readable=readable))
     return [
         check_python(),
         check_packages(),
@@ -107,8 +108,8 @@ def run_checks() -> list[Finding]:
         *_check_hearing(settings),
         check_voice(settings.speaking, settings.models.directory, installed=find_spec("piper") is not None),
         check_embedder(settings.models.directory, settings.recall),
-        *(asyncio.run(_check_accounts(settings)) if readable else map(_unchecked, ("discord", "language model"))),
-        *asyncio.run(_check_mcp(settings)),
+        *accounts,
+        *tools,
         check_screens(settings.screen, settings.web, installed=find_spec("rapidocr") is not None),
         check_data_dir(settings.storage),
         check_user(root=runs_as_root()),
@@ -120,8 +121,20 @@ def run_checks() -> list[Finding]:
     ]
 
 
-async def _check_accounts(settings: Settings) -> list[Finding]:
-    return [await check_discord(settings.discord, _name_of_token), *await _check_language_models(settings)]
+async def _check_services(settings: Settings, *, readable: bool) -> tuple[list[Finding], list[Finding]]:
+    """Ask all services at the same time, because one that hangs takes long. Return what was found of the accounts, at
+    Discord and of language models, and of the tool servers. `readable`: the settings have no mistakes.
+    """
+    return await asyncio.gather(_check_accounts(settings, readable=readable), _check_mcp(settings))
+
+
+async def _check_accounts(settings: Settings, *, readable: bool) -> list[Finding]:
+    if not readable:
+        return [_unchecked(name) for name in ("discord", "language model")]
+    on_discord, models = await asyncio.gather(
+        check_discord(settings.discord, _name_of_token), _check_language_models(settings)
+    )
+    return [on_discord, *models]
 
 
 async def _name_of_token(settings: DiscordSettings) -> str:
@@ -172,8 +185,8 @@ def _check_device(settings: AsrSettings) -> Finding:
 async def _check_language_models(settings: Settings) -> list[Finding]:
     from bot.llm.factory import list_served_models
 
-    first = await check_language_model(settings.llm, list_served_models)
-    behind = [await check_language_model(each, list_served_models) for each in settings.llm.fallbacks()]
+    asked = (settings.llm, *settings.llm.fallbacks())
+    first, *behind = await asyncio.gather(*(check_language_model(each, list_served_models) for each in asked))
     # The bot can run without fallback models.
     softened = [
         replace(each, name="fallback model", status=Status.WARNING if each.status is Status.MISSING else each.status)
@@ -187,7 +200,7 @@ async def _check_mcp(settings: Settings) -> list[Finding]:
         return []
     from bot.mcp.servers import list_server_tools
 
-    return [await check_mcp_server(server, list_server_tools) for server in settings.mcp.servers]
+    return await asyncio.gather(*(check_mcp_server(server, list_server_tools) for server in settings.mcp.servers))
 
 
 def _show(findings: Sequence[Finding], verdict: Text) -> None:

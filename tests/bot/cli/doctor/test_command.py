@@ -4,6 +4,7 @@ run.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from bot.cli.doctor.finding import Finding, Status
 from bot.errors import SetupError
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
 app = typer.Typer()
@@ -142,6 +144,35 @@ def test_an_unreachable_language_model_is_told(monkeypatch: pytest.MonkeyPatch) 
     assert finding["status"] == "missing"
     assert "http://127.0.0.1:9/v1" in finding["detail"]
     assert finding["remedy"]
+
+
+def test_all_services_are_asked_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Services that hang keep nobody waiting one after the other. The findings stay in the order of the checks."""
+    fallbacks = "".join(f"[[llm.fallback_models]]\nmodel = '{name}'\n" for name in "ab")
+    servers = "".join(f"[[mcp.servers]]\nname = '{name}'\ncommand = '{name}'\n" for name in ("one", "two"))
+    (tmp_path / "roomtone.toml").write_text(f"[llm]\nbase_url = 'http://127.0.0.1:9/v1'\n{fallbacks}{servers}")
+    asked: list[str] = []
+
+    def check(name: str) -> Callable[..., Awaitable[Finding]]:
+        async def asks(service: object, *_: object, **__: object) -> Finding:
+            asked.append(name)
+            for _turn in range(100):
+                await asyncio.sleep(0)
+            return Finding(f"{name} {getattr(service, 'name', '')}".rstrip(), Status.OK, f"{len(asked)} asked")
+
+        return asks
+
+    for name in ("discord", "language_model", "mcp_server"):
+        monkeypatch.setattr(f"bot.cli.doctor.command.check_{name}", check(name))
+    findings = {name: each["detail"] for name, each in findings_now().items() if each["detail"].endswith("asked")}
+    assert list(findings) == [
+        "discord",
+        "language_model",
+        "fallback model",
+        "mcp_server one",
+        "mcp_server two",
+    ]
+    assert set(findings.values()) == {"6 asked"}
 
 
 def test_a_near_miss_is_a_finding(tmp_path: Path) -> None:
