@@ -97,7 +97,12 @@ def run_checks() -> list[Finding]:
     except ConfigError as error:
         settings, readable = load_places(), False
         findings = [
-            Finding("settings", Status.MISSING, problem, "Correct it; the checks below use the defaults.")
+            Finding(
+                "settings",
+                Status.MISSING,
+                problem,
+                "Correct it; but for folders and database, the checks below use the defaults.",
+            )
             for problem in error.problems
         ]
     accounts, tools = asyncio.run(_check_services(settings, readable=readable))

@@ -126,6 +126,7 @@ def test_mistaken_settings_send_nobody_for_models_that_are_there(
     monkeypatch.setenv("ROOMTONE_CONFIG", str(named))
     findings = findings_now()
     assert str(named / "data") in findings["data"]["detail"]
+    assert "but for folders and database" in findings["settings"]["remedy"]
     assert findings["database"]["detail"] == f"{named / 'data' / 'roomtone.db'} is not a database"
     monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path / "other"))
     assert str(tmp_path / "other") in findings_now()["data"]["detail"]
