@@ -106,7 +106,7 @@ def rehearse(wanted: RehearsalOptions) -> bool:
     from rehearsal.script.written_evening import evening_path
 
     check_output_folders(wanted)
-    wanted = _prepared(wanted)
+    wanted = _with_data_folder(wanted)
     written = evening_path(wanted.scenario) if wanted.speech is None else None
     if written is not None:
         return _rehearse_written(written, wanted)
@@ -115,11 +115,10 @@ def rehearse(wanted: RehearsalOptions) -> bool:
     return _shown(wanted, settings, lambda program: _play(played, settings, wanted, program), bot_name=played.bot.name)
 
 
-def _prepared(wanted: RehearsalOptions) -> RehearsalOptions:
+def _with_data_folder(wanted: RehearsalOptions) -> RehearsalOptions:
     """Return the options with the trial's folder as the data folder, if the trial is kept."""
     if wanted.keep is None:
         return wanted
-    prepare_trial(wanted.keep)
     kept = {"storage.data_dir": str(wanted.keep.absolute()), "storage.database_url": None}
     return replace(wanted, overrides={**wanted.overrides, **kept})
 
@@ -152,6 +151,8 @@ def _shown(
     from rehearsal.report.terminal import TerminalReport
 
     if wanted.keep is not None:
+        # Not before it is certain that this trial can be played: it deletes the last one.
+        prepare_trial(wanted.keep)
         write_settings(wanted.keep, settings, bot_name=bot_name)
     shown = open_console(record=wanted.picture is not None)
     program = TerminalReport(shown)

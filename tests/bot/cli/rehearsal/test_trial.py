@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+import typer
 
 from bot.cli.app import run_command_line
 from bot.cli.rehearsal.command import rehearse
@@ -15,7 +17,9 @@ from bot.cli.rehearsal.trial import prepare_trial
 from bot.cli.rehearsal.written.services import BOT_NAME
 from bot.errors import SetupError
 from bot.folder_lock import folder_lock
+from config.errors import ConfigError
 from config.load import load
+from rehearsal.errors import RehearsalError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,6 +104,25 @@ def test_the_folder_of_a_bot_that_runs_is_no_trial(trial: Path) -> None:
     """Nobody is sent to stop a bot because they named its data folder."""
     with folder_lock(trial), pytest.raises(SetupError, match="do not belong to a trial"):
         prepare_trial(trial)
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        RehearsalOptions("evning"),
+        RehearsalOptions("three-hours", realtime=True),
+        RehearsalOptions("three-hours", overrides={"brain.nme": "Nova"}),
+        RehearsalOptions("hello", overrides={"brain.nme": "Nova"}),
+    ],
+    ids=["no scenario", "no sound", "no setting", "no setting of a scenario with sound"],
+)
+def test_a_mistake_deletes_no_earlier_trial(trial: Path, mistake: RehearsalOptions) -> None:
+    """Whoever mistypes the next trial still has the last one."""
+    prepare_trial(trial)
+    (trial / "roomtone.db").write_text("last", "utf-8")
+    with pytest.raises((RehearsalError, ConfigError, typer.BadParameter)):
+        rehearse(replace(mistake, keep=trial))
+    assert (trial / "roomtone.db").read_text("utf-8") == "last"
 
 
 def test_other_files_are_not_touched(trial: Path) -> None:
