@@ -18,6 +18,7 @@ from bot.brain.embedded.chat import EmbeddedResponder
 from bot.brain.responder import EMBEDDED_RESPONDER_NAME
 from bot.brain.system_prompt import SystemPrompt
 from bot.cli.rehearsal.written.audio import LoudnessDetector, ToneSynthesizer
+from bot.folder_lock import folder_lock
 from bot.participation.all_guilds import GuildParticipations
 from bot.room.services import MemoryServices, ReplyServices, RoomServices, SpeechModels
 from bot.wiring.memory import memory_factory, open_recall, quoting_factory, upkeep_factory
@@ -55,10 +56,12 @@ async def open_written_services(
     settings: Settings, recogniser: Recogniser, *, clock: Clock, observe: Observer, data_dir: Path | None = None
 ) -> AsyncIterator[tuple[RoomServices, Database]]:
     """Open everything that the room needs, and yield it with its database, which is in `data_dir` or in a temporary
-    folder.
+    folder. Raises `SetupError` if a bot uses `data_dir`.
     """
     parts = BotSettings.from_schema(settings)
     async with AsyncExitStack() as stack:
+        if data_dir is not None:
+            stack.enter_context(folder_lock(data_dir))
         folder = data_dir or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-evening-")))
         storage = parts.storage.model_copy(update={"data_dir": folder, "database_url": None})
         parts = replace(parts, storage=storage)

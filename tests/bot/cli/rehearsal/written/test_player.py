@@ -12,6 +12,7 @@ from rich.console import Console
 from bot.cli.rehearsal.written import player as playing
 from bot.cli.rehearsal.written.player import open_player, play_written
 from bot.cli.rehearsal.written.services import EVENING_SETTINGS
+from bot.folder_lock import is_locked
 from bot.store.dialects.reader import ThreadedReader
 from config.load import load
 from rehearsal.report.terminal import TerminalReport
@@ -26,6 +27,7 @@ from rehearsal.script.written_evening import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from rehearsal.report.report import RehearsalReport
 
@@ -152,3 +154,12 @@ async def test_the_clock_waits_for_the_database(monkeypatch: pytest.MonkeyPatch)
     assert took_s
     # It may begin at the end of a step.
     assert max(took_s) < 2 * playing.STEP_S
+
+
+@pytest.mark.asyncio
+async def test_a_kept_evening_has_its_folder_to_itself(tmp_path: Path) -> None:
+    """A second one, or a bot, would write into the same memory."""
+    settings = load(overrides=EVENING_SETTINGS)
+    async with open_player(EVENING, settings, data_dir=tmp_path):
+        assert is_locked(tmp_path)
+    assert not is_locked(tmp_path)
