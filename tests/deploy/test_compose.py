@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
@@ -16,10 +17,18 @@ from bot.room import guild_room
 from tests.deploy import dockerfile
 from tests.scenarios.program import REPOSITORY
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 FILES = ("compose.yaml", "compose.cuda.yaml")
 COMPOSE: dict[str, Any] = yaml.safe_load((REPOSITORY / "compose.yaml").read_text("utf-8"))
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 STAGES = dockerfile.read((REPOSITORY / "Dockerfile").read_text("utf-8"))
+
+
+def filled_in(text: str, variables: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return a text of the file with the variables of `.env`, as Compose fills them in."""
+    return re.sub(r"\$\{(\w+):-([^}]*)\}", lambda found: variables.get(found[1]) or found[2], text)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -72,7 +81,7 @@ def test_the_bot_fits_its_image() -> None:
     """The volume, the port and the targets are those of the Dockerfile, and there is time for an orderly end."""
     bot, runtime = SERVICES["bot"], STAGES["runtime"]
     assert bot["volumes"] == [f"roomtone-data:{runtime.last('VOLUME')}"]
-    assert bot["ports"] == [f"127.0.0.1:{runtime.last('EXPOSE')}:{runtime.last('EXPOSE')}"]
+    assert filled_in(bot["ports"][0]) == f"127.0.0.1:{runtime.last('EXPOSE')}:{runtime.last('EXPOSE')}"
     assert "/healthz" in (runtime.last("HEALTHCHECK") or "")
     assert bot["build"]["target"] in STAGES
     cuda = yaml.safe_load((REPOSITORY / "compose.cuda.yaml").read_text("utf-8"))
@@ -127,9 +136,20 @@ def test_no_secret_is_written_down() -> None:
     assert "${" not in re.sub(r"\$\{\w+:-[^}]*\}", "", text)
 
 
+def test_another_web_port_holds_everywhere() -> None:
+    """Whoever chooses one in `.env`, as on a machine without Docker, reaches the bot's pages there, and so does
+    Prometheus.
+    """
+    chosen = {"ROOMTONE_WEB__PORT": "9000"}
+    bot = SERVICES["bot"]
+    assert [filled_in(port, chosen) for port in bot["ports"]] == ["127.0.0.1:9000:9000"]
+    assert filled_in(bot["environment"]["ROOMTONE_WEB__PORT"], chosen) == "9000"
+    assert "/bot:9000/" in filled_in(SERVICES["prometheus"]["entrypoint"][-1], chosen)
+
+
 def test_prometheus_asks_the_bot_by_its_name() -> None:
     """What Prometheus's start replaces stands in config/prometheus.yml, so that it asks the bot's container."""
-    start = SERVICES["prometheus"]["entrypoint"][-1]
+    start = filled_in(SERVICES["prometheus"]["entrypoint"][-1])
     here, there = re.findall(r"sed s/(\S+?)/(\S+?)/ ", start)[0]
     config = yaml.safe_load((REPOSITORY / "config" / "prometheus.yml").read_text("utf-8").replace(here, there))
     targets = [each["targets"] for job in config["scrape_configs"] for each in job["static_configs"]]
