@@ -80,7 +80,7 @@ _RECORDED = re.compile(r"\((?:interrupted|skips?|silence|no response|forgotten a
 _OUT_OF_ROLE = re.compile(r"\(\([^()]*\)\)")
 # Markers of chat templates such as `<|im_end|>`. An opening marker is followed by a role.
 _TEMPLATE = re.compile(r"<[|｜](?:im_start|start_header_id)[|｜]>\s*(?:assistant|system|user)?|<[|｜][^<>]{0,40}[|｜]>")
-_ROLE = re.compile(r"\s*(?:assistant|ai|bot|response|final answer)\s*:\s*(?=\S)", re.IGNORECASE)
+_ROLE = re.compile(r"^[*_\s]*(?:assistant|ai|bot|response|final answer)[*_]*\s*:[*_]*\s*(?=\S)", re.IGNORECASE)
 _CITATION = re.compile(r"【[^】]*[†:][^】]*】")
 _KAOMOJI = re.compile(r"¯\\?_\(ツ\)_/¯|\(\s*͡?° ͜ʖ ͡?°\s*\)|\(╯°□°\)╯︵ ┻━┻")
 _MATHS = re.compile(r"\$\$?([^$]*[A-Za-z=\\][^$]*)\$\$?(?![\d])")
@@ -168,7 +168,7 @@ def strip_markup(written: str, *, link: str = LINK) -> str:
 
     `link`: the words that stand for a URL inside a sentence.
     """
-    text = _SPOILER.sub(r"\1", _ROLE.sub("", _TEMPLATE.sub(" ", written), count=1))
+    text = _SPOILER.sub(r"\1", _ROLE.sub("", _TEMPLATE.sub(" ", written)))
     if _TABLE_ROW.match(text) or _RULE.fullmatch(text) or _SKIP.fullmatch(text):
         return ""
     text = _render(_TIMES.sub(r"\*", _unset(_KAOMOJI.sub(" ", text))))
