@@ -71,7 +71,8 @@ def _money(sign: str, amount: str, scale: str | None) -> str:
 
 # The order matters: longer patterns come before patterns that match a part of them.
 RULES: tuple[SignRule, ...] = (
-    (re.compile("|".join(re.escape(short) for short in _SHORT), re.IGNORECASE), lambda m: _SHORT[m[0].lower()]),
+    (re.compile(rf"(?<!\w)(?:{'|'.join(re.escape(short) for short in _SHORT)})", re.IGNORECASE),
+     lambda m: _SHORT[m[0].lower()]),
     (re.compile(r"(?<![\d-])(\d{4})-(\d{2})-(\d{2})(?![\d-])"), _date),
     (re.compile(r"(?<![\d:])(\d{1,2}:\d{2}(?::\d{2})?(?:\s?[ap]\.?m\b\.?)?)\s?[-–]\s?(?=\d{1,2}(?![\d-]))",
                 re.IGNORECASE),

@@ -35,6 +35,7 @@ from voice.speaking.symbols import expand_symbols
         ("120 km/h, 5 km, 16GB", "120 kilometres an hour, 5 kilometres, 16 gigabytes"),
         ("Write to ada@example.org", "Write to ada at example dot org"),
         ("Fruit, e.g. apples etc. vs. bread", "Fruit, for example apples et cetera versus bread"),
+        ("We have two TVs. Take both CVs.", "We have two TVs. Take both CVs."),
         ("Don't — it's Ada's, “really”!", "Don't — it's Ada's, “really”!"),
         ("left → right", "left to right"),
         ("and/or, w/ friends and w/ #2, w/o me", "and or, with friends and with number 2, without me"),
