@@ -34,7 +34,9 @@ _MARKDOWN = (
 )
 # Markers for the start and end of emphasis, which stage directions need: characters of Unicode's private use area.
 _EMPHASIS_OPEN, _EMPHASIS_CLOSE = "\ue000", "\ue001"
-_EMPHASIS = re.compile(f"[{_EMPHASIS_OPEN}{_EMPHASIS_CLOSE}]")
+_STRONG_OPEN, _STRONG_CLOSE = "\ue002", "\ue003"
+_OPENS, _CLOSES = _EMPHASIS_OPEN + _STRONG_OPEN, _EMPHASIS_CLOSE + _STRONG_CLOSE
+_EMPHASIS = re.compile(f"[{_OPENS}{_CLOSES}]")
 
 _TABLE_ROW = re.compile(r"\s*\||[^|]*\|[^|]*\|")
 _RULE = re.compile(r"\s*(?:[-*_=|:+]\s*){3,}")
@@ -42,8 +44,8 @@ _RULE = re.compile(r"\s*(?:[-*_=|:+]\s*){3,}")
 _LINE_START = re.compile(r"^\s*(?:-#\s+|[•‣◦–—]\s+(?=\S))+")
 _SPOILER = re.compile(r"\|\|(.+?)\|\|")
 _URL = re.compile(
-    rf"<?(?:https?://|(?<![a-z0-9])[a-z][a-z0-9+.-]{{1,10}}://|(?<![a-z0-9])www\.)[^\s<>]*[^\s<>.,;:!?)\]'\"*_{_EMPHASIS_CLOSE}]>?"
-    rf"|(?<![a-z0-9])(?:[a-z0-9-]+\.)+[a-z]{{2,10}}/[^\s<>]*[^\s<>.,;:!?)\]'\"*_{_EMPHASIS_CLOSE}]",
+    rf"<?(?:https?://|(?<![a-z0-9])[a-z][a-z0-9+.-]{{1,10}}://|(?<![a-z0-9])www\.)[^\s<>]*[^\s<>.,;:!?)\]'\"*_{_CLOSES}]>?"
+    rf"|(?<![a-z0-9])(?:[a-z0-9-]+\.)+[a-z]{{2,10}}/[^\s<>]*[^\s<>.,;:!?)\]'\"*_{_CLOSES}]",
     re.IGNORECASE,
 )
 # A run without spaces that is longer than any word and has figures or signs: a key, the data of a picture, or the rest
@@ -62,17 +64,18 @@ _DONE = (
 )
 _TAIL = r"(?:,?\s+[\w'’,-]{1,20}){0,12}"
 _STAGE = re.compile(
-    rf"(?:{_EMPHASIS_OPEN}+|\()\s*(?:\w+ly\s+)?"
+    rf"(?:[{_OPENS}]+|\()\s*(?:\w+ly\s+)?"
     rf"(?:(?:{_SEEN})(?:s|es|ing)|clear(?:s|ing)? (?:its|his|her|their|my) throat)"
-    rf"{_TAIL}[.!…]*\s*(?:{_EMPHASIS_CLOSE}+|\))"
+    rf"{_TAIL}[.!…]*\s*(?:[{_CLOSES}]+|\))"
     # In brackets these verbs cannot be stressed words.
     rf"|\(\s*(?:\w+ly\s+)?(?:{_DONE})(?:s|es|ing)?{_TAIL}[.!…]*\s*\)",
     re.IGNORECASE,
 )
-# Emphasis at the beginning is a stage direction if a new sentence follows. If the sentence continues, it is stress.
+# Emphasis before a new sentence is a stage direction if it begins with such a verb, or stands at the beginning. If the
+# sentence continues, it is stress. Bold words are a heading or a step to take.
 _OPENING = re.compile(
-    rf"\s*{_EMPHASIS_OPEN}+"
-    rf"(?:(?i:\w+ly\s+)?(?i:{_DONE})(?i:s|es|ing)?\b[^{_EMPHASIS_CLOSE}]*|[a-z]\w*(?:\s+[^{_EMPHASIS_CLOSE}\s]+){{1,16}})"
+    rf"(?:\s*{_EMPHASIS_OPEN}+(?i:\w+ly\s+)?(?i:{_DONE})(?i:s|es|ing)?\b[^{_EMPHASIS_CLOSE}]*"
+    rf"|^\s*{_EMPHASIS_OPEN}+[a-z]\w*(?:\s+[^{_EMPHASIS_CLOSE}\s]+){{1,16}})"
     rf"{_EMPHASIS_CLOSE}+(?=\s*$|\s+[\"“(A-Z])"
 )
 # Our own transcript contains these marks, and models copy them.
@@ -195,10 +198,14 @@ def _render(written: str) -> str:
             match token.type:
                 case "text":
                     parts.append(token.content)
-                case "em_open" | "strong_open":
+                case "em_open":
                     parts.append(_EMPHASIS_OPEN)
-                case "em_close" | "strong_close":
+                case "em_close":
                     parts.append(_EMPHASIS_CLOSE)
+                case "strong_open":
+                    parts.append(_STRONG_OPEN)
+                case "strong_close":
+                    parts.append(_STRONG_CLOSE)
                 case "code_inline":
                     # `main` can be spoken, but `x->y` cannot.
                     parts.append(f" {token.content} " if _WORDS_ONLY.fullmatch(token.content.strip()) else " ")
