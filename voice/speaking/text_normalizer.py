@@ -67,8 +67,8 @@ _STAGE = re.compile(
     rf"(?:[{_OPENS}]+|\()\s*(?:\w+ly\s+)?"
     rf"(?:(?:{_SEEN})(?:s|es|ing)|clear(?:s|ing)? (?:its|his|her|their|my) throat)"
     rf"{_TAIL}[.!…]*\s*(?:[{_CLOSES}]+|\))"
-    # In brackets these verbs cannot be stressed words.
-    rf"|\(\s*(?:\w+ly\s+)?(?:{_DONE})(?:s|es|ing)?{_TAIL}[.!…]*\s*\)",
+    # In brackets these verbs cannot be stressed words. '(take bus 12)' is something to do.
+    rf"|\(\s*(?:\w+ly\s+)?(?:(?:{_DONE})(?:(?:s|es|ing){_TAIL})?|(?:{_SEEN}){_TAIL})[.!…]*\s*\)",
     re.IGNORECASE,
 )
 # Emphasis before a new sentence is a stage direction if it begins with such a verb, or stands at the beginning. If the
