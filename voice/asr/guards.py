@@ -174,6 +174,9 @@ def _spoken(text: str) -> str:
 
 def _is_loop(spoken: str) -> bool:
     words = _BETWEEN_PARTS.split(spoken)
+    if all(map(str.isdecimal, words)):
+        # Who says a number may repeat a figure. A loop of them is longer, and shows in the compression ratio.
+        return False
     for length in range(1, len(words) // PHRASE_LOOPED_TIMES + 1):
         times, rest = divmod(len(words), length)
         if rest == 0 and words == words[:length] * times:

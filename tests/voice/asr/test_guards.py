@@ -40,6 +40,10 @@ if TYPE_CHECKING:
         (recognition("O.O.O.O.O.O.O.O.O.O.O", mean_logprob=-0.5), 0.8, GuardReason.REPETITIVE),
         (recognition("Ha-ha-ha-ha-ha-ha-ha!"), 1.2, None),
         (recognition("The host is 10.10.10.10."), 1.2, None),
+        # Somebody dictates a number or tries a microphone
+        (recognition("1-1-1-1-1-1-1-1"), 3.0, None),
+        (recognition("1, 2, 1, 2, 1, 2, 1, 2."), 3.0, None),
+        (recognition("1-1-1-1-1-1-1-1-1-1-1-1-1-1-1", compression_ratio=2.5), 3.0, GuardReason.REPETITIVE),
         # Fewer than four characters a second, from two seconds on
         (recognition("Oh yes"), 2.0, GuardReason.TOO_SPARSE),
         (recognition("Oh yes?!"), 2.0, None),
