@@ -30,8 +30,9 @@ SPARSE_AFTER_S = 2.0
 # None of 150 recordings had fewer than 7 letters a second; a text that lacks half of its sentence has fewer.
 BROKEN_OFF_CHARS_PER_S = 6.0
 BROKEN_OFF_AFTER_S = 1.2
-# One sign of a script without letters stands for about this many letters.
+# One sign of a script without letters stands for about this many letters, and a figure for those of its word.
 WIDE_CHARACTER_LETTERS = 3
+FIGURE_LETTERS = 4
 # People say these phrases too, but clearly. A hallucinated phrase has a lower probability than this.
 PHANTOM_MAX_LOGPROB = -0.5
 PHANTOM_MIN_NO_SPEECH = 0.3
@@ -192,5 +193,11 @@ def told_letter_count(text: str) -> int:
 
 
 def letter_count(text: str) -> int:
-    """Return the number of letters in `text`. A sign of a script without letters counts as several."""
-    return sum(WIDE_CHARACTER_LETTERS if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text)
+    """Return the number of letters in `text`. A figure, or a sign of a script without letters, counts as several."""
+    return sum(map(_letters, text))
+
+
+def _letters(sign: str) -> int:
+    if sign.isdecimal():
+        return FIGURE_LETTERS
+    return WIDE_CHARACTER_LETTERS if unicodedata.east_asian_width(sign) in "WF" else 1

@@ -48,6 +48,10 @@ if TYPE_CHECKING:
         (recognition("Oh yes"), 2.0, GuardReason.TOO_SPARSE),
         (recognition("Oh yes?!"), 2.0, None),
         (recognition("Oh yes"), 1.99, None),
+        # A figure is a word: twelve of them, read out, took 3.6 s
+        (recognition("0151-2345678."), 3.6, None),
+        (recognition("4 42 7"), 3.5, None),
+        (recognition("1"), 2.1, GuardReason.TOO_SPARSE),
         # Phantom phrases are rejected only if the confidence is low
         (recognition("Thanks for watching!", mean_logprob=-0.6), 1.0, GuardReason.PHANTOM_PHRASE),
         (recognition("Thank you.", no_speech_probability=0.5), 1.0, GuardReason.PHANTOM_PHRASE),
@@ -146,7 +150,9 @@ def test_nobody_echoes_a_silent_bot() -> None:
         ("Room Room Room", 1.95, True),
         ("Room, room. Room!", 1.95, True),
         ("No, no, no, we leave at nine.", 1.95, False),
-        # One character of a script without letters stands for several letters.
+        # One character of a script without letters stands for several letters, and so does a figure.
+        ("0151 2345678", 3.6, False),
+        ("2", 1.95, True),
         ("今日は雨が降っている", 2.0, False),
     ],
 )
