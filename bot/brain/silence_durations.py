@@ -38,7 +38,7 @@ _QUARTERS = {
     "dreiviertelstunde": 45,
     "eine dreiviertelstunde": 45,
 }
-_AND_A_HALF = {"an hour and a half": 90, "anderthalb stunden": 90, "eineinhalb stunden": 90}
+_AND_A_HALF = {"an hour and a half": 90, "hour and a half": 90, "anderthalb stunden": 90, "eineinhalb stunden": 90}
 _FIXED = _HALVES | _QUARTERS | _AND_A_HALF
 _MINUTES_EACH = {"minute": 1.0, "hour": 60.0, "stunde": 60.0}
 
@@ -49,7 +49,7 @@ def _one_of(words: dict[str, int]) -> str:
 
 _DURATION = re.compile(
     r"\b(?:for |für |(?:for |für )?the next |(?:für )?die nächsten? )?"
-    r"(?:another |about |around |at least |noch |weitere |etwa |ungefähr )?"
+    r"(?:another |about |around |at least |(?:noch )?weitere |noch |etwa |ungefähr )?"
     rf"(?:(?P<fixed>{_one_of(_FIXED)})"
     rf"|(?P<number>\d{{1,3}}|{_one_of(_NUMBERS)})(?P<half> and a half)?(?: more)? (?P<unit>minute|hour|stunde)[ns]?"
     # 'A second' is no duration.
