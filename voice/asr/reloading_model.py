@@ -36,7 +36,7 @@ LONGEST_PAUSE_S: Final = 300.0
 # Models of hung threads that may stay in memory. The base model takes 0.3 GB, the largest one 3 GB.
 MOST_LEFT_BEHIND: Final = 3
 # Seconds in the model after which a recognition fails and the model is loaded again. Half a minute of sound takes a few
-# seconds.
+# seconds. A batch has no more time: by then whoever asked for one of it has gone to another recogniser.
 COMPUTE_TIMEOUT_S: Final = 30.0
 
 _log: Any = structlog.get_logger()
@@ -106,7 +106,7 @@ class ReloadingModel:
         not be loaded, or is not tried at present.
         """
         thread = await self._ready_thread()
-        limit_s = self._compute_timeout_s * len(requests)
+        limit_s = self._compute_timeout_s
         try:
             async with asyncio.timeout(limit_s):
                 recognitions = await thread.run(*requests, others_wait=others_wait)

@@ -92,6 +92,18 @@ async def test_recognitions_that_never_end_leave_few_models_behind() -> None:
     await bench.model.close()
 
 
+async def test_a_batch_that_hangs_is_given_up_as_soon_as_one_recognition() -> None:
+    """Whoever asked has gone to another recogniser long before, however many they are."""
+    hanging = FakeEngine(held=True)
+    bench = Bench(hanging)
+    await bench.model.load()
+    sounds = [RecognitionRequest(np.full(160, label, np.int16), None, ()) for label in range(8)]
+    with pytest.raises(RecogniserHungError, match=f"longer than {SOON_S:g} s"):
+        await bench.model.recognise_together(sounds)
+    hanging.release()
+    await bench.model.close()
+
+
 async def test_a_second_hang_in_a_row_is_followed_by_a_pause() -> None:
     """After the first one the model is loaded at once; after the second, recognitions fail at once until the pause is
     over.
