@@ -39,8 +39,9 @@ class _Notice:
 class NoticeQueue:
     """Writes sentences into the chat of `place`, in order. `name`: of the queue, in its figures.
 
-    At most `NOTICES_WAITING` wait. A further one is not written; it is counted and logged. *Ownership*: whoever calls
-    `run`, on whose loop everything else is called too.
+    At most `NOTICES_WAITING` wait. A further one is not written; it is counted and logged. If something is to happen
+    before it, the first that waits with nothing to happen gives way instead. *Ownership*: whoever calls `run`, on whose
+    loop everything else is called too.
     """
 
     def __init__(self, place: Place, *, name: str) -> None:
@@ -59,17 +60,25 @@ class NoticeQueue:
 
         `repeats`: the sentence may repeat what people said, so `drop_repeats` drops it.
         """
-        try:
-            self._waiting.put_nowait(_Notice(sentence, before, repeats))
-        except asyncio.QueueFull:
+        if self._waiting.full():
             self._full += 1
             log.warning("notice_not_written", waiting=NOTICES_WAITING)
+            if before is not _nothing:
+                self._drop(lambda notice: notice.before is _nothing, most=1)
+        if not self._waiting.full():
+            self._waiting.put_nowait(_Notice(sentence, before, repeats))
 
     def drop_repeats(self) -> None:
         """Drop the waiting sentences that may repeat what people said. The others stay in order."""
+        self._drop(lambda notice: notice.repeats, most=NOTICES_WAITING)
+
+    def _drop(self, gives_way: Callable[[_Notice], bool], *, most: int) -> None:
+        """Drop the first waiting sentences that give way, at most so many."""
         waiting = [self._waiting.get_nowait() for _ in range(self._waiting.qsize())]
         for notice in waiting:
-            if not notice.repeats:
+            if most and gives_way(notice):
+                most -= 1
+            else:
                 self._waiting.put_nowait(notice)
         for _ in waiting:
             self._waiting.task_done()

@@ -50,6 +50,30 @@ async def test_a_sentence_too_many_is_counted_and_not_written() -> None:
 
 
 @pytest.mark.asyncio
+async def test_what_has_to_happen_happens_though_too_many_sentences_wait() -> None:
+    """A sentence with nothing to do gives way, the oldest first, so a silence is stored when Discord stalls. Where all
+    have something to do, the last one is dropped.
+    """
+    place = FakePlace()
+    notices = NoticeQueue(place, name="notices")
+    stored: list[int] = []
+
+    async def store() -> None:
+        stored.append(len(place.written))
+
+    for number in range(NOTICES_WAITING):
+        notices.add(verbatim(str(number)))
+    notices.add(verbatim("silenced"), before=store)
+    assert notices.figures.dropped == {"full": 1}
+    assert await written(place, notices) == ["1", "2", "3", "4", "5", "6", "7", "silenced"]
+    assert stored == [7]
+    for number in range(NOTICES_WAITING + 1):
+        notices.add(verbatim(f"silenced {number}"), before=store)
+    assert notices.figures.dropped == {"full": 2}
+    assert (await written(place, notices))[-1] == "silenced 7"
+
+
+@pytest.mark.asyncio
 async def test_sentences_that_may_repeat_people_can_be_dropped() -> None:
     """The others are written in their order."""
     place = FakePlace()
