@@ -92,7 +92,8 @@ class PoolProcess:
         await self._stack.enter_async_context(_cluster(folder))
         ready_s = time.monotonic() - begun
         self._endpoint = replace(pool_endpoint("auto", folder / "data" / "cluster"), timeout_s=_CALL_TIMEOUT_S)
-        self._pool = await self._stack.enter_async_context(RemoteRecogniser(self._endpoint, is_own=True))
+        pool = RemoteRecogniser(self._endpoint, is_own=True, has_fallback=True)
+        self._pool = await self._stack.enter_async_context(pool)
         self._own = await self._stack.enter_async_context(QueuedRecogniser(lambda: WhisperEngine(settings)))
         processes = await asyncio.to_thread(running)
         recognisers = memory_mb(processes, _REPLICA)

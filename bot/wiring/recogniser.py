@@ -175,11 +175,14 @@ class _Opening:
 
         key = llm.key_for(self.settings.base_url, self.settings.api_key)
         endpoint = Endpoint(self.settings.base_url, self.settings.endpoint_model, key, TIMEOUT_S)
-        remote = await self.stack.enter_async_context(RemoteRecogniser(endpoint))
+        local: OpenedRecogniser | None = None
         try:
             local = await self.local()
         except RecogniserError as error:
             log.warning("no_local_recogniser", problem=error)
+        remote = RemoteRecogniser(endpoint, has_fallback=local is not None)
+        await self.stack.enter_async_context(remote)
+        if local is None:
             return OpenedRecogniser(self._alone(remote), None)
         what = Text("The speech recogniser {model}", model=self.settings.endpoint_model)
         return self._behind(remote, RecognitionService.ENDPOINT, local, what, Text("the local one hears"))
@@ -189,7 +192,8 @@ class _Opening:
         # Imported here because the library takes a second to load.
         from voice.asr.remote import RemoteRecogniser
 
-        pooled = await self.stack.enter_async_context(RemoteRecogniser(pool, is_own=True))
+        pooled = RemoteRecogniser(pool, is_own=True, has_fallback=True)
+        await self.stack.enter_async_context(pooled)
         what, instead = Text("The cluster's speech recognition"), Text("my own one hears")
         both = self._behind(pooled, RecognitionService.CLUSTER, own, what, instead)
         reads_texts = self.text_end_folder is not None

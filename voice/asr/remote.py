@@ -78,16 +78,24 @@ class RemoteRecogniser:
     """One endpoint and one model (`voice.asr.port.Recogniser`). Any number of tasks may call it.
 
     `is_own`: the endpoint is Roomtone's own (`bot.cluster`), so it is told who speaks and what is unfinished,
-    and tells of the models that read beside its recognisers (`readers`). There is always a recogniser behind it, so an
-    utterance that gets no place in time (`calls_at_once`) goes there. At another endpoint it waits: late words are
+    and tells of the models that read beside its recognisers (`readers`). `has_fallback`: there is a recogniser behind
+    it, so an utterance that gets no place in time (`calls_at_once`) goes there. Without one it waits: late words are
     better than none.
 
     *Ownership*: an async context manager; it owns the HTTP connections. *Cancellation* aborts the running request.
     """
 
-    def __init__(self, endpoint: Endpoint, *, calls_at_once: int = CALLS_AT_ONCE, is_own: bool = False) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        calls_at_once: int = CALLS_AT_ONCE,
+        is_own: bool = False,
+        has_fallback: bool = False,
+    ) -> None:
         self._endpoint = endpoint
         self._is_own = is_own
+        self._has_fallback = has_fallback
         self._places = asyncio.Semaphore(calls_at_once)
         self.readers = PoolReaders()
         # The time limits of the interims that have a place, oldest first.
@@ -129,7 +137,7 @@ class RemoteRecogniser:
             if gives_way:
                 raise RecogniserOverloadedError(BUSY)
             self._give_up_interim()
-        until = asyncio.get_running_loop().time() + self._endpoint.timeout_s if self._is_own else None
+        until = asyncio.get_running_loop().time() + self._endpoint.timeout_s if self._has_fallback else None
         await self._take_place(until)
         try:
             started = time.perf_counter()

@@ -97,7 +97,8 @@ async def people_speak(cluster: Cluster) -> AsyncIterator[Answers]:
     """Let people speak during the block, and each of them once more after it."""
     answers, numbers, over = Answers(), itertools.count(), asyncio.Event()
     endpoint = pool_endpoint("auto", cluster.first.folder / "data" / "cluster")
-    async with RemoteRecogniser(replace(endpoint, timeout_s=ANSWER_S), is_own=True) as pool:
+    endpoint = replace(endpoint, timeout_s=ANSWER_S)
+    async with RemoteRecogniser(endpoint, is_own=True, has_fallback=True) as pool:
         both = FallbackRecogniser(pool, answers.own)
 
         async def speak(speaker_id: int) -> None:

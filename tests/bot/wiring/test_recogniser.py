@@ -331,6 +331,27 @@ async def test_the_cluster_and_the_endpoint_behind_it_are_counted_apart() -> Non
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("is_alone", [False, True])
+async def test_finished_speech_waits_for_a_full_endpoint_only_where_nothing_else_hears(
+    model: FakeModel, monkeypatch: pytest.MonkeyPatch, *, is_alone: bool
+) -> None:
+    """The model of this process and the endpoint both stand behind the cluster; behind the endpoint the model does."""
+    model.gone = is_alone
+    opened: dict[str, bool] = {}
+
+    class Noted(RemoteRecogniser):
+        def __init__(self, endpoint: Endpoint, *, is_own: bool = False, has_fallback: bool = False) -> None:
+            super().__init__(endpoint, is_own=is_own, has_fallback=has_fallback)
+            opened[endpoint.model] = has_fallback
+
+    monkeypatch.setattr("voice.asr.remote.RemoteRecogniser", Noted)
+    settings = AsrSettings(engine="endpoint", base_url="http://127.0.0.1:9/v1")
+    pool = Endpoint("http://127.0.0.1:9/v1", "whisper", "token", 5.0)
+    async with open_recogniser(settings, llm=LlmSettings(), metrics=new_metrics(), pool=pool):
+        assert opened == {"whisper-1": not is_alone, "whisper": True}
+
+
+@pytest.mark.asyncio
 async def test_an_endpoint_that_hears_alone_is_counted(model: FakeModel) -> None:
     """Nothing stands behind it, so it is asked again after each failure."""
     model.gone = True

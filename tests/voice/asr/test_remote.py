@@ -182,11 +182,11 @@ async def test_a_guess_goes_when_all_places_are_taken() -> None:
 
 
 @pytest.mark.asyncio
-async def test_at_our_own_recognisers_the_wait_for_a_place_counts() -> None:
-    """There is a recogniser behind them, so what gets no place in the time of a call goes there, unasked here."""
+async def test_where_another_recogniser_is_behind_the_wait_for_a_place_counts() -> None:
+    """What gets no place in the time of a call goes there, unasked here."""
     async with LocalTranscriptionServer(TranscriptionBehaviour(lantern, TranscriptionMode.STALL)) as server:
         where = Endpoint(server.base_url, "whisper-1", timeout_s=PATIENCE_S)
-        async with RemoteRecogniser(where, calls_at_once=1, is_own=True) as recogniser:
+        async with RemoteRecogniser(where, calls_at_once=1, has_fallback=True) as recogniser:
             first = asyncio.create_task(recogniser.recognise(bicycle(), language="en"), name="first")
             await until(lambda: bool(server.calls))
             recogniser._endpoint = replace(where, timeout_s=0.1)
