@@ -30,9 +30,11 @@ SPARSE_AFTER_S = 2.0
 # None of 150 recordings had fewer than 7 letters a second; a text that lacks half of its sentence has fewer.
 BROKEN_OFF_CHARS_PER_S = 6.0
 BROKEN_OFF_AFTER_S = 1.2
-# One sign of a script without letters stands for about this many letters, and a figure for those of its word.
+# One sign of a script without letters stands for about this many letters, a figure for those of its word, and a letter
+# that is spelled for those of its name.
 WIDE_CHARACTER_LETTERS = 3
 FIGURE_LETTERS = 4
+SPELLED_LETTERS = 3
 # People say these phrases too, but clearly. A hallucinated phrase has a lower probability than this.
 PHANTOM_MAX_LOGPROB = -0.5
 PHANTOM_MIN_NO_SPEECH = 0.3
@@ -54,6 +56,8 @@ _SIGN_OR_WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+(?:['’-][^\W_{UNSP
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 # What stands between the parts of a text that may be a loop: for a hum Whisper writes 'B-B-B-B' and 'O.O.O.O'.
 _BETWEEN_PARTS = re.compile(r"[\s.\u2010-\u2013-]+")
+
+_SPELLED = re.compile(r"(?<!\w)[^\W\d_](?!\w)")
 
 # Texts that Whisper's checkpoints return for silence and music, from subtitles in the training data.
 PHANTOM_PHRASES = frozenset(
@@ -193,8 +197,11 @@ def told_letter_count(text: str) -> int:
 
 
 def letter_count(text: str) -> int:
-    """Return the number of letters in `text`. A figure, or a sign of a script without letters, counts as several."""
-    return sum(map(_letters, text))
+    """Return the number of letters in `text`. A figure, a sign of a script without letters, and the first time each
+    letter that is spelled counts as several.
+    """
+    spelled = set(_SPELLED.findall(text.casefold()))
+    return sum(map(_letters, text)) + len(spelled) * (SPELLED_LETTERS - 1)
 
 
 def _letters(sign: str) -> int:

@@ -52,6 +52,10 @@ if TYPE_CHECKING:
         (recognition("0151-2345678."), 3.6, None),
         (recognition("4 42 7"), 3.5, None),
         (recognition("1"), 2.1, GuardReason.TOO_SPARSE),
+        # So is a letter of a word that is spelled; a hum has one letter again and again
+        (recognition("W-L-A-N.", mean_logprob=-0.26), 2.1, None),
+        (recognition("S, M, I, T, H."), 4.0, None),
+        (recognition("B-B-B-B", mean_logprob=-0.5), 2.5, GuardReason.TOO_SPARSE),
         # Phantom phrases are rejected only if the confidence is low
         (recognition("Thanks for watching!", mean_logprob=-0.6), 1.0, GuardReason.PHANTOM_PHRASE),
         (recognition("Thank you.", no_speech_probability=0.5), 1.0, GuardReason.PHANTOM_PHRASE),
