@@ -19,15 +19,16 @@ if TYPE_CHECKING:
     import discord
 
     from bot.memory.session_reader import SessionReader
-    from bot.store.sessions import StoredSession
+    from bot.store.sessions import SessionBegin, StoredSession
 
 # The same for a session that does not exist and for one that the person may not read.
 NO_SESSION = Text(
     "I know of no such session in a voice channel that you may enter. I tell of age-restricted channels only where you "
     "ask in one."
 )
-# Discord's limit for the name of a choice.
+# Discord's limits for the name of a choice, and for the choices of an option.
 _NAME_CHARS = 100
+_MOST_CHOICES = 25
 
 
 async def session_choices(
@@ -41,10 +42,11 @@ async def session_choices(
         # Discord has no place for the reason here; the command itself gives it.
         return []
     named = [(_name_of(each, channels, zone), each.id) for each in found]
-    return [app_commands.Choice(name=name, value=key) for name, key in named if typed.casefold() in name.casefold()]
+    fitting = [(name, key) for name, key in named if typed.casefold() in name.casefold()]
+    return [app_commands.Choice(name=name, value=key) for name, key in fitting[:_MOST_CHOICES]]
 
 
-def _name_of(session: StoredSession, channels: dict[int, str], zone: tzinfo) -> str:
+def _name_of(session: SessionBegin, channels: dict[int, str], zone: tzinfo) -> str:
     # As in a file's name, so that it is the same in every language.
     begun = datetime.fromtimestamp(session.started_at, zone)
     return f"{begun:%Y-%m-%d %H:%M} · {channels.get(session.channel_id or 0, '')}"[:_NAME_CHARS]

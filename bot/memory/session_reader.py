@@ -16,14 +16,14 @@ from compaction.model import Seq
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable
 
-    from bot.store.sessions import Sessions, StoredSession
+    from bot.store.sessions import SessionBegin, Sessions, StoredSession
     from compaction.model import SessionId, Turn
     from compaction.ports import TurnStore
 
 # So many turns of a session are read, the newest: two days of talk without a pause.
 MOST_TURNS = 30_000
-# So many sessions are offered: Discord shows no more choices of an option.
-MOST_SESSIONS = 25
+# So many sessions are looked through for the one that somebody types: those of a month, thirty a day.
+MOST_SESSIONS = 1_000
 _END = Seq(2**31 - 1)
 
 
@@ -56,9 +56,9 @@ class SessionReader:
         self._turns = turns
         self._withheld = withheld
 
-    async def readable(self, guild_id: int, channels: Collection[int]) -> tuple[StoredSession, ...]:
+    async def readable(self, guild_id: int, channels: Collection[int]) -> tuple[SessionBegin, ...]:
         """Return the newest sessions of a guild that somebody who may enter these channels may read, newest first."""
-        return await self._sessions.in_channels(guild_id, channels, limit=MOST_SESSIONS)
+        return await self._sessions.begins_in(guild_id, channels, limit=MOST_SESSIONS)
 
     async def find(
         self,
@@ -77,10 +77,9 @@ class SessionReader:
             may = found is not None and found.guild_id == guild_id and found.channel_id in channels
             return found if may else None
         for channel_id in nearest:
-            if channel_id in channels and (newest := await self._sessions.in_channels(guild_id, [channel_id], limit=1)):
-                return newest[0]
-        newest = await self._sessions.in_channels(guild_id, channels, limit=1)
-        return newest[0] if newest else None
+            if channel_id in channels and (newest := await self._sessions.newest_in(guild_id, [channel_id])):
+                return newest
+        return await self._sessions.newest_in(guild_id, channels)
 
     async def withheld_on(self, guild_id: int) -> frozenset[str]:
         """Return the ids of the people of a guild who opted out."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import case, delete, exists, func, literal, select, update
+from sqlalchemy import and_, case, delete, exists, func, literal, select, update
 
 from bot.store.claims import check_claim, claim_room, refuse_stale
 from bot.store.columns import Prose
@@ -26,7 +26,7 @@ from compaction.model import SessionId
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from sqlalchemy import Row, Select
+    from sqlalchemy import ColumnElement, Row, Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.clock import Clock
@@ -50,6 +50,15 @@ class StoredSession:
     ended_at: float | None
     last_turn_at: float
     turn_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionBegin:
+    """Where and when a session began, by which people choose one. `started_at`: UTC epoch seconds."""
+
+    id: SessionId
+    channel_id: int | None
+    started_at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,18 +189,21 @@ class Sessions:
             found = await connection.execute(wanted.order_by(sessions.c.started_at.desc()).limit(limit))
             return tuple(map(_session, found))
 
-    async def in_channels(
-        self, guild_id: int, channels: Collection[int], *, limit: int = 20
-    ) -> tuple[StoredSession, ...]:
-        """Return the newest sessions of these channels of a guild that have a turn, newest first."""
-        wanted = _select_sessions().where(
-            sessions.c.guild_id == guild_id,
-            sessions.c.channel_id.in_(sorted(channels)),
-            exists().where(turns.c.session_id == sessions.c.id),
-        )
+    async def newest_in(self, guild_id: int, channels: Collection[int]) -> StoredSession | None:
+        """Return the newest session of these channels of a guild that has a turn."""
+        wanted = _select_sessions().where(_told_in(guild_id, channels))
+        async with self._database.reading() as connection:
+            return await _one(connection, wanted.order_by(sessions.c.started_at.desc()).limit(1))
+
+    async def begins_in(self, guild_id: int, channels: Collection[int], *, limit: int) -> tuple[SessionBegin, ...]:
+        """Return when and where the newest sessions of these channels of a guild began that have a turn, newest first.
+
+        No turn is read for it, so there may be many.
+        """
+        wanted = select(sessions.c.id, sessions.c.channel_id, sessions.c.started_at).where(_told_in(guild_id, channels))
         async with self._database.reading() as connection:
             found = await connection.execute(wanted.order_by(sessions.c.started_at.desc()).limit(limit))
-            return tuple(map(_session, found))
+            return tuple(SessionBegin(SessionId(row.id), row.channel_id, row.started_at) for row in found)
 
     async def quotable(self, session_id: SessionId, people: Collection[str]) -> frozenset[str]:
         """Return those of these people whom the bot may have quoted in a session though they did not speak there."""
@@ -268,6 +280,15 @@ def _select_sessions() -> Select[Any]:
     # A restored session may hold turns older than its row, so take the later of the two.
     last_turn_at = case((last > sessions.c.started_at, last), else_=sessions.c.started_at)
     return select(sessions, last_turn_at.label("last_turn_at"), count.label("turn_count"))
+
+
+def _told_in(guild_id: int, channels: Collection[int]) -> ColumnElement[bool]:
+    """Return the condition that a session was in one of these channels of a guild, and has a turn."""
+    return and_(
+        sessions.c.guild_id == guild_id,
+        sessions.c.channel_id.in_(sorted(channels)),
+        exists().where(turns.c.session_id == sessions.c.id),
+    )
 
 
 def _open_in(guild_id: int, channel_id: int) -> Select[Any]:

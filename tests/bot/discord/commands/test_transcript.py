@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import UTC
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import insert
 
 from bot.discord.commands.transcript import NOTHING_SAID, add_transcript
 from bot.discord.session_choice import NO_SESSION
+from bot.memory.retention import DAY_S
+from bot.store.tables import sessions
 from compaction.errors import StoreError
-from tests.bot.discord.remembered import ADA, BEN, CHLOE, COMMITTEE, LOUNGE, NIGHT, STAIRS, remembered, seen
+from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
+from tests.bot.discord.remembered import ADA, BEN, CHLOE, COMMITTEE, GUILD, LOUNGE, NIGHT, STAIRS, remembered, seen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,6 +80,24 @@ async def test_sessions_are_suggested_by_day_and_channel(tmp_path: Path) -> None
         ((name, value),) = await here.local.suggest(BEN, "transcript", "session", "even")
         assert (name.endswith(" · Evening"), value) == (True, "evening")
         assert await here.local.suggest(BEN, "transcript", "session", "stairs") == []
+
+
+@pytest.mark.asyncio
+async def test_an_older_session_is_found_by_what_somebody_types(tmp_path: Path) -> None:
+    """Discord shows 25 choices. What is typed is looked for in the sessions before these too."""
+    async with remembered(tmp_path, commands) as here:
+        for number in range(30):
+            at, name = here.evening.clock.now() + number * DAY_S, SessionId(f"day-{number}")
+            session = {"id": name, "guild_id": GUILD.id, "channel_id": LOUNGE, "started_at": at, "ended_at": at + 60.0}
+            async with here.evening.database.writing() as connection:
+                await connection.execute(insert(sessions).values(session))
+            turn = Turn(Seq(0), TurnKind.SPEECH, at, at + 2.0, (TurnPart(str(ADA), "Ada", "Hello."),))
+            await here.evening.store.append_turn(name, turn)
+        newest = await here.local.suggest(BEN, "transcript", "session")
+        assert [value for _, value in newest] == [f"day-{number}" for number in range(29, 4, -1)]
+        day = datetime.fromtimestamp(here.evening.clock.now() + DAY_S, UTC)
+        found = await here.local.suggest(BEN, "transcript", "session", f"{day:%Y-%m-%d}")
+        assert [value for _, value in found] == ["day-1"]
 
 
 @pytest.mark.asyncio
