@@ -110,6 +110,7 @@ def _privacy_facts(parts: ProcessParts, *, in_cluster: bool, elsewhere: bool) ->
     return PrivacyFacts(
         recipients=ListeningNotice("", recipients(settings, in_cluster=in_cluster, elsewhere=elsewhere)).facts,
         retention_days=lambda guild_id: _operator(settings).kept_days(servers.of(guild_id)),
+        log_days=settings.tiers.retention_days,
         keeps_facts=settings.people.enabled,
         logs_speech=settings.logs.speech,
         on_machines=elsewhere,

@@ -50,8 +50,9 @@ class PrivacyFacts:
     """What /privacy tells, from the settings. `recipients`: who gets a part of the conversation, as sentences."""
 
     recipients: str
-    # For how many days what is said on a server is kept; 0: for ever.
+    # For how many days what is said on a server is kept, and for how many all log lines are; 0: for ever.
     retention_days: Callable[[int], float]
+    log_days: float
     keeps_facts: bool
     logs_speech: bool
     # Rooms run on several machines of whoever runs the bot.
@@ -92,7 +93,7 @@ class PrivacyFacts:
             (
                 joined((kept, log)),
                 self._where,
-                until,
+                until if days == self.log_days else joined((until, self._log_until)),
                 Text("**Who gets it:** {recipients}", recipients=self.recipients),
                 Text(
                     "**What you can do:** /my-data sends you a file with everything that I keep of you. /forget-me "
@@ -103,6 +104,13 @@ class PrivacyFacts:
             ),
             "\n",
         )
+
+    @property
+    def _log_until(self) -> Text:
+        # The log is one for all servers, so a shorter time that a server has chosen does not reach it.
+        if not self.log_days:
+            return Text("My log is kept until whoever runs me deletes it.")
+        return counted(self.log_days, "My log is deleted after {count} day.", "My log is deleted after {count} days.")
 
     @property
     def _where(self) -> Text:

@@ -50,7 +50,11 @@ if TYPE_CHECKING:
     from compaction.model import SessionId, Turn
 
 FACTS = PrivacyFacts(
-    "This leaves the machine: words to api.example.org.", lambda _: 30.0, keeps_facts=True, logs_speech=False
+    "This leaves the machine: words to api.example.org.",
+    lambda _: 30.0,
+    log_days=30.0,
+    keeps_facts=True,
+    logs_speech=False,
 )
 SECRET = "I live in Zanzibarq with my aunt and her nine parrots."
 
@@ -237,7 +241,7 @@ async def test_privacy_tells_what_is_kept() -> None:
         told = str((await say(local, ADA, "privacy"))["content"])
     for each in ("30 days", "api.example.org", "/my-data", "/forget-me", "/opt-out", "nothing that is said", "backups"):
         assert each in told
-    others = PrivacyFacts("x" * 600, lambda _: 0.0, keeps_facts=False, logs_speech=True).text(1)
+    others = PrivacyFacts("x" * 600, lambda _: 0.0, log_days=0.0, keeps_facts=False, logs_speech=True).text(1)
     assert "until somebody deletes it" in others
     assert "My log has what is said too" in others
     assert "lasting facts" not in others
@@ -246,6 +250,20 @@ async def test_privacy_tells_what_is_kept() -> None:
     remote = replace(FACTS, database_host="db.example.org").text(1)
     assert "in a database on db.example.org, and in log files on the machine that I run on" in remote
     assert max(len(told), len(others), len(machines), len(remote)) < 2_000
+
+
+@pytest.mark.parametrize(
+    ("theirs", "of_log", "told"),
+    [
+        (7.0, 30.0, "deleted 7 days after it was said or seen. My log is deleted after 30 days.\n"),
+        (7.0, 0.0, "deleted 7 days after it was said or seen. My log is kept until whoever runs me deletes it.\n"),
+        (30.0, 30.0, "deleted 30 days after it was said or seen.\n"),
+        (0.0, 0.0, "kept until somebody deletes it.\n"),
+    ],
+)
+def test_privacy_tells_when_log_lines_stay_longer(theirs: float, of_log: float, told: str) -> None:
+    """A server may choose a shorter time, but the log is one for all servers. It may have what is said."""
+    assert told in replace(FACTS, retention_days=lambda _: theirs, log_days=of_log).text(1)
 
 
 @pytest.mark.asyncio
