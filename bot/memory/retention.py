@@ -1,16 +1,16 @@
 """Deletes what is older than its retention time: sessions, old words in sessions that go on, log lines, and details of
 archived segments.
 
-One task for the process. It works at the start and then once a day, whether tiers are on or off, and never while
-another process does. It deletes the ended sessions of all servers, and those that a crash left open on its own servers:
-the others know whether theirs go on. A session that was left open with nothing in it, because its room never joined, is
-deleted after a week. Afterwards the bytes of what was deleted are wiped.
+One task for the process. It works at the start, once the rooms are known that ran on, and then once a day, whether
+tiers are on or off, and never while another process does. It deletes the ended sessions of all servers, and those that
+a crash left open on its own servers: the others know whether theirs go on. A session that was left open with nothing in
+it, because its room never joined, is deleted after a week. Afterwards the bytes of what was deleted are wiped.
 """
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
@@ -57,6 +57,8 @@ UNUSED_S = 7 * DAY_S
 RETRY_S = 3600.0
 # When to try again while another process of the bot does it: that takes some seconds.
 LOCKED_S = 60.0
+# How long to wait at the start for the rooms that ran on. Old words wait no longer for a Discord that is away.
+ROOMS_S = 600.0
 
 
 def shorter_times(days: float, servers: Mapping[int, ServerSettings]) -> dict[int, float]:
@@ -121,9 +123,19 @@ class Retention:
             yield
 
     async def run(self) -> None:
-        """Work now and once a day, until cancelled. *Cancellation* is safe at any point."""
+        """Work at the start and once a day, until cancelled. *Cancellation* is safe at any point."""
+        await self._rooms_taken_back()
         while True:
             await self._clock.sleep(await self._try_once())
+
+    async def _rooms_taken_back(self) -> None:
+        """Wait until the open rooms are known, or late. Without them open sessions stay for another day, and those that
+        nobody goes on with would stay for ever where the bot is restarted each day.
+        """
+        if self._rooms_known is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(ROOMS_S):
+                    await self._rooms_known.wait()
 
     async def _try_once(self) -> float:
         """Return in how many seconds to work again."""

@@ -18,8 +18,9 @@ from sqlalchemy import select
 
 from bot.logs.log_file import log_path
 from bot.logs.removal import FORGOTTEN_VALUE, drop_lines_before, forget_in_logs
+from bot.memory import retention
 from bot.memory.people import PeopleBook
-from bot.memory.retention import DAY_S, LOCKED_S, RETRY_S, UNUSED_S, Retention
+from bot.memory.retention import DAY_S, LOCKED_S, RETRY_S, UNUSED_S, Retention, RetentionResult
 from bot.private_files import open_private
 from bot.server_settings import ServerSettings, no_server_settings
 from bot.shards import Shards, whole
@@ -175,6 +176,39 @@ async def test_no_open_session_goes_before_it_is_known_which_rooms_ran_on(place:
         in_use.add(SessionId("ran-on"))
         rooms_known.set()
         assert (await retention.enforce()).sessions == (SessionId("left-behind"),)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("late", [False, True])
+async def test_the_first_look_waits_for_the_rooms_that_ran_on(
+    place: Place, monkeypatch: pytest.MonkeyPatch, *, late: bool
+) -> None:
+    """Otherwise the open sessions that nobody goes on with stay for another day, and where the bot is restarted each
+    day for ever. Old words do not wait for rooms that are not known after ten minutes.
+    """
+    clock, rooms_known, looks = FakeClock(), asyncio.Event(), list[bool]()
+
+    async def enforce(_: Retention) -> RetentionResult:
+        looks.append(rooms_known.is_set())
+        return RetentionResult()
+
+    async def taken(_: DatabaseWorkLock) -> bool:
+        return True
+
+    monkeypatch.setattr(Retention, "enforce", enforce)
+    monkeypatch.setattr(DatabaseWorkLock, "taken", taken)
+    if late:
+        monkeypatch.setattr(retention, "ROOMS_S", 0.0)
+    async with (
+        open_database(place) as database,
+        Retention(database, TierSettings(), clock=clock, rooms_known=rooms_known).running(),
+    ):
+        if not late:
+            for _ in range(10):
+                await asyncio.sleep(0)
+            rooms_known.set()
+        await clock.until_somebody_sleeps()
+    assert looks == [not late]
 
 
 @pytest.mark.asyncio
