@@ -88,7 +88,9 @@ class SessionReader:
     async def read(self, session: StoredSession) -> ReadSession:
         """Return the turns of a session that may be told."""
         assert session.guild_id is not None, "only sessions of a guild are found"
-        stored = await self._turns.turns(session.id, Seq(0), _END)
+        # There may be more by now than when the session was found.
+        first = Seq(max(0, session.turn_count - MOST_TURNS))
+        stored = await self._turns.turns(session.id, first, _END)
         # Asked after the turns were read, so that who opts out meanwhile is left out.
         hidden = await self._withheld(session.guild_id)
         quotable = await self._sessions.quotable(session.id, hidden)

@@ -12,11 +12,14 @@ from bot.memory.session_reader import SessionReader
 from bot.store import rows
 from bot.store.history import SessionHistory
 from bot.store.sessions import Sessions
-from compaction.model import SessionId, TurnKind
+from compaction.model import Seq, SessionId, TurnKind
 from tests.bot.evening import CHANNEL, GUILD, Evening
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from compaction.model import Turn
     from tests.bot.conftest import Place
 
 
@@ -66,7 +69,9 @@ async def test_who_opted_out_is_left_out_and_so_is_what_the_bot_said_after_them(
 
 @pytest.mark.asyncio
 async def test_a_session_of_days_is_read_from_its_newest_turns(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The oldest turns are cut. What the bot said may repeat what somebody said there who has opted out since."""
+    """The oldest turns are cut, and not read from the store either. What the bot said may repeat what somebody said
+    there who has opted out since.
+    """
     monkeypatch.setattr(session_reader, "MOST_TURNS", 2)
     async with Evening(place) as evening:
         await evening.say("My aunt lives in Zanzibarq.", "Bob")
@@ -75,8 +80,20 @@ async def test_a_session_of_days_is_read_from_its_newest_turns(place: Place, mon
         sessions = reader(evening, "id-Bob")
         found = await sessions.find(GUILD, [CHANNEL])
         assert found is not None
+        starts: list[int] = []
+        stored_turns = evening.store.turns
+
+        async def noted(session_id: SessionId, start: Seq, end: Seq) -> Sequence[Turn]:
+            starts.append(start)
+            return await stored_turns(session_id, start, end)
+
+        monkeypatch.setattr(evening.store, "turns", noted)
         read = await sessions.read(found)
-        assert ([turn.seq for turn in read.turns], read.cut) == ([1], 1)
+        assert ([turn.seq for turn in read.turns], read.cut, starts) == ([1], 1, [1])
+        # Something was said since the session was found.
+        await evening.say("Good night.", "Ada")
+        read = await sessions.read(found)
+        assert ([turn.seq for turn in read.turns], read.cut) == ([3], 2)
 
 
 @pytest.mark.asyncio
