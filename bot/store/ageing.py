@@ -9,11 +9,12 @@ where it cannot be read; a later segment that cannot be read keeps the facts tha
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, func, or_, select, update
 
-from bot.store.each_session import write_each
+from bot.store.each_session import SessionResults, write_each
 from bot.store.history import rerender_summary
 from bot.store.prompts import RENEWED_S
 from bot.store.rebuilding import blanked_refs, heard_in, rebuild_records, store_segments
@@ -45,9 +46,12 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
-    from bot.store.each_session import SessionResults
+    from compaction.errors import StoreError
     from compaction.model import Segment, Seq, Turn
 
+# Old turns in one transaction. On PostgreSQL a thousand take a third of a second, and new turns wait meanwhile; sixty
+# thousand, in a session whose server has chosen a shorter time, would take longer than a transaction may.
+MOST_AGED = 4_000
 # The reason why code makes the summary in place of a paragraph that may hold what was deleted.
 AGED = "It told of what is too old to be kept."
 
@@ -57,9 +61,9 @@ async def delete_aged(
 ) -> SessionResults[SessionId]:
     """Delete what was said or seen before that time, in all sessions; return those that changed.
 
-    `before`, `now`: UTC epoch seconds. `guild_id`: only in that server's sessions. Each session is
-    one transaction, so that turns can be stored in between; if one fails, the others go on. Raises `StoreError` if all
-    would fail.
+    `before`, `now`: UTC epoch seconds. `guild_id`: only in that server's sessions. Each session is one transaction, or
+    several that go on from the oldest words, so that turns can be stored in between; if one fails, the other sessions
+    go on. Raises `StoreError` if all would fail.
     """
     async with database.reading() as connection:
         wanted = _select_aged(before)
@@ -67,11 +71,28 @@ async def delete_aged(
             wanted = wanted.where(sessions.c.guild_id == guild_id)
         names = (await connection.scalars(wanted)).all()
 
-    async def age(connection: AsyncConnection, session_id: SessionId) -> SessionId:
-        await _age(connection, session_id, before=before, now=now)
+    async def age(connection: AsyncConnection, session_id: SessionId, *, until: float) -> SessionId:
+        await _age(connection, session_id, before=until, now=now)
         return session_id
 
-    return await write_each(database, map(SessionId, names), age)
+    changed: dict[SessionId, None] = {}
+    failure: StoreError | None = None
+    for session_id in map(SessionId, names):
+        for until in await _steps(database, session_id, before=before):
+            done = await write_each(database, [session_id], partial(age, until=until))
+            changed |= dict.fromkeys(done.results)
+            if done.failure is not None:
+                failure = failure or done.failure
+                break
+    return SessionResults(tuple(changed), failure)
+
+
+async def _steps(database: Database, session_id: SessionId, *, before: float) -> list[float]:
+    """Return the times up to which a session's words are deleted, one transaction each; the last one is `before`."""
+    old = (turns.c.session_id == session_id) & (turns.c.ended_at < before) & turns.c.tombstone.is_(False)
+    async with database.reading() as connection:
+        ends = (await connection.scalars(select(turns.c.ended_at).where(old).order_by(turns.c.ended_at))).all()
+    return [*(end for end in ends[MOST_AGED::MOST_AGED] if end > ends[0]), before]
 
 
 def _select_aged(before: float) -> Select[str]:

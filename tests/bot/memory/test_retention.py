@@ -24,10 +24,12 @@ from bot.memory.retention import DAY_S, LOCKED_S, RETRY_S, UNUSED_S, Retention, 
 from bot.private_files import open_private
 from bot.server_settings import ServerSettings, no_server_settings
 from bot.shards import Shards, whole
+from bot.store import ageing
+from bot.store.ageing import _age as age_once
 from bot.store.database import Database, DatabaseWorkLock, open_database
 from bot.store.people import PeopleStore
 from bot.store.sessions import Sessions
-from bot.store.tables import sessions
+from bot.store.tables import chapters, notes, passages, person_facts, segments, sessions, turns
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
@@ -38,6 +40,8 @@ from tests.bot.evening import GUILD, HERE, Evening
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
     from tests.bot.conftest import Place
 
 SECRET = "Quillfeather"
@@ -209,6 +213,46 @@ async def test_the_first_look_waits_for_the_rooms_that_ran_on(
             rooms_known.set()
         await clock.until_somebody_sleeps()
     assert looks == [not late]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("strategy", list(Strategy))
+async def test_much_old_talk_of_one_session_goes_in_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, strategy: Strategy
+) -> None:
+    """Its server may have chosen a shorter time after months: in one transaction that would fail each day. What is left
+    is the same.
+    """
+    left = {}
+    for most in (1_000, 7):
+        monkeypatch.setattr(ageing, "MOST_AGED", most)
+        clock, steps = FakeClock(), list[float]()
+
+        async def age(
+            connection: AsyncConnection, session_id: SessionId, *, before: float, now: float, steps: list[float] = steps
+        ) -> None:
+            steps.append(before)
+            await age_once(connection, session_id, before=before, now=now)
+
+        settings = CompactionSettings(strategy=strategy)
+        async with Evening(tmp_path / f"{most}.db", clock=clock, compaction=settings) as evening:
+            await evening.say(f"I live in {SECRET}ton with my aunt {SECRET}.")
+            await evening.memory.add_note(Note(NoteId("map"), clock.now(), "Ada", f"A map of {SECRET}."))
+            await evening.talk(60)
+            await evening.upkeep.run_once(through=evening.memory.total_turns)
+            before = evening.memory.turns[-20].started_at
+            monkeypatch.setattr(ageing, "_age", age)
+            done = await ageing.delete_aged(evening.database, before=before, now=clock.now())
+            monkeypatch.setattr(ageing, "_age", age_once)
+            assert (done.results, done.failure) == ((evening.session_id,), None)
+            async with evening.database.reading() as connection:
+                left[most] = [
+                    [tuple(row) for row in await connection.execute(select(each).order_by(*each.primary_key))]
+                    for each in (turns, segments, notes, chapters, person_facts, passages)
+                ]
+        assert steps == sorted(steps)
+        assert (len(steps), steps[-1]) == (1 if most == 1_000 else 6, before)
+    assert left[7] == left[1_000]
 
 
 @pytest.mark.asyncio
