@@ -1,6 +1,6 @@
 """The part of Discord's REST API v10 that a voice bot uses. Errors have Discord's status, `code` and `message`.
 
-`rest_channels` has what is about one channel, `rest_wire` the form of requests and answers.
+`channels` has what is about one channel, `wire` the form of requests and answers.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ FOR_THE_OPERATOR = (
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """One module. `constants`: its strings and tables of strings by name."""
+    """One module. `path`: below the repository. `tree`: what its source is parsed to."""
 
     path: str
     tree: ast.Module
