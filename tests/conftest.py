@@ -185,6 +185,19 @@ def _time_for_discord(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def _discord_itself() -> Iterator[None]:
+    """Point discord.py back at Discord itself after each test: its addresses belong to the whole process, and the local
+    Discord of a test is gone after it.
+    """
+    yield
+    if "bot.discord.endpoint" in sys.modules:
+        from bot.discord.endpoint import point_at
+        from bot.settings import DiscordSettings
+
+        point_at(DiscordSettings())
+
+
 @pytest.fixture(scope="session")
 def whisper_model_dir() -> Path:
     """A Whisper base model in CTranslate2 form."""

@@ -13,11 +13,9 @@ import pytest
 from bot.app import running_bot
 from bot.cli.signals import unless_stopped
 from bot.clock import SystemClock
-from bot.discord.endpoint import point_at
 from bot.events import ignore_event
 from bot.folder_lock import folder_lock
 from bot.memory.retention import DAY_S
-from bot.settings import DiscordSettings
 from bot.store.database import open_database
 from bot.store.sessions import Sessions
 from bot.wiring.monitoring import PROCESS_TASKS
@@ -29,15 +27,7 @@ from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
-
-
-@pytest.fixture(autouse=True)
-def discord_itself() -> Iterator[None]:
-    """Point discord.py back at the real Discord after each test."""
-    yield
-    point_at(DiscordSettings())
 
 
 def settings_in(folder: Path, local: LocalDiscord) -> BotSettings:

@@ -12,9 +12,7 @@ import aiohttp
 import pytest
 
 from bot.app import running_bot
-from bot.discord.endpoint import point_at
 from bot.events import ignore_event
-from bot.settings import DiscordSettings
 from bot.wiring.settings import BotSettings
 from config.schema import Settings
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
@@ -27,7 +25,7 @@ from tests.patience import PATIENCE_S
 from tests.scenarios.program import REPOSITORY
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from bot.app import RunningBot
@@ -35,13 +33,6 @@ if TYPE_CHECKING:
 # With a voice: a bot that cannot speak its answer is mute.
 MODELS = {"directory": REPOSITORY / "data" / "models"}
 CLIP = bundled_scenarios()["hello"].parent / "2-ada.ogg"
-
-
-@pytest.fixture(autouse=True)
-def discord_itself() -> Iterator[None]:
-    """Point discord.py back at the real Discord after each test."""
-    yield
-    point_at(DiscordSettings())
 
 
 def settings_in(folder: Path, local: LocalDiscord, whisper: Path, **more: object) -> BotSettings:

@@ -124,13 +124,6 @@ def settings_for(local: LocalDiscord, *, token: str = TOKEN) -> DiscordSettings:
     )
 
 
-@pytest.fixture(autouse=True)
-def discord_itself() -> object:
-    """Point discord.py back at the real Discord after each test."""
-    yield
-    point_at(DiscordSettings())
-
-
 @asynccontextmanager
 async def online(guild: GuildSpec | None = None) -> AsyncIterator[tuple[LocalDiscord, RoomtoneClient, FakeSupervisor]]:
     """Start a local Discord with the bot's client connected to it."""

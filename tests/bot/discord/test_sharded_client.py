@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 from unittest.mock import AsyncMock, patch
 
 import discord
@@ -14,7 +13,6 @@ from structlog.testing import capture_logs
 
 from bot.discord import place_names
 from bot.discord.connection import connected, translated
-from bot.discord.endpoint import point_at
 from bot.discord.place_names import KEPT_S, RETRY_S, PlaceNames
 from bot.discord.shard_choice import chosen_shards
 from bot.discord.shard_losses import ShardLosses
@@ -31,17 +29,7 @@ from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.gateway.test_shards import EVEN, ODD
 from voice.transport.discord_gateway import DiscordMainGateway
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 ODD_SHARD = Shards((1,), 2)
-
-
-@pytest.fixture(autouse=True)
-def discord_itself() -> Iterator[None]:
-    """Point discord.py back at the real Discord after each test."""
-    yield
-    point_at(DiscordSettings())
 
 
 @pytest.mark.asyncio

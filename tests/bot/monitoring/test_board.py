@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bot.app import running_bot
-from bot.discord.endpoint import point_at
 from bot.events import ignore_event
 from bot.machine_load import MachineLoad
-from bot.settings import DiscordSettings
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
@@ -31,7 +29,7 @@ from voice.asr.scheduler import RecogniserFigures
 from voice.endpoint import Endpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
 BOARD = REPOSITORY / "config" / "grafana" / "roomtone.json"
@@ -41,13 +39,6 @@ SHARDING = REPOSITORY / "docs" / "sharding.md"
 MACHINE_PANELS = ["Rooms on each machine", "Processes for rooms"]
 # What Grafana puts in for the variable: more than four scrapes, as it does, and all that happens in the test.
 RATE_INTERVAL = f"{PATIENCE_S:.0f}s"
-
-
-@pytest.fixture(autouse=True)
-def discord_itself() -> Iterator[None]:
-    """Point discord.py back at the real Discord after each test."""
-    yield
-    point_at(DiscordSettings())
 
 
 def board() -> Mapping[str, Any]:
