@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from bot.discord.commands.memory import NOTHING, add_memory_commands, delete_facts, format_facts
-from bot.discord.connection import connected
 from compaction.errors import StoreError
 from compaction.memory.people import PersonFact
 from compaction.model import Seq, SessionId
-from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, settings_for
-from tests.patience import PATIENCE_S
+from tests.bot.discord.commands.local_server import answer_to, server_with
+from tests.bot.discord.test_client import ADA, BEN
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import Sequence
+    from contextlib import AbstractAsyncContextManager
 
     from bot.discord.commands.memory import PersonFacts
+    from rehearsal.discord.server import LocalDiscord
 
 AT = 1_760_000_000.0  # 9 October 2025
 
@@ -70,24 +69,9 @@ class Broken:
         raise StoreError("The disk is full.")
 
 
-@asynccontextmanager
-async def online(people: PersonFacts) -> AsyncIterator[LocalDiscord]:
-    """Start a local Discord with the bot's client and the memory commands."""
-    commands = partial(add_memory_commands, people=people)
-    async with (
-        LocalDiscord() as local,
-        connected(settings_for(local), FakeSupervisor(), [commands]),
-    ):
-        yield local
-
-
-async def say(local: LocalDiscord, user_id: int, command: str) -> str:
-    """Use a command, and return the answer that only this person sees."""
-    result = await local.invoke(user_id, command, {})
-    await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
-    (reply,) = result.replies
-    assert reply.ephemeral
-    return reply.content
+def online(people: PersonFacts) -> AbstractAsyncContextManager[LocalDiscord]:
+    """Start a local Discord with the memory commands."""
+    return server_with(partial(add_memory_commands, people=people))
 
 
 @pytest.mark.asyncio
@@ -95,26 +79,26 @@ async def test_a_person_sees_and_deletes_what_is_kept_about_them() -> None:
     """A person sees the facts about themselves with the day, and nobody else's. After deletion there are none."""
     book = Book(fact(1, "I live in Berlin."), fact(0, "I live in Lisbon.", ended=AT), fact(2, "I'm vegan.", BEN))
     async with online(book) as local:
-        told = await say(local, ADA, "memory me")
+        told = await answer_to(local, ADA, "memory me")
         assert told == (
             "What you have said of yourself on this server:\n- I live in Berlin. (<t:1760000000:D>)\n"
             "No longer so, as far as I know:\n- I live in Lisbon. (<t:1760000000:D>)\n/memory forget deletes it."
         )
         assert book.asked == [(local.guild.id, str(ADA))]
-        assert (await say(local, ADA, "memory forget")).startswith("Done: I have deleted all 2 things")
-        assert await say(local, ADA, "memory me") == NOTHING
-        assert await say(local, ADA, "memory forget") == NOTHING
-        assert "I'm vegan." in await say(local, BEN, "memory me")
+        assert (await answer_to(local, ADA, "memory forget")).startswith("Done: I have deleted all 2 things")
+        assert await answer_to(local, ADA, "memory me") == NOTHING
+        assert await answer_to(local, ADA, "memory forget") == NOTHING
+        assert "I'm vegan." in await answer_to(local, BEN, "memory me")
 
 
 @pytest.mark.asyncio
 async def test_nobody_deletes_without_end() -> None:
     """All open rooms read their memory again each time, also if nothing is kept of the person."""
     async with online(Book()) as local:
-        told = [await say(local, ADA, "memory forget") for _ in range(4)]
+        told = [await answer_to(local, ADA, "memory forget") for _ in range(4)]
         assert told[:3] == [NOTHING] * 3
         assert "Please wait " in told[3]
-        assert await say(local, BEN, "memory forget") == NOTHING
+        assert await answer_to(local, BEN, "memory forget") == NOTHING
 
 
 @pytest.mark.asyncio

@@ -13,26 +13,26 @@ from bot.discord.commands.participation import (
     add_participation_commands,
     parse_names,
 )
-from bot.discord.connection import connected
 from bot.guild import VoiceMode
 from bot.participation.all_guilds import SILENCED_FOR_GOOD, GuildParticipations
 from bot.participation.opt_out_file import FILE_NAME
 from bot.participation.settings import ParticipationSettings
 from bot.participation.statistics import mode_sentence
 from bot.participation.waiting_opt_outs import WaitingOptOuts
-from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, settings_for
+from tests.bot.discord.commands.local_server import answer_to, server_with
+from tests.bot.discord.test_client import ADA, BEN
 from tests.bot.participation.test_all_guilds import FakeRoom
 from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
-from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from bot.participation.guild_participation import GuildParticipation
     from bot.participation.waiting_opt_outs import OptOuts
+    from rehearsal.discord.server import LocalDiscord
 
 NOT_A_MODERATOR = f"Only {PEOPLE[Who.MODERATORS]} can do that."
 
@@ -54,26 +54,14 @@ class Table:
         return answer
 
 
-async def answer_to(local: LocalDiscord, user_id: int, command: str, **options: object) -> str:
-    """Use a command, and return the answer that only this person sees."""
-    result = await local.invoke(user_id, command, options)
-    await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
-    (reply,) = result.replies
-    assert reply.ephemeral
-    return reply.content
-
-
 def participation_with(choices: FakeGuildChoices, opt_outs: OptOuts) -> GuildParticipations:
     """Return the participation of a bot that was just started on these stores."""
     return GuildParticipations(choices, opt_outs, ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock())
 
 
-@asynccontextmanager
-async def local_discord(participation: GuildParticipations) -> AsyncIterator[LocalDiscord]:
-    """Start the local Discord and the client with the commands."""
-    command = partial(add_participation_commands, participation=participation)
-    async with LocalDiscord() as local, connected(settings_for(local), FakeSupervisor(), [command]):
-        yield local
+def local_discord(participation: GuildParticipations) -> AbstractAsyncContextManager[LocalDiscord]:
+    """Start the local Discord with the commands."""
+    return server_with(partial(add_participation_commands, participation=participation))
 
 
 @asynccontextmanager

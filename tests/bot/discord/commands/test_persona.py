@@ -2,49 +2,38 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from bot.discord.commands.persona import add_persona, format_persona
-from bot.discord.connection import connected
 from bot.guild import GuildChoice
 from bot.store.database import open_database
 from bot.store.guilds import GuildStore
 from compaction.errors import StoreError
 from compaction.model import Mode
-from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, settings_for
+from tests.bot.discord.commands.local_server import answer_to, server_with
+from tests.bot.discord.test_client import ADA, BEN
 from tests.fakes.clock import FakeClock
-from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import Callable
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from bot.guild import GuildChoices
+    from rehearsal.discord.server import LocalDiscord
 
 
-@asynccontextmanager
-async def online(choices: GuildChoices) -> AsyncIterator[LocalDiscord]:
-    """Start a local Discord with the bot's client and the command."""
-    command = partial(add_persona, choices=choices)
-    async with (
-        LocalDiscord() as local,
-        connected(settings_for(local), FakeSupervisor(), [command]),
-    ):
-        yield local
+def online(choices: GuildChoices) -> AbstractAsyncContextManager[LocalDiscord]:
+    """Start a local Discord with the command."""
+    return server_with(partial(add_persona, choices=choices))
 
 
 async def say(local: LocalDiscord, user_id: int, **options: str) -> str:
     """Use the command, and return the answer that only this person sees."""
-    result = await local.invoke(user_id, "persona", options)
-    await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
-    (reply,) = result.replies
-    assert reply.ephemeral
-    return reply.content
+    return await answer_to(local, user_id, "persona", **options)
 
 
 @pytest.mark.asyncio

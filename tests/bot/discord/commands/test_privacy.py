@@ -22,7 +22,6 @@ from bot.discord.commands.privacy import (
     forget_person,
     send_data,
 )
-from bot.discord.connection import connected
 from bot.logs.log_file import log_path
 from bot.memory import personal_data
 from bot.memory.person_forgetting import PersonForgetReport, PersonForgetter
@@ -35,19 +34,20 @@ from bot.store.servers import SqlServerSettings
 from bot.store.wiping import WIPE_PAUSE_S
 from compaction.errors import StoreError
 from compaction.model import Note, NoteId, Seq, TurnKind, TurnPart
-from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, settings_for
+from tests.bot.discord.commands.local_server import private_reply, server_with
+from tests.bot.discord.test_client import ADA, BEN
 from tests.bot.evening import GUILD, HERE, Evening
-from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from bot.discord.commands.privacy import PersonalRecords
     from bot.memory.personal_data import DataFile
     from bot.store.speakers import StoredSpeaker
     from compaction.model import SessionId, Turn
+    from rehearsal.discord.server import LocalDiscord
 
 FACTS = PrivacyFacts(
     "This leaves the machine: words to api.example.org.",
@@ -89,20 +89,14 @@ class RecordedRooms:
         self._calls.append(f"after {' '.join(sessions)}")
 
 
-@asynccontextmanager
-async def online(records: PersonalRecords) -> AsyncIterator[LocalDiscord]:
-    """Start a local Discord with the bot's client and the commands."""
-    commands = partial(add_privacy_commands, records=records, facts=FACTS)
-    async with LocalDiscord() as local, connected(settings_for(local), FakeSupervisor(), [commands]):
-        yield local
+def online(records: PersonalRecords) -> AbstractAsyncContextManager[LocalDiscord]:
+    """Start a local Discord with the commands."""
+    return server_with(partial(add_privacy_commands, records=records, facts=FACTS))
 
 
 async def say(local: LocalDiscord, user_id: int, command: str, **options: object) -> dict[str, object]:
     """Use a command, and return the answer that only this person sees."""
-    result = await local.invoke(user_id, command, options)
-    await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
-    (reply,) = result.replies
-    assert reply.ephemeral
+    reply = await private_reply(local, user_id, command, **options)
     return {"content": reply.content, **reply.payload}
 
 

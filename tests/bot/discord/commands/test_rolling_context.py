@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,44 +9,34 @@ import pytest
 
 from bot.discord.access import PEOPLE, Who
 from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context, change_choice, format_choice
-from bot.discord.connection import connected
 from bot.guild import GuildChoice
 from bot.store.database import open_database
 from bot.store.guilds import GuildStore
 from compaction.errors import StoreError
 from compaction.model import Mode
-from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, settings_for
+from tests.bot.discord.commands.local_server import answer_to, server_with
+from tests.bot.discord.test_client import ADA, BEN
 from tests.fakes.clock import FakeClock
-from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import Callable
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from bot.guild import GuildChoices
+    from rehearsal.discord.server import LocalDiscord
 
 DEFAULTS = MemoryDefaults(mode=Mode.SUMMARY, budget_enabled=True, max_input_tokens=28_672, searchable=True)
 
 
-@asynccontextmanager
-async def online(choices: GuildChoices, defaults: MemoryDefaults = DEFAULTS) -> AsyncIterator[LocalDiscord]:
-    """Start a local Discord with the bot's client and the command."""
-    command = partial(add_rolling_context, choices=choices, defaults=defaults)
-    async with (
-        LocalDiscord() as local,
-        connected(settings_for(local), FakeSupervisor(), [command]),
-    ):
-        yield local
+def online(choices: GuildChoices, defaults: MemoryDefaults = DEFAULTS) -> AbstractAsyncContextManager[LocalDiscord]:
+    """Start a local Discord with the command."""
+    return server_with(partial(add_rolling_context, choices=choices, defaults=defaults))
 
 
 async def say(local: LocalDiscord, user_id: int, **options: str) -> str:
     """Use the command, and return the answer that only this person sees."""
-    result = await local.invoke(user_id, "rolling-context", options)
-    await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
-    (reply,) = result.replies
-    assert reply.ephemeral
-    return reply.content
+    return await answer_to(local, user_id, "rolling-context", **options)
 
 
 @pytest.mark.asyncio

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,16 +9,16 @@ import pytest
 
 from bot.discord.access import PEOPLE, Who
 from bot.discord.commands.watch import LOCAL, add_watch_commands, escape_quote, format_ended
-from bot.discord.connection import connected
 from bot.screen.messages import ScreenError
 from bot.texts.text import Text, verbatim
 from rehearsal.discord.guild.spec import GuildSpec, Member
-from rehearsal.discord.server import LocalDiscord
-from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, settings_for
-from tests.patience import PATIENCE_S
+from tests.bot.discord.commands.local_server import answer_to, server_with
+from tests.bot.discord.test_client import ADA, BEN
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from contextlib import AbstractAsyncContextManager
+
+    from rehearsal.discord.server import LocalDiscord
 
 URL = "http://localhost:8095/share#abc.def"
 
@@ -61,24 +60,14 @@ class Desk:
             raise ScreenError(self.refusal)
 
 
-@asynccontextmanager
-async def online(desk: Desk, guild: GuildSpec | None = None) -> AsyncIterator[LocalDiscord]:
-    """Start a local Discord with the bot's client and the commands."""
-    command = partial(add_watch_commands, watching=desk)
-    async with (
-        LocalDiscord(guild=guild) as local,
-        connected(settings_for(local), FakeSupervisor(), [command]),
-    ):
-        yield local
+def online(desk: Desk, guild: GuildSpec | None = None) -> AbstractAsyncContextManager[LocalDiscord]:
+    """Start a local Discord with the commands."""
+    return server_with(partial(add_watch_commands, watching=desk), guild)
 
 
 async def say(local: LocalDiscord, user_id: int, command: str, **options: object) -> str:
     """Use a command, and return the answer that only this person sees."""
-    result = await local.invoke(user_id, f"watch {command}", options)
-    await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
-    (reply,) = result.replies
-    assert reply.ephemeral
-    return reply.content
+    return await answer_to(local, user_id, f"watch {command}", **options)
 
 
 @pytest.mark.asyncio

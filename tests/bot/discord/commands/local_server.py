@@ -1,0 +1,39 @@
+"""A local Discord with some of the bot's slash commands, and what people are answered there."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from bot.discord.connection import connected
+from rehearsal.discord.server import LocalDiscord
+from tests.bot.discord.test_client import FakeSupervisor, settings_for
+from tests.patience import PATIENCE_S
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bot.discord.client import AddCommands
+    from rehearsal.discord.guild.spec import GuildSpec
+    from rehearsal.discord.interactions.result import InteractionReply
+
+
+@asynccontextmanager
+async def server_with(command: AddCommands, guild: GuildSpec | None = None) -> AsyncIterator[LocalDiscord]:
+    """Start a local Discord with the bot's client and the commands that `command` adds."""
+    async with LocalDiscord(guild=guild) as local, connected(settings_for(local), FakeSupervisor(), [command]):
+        yield local
+
+
+async def private_reply(local: LocalDiscord, user_id: int, command: str, **options: object) -> InteractionReply:
+    """Use a command, and return the answer, which only this person sees."""
+    result = await local.invoke(user_id, command, options)
+    await result.until(lambda current: bool(current.replies), timeout_s=PATIENCE_S)
+    (reply,) = result.replies
+    assert reply.ephemeral
+    return reply
+
+
+async def answer_to(local: LocalDiscord, user_id: int, command: str, **options: object) -> str:
+    """Use a command, and return what the answer says, which only this person sees."""
+    return (await private_reply(local, user_id, command, **options)).content
