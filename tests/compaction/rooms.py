@@ -154,3 +154,11 @@ class Room:
         for line in lines:
             del line["event"]
         return lines
+
+
+async def fold_until(room: Room, total: int) -> None:
+    """Say turns up to `total`. Build a context and wait for its run after each turn."""
+    while room.memory.total_turns < total:
+        await room.say()
+        room.sent()
+        await room.memory.settle()

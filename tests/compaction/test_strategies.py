@@ -9,21 +9,13 @@ import pytest
 from compaction.model import Strategy
 from compaction.settings import CompactionSettings
 from compaction.summary.prompt_texts import LEDGER_VERSION, RECURSIVE_VERSION
-from tests.compaction.rooms import EVENING, Room
+from tests.compaction.rooms import EVENING, Room, fold_until
 from tests.fakes.completion import Mood, MoodyModel
 from tests.fakes.turn_store import InMemoryTurnStore
 from tests.fakes.virtual_time import run_virtually
 
 RECURSIVE = CompactionSettings(strategy=Strategy.RECURSIVE)
 VERSIONS = {Strategy.LEDGER: LEDGER_VERSION, Strategy.RECURSIVE: RECURSIVE_VERSION}
-
-
-async def fold_until(room: Room, total: int) -> None:
-    """Say turns up to `total`. Build a context and wait for its run after each turn."""
-    while room.memory.total_turns < total:
-        await room.say()
-        room.sent()
-        await room.memory.settle()
 
 
 @pytest.mark.parametrize("strategy", list(Strategy))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -16,8 +15,8 @@ from bot.discord.consent_buttons import DO_NOT_HEAR_ME, HEAR_ME
 from bot.discord.listening_mark import MARK
 from bot.room.conversation.reply_recorder import UNSPOKEN
 from config.schema import SETTINGS, WELL_KNOWN_VARIABLES
+from tests.docs.pages import REPOSITORY, text_of
 
-REPOSITORY = Path(__file__).parents[2]
 SHARE_PAGE = (REPOSITORY / "bot" / "web" / "static" / "share.html").read_text("utf-8")
 FIRST_WORDS_OF_UNSPOKEN = UNSPOKEN.partition("{")[0].strip()
 
@@ -38,11 +37,6 @@ QUOTED = [
     ("reverse-proxy", "*This address is not secure*", SHARE_PAGE),
     ("reverse-proxy", "*Opening your link…*", SHARE_PAGE),
 ]
-
-
-def text_of(page: str) -> str:
-    """Return a page with its lines joined, as one reads it."""
-    return re.sub(r"\s+", " ", (REPOSITORY / "docs" / f"{page}.md").read_text("utf-8"))
 
 
 @pytest.mark.parametrize(("page", "quoted", "source"), QUOTED, ids=lambda each: str(each)[:40])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -38,6 +37,7 @@ from compaction.notes import LIVE_NOTES, PENDING_NOTES_RUN
 from compaction.session import SILENT_BACKLOG
 from compaction.summary.port import CHAPTER_PARTS, MAX_SUMMARY_CHARS
 from config.schema import SETTINGS
+from tests.docs.pages import REPOSITORY, text_of
 from voice.asr import reloading_model
 from voice.realtime.limits import REALTIME_LIMITS
 from voice.realtime.settings import RealtimeSettings
@@ -45,7 +45,6 @@ from voice.screen import frame, notes, picture_worker
 from voice.speaking import kokoro
 from voice.transport import paced_sender
 
-REPOSITORY = Path(__file__).parents[2]
 WORDS = (
     *("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
     *("thirteen", "fourteen", "fifteen", "sixteen"),
@@ -157,11 +156,6 @@ QUOTED = [
     ("realtime", "in writing within # s)", REALTIME_LIMITS.hear_timeout_s),
     ("models", "not made within # s is said by the usual voice", kokoro.SENTENCE_TIMEOUT_S),
 ]
-
-
-def text_of(page: str) -> str:
-    """Return a page with its lines joined, as one reads it."""
-    return re.sub(r"\s+", " ", (REPOSITORY / "docs" / f"{page}.md").read_text("utf-8"))
 
 
 def written(number: float) -> set[str]:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.llm.tokenizer_files import read_tokenizer
+from tests.bot.models.tiny_llama import byte_letters
 
 MODELS_DIR = Path(__file__).parents[3] / "data" / "models"
 
@@ -23,13 +24,6 @@ def packed(text: str) -> bytes:
 def strings(values: list[str]) -> bytes:
     """Encode an array of strings as GGUF does."""
     return struct.pack("<IIQ", 9, 8, len(values)) + b"".join(map(packed, values))
-
-
-def byte_letters() -> list[str]:
-    """Return the 256 characters that stand for the bytes in byte-level vocabularies."""
-    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    others = [number for number in range(256) if number not in printable]
-    return [chr(number) for number in printable] + [chr(256 + at) for at in range(len(others))]
 
 
 def gguf(*, kind: str = "gpt2", pre: str | None = "qwen2", version: int = 3) -> bytes:

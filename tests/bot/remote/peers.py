@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -47,6 +48,15 @@ async def until(holds: Callable[[], object]) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while not holds():  # noqa: ASYNC110 - what holds is set by the other end
             await asyncio.sleep(0)
+
+
+def is_there(pid: int) -> bool:
+    """Return whether the process is there."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def waiting_machines(processes: RoomProcesses) -> set[str]:

@@ -21,6 +21,7 @@ from bot.texts.text import in_language
 from compaction.errors import StoreError
 from tests.bot.store.old_schemas import BEFORE_ALEMBIC
 from tests.bot.store.test_older_databases import write_old_database
+from tests.bot.store.test_restore import contents
 from tests.compaction.turn_store_contract import EVENING, fill
 from tests.fakes.clock import FakeClock
 
@@ -120,11 +121,6 @@ def change(path: Path, *statements: str) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         for statement in statements:
             connection.execute(statement)
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    """Return the files of a folder."""
-    return {each.name: each.read_bytes() for each in sorted(folder.iterdir())}
 
 
 @pytest.mark.asyncio

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import struct
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from rehearsal.people.screen_share import ScreenSharePage
 from tests.bot.screen.watching import PICTURES, Watching, until
 from tests.fakes.place import ADA, BO
 from tests.patience import PATIENCE_S
+from tests.voice.screen.screens import promising
 from voice.screen.frame import MAX_FRAME_BYTES
 
 if TYPE_CHECKING:
@@ -26,14 +26,6 @@ if TYPE_CHECKING:
 
 GUILD = 10
 GOOD = PICTURES["dark"]
-
-
-def promising(width: int, height: int) -> bytes:
-    """Return a small file whose header claims a picture of that size."""
-    data = bytearray(GOOD)
-    at = data.index(b"\xff\xc0")
-    data[at + 5 : at + 9] = struct.pack(">HH", height, width)
-    return bytes(data)
 
 
 class Beside:
@@ -88,7 +80,7 @@ async def test_what_is_no_picture_is_refused_with_its_reason() -> None:
     """A decompression bomb, half a picture, another file type and an empty message are each refused with the reason."""
     async with beside() as here:
         for data, reason in (
-            (promising(65_000, 65_000), "wrong_size"),
+            (promising(GOOD, 65_000, 65_000), "wrong_size"),
             (GOOD[: len(GOOD) // 2], "damaged"),
             (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "not_jpeg"),
             (b"", "empty"),

@@ -16,7 +16,7 @@ from compaction.settings import CompactionSettings
 from compaction.summary.ledger import SegmentLedger, render_summary
 from compaction.summary.port import Fold
 from compaction.summary.segments import make_repaired_segment
-from tests.compaction.rooms import EVENING, Room
+from tests.compaction.rooms import EVENING, Room, fold_until
 from tests.compaction.turn_store_contract import segment as stored_segment
 from tests.fakes.completion import Mood, MoodyModel
 from tests.fakes.turn_store import Fault, InMemoryTurnStore
@@ -27,14 +27,6 @@ if TYPE_CHECKING:
 
 # Longer than the pause in which the model is not tried after a few failures.
 RESTED_S = 600.0
-
-
-async def fold_until(room: Room, total: int) -> None:
-    """Say turns up to `total`. Build a context and wait for its run after each turn."""
-    while room.memory.total_turns < total:
-        await room.say()
-        room.sent()
-        await room.memory.settle()
 
 
 async def outage(room: Room, total: int) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import struct
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from tests.voice.screen.screens import jpeg, own_frame, screen
+from tests.voice.screen.screens import jpeg, own_frame, promising, screen
 from voice.screen.frame import (
     LUMA_HEIGHT,
     LUMA_WIDTH,
@@ -39,14 +38,6 @@ def other(kind: str) -> bytes:
     file = io.BytesIO()
     screen().resize((320, 180)).save(file, kind)
     return file.getvalue()
-
-
-def promising(width: int, height: int) -> bytes:
-    """Return a small file whose header claims a picture of that size."""
-    data = bytearray(GOOD)
-    at = data.index(b"\xff\xc0")
-    data[at + 5 : at + 9] = struct.pack(">HH", height, width)
-    return bytes(data)
 
 
 def stuffed(segments: bytes) -> bytes:
@@ -91,8 +82,8 @@ def test_grey_is_a_picture_too() -> None:
         (GOOD[: len(GOOD) // 2], FrameRefusal.DAMAGED),
         (jpeg(screen(), progressive=True), FrameRefusal.PROGRESSIVE),
         (GOOD[:-2] + b"\xff\xda" * 50 + GOOD[-2:], FrameRefusal.PROGRESSIVE),
-        (promising(65_000, 65_000), FrameRefusal.WRONG_SIZE),
-        (promising(MAX_SIDE_PX + 1, 720), FrameRefusal.WRONG_SIZE),
+        (promising(GOOD, 65_000, 65_000), FrameRefusal.WRONG_SIZE),
+        (promising(GOOD, MAX_SIDE_PX + 1, 720), FrameRefusal.WRONG_SIZE),
         (jpeg(Image.new("RGB", (1300, 700))), FrameRefusal.WRONG_SIZE),
         (jpeg(Image.new("RGB", (16, 16))), FrameRefusal.WRONG_SIZE),
         (jpeg(screen().convert("CMYK")), FrameRefusal.DAMAGED),

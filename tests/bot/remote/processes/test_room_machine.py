@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 from bot.cluster.worker_folder import OfferedProcesses
 from bot.remote.processes.room_machine import RoomMachine
 from bot.remote.processes.spare_pool import SPARE_AFTER_S
-from tests.bot.remote.peers import until
+from tests.bot.remote.peers import is_there, until
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
@@ -98,15 +98,6 @@ async def opened(folder: Path, *, most: int = 4, waiting: int = 1) -> AsyncItera
     finally:
         machine.running.cancel()
         await asyncio.gather(machine.running, return_exceptions=True)
-
-
-def is_there(pid: int) -> bool:
-    """Return whether the process is there."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 @pytest.mark.asyncio

@@ -23,7 +23,7 @@ from bot.remote.processes.room_child import ENDED, FROZEN, RoomChild
 from bot.remote.processes.room_processes import RoomProcesses
 from bot.remote.processes.spare_pool import SPARE_AFTER_S, SparePool
 from compaction.errors import StoreError
-from tests.bot.remote.peers import TOKEN, until, waiting_machines
+from tests.bot.remote.peers import TOKEN, is_there, until, waiting_machines
 from tests.fakes.cancellation import cancelled_elsewhere
 from tests.fakes.clock import FakeClock
 from voice.cancellation import CancelledInsideError
@@ -98,15 +98,6 @@ async def opened(*, rooms_each: int = 1) -> AsyncIterator[House]:
             finally:
                 for number in range(len(house.started)):
                     await house.kill(number)
-
-
-def is_there(pid: int) -> bool:
-    """Return whether the process is there."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 @pytest.mark.asyncio

@@ -19,6 +19,7 @@ from bot.store.search.vector_memory import MemoryVectorSearch
 from bot.store.search.vector_search import DatabaseVectorSearch, vector_search
 from compaction.memory.passage import PassageKind, Scope
 from compaction.model import Seq
+from tests.bot.store.dialects.test_postgresql import run
 from tests.bot.store.old_schemas import STEPS
 from tests.bot.store.search.test_search import _Room
 from tests.bot.store.search.test_vector_store import count, like
@@ -39,12 +40,6 @@ pytestmark = pytest.mark.postgres
 # A user who may not create extensions, as the documentation tells to make one.
 PLAIN = "plain"
 IN_MEMORY = "the bot searches the embeddings in its memory"
-
-
-def run(place: SecretStr, statement: str) -> None:
-    """Run a statement as another program would."""
-    with psycopg.connect(place.get_secret_value(), autocommit=True) as connection:
-        connection.execute(statement)
 
 
 class OwnedDatabase:
