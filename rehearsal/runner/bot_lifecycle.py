@@ -46,7 +46,7 @@ class BotLifecycle:
         self._record = record
         self._observer = observer
         self._loop = asyncio.get_running_loop()
-        self._setup = _bot_setup(scenario, environment, live_epoch_s=time.time())
+        self._setup = bot_setup(scenario, environment, live_epoch_s=time.time())
         # False after the bot was stopped or killed on purpose, so that its end is not taken for a crash.
         self._running = False
 
@@ -143,7 +143,8 @@ class BotLifecycle:
         return next((person.name for person in self._scenario.people if person.id == user_id), str(user_id))
 
 
-def _bot_setup(scenario: Scenario, environment: RehearsalEnvironment, *, live_epoch_s: float) -> BotSetup:
+def bot_setup(scenario: Scenario, environment: RehearsalEnvironment, *, live_epoch_s: float) -> BotSetup:
+    """Return what the bot of a scenario is started with. `live_epoch_s`: now, UTC epoch seconds."""
     return BotSetup(
         environment.addresses,
         scenario.bot.name,

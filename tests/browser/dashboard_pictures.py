@@ -92,7 +92,7 @@ async def pictures(folder: Path, *, everything: bool, language: str = "en-GB") -
             await page.wait_for_selector("body[data-room]")
             if everything:
                 house.service.machine_loads = machine_loads
-                for name, address in _views():
+                for name, address in views():
                     await _take_all(page, house.base, address, folder / name)
                 return
             await _take(page, house.base, "#/live", folder / "dashboard-live.png", PICTURE, "light")
@@ -115,7 +115,7 @@ def _asked_last(house: House) -> int:
     return max(turn.answers for turn in house.memory.turns if turn.answers is not None)
 
 
-def _views() -> tuple[tuple[str, str], ...]:
+def views() -> tuple[tuple[str, str], ...]:
     return (
         ("live", "#/live"),
         ("history", "#/history"),

@@ -20,7 +20,7 @@ from bot.cli.environment import logging_from_settings, null_console
 from bot.cli.rehearsal.companion import InProcessCompanion
 from config.load import load
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
-from rehearsal.runner.bot_lifecycle import _bot_setup
+from rehearsal.runner.bot_lifecycle import bot_setup
 from rehearsal.runner.local_environment import LocalEnvironment, open_local_environment
 from rehearsal.script.scenario_file import load_scenario, scenario_path
 from tests.browser.chromium import browser
@@ -54,7 +54,7 @@ async def record() -> tuple[list[Column], dict[int, str]]:
         open_local_environment(scenario) as here,
         InProcessCompanion(SETTINGS) as companion,
     ):
-        setup = _bot_setup(scenario, here, live_epoch_s=time.time())
+        setup = bot_setup(scenario, here, live_epoch_s=time.time())
         await companion.start(replace(setup, history=setup.history[-HISTORY_TURNS:]), _ignore)
         for who in people.values():
             await here.enter(who)

@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from tests.bot.dashboard.house import open_house
 from tests.browser.chromium import browser
-from tests.browser.dashboard_pictures import _views, live_through, machine_loads
+from tests.browser.dashboard_pictures import live_through, machine_loads, views
 from tests.browser.evening import LAPTOP, PHONE
 from tests.node.packages import installed_packages
 from tests.patience import PATIENCE_S
@@ -57,7 +57,7 @@ async def test_every_view_keeps_the_rules(
         await page.set_viewport_size({"width": size[0], "height": size[1]})
         base = page.url
         found: dict[str, list[str]] = {}
-        for name, address in _views():
+        for name, address in views():
             await page.goto("about:blank")
             await page.goto(f"{base}{address}")
             await page.wait_for_selector(COMPLETE)
@@ -65,7 +65,7 @@ async def test_every_view_keeps_the_rules(
             checked = await page.evaluate("axe.run({resultTypes: ['violations']})")
             found[name] = [f"{rule['id']}: {rule['nodes'][0]['target']}" for rule in checked["violations"]]
             assert checked["passes"], name
-        assert found == {name: [] for name, _ in _views()}
+        assert found == {name: [] for name, _ in views()}
 
 
 class Keys:

@@ -11,7 +11,7 @@ import pytest
 
 from rehearsal.discord.media.arrivals import PacketArrival, arrived_at
 from rehearsal.discord.media.network import NetworkConditions
-from tests.rehearsal.discord.media.test_forwarder import _ADA, _BEN, _Room
+from tests.rehearsal.discord.media.test_forwarder import ADA, BEN, Room
 from voice.transport.opus import SILENCE_FRAME
 
 
@@ -39,13 +39,13 @@ def test_without_a_socket_it_is_now() -> None:
 @pytest.mark.asyncio
 async def test_the_forwarder_tells_who_wants_to_know() -> None:
     """The forwarder reports every packet that it could decrypt, and whether the packet was silence."""
-    room = _Room(NetworkConditions())
-    ada, _ = room.add(_ADA), room.add(_BEN)
+    room = Room(NetworkConditions())
+    ada, _ = room.add(ADA), room.add(BEN)
     room.forwarder._arrived_at = lambda: 5.0  # type: ignore[method-assign]
     told: list[PacketArrival] = []
     room.forwarder.watch = told.append
     room.say(ada)
     room.say(ada, SILENCE_FRAME)
     room.forwarder.datagram_received(bytes(60), ("127.0.0.1", 9))
-    assert told == [PacketArrival(_ADA, 1, False, 5.0), PacketArrival(_ADA, 2, True, 5.0)]
+    assert told == [PacketArrival(ADA, 1, False, 5.0), PacketArrival(ADA, 2, True, 5.0)]
     await asyncio.sleep(0)

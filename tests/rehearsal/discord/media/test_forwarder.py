@@ -17,7 +17,7 @@ from rehearsal.discord.media.stream_faults import ClearFrames, PaddingBursts, be
 from tests.patience import PATIENCE_S
 from voice.transport.opus import SILENCE_FRAME
 
-_ADA, _BEN, _CHLOE = 2001, 2002, 2003
+ADA, BEN, CHLOE = 2001, 2002, 2003
 
 
 class _Wire:
@@ -42,7 +42,7 @@ class _Wire:
         return ("127.0.0.1", 4242)
 
 
-class _Room:
+class Room:
     """A forwarder with people in it."""
 
     def __init__(self, network: NetworkConditions, *, seed: int = 1) -> None:
@@ -86,19 +86,19 @@ def _discovery(ssrc: int) -> bytes:
 
 def test_discovery_tells_a_client_its_own_address() -> None:
     """The discovery reply has type 2, the SSRC, the address as text padded to 64 bytes, and the port."""
-    room = _Room(NetworkConditions())
-    room.add(_ADA)
+    room = Room(NetworkConditions())
+    room.add(ADA)
     data, address = room.wire.sent[0]
-    assert address == _address(_ADA)
-    assert data == struct.pack(">HHI", 2, 70, _ADA * 4) + b"127.0.0.1".ljust(64, b"\0") + struct.pack(">H", _ADA)
+    assert address == _address(ADA)
+    assert data == struct.pack(">HHI", 2, 70, ADA * 4) + b"127.0.0.1".ljust(64, b"\0") + struct.pack(">H", ADA)
     assert room.forwarder.port == 4242
 
 
 def test_everybody_in_the_channel_but_the_speaker_hears() -> None:
     """Each receiver in the channel gets the packet under its own key and mode. Others and muted users get none."""
-    room = _Room(NetworkConditions(padding=0.5))
-    ada, ben = room.add(_ADA), room.add(_BEN, mode=packet_encryption.AES_MODE)
-    elsewhere, away = room.add(_CHLOE, channel_id=602), room.add(2004)
+    room = Room(NetworkConditions(padding=0.5))
+    ada, ben = room.add(ADA), room.add(BEN, mode=packet_encryption.AES_MODE)
+    elsewhere, away = room.add(CHLOE, channel_id=602), room.add(2004)
     away.muted = True
     for _ in range(20):
         room.say(ada)
@@ -118,8 +118,8 @@ def test_everybody_in_the_channel_but_the_speaker_hears() -> None:
 
 def test_sound_that_nobody_has_announced_is_dropped() -> None:
     """Until a client has said that it speaks (op 5), nobody hears it."""
-    room = _Room(NetworkConditions())
-    ada, ben = room.add(_ADA), room.add(_BEN)
+    room = Room(NetworkConditions())
+    ada, ben = room.add(ADA), room.add(BEN)
     ada.announced = False
     room.say(ada)
     assert room.heard(ben) == []
@@ -133,28 +133,28 @@ def test_a_nat_forgets_who_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Audio for a member whose NAT forgot them is dropped until they send anything, a keepalive too. Others hear."""
     now = 100.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    room = _Room(NetworkConditions())
-    ada, ben, chloe = room.add(_ADA), room.add(_BEN), room.add(_CHLOE)
-    room.forwarder.set_nat([_BEN], idle_s=30)
+    room = Room(NetworkConditions())
+    ada, ben, chloe = room.add(ADA), room.add(BEN), room.add(CHLOE)
+    room.forwarder.set_nat([BEN], idle_s=30)
     heard = []
     for now in (130.0, 131.0, 161.0):
         room.say(ada)
         heard.append(len(room.heard(ben)))
         if now == 131.0:
-            room.forwarder.datagram_received(bytes(8), _address(_BEN))
+            room.forwarder.datagram_received(bytes(8), _address(BEN))
     assert heard == [1, 1, 2]
     assert len(room.heard(chloe)) == 3
     assert room.forwarder.counters.forgotten == 1
     now = 500.0
-    room.forwarder.set_nat([_BEN], idle_s=0)
+    room.forwarder.set_nat([BEN], idle_s=0)
     room.say(ada)
     assert len(room.heard(ben)) == 3
 
 
 def test_a_nonce_is_never_used_twice() -> None:
     """Each receiver has one nonce counter, which continues when the speaker changes."""
-    room = _Room(NetworkConditions())
-    ada, ben, chloe = room.add(_ADA), room.add(_BEN), room.add(_CHLOE)
+    room = Room(NetworkConditions())
+    ada, ben, chloe = room.add(ADA), room.add(BEN), room.add(CHLOE)
     for speaker in (ada, ben, ada, ben):
         room.say(speaker)
     nonces = [data[-4:] for data, to in room.wire.sent if to == chloe.address and len(data) != 74]
@@ -163,8 +163,8 @@ def test_a_nonce_is_never_used_twice() -> None:
 
 def test_every_forwarded_packet_has_an_extension_and_some_are_padded() -> None:
     """Every forwarded packet has the X bit. The configured share of packets has the P bit."""
-    room = _Room(NetworkConditions(padding=0.3))
-    ada, ben = room.add(_ADA), room.add(_BEN)
+    room = Room(NetworkConditions(padding=0.3))
+    ada, ben = room.add(ADA), room.add(BEN)
     for _ in range(400):
         room.say(ada)
     first_bytes = [data[0] for data, to in room.wire.sent if to == ben.address and len(data) != 74]
@@ -176,8 +176,8 @@ def test_loss_drops_the_set_share_and_repeats_with_the_seed() -> None:
     """The configured share of packets is lost, and the same seed loses the same packets."""
     arrived = []
     for _ in range(2):
-        room = _Room(NetworkConditions(loss=0.2), seed=7)
-        ada, ben = room.add(_ADA), room.add(_BEN)
+        room = Room(NetworkConditions(loss=0.2), seed=7)
+        ada, ben = room.add(ADA), room.add(BEN)
         for _ in range(500):
             room.say(ada)
         arrived.append([packet.sequence for packet in room.heard(ben)])
@@ -189,8 +189,8 @@ def test_loss_drops_the_set_share_and_repeats_with_the_seed() -> None:
 @pytest.mark.asyncio
 async def test_reordered_packets_come_behind_the_next_one() -> None:
     """Reordering loses no packet and moves each packet by one place at most."""
-    room = _Room(NetworkConditions(reorder=0.3))
-    ada, ben = room.add(_ADA), room.add(_BEN)
+    room = Room(NetworkConditions(reorder=0.3))
+    ada, ben = room.add(ADA), room.add(BEN)
     for _ in range(300):
         room.say(ada)
     room.forwarder.network.reorder = 0
@@ -204,8 +204,8 @@ async def test_reordered_packets_come_behind_the_next_one() -> None:
 @pytest.mark.asyncio
 async def test_a_packet_held_back_at_the_end_of_a_sentence_is_sent_all_the_same() -> None:
     """A packet that is held back for reordering is sent after 40 ms when no other packet follows."""
-    room = _Room(NetworkConditions(reorder=1))
-    ada, ben = room.add(_ADA), room.add(_BEN)
+    room = Room(NetworkConditions(reorder=1))
+    ada, ben = room.add(ADA), room.add(BEN)
     room.say(ada)
     assert room.heard(ben) == []
     room.wire.told.clear()
@@ -217,8 +217,8 @@ async def test_a_packet_held_back_at_the_end_of_a_sentence_is_sent_all_the_same(
 @pytest.mark.asyncio
 async def test_what_is_held_back_goes_with_who_leaves_and_with_the_end() -> None:
     """Packets held back for a user are dropped when the user leaves or the server closes."""
-    room = _Room(NetworkConditions(reorder=1))
-    ada, ben, chloe = room.add(_ADA), room.add(_BEN), room.add(_CHLOE)
+    room = Room(NetworkConditions(reorder=1))
+    ada, ben, chloe = room.add(ADA), room.add(BEN), room.add(CHLOE)
     room.say(ada)
     room.forwarder.remove(ben)
     assert len(room.forwarder._held) == 1
@@ -232,42 +232,42 @@ async def test_what_is_held_back_goes_with_who_leaves_and_with_the_end() -> None
 
 def test_packets_that_are_not_authentic_or_of_nobody_are_bad() -> None:
     """Packets with an unknown SSRC or a broken tag, without RTP, or before a mode was selected, are counted as bad."""
-    room = _Room(NetworkConditions())
-    ada, ben = room.add(_ADA), room.add(_BEN)
+    room = Room(NetworkConditions())
+    ada, ben = room.add(ADA), room.add(BEN)
     stranger = MediaLeg(user_id=9, channel_id=600, ssrc=9)
     stranger.cipher = packet_encryption.packet_cipher(packet_encryption.XCHACHA_MODE, stranger.key)
     room.say(stranger)
-    room.forwarder.datagram_received(b"\x80\x78" + bytes(40), _address(_ADA))
-    room.forwarder.datagram_received(b"hello", _address(_ADA))
-    room.forwarder.datagram_received(_discovery(12345), _address(_ADA))
+    room.forwarder.datagram_received(b"\x80\x78" + bytes(40), _address(ADA))
+    room.forwarder.datagram_received(b"hello", _address(ADA))
+    room.forwarder.datagram_received(_discovery(12345), _address(ADA))
     ada.cipher = None
     packet = packet_encryption.RtpPacket(0x78, 1, 1, ada.ssrc, b"x")
     too_early = packet_encryption.encrypt_packet(
         packet, packet_encryption.packet_cipher(packet_encryption.XCHACHA_MODE, ada.key), 1
     )
-    room.forwarder.datagram_received(too_early, _address(_ADA))
+    room.forwarder.datagram_received(too_early, _address(ADA))
     assert room.forwarder.counters.bad == 5
     assert room.heard(ben) == []
 
 
 def test_keepalives_are_echoed_and_clients_rtcp_is_swallowed() -> None:
     """A keepalive of eight bytes is sent back unchanged. Receiver reports from clients are not forwarded."""
-    room = _Room(NetworkConditions())
-    room.forwarder.datagram_received(b"\x01\0\0\0\0\0\0\0", _address(_ADA))
-    assert room.wire.sent == [(b"\x01\0\0\0\0\0\0\0", _address(_ADA))]
-    room.forwarder.datagram_received(b"\x80\xc9" + bytes(40), _address(_ADA))
+    room = Room(NetworkConditions())
+    room.forwarder.datagram_received(b"\x01\0\0\0\0\0\0\0", _address(ADA))
+    assert room.wire.sent == [(b"\x01\0\0\0\0\0\0\0", _address(ADA))]
+    room.forwarder.datagram_received(b"\x80\xc9" + bytes(40), _address(ADA))
     room.forwarder.error_received(OSError("port unreachable"))
     assert room.forwarder.counters.received == 0
 
 
 def test_injected_packets_bear_the_ssrc_of_somebody_else() -> None:
     """Injected RTCP has the speaker's SSRC, injected video the SSRC after it. A user without an address gets none."""
-    room = _Room(NetworkConditions())
-    ada, ben = room.add(_ADA), room.add(_BEN)
-    room.forwarder.add(MediaLeg(user_id=_CHLOE, channel_id=600, ssrc=1))
+    room = Room(NetworkConditions())
+    ada, ben = room.add(ADA), room.add(BEN)
+    room.forwarder.add(MediaLeg(user_id=CHLOE, channel_id=600, ssrc=1))
     before = len(room.wire.sent)
-    assert room.forwarder.inject_rtcp([_ADA, _CHLOE], count=2) == 2
-    assert room.forwarder.inject_video([_ADA], count=3) == 3
+    assert room.forwarder.inject_rtcp([ADA, CHLOE], count=2) == 2
+    assert room.forwarder.inject_video([ADA], count=3) == 3
     sent = [data for data, _ in room.wire.sent[before:]]
     assert [data[1] for data in sent] == [200, 200, 101, 101, 101]
     assert [int.from_bytes(data[4:8], "big") for data in sent[:2]] == [ben.ssrc] * 2
@@ -277,9 +277,9 @@ def test_injected_packets_bear_the_ssrc_of_somebody_else() -> None:
 
 def test_bursts_of_padding_take_numbers_of_the_speaker_s_stream() -> None:
     """When somebody falls silent, the burst comes once, and later packets are numbered after it."""
-    room = _Room(NetworkConditions(padding=0.0))
-    ada, ben, chloe = room.add(_ADA), room.add(_BEN), room.add(_CHLOE)
-    room.forwarder.faults.bursts[_BEN] = PaddingBursts(50, 0.5)
+    room = Room(NetworkConditions(padding=0.0))
+    ada, ben, chloe = room.add(ADA), room.add(BEN), room.add(CHLOE)
+    room.forwarder.faults.bursts[BEN] = PaddingBursts(50, 0.5)
     for payload in (b"opus", b"opus", SILENCE_FRAME, SILENCE_FRAME, b"opus"):
         room.say(ada, payload)
     heard = room.heard(ben)
@@ -294,9 +294,9 @@ def test_bursts_of_padding_take_numbers_of_the_speaker_s_stream() -> None:
 
 
 def test_frames_in_the_clear_replace_some_and_never_silence() -> None:
-    room = _Room(NetworkConditions())
-    ada, ben = room.add(_ADA), room.add(_BEN)
-    room.forwarder.faults.clear[_BEN] = ClearFrames(0.5, 0.5)
+    room = Room(NetworkConditions())
+    ada, ben = room.add(ADA), room.add(BEN)
+    room.forwarder.faults.clear[BEN] = ClearFrames(0.5, 0.5)
     for _ in range(100):
         room.say(ada)
         room.say(ada, SILENCE_FRAME)

@@ -13,7 +13,7 @@ from rehearsal.discord.media.network import NetworkConditions
 from rehearsal.discord.media.stream_faults import beep
 from rehearsal.errors import LocalDiscordError
 from tests.patience import PATIENCE_S
-from tests.rehearsal.discord.media.test_forwarder import _ADA, _BEN, _CHLOE, _Room
+from tests.rehearsal.discord.media.test_forwarder import ADA, BEN, CHLOE, Room
 from voice.transport.opus import SILENCE_FRAME
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ def stream_of(kinds: str) -> list[list[Any]]:
 
 def payloads(folder: Path, kinds: str, said: list[bytes]) -> list[bytes]:
     """Return what Ben gets of what Ada says when her packets are treated like those of these kinds."""
-    room = _Room(NetworkConditions())
-    ada, ben = room.add(_ADA), room.add(_BEN)
+    room = Room(NetworkConditions())
+    ada, ben = room.add(ADA), room.add(BEN)
     room.forwarder.faults.replay = HeaderReplay.load(recording(folder, stream_of(kinds)))
     for payload in said:
         room.say(ada, payload)
@@ -55,8 +55,8 @@ def payloads(folder: Path, kinds: str, said: list[bytes]) -> list[bytes]:
 
 
 def test_a_speaker_s_packets_are_treated_like_the_recorded_ones(tmp_path: Path) -> None:
-    room = _Room(NetworkConditions(padding=0.5))
-    ada, ben = room.add(_ADA), room.add(_BEN)
+    room = Room(NetworkConditions(padding=0.5))
+    ada, ben = room.add(ADA), room.add(BEN)
     room.forwarder.faults.replay = HeaderReplay.load(recording(tmp_path, PACKETS))
     for number in range(10):
         room.say(ada, b"%d" % number)
@@ -92,8 +92,8 @@ def test_the_ends_of_talkspurts_are_the_speaker_s_own(tmp_path: Path) -> None:
 
 def test_a_burst_comes_where_the_speaker_falls_silent(tmp_path: Path) -> None:
     """Padding and silence in a burst, which take no time, come in addition and with numbers of their own."""
-    room = _Room(NetworkConditions())
-    ada, ben = room.add(_ADA), room.add(_BEN)
+    room = Room(NetworkConditions())
+    ada, ben = room.add(ADA), room.add(BEN)
     room.forwarder.faults.replay = HeaderReplay.load(recording(tmp_path, stream_of("eesPSPe")))
     for payload in (b"1", SILENCE_FRAME, b"2"):
         room.say(ada, payload)
@@ -126,8 +126,8 @@ async def test_a_packet_that_was_overtaken_is_overtaken_again(tmp_path: Path) ->
     assert [packet.padding_bytes for packet in stream] == [0, 0, 3, 7, 0]
     assert [packet.behind for packet in stream] == [0, 0, 1, 0, 0]
     assert {packet.lost_before for packet in stream} == {packet.delay_s for packet in stream} == {0}
-    room = _Room(NetworkConditions())
-    ada, ben = room.add(_ADA), room.add(_BEN)
+    room = Room(NetworkConditions())
+    ada, ben = room.add(ADA), room.add(BEN)
     room.forwarder.faults.replay = HeaderReplay.load(recording(tmp_path, out_of_order()))
     for number in range(1, 6):
         room.say(ada, b"%d" % number)
@@ -158,8 +158,8 @@ def delayed(*at_ms: float) -> list[list[Any]]:
 
 async def heard_after_a_stall(folder: Path, rows: list[list[Any]]) -> list[bytes]:
     """Return what Ben gets of Ada's packets if the event loop stood still while she spoke, and has them all at once."""
-    room = _Room(NetworkConditions())
-    ada, ben = room.add(_ADA), room.add(_BEN)
+    room = Room(NetworkConditions())
+    ada, ben = room.add(ADA), room.add(BEN)
     room.forwarder.faults.replay = HeaderReplay.load(recording(folder, rows))
     for number in range(len(rows)):
         room.say(ada, b"%d" % number)
@@ -187,8 +187,8 @@ async def test_a_packet_that_was_overtaken_twice_is_so_again_after_a_stall(tmp_p
 
 @pytest.mark.asyncio
 async def test_delayed_packets_go_to_nobody_who_has_left(tmp_path: Path) -> None:
-    room = _Room(NetworkConditions())
-    ada, ben, chloe = room.add(_ADA), room.add(_BEN), room.add(_CHLOE)
+    room = Room(NetworkConditions())
+    ada, ben, chloe = room.add(ADA), room.add(BEN), room.add(CHLOE)
     room.forwarder.faults.replay = HeaderReplay.load(recording(tmp_path, delayed(0, 70)))
     for payload in (b"0", b"1"):
         room.say(ada, payload)
@@ -210,8 +210,8 @@ def test_a_client_that_begins_its_numbers_anew_loses_nothing(tmp_path: Path) -> 
 
 def test_rtcp_comes_as_often_as_recorded(tmp_path: Path) -> None:
     """Everybody who hears gets it, in relation to the packets that they get."""
-    room = _Room(NetworkConditions())
-    ada, ben, chloe = room.add(_ADA), room.add(_BEN), room.add(_CHLOE)
+    room = Room(NetworkConditions())
+    ada, ben, chloe = room.add(ADA), room.add(BEN), room.add(CHLOE)
     path = recording(tmp_path, stream_of("e" * 10), other_packets={"rtcp 200": 2, "rtcp 201": 1, "foreign, 8 bytes": 9})
     room.forwarder.faults.replay = HeaderReplay.load(path)
     for _ in range(100):
