@@ -69,13 +69,10 @@ WHOLE: Final = Box(0.0, 0.0, 1.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class FrameChange:
-    """The kind, place and extent of a change. `boxes`: the parts to read; empty for `SAME`."""
+    """The kind and place of a change. `boxes`: the parts to read; empty for `SAME`."""
 
     change: ChangeKind
     boxes: tuple[Box, ...]
-    max_tile: float
-    mean: float
-    cut_share: float
 
 
 class ChangeDetector:
@@ -95,23 +92,17 @@ class ChangeDetector:
 def compare_frames(before: NDArray[np.uint8] | None, now: NDArray[np.uint8]) -> FrameChange:
     """Return how `now` differs from `before`. Both are uint8, (180, 320)."""
     if before is None:
-        return FrameChange(ChangeKind.FIRST, (WHOLE,), 255.0, 1.0, 1.0)
+        return FrameChange(ChangeKind.FIRST, (WHOLE,))
     difference = np.abs(now.astype(np.int16) - before.astype(np.int16))
     tiles = difference.reshape(TILES_Y, _TILE_H, TILES_X, _TILE_W).mean(axis=(1, 3))
     cells = np.abs(_cells(now) - _cells(before))
-    max_tile = float(tiles.max())
-    mean = float(cells.mean()) / 255
-    cut_share = float((cells > CUT_CELL).mean())
-    boxes: tuple[Box, ...] = ()
-    if cut_share >= CUT_SHARE:
-        change, boxes = ChangeKind.CUT, (WHOLE,)
-    elif mean >= VISUAL_MEAN:
-        change, boxes = ChangeKind.VISUAL, _boxes(tiles >= TEXT_TILE) or (WHOLE,)
-    elif max_tile >= TEXT_TILE:
-        change, boxes = ChangeKind.TEXT, _boxes(tiles >= TEXT_TILE)
-    else:
-        change = ChangeKind.SAME
-    return FrameChange(change, boxes, round(max_tile, 2), round(mean, 4), round(cut_share, 3))
+    if float((cells > CUT_CELL).mean()) >= CUT_SHARE:
+        return FrameChange(ChangeKind.CUT, (WHOLE,))
+    if float(cells.mean()) / 255 >= VISUAL_MEAN:
+        return FrameChange(ChangeKind.VISUAL, _boxes(tiles >= TEXT_TILE) or (WHOLE,))
+    if float(tiles.max()) >= TEXT_TILE:
+        return FrameChange(ChangeKind.TEXT, _boxes(tiles >= TEXT_TILE))
+    return FrameChange(ChangeKind.SAME, ())
 
 
 def _cells(luma: NDArray[np.uint8]) -> NDArray[np.float32]:

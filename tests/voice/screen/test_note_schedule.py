@@ -12,7 +12,7 @@ MODEL = LookIntervals(active_s=10, idle_s=30)
 
 
 def verdict(change: ChangeKind, *boxes: Box) -> FrameChange:
-    return FrameChange(change, boxes, 0, 0, 0)
+    return FrameChange(change, boxes)
 
 
 @pytest.mark.parametrize(
