@@ -38,6 +38,18 @@ class DataFile:
     is_empty: bool
 
 
+class RoomMemory(Protocol):
+    """What one open room keeps of its session. `bot.memory.upkeep.MemoryUpkeep` implements it, and for a room of
+    another process `bot.remote.gateway_side.remote_participation.RemoteParticipation`.
+    """
+
+    async def store_waiting(self) -> None:
+        """Store what the store has refused so far, so that it can be deleted. Raises `StoreError`."""
+
+    async def refresh(self) -> None:
+        """Read the memory again, because words in it were deleted."""
+
+
 class OpenRooms(Protocol):
     """The open rooms of the process; `bot.wiring.room_forgetting.RoomForgetting` implements it."""
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.memory.access_log import AccessLog
     from bot.memory.people import PeopleBook
+    from bot.memory.personal_data import RoomMemory
     from bot.memory.recall import RecallScope
     from bot.monitoring.metrics import Metrics
     from bot.room.guild_policy import GuildPolicy
@@ -108,7 +109,7 @@ def upkeep_factory(
     accesses: AccessLog,
     clock: Clock,
     *,
-    upkeeps: WeakSet[MemoryUpkeep],
+    upkeeps: WeakSet[RoomMemory],
 ) -> OpenUpkeep:
     """Return the factory of a room's memory upkeep, whose writes carry the room's claim. `upkeeps` gets each that is
     made. `store`: is only read.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from bot.clock import Clock
-    from bot.memory.upkeep import MemoryUpkeep
+    from bot.memory.personal_data import RoomMemory
     from bot.monitoring.measured_store import OnOperation
     from bot.monitoring.metrics import Metrics
     from bot.store.claims import RoomClaim
@@ -50,7 +50,7 @@ class Stores:
     accesses: AccessLog
     # The sessions of open rooms, and their upkeep.
     in_use: set[SessionId]
-    upkeeps: WeakSet[MemoryUpkeep]
+    upkeeps: WeakSet[RoomMemory]
     # The store of turns for the room with this claim.
     turns_of: Callable[[RoomClaim], TurnStore]
 

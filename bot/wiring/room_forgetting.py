@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from weakref import WeakSet
 
     from bot.memory.people import PeopleBook
-    from bot.memory.upkeep import MemoryUpkeep
+    from bot.memory.personal_data import RoomMemory
     from bot.participation.all_guilds import GuildParticipations
     from bot.server_settings import ServerSettingsBook
     from compaction.memory.people import PersonFact
@@ -22,7 +22,7 @@ class PersonFactsEverywhere:
     which the facts that somebody deletes have to go too. `upkeeps`: those of the open rooms.
     """
 
-    def __init__(self, people: PeopleBook, upkeeps: WeakSet[MemoryUpkeep]) -> None:
+    def __init__(self, people: PeopleBook, upkeeps: WeakSet[RoomMemory]) -> None:
         self._people = people
         self._upkeeps = upkeeps
 
@@ -47,7 +47,7 @@ class RoomForgetting:
     def __init__(
         self,
         participation: GuildParticipations,
-        upkeeps: WeakSet[MemoryUpkeep],
+        upkeeps: WeakSet[RoomMemory],
         servers: ServerSettingsBook,
         *,
         on_forgotten: Callable[[], None] = lambda: None,
@@ -74,6 +74,6 @@ class RoomForgetting:
             self._on_forgotten()
 
 
-async def _read_memory_again(upkeeps: WeakSet[MemoryUpkeep]) -> None:
+async def _read_memory_again(upkeeps: WeakSet[RoomMemory]) -> None:
     """Let all open rooms read their memory again, at the same time: a room in another process may be slow."""
     await asyncio.gather(*(upkeep.refresh() for upkeep in list(upkeeps)))

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from contextlib import AbstractContextManager
-    from typing import Any
     from weakref import WeakSet
 
     from bot import events
     from bot.channel.port import Place
     from bot.clock import Clock
     from bot.dashboard.shown_memory import ShownMemory
+    from bot.memory.personal_data import RoomMemory
     from bot.monitoring.machine_figures import MachineFigures
     from bot.participation.all_guilds import GuildParticipations
     from bot.participation.guild_participation import GuildParticipation
@@ -38,7 +38,7 @@ class ShowOnMachine(Protocol):
 class GatewayParts:
     """What the rooms of a gateway process share: what commands change, and who shows and measures rooms.
 
-    `in_use`: the sessions of open rooms. `upkeeps`: gets what has to read its memory again when words are deleted.
+    `in_use`: the sessions of open rooms. `upkeeps`: gets the memory of each open room.
     `speakers_of`: returns who has spoken in a session or may be quoted there; it gets who has opted out by now.
     `fence`: makes the claim of a server's room stale, if it can. `newest_claim`: returns that of a server; None if the
     database does not say. `require_database`: raises `StoreError` if the database does not answer.
@@ -55,7 +55,7 @@ class GatewayParts:
     measure: Callable[[], AbstractContextManager[events.Observer]]
     show_live: ShowOnMachine
     in_use: set[SessionId]
-    upkeeps: WeakSet[Any]
+    upkeeps: WeakSet[RoomMemory]
     speakers_of: Callable[[SessionId, frozenset[str]], Awaitable[frozenset[str]]]
     fence: Callable[[int], Awaitable[None]]
     newest_claim: Callable[[int], Awaitable[int | None]]

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.health import Health
     from bot.memory.people import PeopleBook
-    from bot.memory.upkeep import MemoryUpkeep
+    from bot.memory.personal_data import RoomMemory
     from bot.models.loaded_voices import LoadedVoices
     from bot.participation.all_guilds import GuildParticipations
     from bot.participation.guild_participation import GuildParticipation
@@ -93,7 +93,7 @@ class ReplicatedStores:
     replicated_servers: ReplicatedServerSettings
     servers: ServerSettingsBook
     people: PeopleBook
-    upkeeps: WeakSet[MemoryUpkeep]
+    upkeeps: WeakSet[RoomMemory]
 
 
 class HostedRoom(SupervisedRoom, SpeakingRoom, Protocol):
