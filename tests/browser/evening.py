@@ -26,6 +26,7 @@ from tests.browser.game import GAME, scene, show
 from tests.fakes.place import ADA, FakePlace
 from tests.fakes.turn_store import InMemoryTurnStore
 from tests.patience import PATIENCE_S
+from tests.voice.screen.screens import PATIENT_READER
 from voice.screen.frame_decoder import FrameDecoder
 from voice.screen.ocr import OcrReader
 from voice.screen.settings import ScreenSettings
@@ -195,7 +196,9 @@ class OpenEvening(Protocol):
 async def evenings() -> AsyncIterator[OpenEvening]:
     """Start one browser and one reader for all rooms that are opened. To start them takes longer than most tests."""
     async with (
-        OcrReader(busy_share=SETTINGS.busy_share, timeout_s=PATIENCE_S, start_timeout_s=PATIENCE_S) as ocr,
+        OcrReader(
+            command=PATIENT_READER, busy_share=SETTINGS.busy_share, timeout_s=PATIENCE_S, start_timeout_s=PATIENCE_S
+        ) as ocr,
         FrameDecoder(timeout_s=PATIENCE_S, start_timeout_s=PATIENCE_S) as decoder,
         browser(f"--host-resolver-rules={HOSTS}") as chromium,
     ):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import io
 import struct
+import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from tests.patience import PATIENCE_S
+from voice.screen import picture_worker
 from voice.screen.frame import assemble_frame, check_header
 from voice.screen.picture_worker import decode_luma
 
@@ -22,6 +25,19 @@ HUD = (
     (900, 40, "Round 2 of 3"),
     (860, 300, "[Ben] push the payload now"),
 )
+
+
+_WITH_TIME = """
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+spec = spec_from_file_location("picture_worker", sys.argv.pop(1))
+worker = module_from_spec(spec)
+spec.loader.exec_module(worker)
+worker.READ_S = float(sys.argv.pop(1))
+worker.main()
+"""
+# The process that reads, with time for a whole picture: on a busy machine it would leave lines out.
+PATIENT_READER = (sys.executable, "-P", "-c", _WITH_TIME, str(picture_worker.__file__), str(PATIENCE_S), "text")
 
 
 def screen(texts: tuple[tuple[int, int, str], ...] = HUD, *, scene: int = 1, brightness: float = 90) -> Image.Image:

@@ -11,7 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.patience import PATIENCE_S
-from tests.voice.screen.screens import HUD, jpeg, screen
+from tests.voice.screen.screens import HUD, PATIENT_READER, jpeg, screen
 from voice.screen.frame_diff import WHOLE, Box
 from voice.screen.ocr import MISSING, READ_TIMEOUT_S, OcrReader
 from voice.screen.port import NoPictureError, VisionError, VisionRequest, VisionSource
@@ -83,7 +83,7 @@ async def texts(of: OcrReader, look: VisionRequest = LOOK) -> list[str]:
 @pytest.mark.asyncio
 async def test_a_screen_is_read() -> None:
     """The real reader reads a game's head-up display over a noisy picture, whole and in part."""
-    async with OcrReader(timeout_s=PATIENCE_S, start_timeout_s=PATIENCE_S) as of:
+    async with reader(PATIENT_READER) as of:
         reading = await of.read(lambda: LOOK, urgent=True)
         assert reading.source is VisionSource.OCR
         read = {line.text.replace(" ", "") for line in reading.lines}
