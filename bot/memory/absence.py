@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
     from compaction.model import Turn
 
-# The last of these words in a turn tells where it left the person (`bot.room.conversation.membership`).
+# How a turn about coming and going goes on behind the name (`bot.room.conversation.membership`). Others of its kind are
+# about a shared screen, and quote it.
+_COMES_OR_GOES = re.compile(r" (?:left|joined) the channel\b")
+# The last of these words in it tells where it left the person.
 _MOVES = re.compile(r"\b(left|joined|came back)\b")
 _AWAY = "left"
 
@@ -43,7 +46,9 @@ def last_absence(turns: Sequence[Turn], person_id: str) -> Absence | None:
         part = next((each for each in turn.parts if each.speaker_id == person_id), None)
         if part is None:
             continue
-        moves = _MOVES.findall(part.text.removeprefix(part.speaker)) if turn.kind is TurnKind.MEMBERSHIP else []
+        what = part.text.removeprefix(part.speaker)
+        is_move = turn.kind is TurnKind.MEMBERSHIP and _COMES_OR_GOES.match(what) is not None
+        moves = _MOVES.findall(what) if is_move else []
         if not seen and (not moves or moves[0] == _AWAY):
             # Who speaks, or leaves, without having come was there.
             found = None

@@ -7,6 +7,7 @@ import pytest
 from bot.channel.port import MembershipChange, Person
 from bot.memory.absence import Absence, last_absence
 from bot.room.conversation.membership import MembershipGatherer
+from bot.screen.messages import format_recap, format_share_start
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 
 ADA = Person(2001, "Ada who left", is_bot=False)
@@ -58,3 +59,18 @@ def test_who_was_there_from_the_beginning_was_never_away() -> None:
     # Their coming back was not recorded, for example because the bot was restarted meanwhile.
     assert last_absence([*gone, said(90.0, str(ADA.id))], str(ADA.id)) == Absence(20.0, 90.0)
     assert last_absence([], str(ADA.id)) is None
+
+
+def test_what_was_on_a_shared_screen_is_no_coming_or_going() -> None:
+    """The turn at the end of a share quotes the screen: 'left' and 'joined' on it move nobody."""
+    seen = ("new text: “3 lives left”", "now: “Ben joined the party · Eve left”")
+    recap = format_recap(ADA.name, "a window", lasted_s=600.0, seen=seen)
+    begun = format_share_start(ADA.name, "a window")
+    shared = [
+        said(50.0, str(ADA.id), TurnKind.MEMBERSHIP, begun),
+        said(650.0, str(ADA.id), TurnKind.MEMBERSHIP, recap),
+    ]
+    assert last_absence([said(0.0), *shared], str(ADA.id)) is None
+    away = [turn for turn in moves((700.0, False), (900.0, True)) if turn.started_at in {700.0, 900.0}]
+    again = [said(at, str(ADA.id), TurnKind.MEMBERSHIP, text) for at, text in ((950.0, begun), (1_000.0, recap))]
+    assert last_absence([said(0.0), *shared, *away, *again], str(ADA.id)) == Absence(700.0, 900.0)
