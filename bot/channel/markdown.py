@@ -7,9 +7,9 @@ import re
 from bot.texts.text import in_language
 
 # What Discord reads as formatting or as part of a mention, a masked link or a timestamp; the colon of an address,
-# without which it is no link; and the first colon of an emoji by its name (`:fire:`), whose second may come after the
-# text.
-_ANYWHERE = r"[\\*_~`|<>\[\]#]|:(?=/|[\w+-]+(?::|$))"
+# without which it is no link; the first colon of an emoji by its name (`:fire:`), whose second may come after the text;
+# and the slash behind a host's name, without which an invitation (`discord.gg/…`, also without a scheme) gets no card.
+_ANYWHERE = r"[\\*_~`|<>\[\]#]|:(?=/|[\w+-]+(?::|$))|(?:(?<=\.\w\w)|(?<=\.\w{3})|(?<=\.\w{4}))/"
 # At the beginning of a line: an item of a list, or small text (`-#`).
 _ITEM = r"^[-+]"
 _SIGN = re.compile(f"({_ANYWHERE}|{_ITEM})")

@@ -40,6 +40,10 @@ _AROUND = {
 }
 # Discord's servers look for these in what is sent, whatever is before them.
 _PINGS = re.compile(r"@everyone|@here|<@[!&]?\d+>")
+# Discord's apps look for these in what was sent, also without a scheme, and show a card below the message.
+_CARDS = re.compile(
+    r"discord\.(?:gg|gift|new)/[\w-]|discord(?:app)?\.com/(?:invite|gifts|template)/[\w-]", re.IGNORECASE
+)
 
 
 class Shown(NamedTuple):
@@ -51,9 +55,9 @@ class Shown(NamedTuple):
 
 def shown(source: str) -> Shown:
     """Return what people read of a line."""
-    pings = ("ping",) if _PINGS.search(source) else ()
+    around = [name for name, rule in (("ping", _PINGS), ("card", _CARDS)) if rule.search(source)]
     text, rules = _line(source)
-    return Shown(text.replace("\u200b", ""), pings + rules)
+    return Shown(text.replace("\u200b", ""), (*around, *rules))
 
 
 def _line(source: str) -> Shown:

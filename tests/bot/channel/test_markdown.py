@@ -28,6 +28,11 @@ HOSTILE = {
     "https://example.org/a_b_(c)?d=~e~": "link",
     "see <https://example.org/a_b>, please": "link",
     "steam://run/1": "link",
+    "discord.gg/abc": "card",
+    "https://discord.gg/abc": "card",
+    "Discord.GG/abc": "card",
+    "discordapp.com/invite/abc": "card",
+    "discord.gift/abc": "card",
     "```now a block": "code",
     "`x`": "code",
     "``x ` y``": "code",
@@ -77,7 +82,24 @@ PIECES = (
     "@everyone",
     "<@1>",
 )
-MORE_PIECES = ("https://", ":", "/", "-", "-#", "1.", " ", "\n", "a", "b c", ".", "\u200b", "\u202e", "]( ", "<t:1:R>")
+MORE_PIECES = (
+    "discord.gg/",
+    "https://",
+    ":",
+    "/",
+    "-",
+    "-#",
+    "1.",
+    " ",
+    "\n",
+    "a",
+    "b c",
+    ".",
+    "\u200b",
+    "\u202e",
+    "]( ",
+    "<t:1:R>",
+)
 
 
 @pytest.mark.parametrize(("said", "rule"), HOSTILE.items())
