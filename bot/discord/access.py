@@ -79,7 +79,8 @@ RULES: Mapping[str, Rule] = {
     "leave": Rule(Who.PRESENT_OR_MODERATORS),
     "status": Rule(Who.PRESENT_OR_MODERATORS),
     "quiet": Rule(Who.PRESENT_OR_MODERATORS, options={"always": Who.MODERATORS}),
-    "talk": Rule(Who.PRESENT_OR_MODERATORS, default=_CONNECT),
+    # It writes, and while the bot is in no channel everybody may use it.
+    "talk": Rule(Who.PRESENT_OR_MODERATORS, default=_CONNECT, cooldown=Cooldown(5, 60.0)),
     "voice-mode": Rule(Who.EVERYBODY, options={"mode": Who.MODERATORS}),
     "wake-names": Rule(Who.EVERYBODY, options={"names": Who.MODERATORS}),
     "persona": Rule(Who.EVERYBODY, options={"text": Who.MANAGERS}),

@@ -155,3 +155,18 @@ def test_the_settings_choose_the_channels(channel_id: int, allowed: tuple[int, .
     told = channel_refusal(channel_id, "Lounge", allowed)
     assert (told is not None) == refused
     assert told is None or "discord.channels" in told
+
+
+# What ends a reply, searches or asks a model, or writes into the database, if a member may use it from elsewhere.
+COSTLY = {
+    "join", "listen", "talk", "opt-in", "my-data", "forget-me", "memory forget", "catch-up", "recall", "recap",
+    "transcript",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", sorted(COSTLY))
+def test_who_is_nowhere_near_may_not_do_it_without_a_limit(command: str) -> None:
+    """Also while the bot is in no channel. Opting out has no limit."""
+    elsewhere = CommandUser(KINDS["member+"], has_role=True, bot_is_away=True)
+    assert refusal(command, (), elsewhere) is None
+    assert RULES[command].cooldown is not None
