@@ -13,8 +13,8 @@ from voice.asr.second_pass import SECOND_PASSES, doubt_about, is_mended
 from voice.listening.coalesce import is_sound_effect
 
 if TYPE_CHECKING:
-    from voice.asr.guards import GuardReason
     from voice.asr.port import Recognition
+    from voice.asr.second_pass import Doubt
     from voice.asr.worker import Engine
     from voice.audio import Pcm
 
@@ -44,10 +44,10 @@ class RoomTranscriber:
         """Return the text that a room would keep. Blocks. Raises `RecogniserError`."""
         worked, begun = time.process_time(), time.perf_counter()
         heard = self.engine.recognise(pcm, language=self.language, glossary=USUAL_GLOSSARY)
-        fault = judge(heard, speech_s=speech_s)
+        fault = judge(heard, speech_s=speech_s, glossary=USUAL_GLOSSARY)
         doubt = doubt_about(heard, fault, speech_s=speech_s)
         if doubt is not None and (fault is not None or not is_sound_effect(heard.text)):
-            better = self._again(pcm, heard, speech_s)
+            better = self._again(pcm, heard, doubt, speech_s)
             self.again[f"{doubt.value}, {'kept' if better is None else 'mended'}"] += 1
             if better is not None:
                 heard, fault = better, None
@@ -56,20 +56,13 @@ class RoomTranscriber:
         text = heard.text if fault is None else ""
         return MeasuredText(text, time.process_time() - worked, time.perf_counter() - begun)
 
-    def _again(self, pcm: Pcm, first: Recognition, speech_s: float) -> Recognition | None:
+    def _again(self, pcm: Pcm, first: Recognition, doubt: Doubt, speech_s: float) -> Recognition | None:
         """Return the better text of a second pass, or None if there is none."""
-
-        def fault_of(heard: Recognition) -> GuardReason | None:
-            return judge(heard, speech_s=speech_s)
-
-        doubt = doubt_about(first, fault_of(first), speech_s=speech_s)
-        for way in () if doubt is None else SECOND_PASSES[doubt]:
+        for way in SECOND_PASSES[doubt]:
+            glossary = USUAL_GLOSSARY if way.glossary else ()
             second = self.engine.recognise(
-                way.sound(pcm),
-                language=self.language,
-                glossary=USUAL_GLOSSARY if way.glossary else (),
-                careful=way.careful,
+                way.sound(pcm), language=self.language, glossary=glossary, careful=way.careful
             )
-            if doubt is not None and is_mended(first, second, doubt, fault_of(second)):
+            if is_mended(first, second, doubt, judge(second, speech_s=speech_s, glossary=glossary)):
                 return second
         return None

@@ -115,6 +115,20 @@ def terms_in(text: str, terms: tuple[str, ...]) -> set[str]:
     return {term for term in terms if (sought := _as_words(term)).strip() and sought in words}
 
 
+def repeats_alone(text: str, terms: tuple[str, ...]) -> bool:
+    """Return whether `text` is made of `terms` alone, however often, and has more than one word."""
+    words = _as_words(text).split()
+    # A longer term first: 'Ada' may begin another one.
+    told = sorted((_as_words(term).split() for term in terms), key=len, reverse=True)
+    at = 0
+    while at < len(words):
+        found = next((term for term in told if term and words[at : at + len(term)] == term), None)
+        if found is None:
+            return False
+        at += len(found)
+    return at > 1
+
+
 def _as_words(text: str) -> str:
     """Return the words of `text` in small letters, with a space before, between and behind them."""
     return f" {' '.join(_WORD.findall(text.casefold()))} "

@@ -15,6 +15,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from voice.asr.gibberish import is_gibberish
+from voice.asr.glossary import repeats_alone
 from voice.asr.unspaced import UNSPACED
 
 if TYPE_CHECKING:
@@ -102,6 +103,7 @@ class GuardReason(StrEnum):
     LOW_CONFIDENCE = "low_confidence"
     GIBBERISH = "gibberish"
     REPETITIVE = "repetitive"
+    GLOSSARY = "glossary"
     TOO_SPARSE = "too_sparse"
     PHANTOM_PHRASE = "phantom_phrase"
     REPEATED = "repeated"
@@ -117,12 +119,18 @@ class PreviousUtterance:
 
 
 def judge(
-    recognition: Recognition, *, speech_s: float, before: PreviousUtterance | None = None, own_words: str = ""
+    recognition: Recognition,
+    *,
+    speech_s: float,
+    before: PreviousUtterance | None = None,
+    own_words: str = "",
+    glossary: tuple[str, ...] = (),
 ) -> GuardReason | None:
     """Return why `recognition` must be dropped, or None if it is credible.
 
     `speech_s`: seconds of speech in the utterance, without pre-roll and tail. `own_words`: what the bot itself was
-    saying at that time.
+    saying at that time. `glossary`: the names and words that the recogniser was told to expect. It repeats them for a
+    hum, a breath or a name that it does not know, and members choose what they are called.
     """
     text = recognition.text.strip()
     spoken = _spoken(text)
@@ -135,6 +143,8 @@ def judge(
         return GuardReason.GIBBERISH
     if recognition.compression_ratio > MAX_COMPRESSION_RATIO or _is_loop(spoken):
         return GuardReason.REPETITIVE
+    if repeats_alone(text, glossary):
+        return GuardReason.GLOSSARY
     if speech_s >= SPARSE_AFTER_S and letter_count(text) < MIN_CHARS_PER_S * speech_s:
         return GuardReason.TOO_SPARSE
     if spoken in PHANTOM_PHRASES and (logprob < PHANTOM_MAX_LOGPROB or no_speech > PHANTOM_MIN_NO_SPEECH):

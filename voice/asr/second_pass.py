@@ -35,6 +35,7 @@ class Doubt(StrEnum):
 
     BROKEN_OFF = "broken_off"  # fewer letters than its speech must have, repeated words left out
     DROPPED = "dropped"  # a guard would drop the text, though somebody spoke
+    GLOSSARY = "glossary"  # nothing but names and words that the recogniser was told
     UNSURE = "unsure"  # a guard would drop the text, because the model's own probability is low
 
 
@@ -60,6 +61,8 @@ _CAREFUL_WITHOUT_GLOSSARY = SecondPass(careful=True, leading_silence=False, glos
 SECOND_PASSES = {
     Doubt.BROKEN_OFF: (_PLAIN,),
     Doubt.DROPPED: (_PLAIN, _CAREFUL_WITHOUT_GLOSSARY),
+    # Whoever did say these names is heard in other spelling; a careful pass would find words in a laugh.
+    Doubt.GLOSSARY: (_PLAIN,),
     Doubt.UNSURE: (_CAREFUL,),
 }
 # A glossary makes unusual words likelier, sometimes so much that nothing else is recognised; a small model also
@@ -71,6 +74,8 @@ def doubt_about(recognition: Recognition, fault: GuardReason | None, *, speech_s
     """Return why a sound is worth a second pass, or None. `fault`: what `guards.judge` says of the text."""
     if fault in _WORTH_ANOTHER:
         return Doubt.DROPPED
+    if fault is GuardReason.GLOSSARY:
+        return Doubt.GLOSSARY
     if fault is GuardReason.LOW_CONFIDENCE:
         return Doubt.UNSURE
     if fault is not None:
@@ -83,7 +88,7 @@ def is_mended(first: Recognition, second: Recognition, doubt: Doubt, fault: Guar
     if fault is not None:
         return False
     match doubt:
-        case Doubt.DROPPED:
+        case Doubt.DROPPED | Doubt.GLOSSARY:
             return True
         case Doubt.BROKEN_OFF:
             return told_letter_count(second.text) > told_letter_count(first.text)

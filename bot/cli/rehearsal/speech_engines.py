@@ -74,7 +74,8 @@ class RehearsalRecogniser:
     async def _recognise(self, recogniser: Recogniser, piece: Pcm, language: str | None) -> Recognition:
         first = await recogniser.recognise(piece, language=language, glossary=self._names)
         speech_s = duration_s(piece)
-        doubt = doubt_about(first, judge(first, speech_s=speech_s), speech_s=speech_s)
+        fault = judge(first, speech_s=speech_s, glossary=self._names)
+        doubt = doubt_about(first, fault, speech_s=speech_s)
         if not self._retry or doubt is None:
             return first
         for way in SECOND_PASSES[doubt]:
@@ -86,7 +87,7 @@ class RehearsalRecogniser:
             except RecogniserOverloadedError:
                 # A careful pass gives way to others who speak.
                 continue
-            if is_mended(first, second, doubt, judge(second, speech_s=speech_s)):
+            if is_mended(first, second, doubt, judge(second, speech_s=speech_s, glossary=glossary)):
                 return second
         return first
 

@@ -41,8 +41,9 @@ log = structlog.get_logger()
 @dataclass(frozen=True, slots=True)
 class TranscribedUtterance:
     """What came of one utterance. `recognition`: None if there is no text; `failure` says why. `expected`: the language
-    that the recogniser was told. `asked_at`: when it was asked, monotonic seconds. `gave_way`: a pass failed or was
-    refused (the second one, if there is a text) because the utterance was not finished; finished, it is made again.
+    that the recogniser was told, `glossary`: the names and words. `asked_at`: when it was asked, monotonic seconds.
+    `gave_way`: a pass failed or was refused (the second one, if there is a text) because the utterance was not
+    finished; finished, it is made again.
     """
 
     recognition: Recognition | None
@@ -50,6 +51,7 @@ class TranscribedUtterance:
     asked_at: float
     failure: str = ""
     gave_way: bool = False
+    glossary: tuple[str, ...] = ()
 
     def told_of(self, known: PauseEvidence) -> PauseEvidence:
         """Return what is known of the pause after the utterance, `known` before it had a text."""
@@ -132,6 +134,7 @@ class Transcriber:
             speech_s=utterance.ended_at - utterance.started_at,
             before=before,
             own_words=self._own_words(utterance.started_at, utterance.ended_at),
+            glossary=transcription.glossary,
         )
 
     def on_finished(self, user_id: int) -> None:
@@ -205,11 +208,12 @@ class Transcriber:
         interim, careful = not is_finished(), again is not None and again.careful
         # A careful pass is for quiet moments, also when the utterance is finished.
         gave_way = interim and not careful
+        glossary = self._glossary() if again is None or again.glossary else ()
         try:
             recognition = await self._recogniser.recognise(
                 again.sound(utterance.pcm) if again else utterance.pcm,
                 language=expected,
-                glossary=self._glossary() if again is None or again.glossary else (),
+                glossary=glossary,
                 speaker_id=utterance.user_id,
                 interim=interim,
                 careful=careful,
@@ -221,7 +225,7 @@ class Transcriber:
                 log.error(RECOGNISER_FAILED, utterance_id=utterance.id, error=error)  # noqa: TRY400 - a plain sentence says it all
                 self._observe(events.Problem("recogniser", sentence_of(error), self._clock.monotonic()))
             return TranscribedUtterance(None, expected, asked_at, RECOGNISER_FAILED, gave_way)
-        return TranscribedUtterance(recognition, expected, asked_at)
+        return TranscribedUtterance(recognition, expected, asked_at, glossary=glossary)
 
 
 def room_transcriber(

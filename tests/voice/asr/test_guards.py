@@ -67,6 +67,34 @@ def test_rules(heard: Recognition, speech_s: float, reason: GuardReason | None) 
     assert judge(heard, speech_s=speech_s) is reason
 
 
+GLOSSARY = ("Roomtone", "I hate all of you", "Ben", "Ada Lovelace")
+
+
+@pytest.mark.parametrize(
+    ("text", "glossary", "reason"),
+    [
+        # What Whisper makes of a hum, a breath or another name where somebody is called so.
+        ("I hate all of you, Ben.", GLOSSARY, GuardReason.GLOSSARY),
+        ("I hate all of you. I hate all of you.", GLOSSARY, GuardReason.GLOSSARY),
+        ("Roomtone, I hate all of you.", GLOSSARY, GuardReason.GLOSSARY),
+        ("Ada Lovelace!", GLOSSARY, GuardReason.GLOSSARY),
+        # The recogniser was told nothing that it could repeat.
+        ("I hate all of you, Ben.", (), None),
+        # A call.
+        ("Roomtone?", GLOSSARY, None),
+        ("Ben!", GLOSSARY, None),
+        ("Hey Ben, Roomtone!", GLOSSARY, None),
+        ("Roomtone, who is Ada Lovelace?", GLOSSARY, None),
+        ("I hate all of you too.", GLOSSARY, None),
+    ],
+)
+def test_names_that_the_recogniser_was_told_and_nothing_else(
+    text: str, glossary: tuple[str, ...], reason: GuardReason | None
+) -> None:
+    """Members choose what they are called, so it must not become somebody else's words."""
+    assert judge(recognition(text), speech_s=1.0, glossary=glossary) is reason
+
+
 @pytest.mark.parametrize(
     ("before", "logprob", "reason"),
     [

@@ -22,6 +22,7 @@ from voice.asr.second_pass import LEADING_SILENCE, SECOND_PASSES, Doubt, doubt_a
         ("Oh", -0.1, GuardReason.TOO_SPARSE, 3.0, Doubt.DROPPED),
         ("MNNNNNNNN", -0.1, GuardReason.GIBBERISH, 2.0, Doubt.DROPPED),
         ("Anything.", -1.2, GuardReason.LOW_CONFIDENCE, 2.0, Doubt.UNSURE),
+        ("Ada, Ben.", -0.5, GuardReason.GLOSSARY, 1.0, Doubt.GLOSSARY),
         # Noise, phantoms and echoes are dropped for good.
         ("", -0.1, GuardReason.EMPTY, 2.0, None),
         ("Thank you.", -0.7, GuardReason.PHANTOM_PHRASE, 1.0, None),
@@ -41,6 +42,8 @@ def test_what_is_doubtful(
     [
         (Doubt.DROPPED, "anything credible", -0.9, None, True),
         (Doubt.DROPPED, "MNNNNNNNN", -0.1, GuardReason.GIBBERISH, False),
+        (Doubt.GLOSSARY, "Ada, Ben.", -0.9, None, True),
+        (Doubt.GLOSSARY, "oh", -1.9, GuardReason.NO_SPEECH, False),
         (Doubt.BROKEN_OFF, "more letters than before", -0.9, None, True),
         (Doubt.BROKEN_OFF, "less", -0.1, None, False),
         (Doubt.UNSURE, "sure", -0.79, None, True),

@@ -294,3 +294,20 @@ async def test_a_language_that_gave_way_in_the_pause_is_heard_at_the_end() -> No
     async with bench.running():
         await _heard(bench, ADA)
     assert [(spoken.text, spoken.recognition.language) for spoken in bench.texts] == [(GERMAN, "de")]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("second", "texts", "dropped"), [("Rome, Ida.", ["Rome, Ida."], []), ("", [], ["glossary"])])
+async def test_names_alone_are_heard_again_without_being_told(
+    second: str, texts: list[str], dropped: list[str]
+) -> None:
+    """What people are called is no proof of what somebody said. Heard again without it, a hum is none."""
+    bench = Bench("Roomtone, Ada.", second)
+    async with bench.running():
+        await bench.say(ADA)
+        await until(lambda: bool(bench.texts or bench.dropped))
+    assert ([text.text for text in bench.texts], bench.dropped) == (texts, dropped)
+    outcome = events.HeardAgain.MENDED if texts else events.HeardAgain.KEPT
+    again = [event for event in bench.seen if isinstance(event, events.SpeechHeardAgain)]
+    assert [(event.doubt, event.outcome) for event in again] == [(Doubt.GLOSSARY, outcome)]
+    assert [glossary for _, _, glossary in bench.recogniser.asked] == [("Roomtone", "Ada"), ()]
