@@ -14,7 +14,7 @@ from bot import events
 from bot.dropped_sounds import OPTED_OUT, OVERLOADED, RECOGNISER_FAILED
 from bot.server_settings import language_to_assume
 from bot.texts.text import sentence_of
-from voice.asr.glossary import choose_glossary
+from voice.asr.glossary import choose_glossary, repeats_alone
 from voice.asr.guards import PreviousUtterance, judge
 from voice.asr.languages import FOUND_PROBABILITY, SpeakerLanguages
 from voice.asr.second_pass import SECOND_PASSES, doubt_about, is_mended
@@ -65,11 +65,11 @@ class TranscribedUtterance:
 class Transcriber:
     """The transcriber of one room.
 
-    `glossary`: returns the names and words to expect now. `language`: the language code that everybody speaks; None:
-    detect it for each person. `assumed_language`: returns the code of the language to assume while detection is unsure
-    and nothing is known of the person; empty: the recogniser's own fallback. `own_words`: returns the words that the
-    bot spoke between two times. `is_withheld`: returns whether an utterance may not be heard any more; `is_present`:
-    whether a person is in the channel. Not thread-safe.
+    `glossary`: returns the names and words to expect now, `own_names`: the bot's names among them. `language`: the
+    language code that everybody speaks; None: detect it for each person. `assumed_language`: returns the code of the
+    language to assume while detection is unsure and nothing is known of the person; empty: the recogniser's own
+    fallback. `own_words`: returns the words that the bot spoke between two times. `is_withheld`: returns whether an
+    utterance may not be heard any more; `is_present`: whether a person is in the channel. Not thread-safe.
     """
 
     def __init__(
@@ -80,6 +80,7 @@ class Transcriber:
         language: str | None,
         clock: Clock,
         observe: events.Observer,
+        own_names: Callable[[], tuple[str, ...]] = tuple,
         own_words: Callable[[float, float], str] = lambda since, until: "",
         is_withheld: Callable[[Utterance], bool] = lambda _: False,
         is_present: Callable[[int], bool] = lambda _: True,
@@ -92,6 +93,7 @@ class Transcriber:
         self._last_texts: dict[int, tuple[str, float]] = {}
         self._clock = clock
         self._observe = observe
+        self._own_names = own_names
         self._own_words = own_words
         self._is_withheld = is_withheld
         self._is_present = is_present
@@ -125,6 +127,8 @@ class Transcriber:
         """Return the reason why the text cannot match the speech, or None if it can."""
         if transcription.recognition is None:
             return None
+        # Who calls the bot often says nothing else.
+        is_call = repeats_alone(transcription.recognition.text, self._own_names())
         before = None
         if utterance.user_id in self._last_texts:
             text, ended_at = self._last_texts[utterance.user_id]
@@ -134,7 +138,7 @@ class Transcriber:
             speech_s=utterance.ended_at - utterance.started_at,
             before=before,
             own_words=self._own_words(utterance.started_at, utterance.ended_at),
-            glossary=transcription.glossary,
+            glossary=() if is_call else transcription.glossary,
         )
 
     def on_finished(self, user_id: int) -> None:
@@ -253,6 +257,7 @@ def room_transcriber(
     return Transcriber(
         recogniser,
         glossary=glossary,
+        own_names=lambda: participation.wake_names,
         language=None if services.asr.language == "auto" else services.asr.language,
         clock=services.clock,
         observe=observe,

@@ -84,6 +84,7 @@ class Bench:
         self.seen: list[events.Event] = []
         self.groups: list[tuple[SpokenText, ...]] = []
         self.own_words = ""
+        self.own_names: tuple[str, ...] = ("Roomtone",)
         self.assumed_language = ""
         self.opted_out: set[int] = set()
         self.left: set[int] = set()
@@ -91,7 +92,8 @@ class Bench:
         self.resumed: list[str] = []
         self.transcriber = Transcriber(
             self.recogniser,
-            glossary=lambda: ("Roomtone", "Ada"),
+            glossary=lambda: (*self.own_names, "Ada"),
+            own_names=lambda: self.own_names,
             language=language,
             clock=self.clock,
             observe=self.seen.append,

@@ -311,3 +311,15 @@ async def test_names_alone_are_heard_again_without_being_told(
     again = [event for event in bench.seen if isinstance(event, events.SpeechHeardAgain)]
     assert [(event.doubt, event.outcome) for event in again] == [(Doubt.GLOSSARY, outcome)]
     assert [glossary for _, _, glossary in bench.recogniser.asked] == [("Roomtone", "Ada"), ()]
+
+
+@pytest.mark.asyncio
+async def test_a_call_of_the_bot_by_a_name_of_two_words_is_heard_at_once() -> None:
+    """Its names are no member's choice, and whoever calls it often says nothing else."""
+    bench = Bench("Hey Robo!")
+    bench.own_names = ("Hey Robo",)
+    async with bench.running():
+        await bench.say(ADA, seconds=1.0)
+        await until(lambda: bool(bench.texts or bench.dropped))
+    assert [text.text for text in bench.texts] == ["Hey Robo!"]
+    assert [glossary for _, _, glossary in bench.recogniser.asked] == [("Hey Robo", "Ada")]
