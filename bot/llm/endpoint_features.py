@@ -28,6 +28,10 @@ _FAILED_STATUSES = frozenset({500, 501})
 REFUSED_IN_STREAM = 400
 # A model that misused or refused tools this often gets none any more.
 _MOST_TOOL_FAILURES = 3
+# How endpoints say that a model takes no tools. Groq quotes a malformed call, and with it what people asked about.
+_TAKES_NO_TOOLS = re.compile(
+    r"(not|n't|that) support\b.{0,40}\btool|unsupported\b.{0,40}\btool|\btool.{0,40}\b(not |un)supported", re.IGNORECASE
+)
 # How chat templates and Mistral's service refuse an order of messages.
 _WRONG_ORDER = re.compile(r"must alternate|system message must be|unexpected role|expected last role", re.IGNORECASE)
 # How they refuse every system message: the templates of Gemma 2 and of old models of Mistral, Gemini's API with Gemma.
@@ -194,7 +198,7 @@ class EndpointFeatures:
 
         A model without tool support gets no tools from then on. After other refusals that happens only if they repeat.
         """
-        unsupported = "support" in message.lower()
+        unsupported = _TAKES_NO_TOOLS.search(message) is not None
         if "tool" not in message.lower() or not (status in REFUSED_STATUSES or (status == _NOT_FOUND and unsupported)):
             return False
         if callable_now:

@@ -204,8 +204,11 @@ def test_the_order_of_messages_is_learnt_step_by_step(message: str, learnt: list
     [
         (400, "this model does not support Tools"),
         (404, "No endpoints found that support tool use. To learn more about provider routing, visit: https://x"),
+        (404, "No endpoints found that support the provided 'tool_choice' value."),
+        (400, "`tool calling` is not supported with this model"),
+        (400, "Unsupported parameter: 'tools' is not supported with this model."),
     ],
-    ids=["ollama", "openrouter"],
+    ids=["ollama", "openrouter", "openrouter-choice", "groq", "openai"],
 )
 def test_model_without_tool_support_gets_none_any_more(status: int, message: str) -> None:
     features = EndpointFeatures()
@@ -216,7 +219,16 @@ def test_model_without_tool_support_gets_none_any_more(status: int, message: str
 def test_a_model_that_is_not_known_says_nothing_about_tools() -> None:
     """Also if its own name does."""
     features = EndpointFeatures()
-    assert not features.refuses_tools(404, "The model 'toolace' does not exist.", callable_now=True)
+    for told in ("The model 'toolace' does not exist.", "The model 'toolace' does not exist. Write to our support."):
+        assert not features.refuses_tools(404, told, callable_now=True)
+    assert features.supports_tools
+
+
+def test_what_a_model_wrote_says_nothing_about_tools() -> None:
+    """Groq quotes a malformed call in its refusal. Somebody who asks what the support said does not end their use."""
+    features = EndpointFeatures()
+    quoted = "{'code': 'tool_use_failed', 'failed_generation': '<function=memory_search>{\"query\": \"support\"'}"
+    assert features.refuses_tools(400, f"Failed to call a function. {quoted}", callable_now=True)
     assert features.supports_tools
 
 
