@@ -41,6 +41,9 @@ log = structlog.get_logger()
 
 _REPORTED_REASONS = frozenset(reason.value for reason in (FinishReason.LENGTH, FinishReason.FILTERED))
 
+# How Groq, which reads the calls itself, ends the stream of an answer with a malformed one.
+_MALFORMED_CALL = "tool_use_failed"
+
 # Tool calls of all rooms that are remembered. A room sends back those of its last few questions.
 MOST_OWN_CALLS = 1_024
 
@@ -237,6 +240,8 @@ class OpenAIChat:
             translated = self._translated(_of_connection(error))
             if not answer.began and self._features.refuses_order(REFUSED_IN_STREAM, str(error), sent=order):
                 raise _WrongOrderError(sentence_of(translated), retryable=True) from error
+            if not answer.spoke and getattr(error, "code", None) == _MALFORMED_CALL:
+                raise _NoAnswerError(sentence_of(translated), retryable=True) from error
             raise translated from error
         return content
 

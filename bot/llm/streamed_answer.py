@@ -65,9 +65,14 @@ class StreamedAnswer:
         return self._words.thoughts
 
     @property
+    def spoke(self) -> bool:
+        """Whether words were passed on."""
+        return self._words.spoke
+
+    @property
     def wordless(self) -> bool:
         """Whether an answer that has ended contains neither words nor calls."""
-        return not (self.signatures or self._written or self._words.spoke)
+        return not (self.signatures or self._written or self.spoke)
 
     @property
     def calls(self) -> tuple[MessageToolCall, ...]:

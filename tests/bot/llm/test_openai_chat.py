@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections import Counter
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -507,6 +508,28 @@ async def test_a_model_that_takes_no_tools_answers_without() -> None:
         for _ in range(2):
             assert "".join(map(str, (await streamed(chat, LOOK))[:-1])) == WORDS
         assert ["tools" in call.body for call in server.calls] == [True, False, False]
+
+
+@pytest.mark.asyncio
+async def test_a_malformed_call_that_is_refused_within_the_stream_costs_no_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Groq reads the calls itself: https://github.com/anomalyco/opencode/issues/1018. The model is asked again without
+    tools, and after three times gets none any more. An answer that people have heard the beginning of is broken off.
+    """
+    refusal = {"message": "Failed to call a function.", "type": "invalid_request_error", "code": "tool_use_failed"}
+    chunk = chat_wire.chunk
+    monkeypatch.setattr(
+        chat_wire, "chunk", lambda *args, **kwargs: {"error": refusal} if "calls" in kwargs else chunk(*args, **kwargs)
+    )
+    async with endpoint() as (chat, server):
+        server.behaviour.answer = lambda call: ASKING if call.offered else WORDS
+        with pytest.raises(ChatModelError, match="broke off its answer: 'Failed to call a function'"):
+            await streamed(chat, LOOK)
+        server.behaviour.answer = lambda call: replace(ASKING, words="") if call.offered else WORDS
+        for _ in range(4):
+            assert "".join(map(str, (await streamed(chat, LOOK))[:-1])) == WORDS
+        assert [bool(call.offered) for call in server.calls] == [True] + [True, False] * 3 + [False]
 
 
 @pytest.mark.asyncio
