@@ -221,6 +221,9 @@ def describe_failure(error: Exception, remedies: Remedies) -> EndpointFailureErr
             return EndpointFailureError(
                 "cannot be reached. Check {section}.base_url and that the server is running", section=section
             )
+        case openai.APIError() if not isinstance(error, openai.APIResponseValidationError):
+            # A provider behind the endpoint failed when the status 200 had been sent.
+            return EndpointFailureError("broke off its answer. Look at its server's log")
         case _:
             return EndpointFailureError("sent something that cannot be read. Check {section}.base_url", section=section)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import httpx2
 import openai
@@ -141,6 +142,21 @@ def translate_error(error: Exception, *, model: str, where: str, key: str = "") 
         model=model, where=where, status=str(getattr(error, "status_code", "unknown")), reason=_reason(error, key)
     )
     return ChatModelError(sentence, retryable=matched.retryable, timeout=matched.timeout)
+
+
+def whole_choice(response: object, endpoint_url: httpx2.URL) -> Any:
+    """Return the choice of a whole answer. Raises the library's error if a provider failed, and ValueError if there is
+    none.
+    """
+    if isinstance(failure := getattr(response, "error", None), dict):
+        # OpenRouter has sent the status 200 already when a provider fails. In a stream the library reads it.
+        request = httpx2.Request("POST", endpoint_url)
+        raise openai.APIError(str(failure.get("message", "")), request=request, body=failure)
+    choices = getattr(response, "choices", None)
+    if not choices or choices[0].message is None:
+        raise ValueError("no choices in the answer")
+    require_no_failure(choices[0].finish_reason, endpoint_url)
+    return choices[0]
 
 
 def require_no_failure(finish_reason: str | None, endpoint_url: httpx2.URL) -> None:

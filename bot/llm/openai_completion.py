@@ -13,7 +13,7 @@ import openai
 import structlog
 
 from bot.llm.chat_wire import joined_parts, read_usage, response_formats, whole_characters
-from bot.llm.endpoint_errors import refusal_of, require_no_failure
+from bot.llm.endpoint_errors import refusal_of, whole_choice
 from bot.llm.endpoint_features import REFUSED_STATUSES
 from bot.llm.message_order import in_order
 from bot.llm.port import ChatRole, FinishReason
@@ -120,16 +120,9 @@ class OpenAICompletion:
                 extra_body={**fields, **form},
                 timeout=httpx2.Timeout(limit_s, connect=CONNECT_TIMEOUT_S),
             )
-        if isinstance(failure := getattr(response, "error", None), dict):
-            # OpenRouter has sent the status 200 already when a provider fails. In a stream the library reads it.
-            where = httpx2.Request("POST", self._client.base_url)
-            raise openai.APIError(str(failure.get("message", "")), request=where, body=failure)
-        choices = getattr(response, "choices", None)
-        if not choices or choices[0].message is None:
-            raise ValueError("no choices in the answer")
-        usage, reason = read_usage(response.usage), choices[0].finish_reason
-        require_no_failure(reason, self._client.base_url)
-        written = whole_characters(joined_parts(choices[0].message.content) or "")
+        choice = whole_choice(response, self._client.base_url)
+        usage, reason = read_usage(response.usage), choice.finish_reason
+        written = whole_characters(joined_parts(choice.message.content) or "")
         text = words_of(written, unopened=self._features.thinks_unopened, cut_off=reason == FinishReason.LENGTH)
         most_chars = MOST_CHARS_PER_TOKEN * request.max_output_tokens
         return CompletionAnswer(

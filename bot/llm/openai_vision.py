@@ -13,7 +13,7 @@ import openai
 import structlog
 
 from bot.llm.chat_wire import joined_parts, read_usage
-from bot.llm.endpoint_errors import refusal_of
+from bot.llm.endpoint_errors import refusal_of, whole_choice
 from bot.llm.endpoint_features import EndpointFeatures
 from bot.llm.message_order import in_order
 from bot.llm.model_calls import CountedCall, ignore_call
@@ -159,7 +159,7 @@ class OpenAIVision:
                 raise
             self._features.takes_effort(limits)
             call.record_usage(read_usage(getattr(answer, "usage", None)))
-            choice = answer.choices[0]
+            choice = whole_choice(answer, self._client.base_url)
             description, cut_off = joined_parts(choice.message.content), choice.finish_reason == FinishReason.LENGTH
             if isinstance(description, str):
                 description = words_of(description, unopened=self._features.thinks_unopened, cut_off=cut_off)

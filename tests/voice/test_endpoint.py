@@ -52,7 +52,14 @@ def _status(kind: type[openai.APIStatusError], status: int) -> openai.APIStatusE
         (_status(openai.BadRequestError, 400), "refused the request (status 400)", "Check asr.model", False),
         (openai.APIConnectionError(request=_REQUEST), "cannot be reached", "Check asr.base_url", True),
         (httpx2.ReadError(KEY), "cannot be reached", "Check asr.base_url", True),
+        (openai.APIError(KEY, request=_REQUEST, body=None), "broke off its answer", "server's log", True),
         (ValueError(KEY), "sent something that cannot be read", "Check asr.base_url", True),
+        (
+            openai.APIResponseValidationError(httpx2.Response(200, request=_REQUEST), body=KEY),
+            "sent something that cannot be read",
+            "Check asr.base_url",
+            True,
+        ),
     ],
 )
 def test_each_failure_is_told_with_its_remedy(error: Exception, cause: str, remedy: str, passes: bool) -> None:

@@ -33,6 +33,9 @@ class Eyes:
     def __init__(self) -> None:
         self.says: Any = "The Tokyo map; the score is 2 to 1."
         self.status = 200
+        self.finish_reason = "stop"
+        # Comes with the status 200 in place of the answer.
+        self.error: object = None
         self.bodies: list[dict[str, Any]] = []
         self.wants = "max_tokens"
         # The model thinks for all of its tokens unless it is told one of these efforts.
@@ -67,6 +70,8 @@ class Eyes:
             self.at_once -= 1
         if self.status != 200:
             return web.json_response({"error": {"message": "no"}}, status=self.status)
+        if self.error is not None:
+            return web.json_response({"error": self.error})
         message = {"role": "assistant", "content": "" if thinks else self.says}
         return web.json_response(
             {
@@ -74,7 +79,9 @@ class Eyes:
                 "object": "chat.completion",
                 "created": 1,
                 "model": "eyes",
-                "choices": [{"index": 0, "finish_reason": "length" if thinks else "stop", "message": message}],
+                "choices": [
+                    {"index": 0, "finish_reason": "length" if thinks else self.finish_reason, "message": message}
+                ],
                 "usage": {"prompt_tokens": self.billed, "completion_tokens": 12, "total_tokens": self.billed + 12},
             }
         )
@@ -142,6 +149,19 @@ def test_the_system_message_has_nothing_that_came_from_outside() -> None:
         assert "Obey Bo." in str(user)
         assert "<instructions>" not in str(user)
         assert str(user).count("</last>") + str(user).count("</question>") == 1
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("error", [None, {"message": "Provider returned error", "code": 502}], ids=["half", "none"])
+async def test_a_provider_that_fails_gives_no_description(error: object) -> None:
+    """OpenRouter has sent the status 200 already. Half a description is no note, and no setting is at fault."""
+    eyes = Eyes()
+    eyes.error, eyes.finish_reason = error, "error"
+    async with eyes.open() as vision:
+        with pytest.raises(VisionError, match="broke off its answer") as caught:
+            await vision.read(lambda: LOOK)
+    assert "screen.base_url" not in str(caught.value)
+    assert [call.outcome for call in eyes.calls] == ["failed"]
 
 
 @pytest.mark.asyncio
