@@ -40,6 +40,12 @@ log = structlog.get_logger()
 
 TOO_SLOW = Text("I took too long over an answer and gave it up. Ask me again; `roomtone tail` shows what was slow.")
 
+# The same, where a call with effects goes on (`bot.brain.tools.running_effects`): asked again, it would be made twice.
+GOES_ON = Text(
+    "I took too long over an answer and gave it up, but what I was to do goes on. Ask me whether it is done before you "
+    "ask for it again."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -103,7 +109,7 @@ class Replier:
     """Produces replies one after the other. `run` is its task, owned by the room.
 
     `build_context` builds the responder's input; `on_reply` gets each finished reply, also one that nobody heard.
-    `on_begun`: called with each question when its answer begins.
+    `on_begun`: called with each question when its answer begins. `is_acting`: returns whether a call with effects runs.
     *Cancellation* of `run` stops speech at once; call `shut_down` first, so that the heard part is recorded.
     """
 
@@ -120,8 +126,10 @@ class Replier:
         rules: SpeechRules,
         speech_to_speech: SpeechToSpeech | None = None,
         on_begun: Callable[[Question], None] = lambda _: None,
+        is_acting: Callable[[], bool] = lambda: False,
     ) -> None:
         self._on_begun = on_begun
+        self._is_acting = is_acting
         self._build_context = build_context
         self._playback = playback
         self._clock = clock
@@ -240,7 +248,7 @@ class Replier:
                 await self._speak_answer(question, progress)
         except TimeoutError:
             if not progress.stopped:
-                _fail(question, progress, "time", TOO_SLOW)
+                self._give_up(question, progress)
         except CompactionError as error:
             # Session memory could not be read.
             _fail(question, progress, "context", error)
@@ -258,6 +266,14 @@ class Replier:
         if progress.speech_to_speech and self._speech_to_speech is not None:
             self._report_heard(self._speech_to_speech, progress)
         return self._reply(question, progress)
+
+    def _give_up(self, question: Question, progress: ReplyProgress) -> None:
+        """Note that a reply has taken too long."""
+        if self._is_acting():
+            # Whoever wanted something done waits to hear of it, also where the model may skip its answer.
+            progress.fail("time", GOES_ON)
+        else:
+            _fail(question, progress, "time", TOO_SLOW)
 
     async def _speak_answer(self, question: Question, progress: ReplyProgress) -> None:
         """Answer with speech-to-speech or by text, or say that the question is too long. Raises `CompactionError`."""

@@ -30,6 +30,11 @@ class RunningEffects:
         if self._running:
             await asyncio.wait(self._running)
 
+    @property
+    def running(self) -> bool:
+        """Whether a call has not ended."""
+        return bool(self._running)
+
     def keep(self, task: asyncio.Task[str]) -> None:
         """Own a call that runs."""
         self._running.add(task)

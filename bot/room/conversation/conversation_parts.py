@@ -148,6 +148,7 @@ class ConversationParts:
             tell=self.participation.notify,
             wake_names=self.participation.wake_names,
             bridge=bridge,
+            is_acting=lambda: self._toolbox.effects.running,
         )
 
     def barge_in(self, listener: RoomListener, speaking: Speaking) -> BargeInHandler:

@@ -314,8 +314,10 @@ async def test_an_order_outlives_its_reply(settings: dict[str, object], fills: b
     await asyncio.wait({reply})
     seq = CONTEXT.current.seq
     assert [message.content for message in toolbox.exchanges.messages({seq})[seq]] == ["", STILL_RUNNING]
+    went_on = toolbox.effects.running
     room.slow.set()
     await toolbox.effects.finish(within_s=PATIENCE_S)
+    assert (went_on, toolbox.effects.running) == (True, False)
     await asyncio.sleep(0)
     assert "the map" in toolbox.exchanges.messages({seq})[seq][-1].content
 
