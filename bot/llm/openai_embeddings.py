@@ -24,9 +24,13 @@ MAX_TEXTS = 64
 # Seconds that one call may take.
 TIMEOUT_S = 10.0
 # Small models read 512 tokens, and some servers refuse longer texts instead of cutting them. English has four
-# characters a token, German three and Chinese one or fewer: what is refused is cut in half, to no fewer than these.
+# characters a token, German three and Chinese one or fewer.
 MAX_CHARS = 1_500
-LEAST_CHARS = 150
+# What is refused is cut in half, to no fewer bytes than these. In UTF-8 the languages have about as many bytes a token;
+# in characters, a Chinese text would cut English ones to a quarter.
+LEAST_BYTES = 150
+# Of a character.
+_MOST_BYTES = 4
 # How llama.cpp, text-embeddings-inference, vLLM and OpenAI refuse a text that is too long: all of them name its tokens.
 _TOO_LONG = frozenset({400, 413, 422, 500})
 _NAMES_TOKENS = re.compile(r"\btokens?\b", re.IGNORECASE)
@@ -47,8 +51,8 @@ class OpenAIEmbeddings:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
-        # What the model is known to take of a text.
-        self._most_chars = MAX_CHARS
+        # What the model may take of a text, as far as is known.
+        self._most_bytes = _MOST_BYTES * MAX_CHARS
         # Its first use imports little (5 ms), so nothing is loaded before.
         # No retries: the indexer has its own, and a reply must not wait for them.
         self._client = endpoint.open()
@@ -101,24 +105,24 @@ class OpenAIEmbeddings:
     async def _ask(self, texts: Sequence[str]) -> Any:
         """Return the endpoint's answer, for so much of each text as the model takes."""
         while True:
-            most_chars = self._most_chars
+            sent = [_sendable(text, self._most_bytes) for text in texts]
             try:
                 return await self._client.embeddings.create(
-                    model=self._endpoint.model,
-                    input=[_sendable(text, most_chars) for text in texts],
-                    encoding_format="float",
+                    model=self._endpoint.model, input=sent, encoding_format="float"
                 )
             except openai.APIStatusError as error:
-                shorter = most_chars // 2
-                if shorter < LEAST_CHARS or error.status_code not in _TOO_LONG or not _NAMES_TOKENS.search(str(error)):
+                longest = max(len(text.encode()) for text in sent)
+                shorter = longest // 2
+                if shorter < LEAST_BYTES or error.status_code not in _TOO_LONG or not _NAMES_TOKENS.search(str(error)):
                     raise
-                self._most_chars = min(self._most_chars, shorter)
-                log.info("embedded_text_too_long", model=self.model, status=error.status_code, chars=most_chars)
+                self._most_bytes = min(self._most_bytes, shorter)
+                log.info("embedded_text_too_long", model=self.model, status=error.status_code, text_bytes=longest)
 
 
-def _sendable(text: str, most_chars: int) -> str:
+def _sendable(text: str, most_bytes: int) -> str:
     """Return the beginning of a text. Servers may refuse an empty one, and JSON can't hold a lone surrogate."""
-    return text[:most_chars].encode("utf-8", "replace").decode("utf-8").strip() or "-"
+    encoded = text[:MAX_CHARS].encode("utf-8", "replace")
+    return encoded[:most_bytes].decode("utf-8", "ignore").strip() or "-"
 
 
 def translate_error(error: Exception, endpoint: Endpoint) -> EmbeddingError:
