@@ -69,10 +69,15 @@ def read_arguments(written: str, schema: Mapping[str, object]) -> dict[str, obje
         raise ToolError("The arguments are not JSON. Write one JSON object.") from error
     if not isinstance(arguments, dict):
         raise ToolError("The arguments are not a JSON object. Write one, with the parameters as keys.")
-    # Small models write null for each optional parameter.
-    properties = schema.get("properties")
+    properties, required = schema.get("properties"), schema.get("required")
     types = properties if isinstance(properties, dict) else {}
-    given = {name: _coerced(value, types.get(name)) for name, value in arguments.items() if value is not None}
+    needed = required if isinstance(required, list) else ()
+    # Small models write null for each optional parameter.
+    given = {
+        name: _coerced(value, types.get(name))
+        for name, value in arguments.items()
+        if value is not None or name in needed
+    }
     validator = _Validator(dict(schema), registry=_EMPTY_REGISTRY)
     _references_left.set(_MOST_REFERENCES)
     try:

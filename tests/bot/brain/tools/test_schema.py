@@ -22,6 +22,16 @@ def test_what_is_right_passes() -> None:
     assert read_arguments("", {"type": "object"}) == {}
 
 
+def test_null_is_given_where_something_must_be() -> None:
+    """MCP servers in Python describe `until: str | None` so, and refuse a call without it."""
+    schema = {
+        "type": "object",
+        "properties": {"until": {"anyOf": [{"type": "string"}, {"type": "null"}]}, "limit": {"type": "integer"}},
+        "required": ["until"],
+    }
+    assert read_arguments('{"until": null, "limit": null}', schema) == {"until": None}
+
+
 @pytest.mark.parametrize(
     ("written", "told"),
     [
@@ -30,6 +40,7 @@ def test_what_is_right_passes() -> None:
         ('{"query":' * 5_000, "not JSON"),
         ("[1]", "not a JSON object"),
         ("{}", "'query' is a required property"),
+        ('{"query": null}', "query: None is not of type 'string'"),
         ('{"query": 7}', "query: 7 is not of type 'string'"),
         ('{"query": "x", "limit": 99}', "limit: 99 is greater than the maximum of 20"),
         ('{"query": "x", "limit": "many"}', "limit: 'many' is not of type 'integer'"),
