@@ -31,7 +31,7 @@ from voice.endpoint import is_this_machine
 from voice.retry_pause import retry_pause_s
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Callable, Collection, Mapping
     from typing import Any, TextIO
 
     from mcp.types import Tool
@@ -62,10 +62,11 @@ _ADDRESS = re.compile(r"""(https?://)(?:[^\s/@'"]*@)?([^\s/?#'"]+)[^\s'"]*""")
 
 
 class McpConnection:
-    """One server. Only its task `run` connects and disconnects; `stop` ends it."""
+    """One server. Only its task `run` connects and disconnects; `stop` ends it. `servers`: the names of all."""
 
-    def __init__(self, settings: McpServerSettings, clock: Clock) -> None:
+    def __init__(self, settings: McpServerSettings, clock: Clock, *, servers: Collection[str] = ()) -> None:
         self.settings = settings
+        self._servers = servers
         self._clock = clock
         self._client: Client | None = None
         # Set while the tools can be called.
@@ -193,7 +194,7 @@ class McpConnection:
         listed = await _list_tools(client, self._limit)
         if listed != self._listed:
             # In a thread: to check the schemas of a hundred tools takes seconds.
-            self._tools = await asyncio.to_thread(adapt_tools, listed, self.settings, self.call)
+            self._tools = await asyncio.to_thread(adapt_tools, listed, self.settings, self.call, servers=self._servers)
             self._listed = listed
 
     @asynccontextmanager

@@ -44,7 +44,8 @@ class McpServers:
 @asynccontextmanager
 async def running_servers(settings: McpSettings, clock: Clock) -> AsyncIterator[McpServers]:
     """Connect to the servers in the background for the duration of the block. *Ownership*: owns their tasks."""
-    connections = tuple(McpConnection(each, clock) for each in settings.servers)
+    names = [each.name for each in settings.servers]
+    connections = tuple(McpConnection(each, clock, servers=names) for each in settings.servers)
     tasks = [logged_task(each.run(), name=f"mcp-{each.settings.name}") for each in connections]
     try:
         yield McpServers(connections)

@@ -54,8 +54,10 @@ class McpTool:
     read_only: bool = False
 
 
-def adapt_tools(listed: Iterable[McpTool], settings: McpServerSettings, call: CallTool) -> tuple[RoomTool, ...]:
-    """Return the tools of a server that are allowed and usable. `call`: calls one of them.
+def adapt_tools(
+    listed: Iterable[McpTool], settings: McpServerSettings, call: CallTool, *, servers: Collection[str] = ()
+) -> tuple[RoomTool, ...]:
+    """Return the tools of a server that are allowed and usable. `call`: calls one of them. `servers`: see `tool_names`.
 
     Takes up to seconds of the processor. Any thread may call it.
     """
@@ -64,24 +66,28 @@ def adapt_tools(listed: Iterable[McpTool], settings: McpServerSettings, call: Ca
         if settings.allows(theirs.name):
             # Of several with one name the first counts.
             allowed.setdefault(theirs.name, theirs)
-    names = tool_names(settings.name, allowed)
+    names = tool_names(settings.name, allowed, servers)
     return tuple(
         _tool(theirs, names[theirs.name], settings, call) for theirs in _usable(allowed.values(), settings.name)
     )
 
 
-def tool_names(server: str, tools: Collection[str]) -> dict[str, str]:
+def tool_names(server: str, tools: Collection[str], servers: Collection[str] = ()) -> dict[str, str]:
     """Return what each of a server's tools is called here: as endpoints take it, and each by a name of its own.
 
     Of two that would have the same name, one whose name had to be changed for it gets a digest of its own name; so does
-    one that would be called like a tool of our own.
+    one that would be called like a tool of our own, and one that could be of another of `servers`: 'old_read' of
+    'notes', beside 'notes_old'. What that one has does not matter, as it may be away.
     """
+    others = tuple(f"{other}_" for other in servers if other.startswith(f"{server}_"))
     names = {tool: _NOT_IN_NAMES.sub("_", f"{server}_{tool}")[:MOST_NAME_CHARS] for tool in tools}
     times = Counter(names.values())
     kept = {
         tool
         for tool, name in names.items()
-        if name not in BUILT_IN_NAMES and (times[name] == 1 or name == f"{server}_{tool}")
+        if name not in BUILT_IN_NAMES
+        and not name.startswith(others)
+        and (times[name] == 1 or name == f"{server}_{tool}")
     }
     return {tool: name if tool in kept else _with_digest(name, tool) for tool, name in names.items()}
 

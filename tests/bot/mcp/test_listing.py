@@ -45,6 +45,27 @@ def a_connection() -> tuple[McpConnection, Any]:
     return McpConnection(settings, FakeClock()), cast("Any", ListingClient())
 
 
+async def test_two_servers_have_no_tool_of_one_name() -> None:
+    """The second one could not be called, whichever it is."""
+    servers = McpServers(
+        tuple(
+            McpConnection(
+                McpServerSettings(name=name, url="https://hub.example/mcp", tools=("*",)),
+                FakeClock(),
+                servers=("notes", "notes_old"),
+            )
+            for name in ("notes_old", "notes")
+        )
+    )
+    for connection, tool in zip(servers.connections, ("read", "old_read"), strict=True):
+        client: Any = ListingClient()
+        client.schemas = {tool: {"type": "object"}}
+        await connection.list_tools(client)
+    old, new = servers.tools()
+    assert old.name == "notes_old_read"
+    assert new.name.startswith("notes_old_read_")
+
+
 async def test_a_list_is_adapted_once() -> None:
     """A room needs the tools several times for each reply, and the list is read every minute."""
     connection, client = a_connection()

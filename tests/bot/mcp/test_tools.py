@@ -118,6 +118,17 @@ def test_a_name_that_endpoints_take_stays() -> None:
     assert dotted.name.startswith("hub_get_user_")
 
 
+@given(st.sets(st.text("ab_", min_size=1, max_size=8), min_size=1, max_size=8))
+def test_no_tool_is_called_like_one_of_another_server(tools: set[str]) -> None:
+    """Of 'notes' and 'notes_old', 'old_read' of the one and 'read' of the other would have one name. Then one of them
+    could not be called, or a yes about it would run the other.
+    """
+    servers = ("a", "a_b", "b")
+    short, long = tool_names("a", tools | {f"b_{tool}" for tool in tools}, servers), tool_names("a_b", tools, servers)
+    assert len({*short.values(), *long.values()}) == len(short) + len(long)
+    assert all(name == f"a_b_{tool}" for tool, name in long.items())
+
+
 def test_no_tool_is_called_like_one_of_our_own() -> None:
     """A server called 'memory' with a tool 'search': ours would hide it, or it would stand in for ours."""
     name = tool_names("memory", ["search"])["search"]
