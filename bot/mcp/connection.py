@@ -265,10 +265,10 @@ async def _called(client: Client, tool: str, arguments: Mapping[str, object], *,
 
 
 def _text_of(result: CallToolResult) -> str:
-    """Return a result as text. Images and other content are only named."""
+    """Return a result as text, with that of files in it. Images and other content are only named."""
     parts: list[str] = []
     for block in result.content:
-        text = getattr(block, "text", None)
+        text = getattr(getattr(block, "resource", block), "text", None)
         parts.append(text if isinstance(text, str) else f"[{block.type}, which I can't read]")
     if not parts and result.structured_content is not None:
         parts.append(json.dumps(result.structured_content, ensure_ascii=False))

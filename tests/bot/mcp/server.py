@@ -8,7 +8,7 @@ import sys
 from typing import Annotated
 
 from mcp.server import MCPServer
-from mcp.types import ToolAnnotations
+from mcp.types import BlobResourceContents, EmbeddedResource, TextResourceContents, ToolAnnotations
 from pydantic import BaseModel, Field
 
 server = MCPServer("desk")
@@ -49,6 +49,14 @@ async def sleep() -> str:
 def weigh() -> Weight:
     """Weighs something."""
     return Weight(unit="stone")
+
+
+@server.tool()
+def fetch() -> list[EmbeddedResource | str]:
+    """Fetches files."""
+    note = TextResourceContents(uri="desk://note.txt", text="Buy milk.")
+    picture = BlobResourceContents(uri="desk://picture.png", blob="iVBORw0KGgo=")
+    return ["Fetched.", *(EmbeddedResource(resource=each) for each in (note, picture))]
 
 
 @server.tool()

@@ -101,6 +101,14 @@ async def test_failures_are_sentences() -> None:
 
 
 @pytest.mark.asyncio
+async def test_the_text_of_a_file_is_read() -> None:
+    """GitHub's server sends a file as a resource beside a sentence about it. What is no text is only named."""
+    async with servers(desk()) as running:
+        told = await running.connections[0].call("fetch", {})
+    assert told == "Fetched.\nBuy milk.\n[resource, which I can't read]"
+
+
+@pytest.mark.asyncio
 async def test_a_slow_tool_is_given_up() -> None:
     """A call that takes longer than `timeout_s` raises a ToolError; the connection stays open."""
     async with servers(desk()) as running:
