@@ -38,6 +38,8 @@ MOST_DESCRIPTION_CHARS = 600
 # Of all schemas of a server together, which are about 50,000 tokens: a prompt has room for less. To check the worst of
 # that length takes half a minute.
 MOST_SCHEMAS_CHARS = 200_000
+# A tool without parameters. OpenAI refuses a schema without these, and with it all tools of the call.
+_NOTHING: dict[str, object] = {"type": "object", "properties": {}}
 _WORD = re.compile(r"[A-Za-z][a-z]+|[A-Z]+")
 # Shorter words in a tool's name ('to', 'of') don't name it.
 _SHORTEST_WORD = 3
@@ -116,7 +118,7 @@ def _tool(theirs: McpTool, name: str, settings: McpServerSettings, call: CallToo
     return RoomTool(
         name=name,
         description=about or f"{defuse(theirs.name)[:MOST_NAME_CHARS]} of {settings.name}.",
-        parameters=_defused(theirs.schema),
+        parameters=_NOTHING | _defused(theirs.schema),
         call=partial(call, theirs.name),
         permission=settings.permission,
         side_effects=not theirs.read_only and settings.has_side_effects(theirs.name),

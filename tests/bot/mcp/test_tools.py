@@ -93,6 +93,13 @@ def test_what_a_server_says_is_data() -> None:
     assert logs[0]["event"] == "mcp_tool_unusable"
 
 
+@pytest.mark.parametrize("schema", [{"type": "object"}, {}])
+def test_a_tool_without_parameters_says_so(schema: dict[str, object]) -> None:
+    """OpenAI refuses all tools of a call beside one that leaves its properties out, as servers do."""
+    (tool,) = adapted(McpTool("list", "", {**schema, "title": "Nothing"}))
+    assert tool.parameters == {"type": "object", "properties": {}, "title": "Nothing"}
+
+
 @pytest.mark.parametrize("name", ["a/b c", "ö" * 90, "x" * 90])
 def test_names_are_what_endpoints_take(name: str) -> None:
     """A tool's name has only letters, digits, underscores and dashes, and at most `MOST_NAME_CHARS` characters."""
