@@ -129,8 +129,14 @@ def _tool(theirs: McpTool, name: str, settings: McpServerSettings, call: CallToo
 
 
 def _defused(schema: Mapping[str, object]) -> dict[str, object]:
-    """Return a schema with all its text defused, because a model reads its descriptions, names and choices."""
-    return {defuse(name): _value(each) for name, each in schema.items()}
+    """Return a schema with all its text defused, because a model reads its descriptions, names and choices.
+
+    A list says of its items that they may be anything, if it says nothing: OpenAI refuses it otherwise.
+    """
+    found = {defuse(name): _value(each) for name, each in schema.items()}
+    kind = found.get("type")
+    is_list = kind == "array" or (isinstance(kind, list) and "array" in kind)
+    return {"items": {}, **found} if is_list else found
 
 
 def _value(value: object) -> object:

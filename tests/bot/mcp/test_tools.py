@@ -100,6 +100,14 @@ def test_a_tool_without_parameters_says_so(schema: dict[str, object]) -> None:
     assert tool.parameters == {"type": "object", "properties": {}, "title": "Nothing"}
 
 
+def test_a_list_says_what_is_in_it() -> None:
+    """OpenAI refuses all tools of a call beside one that does not, as servers leave it out where anything may be."""
+    kept = {"words": {"type": "array", "items": {"type": "string"}}, "type": {"type": "string"}}
+    lists: dict[str, dict[str, object]] = {"all": {"type": "array"}, "some": {"type": ["array", "null"]}}
+    (tool,) = adapted(McpTool("put", "", {"type": "object", "properties": {**kept, **lists}}))
+    assert tool.parameters["properties"] == kept | {name: {**each, "items": {}} for name, each in lists.items()}
+
+
 @pytest.mark.parametrize("name", ["a/b c", "ö" * 90, "x" * 90])
 def test_names_are_what_endpoints_take(name: str) -> None:
     """A tool's name has only letters, digits, underscores and dashes, and at most `MOST_NAME_CHARS` characters."""
