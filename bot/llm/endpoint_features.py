@@ -7,6 +7,7 @@ in its error; the call is then repeated without it, and later calls leave it out
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bot.llm.endpoint_errors import FILTER_CODES
@@ -15,6 +16,7 @@ from bot.llm.message_order import MessageOrder
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from bot.llm.port import OfferedTools, ToolOffer
     from bot.llm.thoughts import Thoughts
 
 # Statuses of servers that refuse a parameter.
@@ -32,6 +34,8 @@ _MOST_TOOL_FAILURES = 3
 _TAKES_NO_TOOLS = re.compile(
     r"(not|n't|that) support\b.{0,40}\btool|unsupported\b.{0,40}\btool|\btool.{0,40}\b(not |un)supported", re.IGNORECASE
 )
+# How OpenAI refuses one tool, and with it the call: "Invalid schema for function 'hub_put': In context=() …"
+_REFUSED_SCHEMA = re.compile(r"invalid schema for function '([\w-]+)'", re.IGNORECASE)
 # How chat templates and Mistral's service refuse an order of messages.
 _WRONG_ORDER = re.compile(r"must alternate|system message must be|unexpected role|expected last role", re.IGNORECASE)
 # How they refuse every system message: the templates of Gemma 2 and of old models of Mistral, Gemini's API with Gemma.
@@ -67,6 +71,8 @@ class EndpointFeatures:
         self.reports_usage = True
         self.takes_temperature = True
         self.supports_tools = True
+        # Tools with schemas that the endpoint does not take, by name.
+        self._refused_tools: dict[str, ToolOffer] = {}
         # Whether schemas are to be sent in the common words only.
         self.plain_schemas = False
         # Whether the model takes its own tool calls back.
@@ -192,6 +198,22 @@ class EndpointFeatures:
             self.takes_temperature = False
             return True
         return False
+
+    def taken(self, tools: OfferedTools) -> OfferedTools:
+        """Return the tools that the endpoint may take."""
+        if not self.supports_tools:
+            return replace(tools, offers=())
+        return replace(tools, offers=tuple(each for each in tools.offers if self._refused_tools.get(each.name) != each))
+
+    def refused_tool(self, status: int, message: str, *, sent: OfferedTools) -> ToolOffer | None:
+        """Learn that the endpoint does not take the schema of one tool, and return that tool; None if the error is not
+        about one. Described anew, it is offered again.
+        """
+        found = _REFUSED_SCHEMA.search(message) if status in REFUSED_STATUSES else None
+        refused = next((each for each in sent.offers if found is not None and each.name == found[1]), None)
+        if refused is not None:
+            self._refused_tools[refused.name] = refused
+        return refused
 
     def refuses_tools(self, status: int, message: str, *, callable_now: bool) -> bool:
         """Learn that the tools are refused. Without `callable_now` they were only shown, and nothing is learnt.

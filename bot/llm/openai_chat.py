@@ -291,7 +291,8 @@ class OpenAIChat:
         while True:
             usage = {"stream_options": {"include_usage": True}} if features.reports_usage else {}
             plain = features.plain_schemas
-            offered = to_api_tools(tools, plain=plain) if features.supports_tools else {}
+            taken = features.taken(tools)
+            offered = to_api_tools(taken, plain=plain)
             sent = features.limits(max_output_tokens) | usage | offered
             try:
                 response = await self._client.chat.completions.create(
@@ -307,6 +308,11 @@ class OpenAIChat:
                     or features.refuses_usage(*refusal, sent=sent)
                     or features.refuses_schema_words(*refusal, sent_plain=plain)
                 ):
+                    continue
+                if (tool := features.refused_tool(*refusal, sent=taken)) is not None:
+                    log.warning(
+                        "tool_schema_refused", model=self.model, tool=tool.name, problem=self._translated(error)
+                    )
                     continue
                 if features.refuses_own_calls(*refusal, sent=any("tool_calls" in message for message in body)):
                     raise _OwnCallsRefusedError(sentence_of(self._translated(error)), retryable=True) from error

@@ -31,6 +31,7 @@ from bot.llm.port import (
 from bot.llm.settings import LlmSettings
 from compaction.errors import CompletionError
 from compaction.ports import CompletionRequest
+from rehearsal.servers import chat as servers_chat
 from rehearsal.servers import chat_wire
 from rehearsal.servers.chat import (
     ChatBehaviour,
@@ -40,9 +41,12 @@ from rehearsal.servers.chat import (
     ToolCallAnswer,
     ToolCallFormat,
 )
+from rehearsal.servers.loopback import error_response
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
+
+    from aiohttp import web
 
     from bot.llm.port import StreamItem
     from rehearsal.servers.chat import ChatCall
@@ -555,6 +559,28 @@ async def test_tools_never_cost_the_answer(nothing: str) -> None:
         for _ in range(4):
             assert "".join(map(str, (await streamed(chat, LOOK))[:-1])) == WORDS
         assert [bool(call.offered) for call in server.calls] == [True, False] * 3 + [False]
+
+
+@pytest.mark.asyncio
+async def test_a_tool_whose_schema_is_refused_costs_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenAI names it. It is left out until its server describes it anew."""
+    refusal = servers_chat._refusal
+
+    def refused(behaviour: ChatBehaviour, call: ChatCall) -> web.Response | None:
+        for tool in call.body.get("tools", ()):
+            if "oneOf" in tool["function"]["parameters"]:
+                name = tool["function"]["name"]
+                return error_response(400, f"Invalid schema for function '{name}': no \"oneOf\" at the top.")
+        return refusal(behaviour, call)
+
+    monkeypatch.setattr(servers_chat, "_refusal", refused)
+    bad = ToolOffer("hub_put", "Puts.", {"type": "object", "properties": {}, "oneOf": []})
+    mended = ToolOffer("hub_put", "Puts.", {"type": "object", "properties": {}})
+    async with endpoint() as (chat, server):
+        for offers in ((*LOOK.offers, bad), (bad, *LOOK.offers), (bad,), (*LOOK.offers, mended)):
+            assert "".join(map(str, (await streamed(chat, OfferedTools(offers)))[:-1])) == WORDS
+        look = ("memory_search",)
+        assert [call.offered for call in server.calls] == [(*look, "hub_put"), look, look, (), (*look, "hub_put")]
 
 
 @pytest.mark.asyncio
