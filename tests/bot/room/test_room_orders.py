@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from bot.brain.reply import GOES_ON
 from bot.brain.responder import ModelResponder
 from bot.brain.tools.links import link_tool
+from bot.brain.tools.settings import ToolsSettings
 from bot.brain.tools.toolbox import Toolbox
 from bot.llm.port import FinishReason, StreamEnd
 from compaction.budget.messages import MessageToolCall
 from compaction.session import SessionMemory
 from tests.bot.brain.test_responder_tools import Thinker
-from tests.bot.room.room_scene import a_house, living
+from tests.bot.room.room_scene import a_house, living, settle
 from tests.fakes.chat import FakeChat
 from tests.fakes.place import ADA, BO
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from bot.channel.port import Person
@@ -89,3 +94,28 @@ async def test_an_order_needs_no_question(tmp_path: Path) -> None:
             await house.say(ADA.id, "Roomtone, could you put the link in the chat?")
             assert (await house.reply(1)).text == "It is there."
             assert chat.posted == ["https://maps.example/lisbon"]
+
+
+@pytest.mark.asyncio
+async def test_an_order_that_outlives_its_answer_is_told(tmp_path: Path) -> None:
+    """Whoever reads that they should ask again would have it posted twice."""
+    async with a_house(tmp_path) as house:
+        chat = FakeChat()
+        goes_on = asyncio.Event()
+        link = link_tool(chat)
+
+        async def post(arguments: Mapping[str, object]) -> str:
+            assert room._conversation is not None
+            room._conversation._replier._end_within(0.0)
+            await goes_on.wait()
+            return await link.call(arguments)
+
+        toolbox = Toolbox([replace(link, call=post)])
+        model = Thinker((ASKS,), ("It is there.", END))
+        house.toolbox = lambda *_: toolbox
+        house.new_responder = lambda: ModelResponder(model, max_output_tokens=77, tools=ToolsSettings(filler=""))
+        async with living(house) as (room, _):
+            await house.say(ADA.id, "Roomtone, could you put the link in the chat?")
+            await settle(lambda: GOES_ON in house.place.written)
+            goes_on.set()
+            await settle(lambda: chat.posted == ["https://maps.example/lisbon"])
