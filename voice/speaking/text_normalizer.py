@@ -56,19 +56,24 @@ _WORDS_ONLY = re.compile(r"[^\W_]+(?:[ '-][^\W_]+){0,3}")
 _BRACKETED = re.compile(r"\[[^\[\]]*\]|\{\{[^{}]*\}\}")
 _SHORTCODE = re.compile(r":[a-z][a-z0-9_+-]*:", re.IGNORECASE)
 _EMOTICON = re.compile(r"(?<!\S)(?:[:;]['-]?[)(DPpOo/\\|*3]+|<3|[xX]D+|\^_*\^)(?=[\s.,!?]|$)")
-# Verbs for what others hear or see of a speaker. In emphasis or brackets they are always stage directions.
-_SEEN = "laugh|chuckle|giggle|smile|grin|smirk|sigh|nod|shrug|wink|cough|gasp|groan|snort|yawn|wave|blush"
-_DONE = (
-    f"{_SEEN}|whisper|pause|think|hum|blink|clap|bow|lean|look|glance|stare|sip|stretch|adjust|tilt|raise|roll|scratch|"
-    "shake|tap|point|turn|hug|sing|beam|mutter|sob|cry|crie|facepalm|rub|lift|lower|take|clear|breathe|breath"
+# Verbs for what others hear or see of a speaker. In emphasis or brackets they are almost always stage directions.
+_SEEN = "laugh|chuckle|giggle|smile|grin|smirk|sigh|nod|shrug|wink|gasp|groan|snort|yawn|blush"
+_OF_PEOPLE = (
+    f"{_SEEN}|whisper|pause|think|hum|blink|clap|bow|lean|glance|stare|sip|scratch|shake|tap|hug|sing|beam|mutter|sob|"
+    "cry|crie|facepalm|rub|breathe|breath"
 )
+# Verbs for what things do too: '(takes 20 minutes)', '(cough, fever)'.
+_OF_THINGS = "cough|wave|look|stretch|adjust|tilt|raise|roll|point|turn|lift|lower|take|clear"
+_DONE = f"{_OF_PEOPLE}|{_OF_THINGS}"
+_THROAT = r"clear(?:s|ing)? (?:its|his|her|their|my) throat"
 _TAIL = r"(?:,?\s+[\w'’,-]{1,20}){0,12}"
 _STAGE = re.compile(
-    rf"(?:[{_OPENS}]+|\()\s*(?:\w+ly\s+)?"
-    rf"(?:(?:{_SEEN})(?:s|es|ing)|clear(?:s|ing)? (?:its|his|her|their|my) throat)"
-    rf"{_TAIL}[.!…]*\s*(?:[{_CLOSES}]+|\))"
+    rf"[{_OPENS}]+\s*(?:\w+ly\s+)?(?:(?:{_SEEN}|cough|wave)(?:s|es|ing)|{_THROAT}){_TAIL}[.!…]*\s*[{_CLOSES}]+"
     # In brackets these verbs cannot be stressed words. '(take bus 12)' is something to do.
-    rf"|\(\s*(?:\w+ly\s+)?(?:(?:{_DONE})(?:(?:s|es|ing){_TAIL})?|(?:{_SEEN}){_TAIL})[.!…]*\s*\)",
+    rf"|\(\s*(?:\w+ly\s+)?(?:(?:{_DONE})(?:s|es|ing)?|(?:(?:{_OF_PEOPLE})(?:s|es|ing)|{_SEEN}|{_THROAT}){_TAIL})"
+    r"[.!…]*\s*\)"
+    # What a thing does is said after its name, and with figures.
+    rf"|^\s*\(\s*(?:\w+ly\s+)?(?:{_OF_THINGS})(?:s|es|ing)(?![^)]*\d){_TAIL}[.!…]*\s*\)",
     re.IGNORECASE,
 )
 # Emphasis before a new sentence is a stage direction if it begins with such a verb, or stands at the beginning. If the
