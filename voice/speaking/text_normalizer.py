@@ -65,10 +65,14 @@ _OF_PEOPLE = (
 # Verbs for what things do too: '(takes 20 minutes)', '(cough, fever)'.
 _OF_THINGS = "cough|wave|look|stretch|adjust|tilt|raise|roll|point|turn|lift|lower|take|clear"
 _DONE = f"{_OF_PEOPLE}|{_OF_THINGS}"
+_NEW_SENTENCE = r"(?-i:(?=\s*$|\s+[\"“(A-Z]))"
 _THROAT = r"clear(?:s|ing)? (?:its|his|her|their|my) throat"
 _TAIL = r"(?:,?\s+[\w'’,-]{1,20}){0,12}"
 _STAGE = re.compile(
-    rf"[{_OPENS}]+\s*(?:\w+ly\s+)?(?:(?:{_SEEN}|cough|wave)(?:s|es|ing)|{_THROAT}){_TAIL}[.!…]*\s*[{_CLOSES}]+"
+    rf"{_EMPHASIS_OPEN}+\s*(?:\w+ly\s+)?(?:(?:{_SEEN}|cough|wave)e?s|{_THROAT}){_TAIL}[.!…]*\s*{_EMPHASIS_CLOSE}+"
+    # '**Waves** carry energy' and 'Are you *laughing* at me?' are sentences.
+    rf"|[{_OPENS}]+\s*(?:\w+ly\s+)?(?:(?:{_SEEN}|cough|wave)(?:s|es|ing)|{_THROAT}){_TAIL}[.!…]*\s*[{_CLOSES}]+"
+    rf"{_NEW_SENTENCE}"
     # In brackets these verbs cannot be stressed words. '(take bus 12)' is something to do.
     rf"|\(\s*(?:\w+ly\s+)?(?:(?:{_DONE})(?:s|es|ing)?|(?:(?:{_OF_PEOPLE})(?:s|es|ing)|{_SEEN}|{_THROAT}){_TAIL})"
     r"[.!…]*\s*\)"
@@ -76,12 +80,12 @@ _STAGE = re.compile(
     rf"|^\s*\(\s*(?:\w+ly\s+)?(?:{_OF_THINGS})(?:s|es|ing)(?![^)]*\d){_TAIL}[.!…]*\s*\)",
     re.IGNORECASE,
 )
-# Emphasis before a new sentence is a stage direction if it begins with such a verb, or stands at the beginning. If the
-# sentence continues, it is stress. Bold words are a heading or a step to take.
+# Emphasis before a new sentence is a stage direction if it tells what somebody does, or stands at the beginning. If the
+# sentence continues, it is stress. Bold words are a heading or a step to take, and so is '*Turn off the router.*'.
 _OPENING = re.compile(
-    rf"(?:\s*{_EMPHASIS_OPEN}+(?i:\w+ly\s+)?(?i:{_DONE})(?i:s|es|ing)?\b[^{_EMPHASIS_CLOSE}]*"
-    rf"|^\s*{_EMPHASIS_OPEN}+[a-z]\w*(?:\s+[^{_EMPHASIS_CLOSE}\s]+){{1,16}})"
-    rf"{_EMPHASIS_CLOSE}+(?=\s*$|\s+[\"“(A-Z])"
+    rf"(?:\s*{_EMPHASIS_OPEN}+(?i:\w+ly\s+)?(?i:{_DONE})(?i:s|es|ing)\b[^{_EMPHASIS_CLOSE}]*"
+    rf"|^\s*{_EMPHASIS_OPEN}+(?:[a-z]\w*(?:\s+[^{_EMPHASIS_CLOSE}\s]+){{1,16}}|(?:{_DONE}|(?i:{_SEEN}|pause|hug))[.!…]*))"
+    rf"{_EMPHASIS_CLOSE}+{_NEW_SENTENCE}"
 )
 # Our own transcript contains these marks, and models copy them.
 _RECORDED = re.compile(r"\((?:interrupted|skips?|silence|no response|forgotten at somebody['’]s wish)\)", re.IGNORECASE)
