@@ -57,8 +57,8 @@ _SIGN_OR_WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+(?:['’-][^\W_{UNSP
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 # What stands between the parts of a text that may be a loop: for a hum Whisper writes 'B-B-B-B' and 'O.O.O.O'.
 _BETWEEN_PARTS = re.compile(r"[\s.\u2010-\u2013-]+")
-
-_SPELLED = re.compile(r"(?<!\w)[^\W\d_](?!\w)")
+# Single letters in a row: 'W-L-A-N', but neither the words of 'I need a' nor the 's' of 'it's'.
+_SPELLED = re.compile(r"(?<![\w'’])[^\W\d_](?:[\s.,\u2010-\u2013-]+[^\W\d_](?![\w'’]))+")
 
 # Texts that Whisper's checkpoints return for silence and music, from subtitles in the training data.
 PHANTOM_PHRASES = frozenset(
@@ -210,7 +210,7 @@ def letter_count(text: str) -> int:
     """Return the number of letters in `text`. A figure, a sign of a script without letters, and the first time each
     letter that is spelled counts as several.
     """
-    spelled = set(_SPELLED.findall(text.casefold()))
+    spelled = set(filter(str.isalpha, "".join(_SPELLED.findall(text.casefold()))))
     return sum(map(_letters, text)) + len(spelled) * (SPELLED_LETTERS - 1)
 
 

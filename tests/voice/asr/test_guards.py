@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         (recognition("W-L-A-N.", mean_logprob=-0.26), 2.1, None),
         (recognition("S, M, I, T, H."), 4.0, None),
         (recognition("B-B-B-B", mean_logprob=-0.5), 2.5, GuardReason.TOO_SPARSE),
+        (recognition("It's us."), 2.1, GuardReason.TOO_SPARSE),
         # Phantom phrases are rejected only if the confidence is low
         (recognition("Thanks for watching!", mean_logprob=-0.6), 1.0, GuardReason.PHANTOM_PHRASE),
         (recognition("Thank you.", no_speech_probability=0.5), 1.0, GuardReason.PHANTOM_PHRASE),
@@ -185,6 +186,9 @@ def test_nobody_echoes_a_silent_bot() -> None:
         # One character of a script without letters stands for several letters, and so does a figure.
         ("0151 2345678", 3.6, False),
         ("2", 1.95, True),
+        # 'I' and 'a' are words here.
+        ("I need a", 1.9, True),
+        ("It's W-L-A-N", 1.9, False),
         ("今日は雨が降っている", 2.0, False),
     ],
 )
