@@ -48,7 +48,7 @@ def _one_of(words: dict[str, int]) -> str:
 
 
 _DURATION = re.compile(
-    r"\b(?:for |für |(?:for |für )?the next |(?:für )?die nächsten? )?"
+    r"\b(?:(?:for |für )?the next |(?:für )?die nächsten? |for |für )?"
     r"(?:another |about |around |at least |(?:noch )?weitere |noch |etwa |ungefähr )?"
     rf"(?:(?P<fixed>{_one_of(_FIXED)})"
     rf"|(?P<number>\d{{1,3}}|{_one_of(_NUMBERS)})(?P<half> and a half)?(?: more)? (?P<unit>minute|hour|stunde)[ns]?"
