@@ -87,6 +87,10 @@ _OPENING = re.compile(
     rf"|^\s*{_EMPHASIS_OPEN}+(?:[a-z]\w*(?:\s+[^{_EMPHASIS_CLOSE}\s]+){{1,16}}|(?:{_DONE}|(?i:{_SEEN}|pause|hug))[.!…]*))"
     rf"{_EMPHASIS_CLOSE}+{_NEW_SENTENCE}"
 )
+# The end of a piece whose sentence goes on in the next one, and what stands for it there, so that no emphasis stands at
+# the beginning. It is one of the invisible letters.
+_CLAUSE_END = re.compile(r"[,;—–،؛，、；][\"'”’»)\]*_~]*$")
+_CONTINUES = "\u2060"
 # Our own transcript contains these marks, and models copy them.
 _RECORDED = re.compile(r"\((?:interrupted|skips?|silence|no response|forgotten at somebody['’]s wish)\)", re.IGNORECASE)
 _OUT_OF_ROLE = re.compile(r"\(\([^()]*\)\)")
@@ -146,6 +150,8 @@ class TextNormalizer:
         self._label = re.compile(rf"[*_\s]*(?:{names})(?:\s*\([^()]*\))?[*_]*\s*:[*_]*\s*(?=\S)", re.IGNORECASE)
         self._labelled = bool(names)
         self._hidden = HiddenPassages()
+        # Whether the last piece was a clause, and this one continues its sentence.
+        self._continues = False
         # Whether the last piece ended within a run without spaces, because the run is longer than a piece.
         self._within_run = False
 
@@ -155,7 +161,9 @@ class TextNormalizer:
         text = strip_markup(
             self._label.sub("", visible, count=1) if self._labelled and self._label.match(visible) else visible,
             link=self._link,
+            continues=self._continues,
         )
+        self._continues = _CLAUSE_END.search(visible.rstrip()) is not None
         if not text:
             return None
         aloud = expand_symbols(self._pronounced(text), self._language)
@@ -175,16 +183,17 @@ class TextNormalizer:
         return self._known.sub(lambda found: self._pronunciations[found[0].casefold()], text)
 
 
-def strip_markup(written: str, *, link: str = LINK) -> str:
+def strip_markup(written: str, *, link: str = LINK, continues: bool = False) -> str:
     """Return the words of one piece without markup, links, pictures and stage directions. May be empty.
 
-    `link`: the words that stand for a URL inside a sentence.
+    `link`: the words that stand for a URL inside a sentence. `continues`: the piece continues the sentence before it.
     """
     text = _SPOILER.sub(r"\1", _ROLE.sub("", _TEMPLATE.sub(" ", written)))
     if _TABLE_ROW.match(text) or _RULE.fullmatch(text) or _SKIP.fullmatch(text):
         return ""
     text = _render(_TIMES.sub(r"\*", _unset(_KAOMOJI.sub(" ", text))))
     text = _RUN.sub(" ", _URL.sub(f" {link} ", _LINE_START.sub("", text)))
+    text = f"{_CONTINUES}{text}" if continues else text
     text = _STAGE.sub(" ", _OPENING.sub(" ", _OUT_OF_ROLE.sub(" ", _RECORDED.sub(" ", text))))
     text = _EMOTICON.sub(" ", _EMPHASIS.sub("", text))
     text = _SHORTCODE.sub(" ", _BRACKETED.sub(" ", _CITATION.sub("", _TAG.sub(" ", text))))

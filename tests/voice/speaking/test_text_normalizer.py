@@ -134,6 +134,13 @@ def test_code_is_left_out_over_many_sentences() -> None:
     assert [said.text for said in spoken(reply)] == ["Here you go.", "That prints it.", "Ready."]
 
 
+def test_emphasis_after_the_first_clause_is_not_at_the_beginning() -> None:
+    """The clause is a piece of its own, and the next one continues its sentence."""
+    pieces = ["Of all houses in the street at the harbour,", "the old Dutch one is mine.", "I was there."]
+    reply = "Of all houses in the street at the harbour, *the old* Dutch one is mine. *looks there* I was there."
+    assert [said.text for said in spoken(reply)] == pieces
+
+
 def test_thoughts_are_left_out() -> None:
     """Some models think aloud between tags; the text between the tags is not spoken."""
     reply = "<think>They want the time. I should look.\nYes.</think>It is nine. <thinking>Good.</thinking> Bye."
