@@ -143,8 +143,6 @@ def judge(
         return GuardReason.GIBBERISH
     if recognition.compression_ratio > MAX_COMPRESSION_RATIO or _is_loop(spoken):
         return GuardReason.REPETITIVE
-    if repeats_alone(text, glossary):
-        return GuardReason.GLOSSARY
     if speech_s >= SPARSE_AFTER_S and letter_count(text) < MIN_CHARS_PER_S * speech_s:
         return GuardReason.TOO_SPARSE
     if spoken in PHANTOM_PHRASES and (logprob < PHANTOM_MAX_LOGPROB or no_speech > PHANTOM_MIN_NO_SPEECH):
@@ -158,6 +156,9 @@ def judge(
         return GuardReason.REPEATED
     if own_words and is_echo(text, own_words):
         return GuardReason.OWN_VOICE
+    # Last: another pass without the glossary would spell the bot's own words differently, so that they are no echo.
+    if repeats_alone(text, glossary):
+        return GuardReason.GLOSSARY
     return None
 
 

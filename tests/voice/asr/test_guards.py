@@ -96,6 +96,15 @@ def test_names_that_the_recogniser_was_told_and_nothing_else(
     assert judge(recognition(text), speech_s=1.0, glossary=glossary) is reason
 
 
+def test_names_alone_that_are_dropped_anyway_keep_their_reason() -> None:
+    """The bot's own words stay dropped for good, and seconds of speech that became a name get a careful pass too."""
+    own_words = "You could ask Ada Lovelace or Grace Hopper."
+    glossary = ("Roomtone", "Ada Lovelace", "Grace Hopper")
+    echo = recognition("Ada Lovelace, Grace Hopper.")
+    assert judge(echo, speech_s=1.5, own_words=own_words, glossary=glossary) is GuardReason.OWN_VOICE
+    assert judge(recognition("Ada Lovelace."), speech_s=5.0, glossary=glossary) is GuardReason.TOO_SPARSE
+
+
 @pytest.mark.parametrize(
     ("before", "logprob", "reason"),
     [
