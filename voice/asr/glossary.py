@@ -130,8 +130,11 @@ def repeats_alone(text: str, terms: tuple[str, ...]) -> bool:
 
 
 def _as_words(text: str) -> str:
-    """Return the words of `text` in small letters, with a space before, between and behind them."""
-    return f" {' '.join(_WORD.findall(text.casefold()))} "
+    """Return the words of `text` in small letters, with a space before, between and behind them. Vowel signs and other
+    marks, which `\\w` takes for the end of a word, are left out.
+    """
+    letters = "".join(sign for sign in text.casefold() if unicodedata.category(sign)[0] != "M")
+    return f" {' '.join(_WORD.findall(letters))} "
 
 
 def glossary_prompt(terms: tuple[str, ...]) -> str:

@@ -84,6 +84,9 @@ GLOSSARY = ("Roomtone", "I hate all of you", "Ben", "Ada Lovelace")
         # A call.
         ("Roomtone?", GLOSSARY, None),
         ("Ben!", GLOSSARY, None),
+        # A vowel sign belongs to its letter, and ends no word.
+        ("प्रिया!", ("प्रिया",), None),
+        ("प्रिया शर्मा!", ("प्रिया शर्मा",), GuardReason.GLOSSARY),
         ("Hey Ben, Roomtone!", GLOSSARY, None),
         ("Roomtone, who is Ada Lovelace?", GLOSSARY, None),
         ("I hate all of you too.", GLOSSARY, None),
