@@ -49,8 +49,7 @@ if TYPE_CHECKING:
     from compaction.errors import StoreError
     from compaction.model import Segment, Seq, Turn
 
-# Old turns in one transaction. On PostgreSQL a thousand take a third of a second, and new turns wait meanwhile; sixty
-# thousand, in a session whose server has chosen a shorter time, would take longer than a transaction may.
+# Old turns that lose their words in one transaction: new turns wait meanwhile.
 MOST_AGED = 4_000
 # The reason why code makes the summary in place of a paragraph that may hold what was deleted.
 AGED = "It told of what is too old to be kept."
@@ -61,9 +60,9 @@ async def delete_aged(
 ) -> SessionResults[SessionId]:
     """Delete what was said or seen before that time, in all sessions; return those that changed.
 
-    `before`, `now`: UTC epoch seconds. `guild_id`: only in that server's sessions. Each session is one transaction, or
-    several that go on from the oldest words, so that turns can be stored in between; if one fails, the other sessions
-    go on. Raises `StoreError` if all would fail.
+    `before`, `now`: UTC epoch seconds. `guild_id`: only in that server's sessions. Each session is one transaction, so
+    that turns can be stored in between; if one fails, the others go on. Where many turns are old, they lose their words
+    in transactions before that one. Raises `StoreError` if all would fail.
     """
     async with database.reading() as connection:
         wanted = _select_aged(before)
@@ -72,7 +71,10 @@ async def delete_aged(
         names = (await connection.scalars(wanted)).all()
 
     async def age(connection: AsyncConnection, session_id: SessionId, *, until: float) -> SessionId:
-        await _age(connection, session_id, before=until, now=now)
+        if until < before:
+            await _blank_turns(connection, session_id, before=until)
+        else:
+            await _age(connection, session_id, before=before, now=now)
         return session_id
 
     changed: dict[SessionId, None] = {}
@@ -88,7 +90,9 @@ async def delete_aged(
 
 
 async def _steps(database: Database, session_id: SessionId, *, before: float) -> list[float]:
-    """Return the times up to which a session's words are deleted, one transaction each; the last one is `before`."""
+    """Return the times up to which a session's turns lose their words, one transaction each. The last one is `before`:
+    all the rest is done with it.
+    """
     old = (turns.c.session_id == session_id) & (turns.c.ended_at < before) & turns.c.tombstone.is_(False)
     async with database.reading() as connection:
         ends = (await connection.scalars(select(turns.c.ended_at).where(old).order_by(turns.c.ended_at))).all()
@@ -110,9 +114,7 @@ async def _age(connection: AsyncConnection, session_id: SessionId, *, before: fl
     of_session = turns.c.session_id == session_id
     old = of_session & (turns.c.ended_at < before)
     seqs = frozenset((await connection.scalars(select(turns.c.seq).where(old))).all())
-    # Triggers remove the turns from the index.
-    forgotten = update(turns).where(old, turns.c.tombstone.is_(False)).values(parts="[]", tombstone=True)
-    await connection.execute(forgotten)
+    await _blank_turns(connection, session_id, before=before)
     stale = (notes.c.session_id == session_id) & (notes.c.at < before)
     gone_notes = {row.id: row.what for row in await connection.execute(select(notes.c.id, notes.c.what).where(stale))}
     await connection.execute(delete(notes).where(stale))
@@ -144,6 +146,12 @@ async def _age(connection: AsyncConnection, session_id: SessionId, *, before: fl
     told = (chapters.c.session_id == session_id) & (chapters.c.paragraph != "")
     await connection.execute(update(chapters).where(told).values(paragraph="", paragraph_problem=AGED))
     await rerender_summary(connection, session_id, now=now)
+
+
+async def _blank_turns(connection: AsyncConnection, session_id: SessionId, *, before: float) -> None:
+    old = (turns.c.session_id == session_id) & (turns.c.ended_at < before) & turns.c.tombstone.is_(False)
+    # Triggers remove the turns from the index.
+    await connection.execute(update(turns).where(old).values(parts="[]", tombstone=True))
 
 
 async def _age_segments(
