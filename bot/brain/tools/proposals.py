@@ -102,7 +102,7 @@ def question_about(tool: RoomTool, arguments: Mapping[str, object], asked: str) 
 
 def spoken(value: object, *, german: bool = False) -> str:
     """Return a value in words that a voice says in full. A long value is cut, and the question says so."""
-    written = str(value).strip()
+    written = "" if value is None else str(value).strip()
     text = _INNER_DOT.sub(" Punkt " if german else " dot ", written)
     text = " ".join(_UNSPOKEN.sub(" ", text).split())
     if not text and written:

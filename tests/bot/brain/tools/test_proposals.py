@@ -48,6 +48,8 @@ WRITE = RoomTool("fs_write_file", "Writes.", {}, POST.call, words=("write", "fil
             f"With path etc passwd and content {'x' * 100} and 400 more characters, shall I run fs write file?",
         ),
         (WRITE, {}, "Speicher das", "Soll ich fs write file ausführen?"),
+        (WRITE, {"path": None}, "save it", "With path nothing, shall I run fs write file?"),
+        (WRITE, {"path": None}, "Speicher das", "Mit path nichts, soll ich fs write file ausführen?"),
         (WRITE, {"path": "a.txt"}, "Speicher das", "Mit path a Punkt txt, soll ich fs write file ausführen?"),
     ],
 )
