@@ -109,7 +109,8 @@ class Replier:
     """Produces replies one after the other. `run` is its task, owned by the room.
 
     `build_context` builds the responder's input; `on_reply` gets each finished reply, also one that nobody heard.
-    `on_begun`: called with each question when its answer begins. `is_acting`: returns whether a call with effects runs.
+    `on_begun`: called with each question when its answer begins. `is_acting`: returns whether a call with effects runs
+    for whoever asked a question.
     *Cancellation* of `run` stops speech at once; call `shut_down` first, so that the heard part is recorded.
     """
 
@@ -126,7 +127,7 @@ class Replier:
         rules: SpeechRules,
         speech_to_speech: SpeechToSpeech | None = None,
         on_begun: Callable[[Question], None] = lambda _: None,
-        is_acting: Callable[[], bool] = lambda: False,
+        is_acting: Callable[[Question], bool] = lambda _: False,
     ) -> None:
         self._on_begun = on_begun
         self._is_acting = is_acting
@@ -269,7 +270,7 @@ class Replier:
 
     def _give_up(self, question: Question, progress: ReplyProgress) -> None:
         """Note that a reply has taken too long."""
-        if self._is_acting():
+        if self._is_acting(question):
             # Whoever wanted something done waits to hear of it, also where the model may skip its answer.
             progress.fail("time", GOES_ON)
         else:

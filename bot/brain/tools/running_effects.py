@@ -18,7 +18,8 @@ class RunningEffects:
     """The calls of one room. *Ownership*: they are cancelled when the block ends; `finish` first lets them end."""
 
     def __init__(self) -> None:
-        self._running: set[asyncio.Task[str]] = set()
+        # Each with whoever asked for it.
+        self._running: dict[asyncio.Task[str], int | None] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -30,19 +31,18 @@ class RunningEffects:
         if self._running:
             await asyncio.wait(self._running)
 
-    @property
-    def running(self) -> bool:
-        """Whether a call has not ended."""
-        return bool(self._running)
+    def runs_for(self, asker_id: int | None) -> bool:
+        """Return whether a call has not ended that this person asked for."""
+        return asker_id in self._running.values()
 
-    def keep(self, task: asyncio.Task[str]) -> None:
-        """Own a call that runs."""
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
+    def keep(self, task: asyncio.Task[str], asker_id: int | None) -> None:
+        """Own a call that runs. `asker_id`: the person who asked for it."""
+        self._running[task] = asker_id
+        task.add_done_callback(self._running.pop)
 
     def cancel(self) -> None:
         """Cancel all calls."""
-        for task in self._running:
+        for task in tuple(self._running):
             task.cancel()
 
     async def finish(self, *, within_s: float) -> None:

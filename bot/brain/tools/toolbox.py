@@ -197,7 +197,7 @@ class QuestionTools:
         ]
         for call, task in running:
             if self._has_effects(call):
-                self._toolbox.effects.keep(task)
+                self._toolbox.effects.keep(task, self._asker.user_id)
         try:
             await asyncio.wait([task for _, task in running])
         except asyncio.CancelledError:

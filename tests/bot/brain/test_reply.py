@@ -64,7 +64,7 @@ class Bench:
             clock=FakeClock(),
             timeout_s=timeout_s,
             on_reply=self._keep,
-            is_acting=lambda: self.acts,
+            is_acting=lambda _: self.acts,
             rules=SpeechRules(
                 pronunciations=pronunciations,
                 blocked_words=("rude*", "two words"),

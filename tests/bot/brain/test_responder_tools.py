@@ -314,10 +314,11 @@ async def test_an_order_outlives_its_reply(settings: dict[str, object], fills: b
     await asyncio.wait({reply})
     seq = CONTEXT.current.seq
     assert [message.content for message in toolbox.exchanges.messages({seq})[seq]] == ["", STILL_RUNNING]
-    went_on = toolbox.effects.running
+    went_on = [toolbox.effects.runs_for(asker_id) for asker_id in (1, 2, None)]
     room.slow.set()
     await toolbox.effects.finish(within_s=PATIENCE_S)
-    assert (went_on, toolbox.effects.running) == (True, False)
+    # Whoever else asks something meanwhile is not told that it goes on.
+    assert (went_on, toolbox.effects.runs_for(1)) == ([True, False, False], False)
     await asyncio.sleep(0)
     assert "the map" in toolbox.exchanges.messages({seq})[seq][-1].content
 
