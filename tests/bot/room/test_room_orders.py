@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bot.brain.reply import GOES_ON
+from bot.brain.reply import GOES_ON, TOO_SLOW
 from bot.brain.responder import ModelResponder
 from bot.brain.tools.links import link_tool
 from bot.brain.tools.settings import ToolsSettings
@@ -22,10 +22,11 @@ from tests.fakes.chat import FakeChat
 from tests.fakes.place import ADA, BO
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncGenerator, Mapping
     from pathlib import Path
 
     from bot.channel.port import Person
+    from bot.llm.port import StreamItem
 
 POST = MessageToolCall("c", "post_link", '{"url": "https://maps.example/lisbon"}')
 ASKS = StreamEnd(FinishReason.TOOL_CALLS, (POST,))
@@ -98,7 +99,7 @@ async def test_an_order_needs_no_question(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_an_order_that_outlives_its_answer_is_told(tmp_path: Path) -> None:
-    """Whoever reads that they should ask again would have it posted twice."""
+    """Whoever reads that they should ask again would have it posted twice. It does not go on for whoever else asks."""
     async with a_house(tmp_path) as house:
         chat = FakeChat()
         goes_on = asyncio.Event()
@@ -110,12 +111,25 @@ async def test_an_order_that_outlives_its_answer_is_told(tmp_path: Path) -> None
             await goes_on.wait()
             return await link.call(arguments)
 
+        class Slow(Thinker):
+            async def stream(self, *args: Any, **kwargs: Any) -> AsyncGenerator[StreamItem, None]:
+                """Think for too long about a second question."""
+                if self.asked:
+                    assert room._conversation is not None
+                    room._conversation._replier._end_within(0.0)
+                    await asyncio.Event().wait()
+                async for item in super().stream(*args, **kwargs):
+                    yield item
+
         toolbox = Toolbox([replace(link, call=post)])
-        model = Thinker((ASKS,), ("It is there.", END))
         house.toolbox = lambda *_: toolbox
-        house.new_responder = lambda: ModelResponder(model, max_output_tokens=77, tools=ToolsSettings(filler=""))
+        house.new_responder = lambda: ModelResponder(
+            Slow((ASKS,)), max_output_tokens=77, tools=ToolsSettings(filler="")
+        )
         async with living(house) as (room, _):
             await house.say(ADA.id, "Roomtone, could you put the link in the chat?")
             await settle(lambda: GOES_ON in house.place.written)
+            await house.say(BO.id, "Roomtone, what is the capital of Portugal?")
+            await settle(lambda: TOO_SLOW in house.place.written)
             goes_on.set()
             await settle(lambda: chat.posted == ["https://maps.example/lisbon"])
