@@ -17,7 +17,8 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 # How long is left open, so it says no more than 'for a while'.
 _SOME_TIME = re.compile(
     r"\b(?:(?:another |next )?(?:few|several)(?: more)? (?:minutes|hours)(?: longer)?|(?:little |bit |while )+longer"
-    r"|(?:(?:die )?nächsten |noch )?(?:ein |die nächsten )?paar (?:minuten|stunden)|noch (?:eine weile|einen moment))\b"
+    r"|(?:noch (?:die nächsten |ein )?|(?:die )?nächsten (?:ein )?|ein )?paar (?:minuten|stunden)"
+    r"|noch (?:eine weile|einen moment))\b"
 )
 # Words allowed around the request: 'oh please just shut up now, will you'. Spelled as the recogniser spells them.
 _FILLERS_BY_LANGUAGE = {

@@ -235,7 +235,7 @@ class SharedLog:
             asked.lines.close()
 
     async def _answer(self, asked: _Asked, link: Notifications) -> None:
-        """Tell some lines."""
+        """Send whoever asked their next lines, in a few messages at most; the next call goes on from there."""
         try:
             if not asked.begun:
                 # Somebody is there: reading may take a moment.
