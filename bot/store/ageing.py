@@ -40,7 +40,7 @@ from compaction.summary.port import REACH_TURNS
 from compaction.timeline import CAPACITY
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
     from sqlalchemy import Select
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -70,33 +70,31 @@ async def delete_aged(
             wanted = wanted.where(sessions.c.guild_id == guild_id)
         names = (await connection.scalars(wanted)).all()
 
-    async def age(connection: AsyncConnection, session_id: SessionId, *, until: float) -> SessionId:
-        if until < before:
-            await _blank_turns(connection, session_id, before=until)
-        else:
-            await _age(connection, session_id, before=before, now=now)
-        return session_id
-
     changed: dict[SessionId, None] = {}
     failure: StoreError | None = None
     for session_id in map(SessionId, names):
-        for until in await _steps(database, session_id, before=before):
-            done = await write_each(database, [session_id], partial(age, until=until))
-            changed |= dict.fromkeys(done.results)
+        for step in await _steps(database, session_id, before=before, now=now):
+            done = await write_each(database, [session_id], step)
             if done.failure is not None:
                 failure = failure or done.failure
                 break
+            changed[session_id] = None
     return SessionResults(tuple(changed), failure)
 
 
-async def _steps(database: Database, session_id: SessionId, *, before: float) -> list[float]:
-    """Return the times up to which a session's turns lose their words, one transaction each. The last one is `before`:
-    all the rest is done with it.
+async def _steps(
+    database: Database, session_id: SessionId, *, before: float, now: float
+) -> list[Callable[[AsyncConnection, SessionId], Awaitable[None]]]:
+    """Return what is done in one session, one transaction each: some turns lose their words, then some more, and all
+    the rest is done at last.
     """
     old = (turns.c.session_id == session_id) & (turns.c.ended_at < before) & turns.c.tombstone.is_(False)
     async with database.reading() as connection:
         ends = (await connection.scalars(select(turns.c.ended_at).where(old).order_by(turns.c.ended_at))).all()
-    return [*(end for end in ends[MOST_AGED::MOST_AGED] if end > ends[0]), before]
+    return [
+        *(partial(_blank_turns, before=end) for end in ends[MOST_AGED::MOST_AGED] if end > ends[0]),
+        partial(_age, before=before, now=now),
+    ]
 
 
 def _select_aged(before: float) -> Select[str]:
