@@ -11,7 +11,6 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bot.brain.tools.order_words import is_german
 from bot.brain.tools.orders import says_yes
 
 if TYPE_CHECKING:
@@ -84,11 +83,8 @@ class Proposals:
         return waiting if -OVERLAP_S <= asker.spoke_at - waiting.heard_at <= ANSWER_WITHIN_S else None
 
 
-def question_about(tool: RoomTool, arguments: Mapping[str, object], asked: str) -> str:
-    """Return the question whether to use `tool`, in German if `asked` is. Raises `ToolError` if `tool` refuses these
-    arguments.
-    """
-    german = is_german(asked)
+def question_about(tool: RoomTool, arguments: Mapping[str, object], *, german: bool) -> str:
+    """Return the question whether to use `tool`. Raises `ToolError` if `tool` refuses these arguments."""
     if tool.describe is not None:
         action = tool.describe(arguments)
         return f"Soll ich {action.german}?" if german else f"Shall I {action.english}?"

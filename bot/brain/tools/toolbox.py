@@ -290,9 +290,9 @@ class QuestionTools:
         """Have the asker asked about a call. Raises `ToolError`."""
         if self.proposal is not None or self._asker.user_id is None:
             return "refused", ONE_AT_A_TIME.format(tool=tool.name)
-        words = self._asker.words
-        question = question_about(tool, arguments, words)
-        self.proposal = ProposedCall(tool, call, self._asker.user_id, question, is_german(words))
+        german = is_german(self._asker.words)
+        question = question_about(tool, arguments, german=german)
+        self.proposal = ProposedCall(tool, call, self._asker.user_id, question, german)
         self._toolbox.proposals.make(self.proposal)
         return "asked", ASK_FIRST.format(question=question)
 

@@ -144,6 +144,15 @@ async def ask_about(toolbox: Toolbox, *, heard: str | None = None) -> str:
 
 
 @pytest.mark.asyncio
+async def test_a_german_order_is_asked_about_in_german() -> None:
+    """The proposal knows it too, for what is said while the call runs."""
+    use = Toolbox([Echo().post]).for_asker(replace(ADA, words="Du kannst die Karte posten."))
+    assert "soll ich post ausführen?" in await use.run(_call("post"))
+    assert use.proposal is not None
+    assert use.proposal.german
+
+
+@pytest.mark.asyncio
 async def test_a_yes_carries_out_the_call_that_was_asked_about() -> None:
     """The asker's yes runs the call once, with the arguments of the question."""
     tools = Echo()
