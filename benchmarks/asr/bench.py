@@ -159,7 +159,7 @@ class _Measuring(Measuring):
             pcm, pieces, dropped = await asyncio.to_thread(self._sounds, recording, path)
             for reason in dropped:
                 cut[reason] = cut.get(reason, 0) + 1
-            found = [await asyncio.to_thread(ours.transcribe, piece, speech_s=speech_s) for piece, speech_s in pieces]
+            found = [await ours.transcribe(piece, speech_s=speech_s) for piece, speech_s in pieces]
             tallies[OURS].add(recording.text, _joined(found), duration_s(pcm))
             for peer in tuple(peers):
                 try:

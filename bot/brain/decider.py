@@ -14,7 +14,7 @@ from bot.brain.addressing import PersonName, calls_any, is_follow_up, needs_no_r
 from bot.brain.lexicon import is_question
 from bot.brain.wakeword import calls_name, mentions_name
 from bot.guild import VoiceMode
-from voice.listening.coalesce import is_sound_effect
+from voice.asr.sound_effect import is_sound_effect
 
 # Shorter questions ('What?', 'Why not?') go to the person who spoke last, not to the room.
 ROOM_QUESTION_WORDS = 4

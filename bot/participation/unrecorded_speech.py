@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bot import events
-from voice.listening.coalesce import is_sound_effect
+from voice.asr.sound_effect import is_sound_effect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -6,6 +6,6 @@
 - Elsewhere: `remote` asks an endpoint (`pool_request`: those of a cluster), `observed` counts what became of that,
   `fallback` has a second recogniser for when the first fails.
 - What a text is worth: `guards` drop texts that nobody said (`gibberish`, `repetition`), `second_pass` recognises
-  doubtful ones again, `sentence_ends` tells whether a text sounds finished.
+  doubtful ones again, `sentence_ends` tells whether a text sounds finished, `sound_effect` whether it names a sound.
 - What helps: `glossary` suggests names, `languages` tracks each person's language.
 """

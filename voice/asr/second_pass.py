@@ -5,21 +5,26 @@ drop, is recognised again without the glossary and with half a second of silence
 input would give the same text: 'Roomtone, who can bring the long ladder?' gave 'Room' with and without a glossary, and
 the whole sentence with the silence. A text that was dropped because the model is not sure of it is recognised again
 carefully: the whole window, a wide beam. A text that no guard drops is kept as it is, however unsure the model is: a
-careful pass made such texts no better, and their answers more than a second later (docs/decisions/0006).
+careful pass made such texts no better, and their answers more than a second later (docs/decisions/0006). Whoever hears
+as a room does calls `recognise_with_second_passes`; the rest is pure.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from voice.asr.guards import GuardReason, breaks_off, told_letter_count
+from voice.asr.guards import GuardReason, breaks_off, judge, told_letter_count
+from voice.asr.sound_effect import is_sound_effect
 from voice.audio import LISTEN_RATE_HZ
+from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from voice.asr.port import Recognition
     from voice.audio import Pcm
 
@@ -40,23 +45,22 @@ class Doubt(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class SecondPass:
-    """How a sound is recognised again. `careful`: with more work, and only while nobody waits
-    (`Recogniser.recognise`).
-    """
+class RecognitionPass:
+    """How a sound is recognised. `careful`: with more work, and only while nobody waits (`Recogniser.recognise`)."""
 
     careful: bool
     leading_silence: bool
     glossary: bool
 
     def sound(self, pcm: Pcm) -> Pcm:
-        """Return the sound to recognise instead of `pcm`."""
+        """Return the sound to recognise for `pcm`."""
         return np.concatenate([LEADING_SILENCE, pcm]) if self.leading_silence else pcm
 
 
-_PLAIN = SecondPass(careful=False, leading_silence=True, glossary=False)
-_CAREFUL = SecondPass(careful=True, leading_silence=False, glossary=True)
-_CAREFUL_WITHOUT_GLOSSARY = SecondPass(careful=True, leading_silence=False, glossary=False)
+FIRST_PASS = RecognitionPass(careful=False, leading_silence=False, glossary=True)
+_PLAIN = RecognitionPass(careful=False, leading_silence=True, glossary=False)
+_CAREFUL = RecognitionPass(careful=True, leading_silence=False, glossary=True)
+_CAREFUL_WITHOUT_GLOSSARY = RecognitionPass(careful=True, leading_silence=False, glossary=False)
 # The ways of each doubt, in order; the first that mends the text ends the search.
 SECOND_PASSES = {
     Doubt.BROKEN_OFF: (_PLAIN,),
@@ -78,7 +82,7 @@ def doubt_about(recognition: Recognition, fault: GuardReason | None, *, speech_s
         return Doubt.GLOSSARY
     if fault is GuardReason.LOW_CONFIDENCE:
         return Doubt.UNSURE
-    if fault is not None:
+    if fault is not None or is_sound_effect(recognition.text):
         return None
     return Doubt.BROKEN_OFF if breaks_off(recognition.text, speech_s=speech_s) else None
 
@@ -94,3 +98,75 @@ def is_mended(first: Recognition, second: Recognition, doubt: Doubt, fault: Guar
             return told_letter_count(second.text) > told_letter_count(first.text)
         case Doubt.UNSURE:
             return second.mean_logprob > RESCUED_LOGPROB
+
+
+class PassResult(Protocol):
+    """What one pass gave. A caller's own type has more in it."""
+
+    @property
+    def recognition(self) -> Recognition | None:
+        """The text; None if the pass failed or was refused."""
+
+
+ResultT = TypeVar("ResultT", bound=PassResult)
+
+
+@dataclass(frozen=True, slots=True)
+class PlainPassResult:
+    """The result of a pass outside a room, where nothing is known of the speaker. `glossary`: the names and words that
+    the recogniser was told.
+    """
+
+    recognition: Recognition
+    glossary: tuple[str, ...]
+
+    def fault(self, *, speech_s: float) -> GuardReason | None:
+        """Return why the text must be dropped, or None (`guards.judge`)."""
+        return judge(self.recognition, speech_s=speech_s, glossary=self.glossary)
+
+
+@dataclass(frozen=True, slots=True)
+class PassResults(Generic[ResultT]):
+    """What all passes over one sound gave. `doubt`: why there were second passes; None: there were none. `second`:
+    theirs, in order. `mended`: whether the last of them is to be used instead of the first one.
+    """
+
+    first: ResultT
+    doubt: Doubt | None = None
+    second: tuple[ResultT, ...] = ()
+    mended: bool = False
+
+    @property
+    def used(self) -> ResultT:
+        """The result with the text to use."""
+        return self.second[-1] if self.mended else self.first
+
+
+async def recognise_with_second_passes(
+    recognise: Callable[[RecognitionPass], Awaitable[ResultT]],
+    guard: Callable[[ResultT], GuardReason | None],
+    *,
+    speech_s: float,
+) -> PassResults[ResultT]:
+    """Recognise a sound, and again while its text is doubtful and another way is left.
+
+    `recognise`: makes one pass. `guard`: returns what `guards.judge` says of its text. `speech_s`: seconds of speech in
+    the sound. A second pass that raises `RecogniserError` gives nothing, and the search goes on. Raises it for the
+    first pass.
+    """
+    first = await recognise(FIRST_PASS)
+    if first.recognition is None:
+        return PassResults(first)
+    doubt = doubt_about(first.recognition, guard(first), speech_s=speech_s)
+    if doubt is None:
+        return PassResults(first)
+    made: list[ResultT] = []
+    for way in SECOND_PASSES[doubt]:
+        try:
+            second = await recognise(way)
+        except RecogniserError:
+            continue
+        made.append(second)
+        if second.recognition is not None and is_mended(first.recognition, second.recognition, doubt, guard(second)):
+            return PassResults(first, doubt, tuple(made), mended=True)
+    return PassResults(first, doubt, tuple(made))

@@ -14,7 +14,6 @@ from typing import Generic, Protocol, TypeVar
 # If the same person says the same words within this time, they are an echo, a second client in the room, or a
 # repetition by the recogniser. People repeat an answer only after another question, which takes longer.
 DUPLICATE_WITHIN_S = 2.0
-_EFFECT = re.compile(r"[\[(*♪][^\[\]()*♪]+[\])*♪][.!]?")
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
@@ -95,11 +94,6 @@ class UtteranceCoalescer(Generic[SpokenT]):
         self._held = []
         self._urgent = False
         return group
-
-
-def is_sound_effect(text: str) -> bool:
-    """Return whether `text` only names a sound: '[laughter]', '(coughs)', '*sighs*'."""
-    return _EFFECT.fullmatch(text.strip()) is not None
 
 
 def _words(text: str) -> tuple[str, ...]:

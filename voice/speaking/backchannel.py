@@ -10,7 +10,7 @@ import re
 from enum import Enum, auto
 from itertools import islice
 
-from voice.listening.coalesce import is_sound_effect
+from voice.asr.sound_effect import is_sound_effect
 
 # Listeners say these words alone or a few together. 'No' and 'what' are not in the list because they are objections.
 _BACKCHANNELS = frozenset(

@@ -13,12 +13,10 @@ from bot.models.catalogue import VOICE_JOE
 from bot.models.directory import ModelDirectory
 from rehearsal.runner.local_servers import ServerModels
 from rehearsal.servers.realtime_behaviour import RealtimeEngines
-from voice.asr.guards import judge
 from voice.asr.scheduler import QueuedRecogniser
-from voice.asr.second_pass import SECOND_PASSES, doubt_about, is_mended
+from voice.asr.second_pass import FIRST_PASS, PlainPassResult, recognise_with_second_passes
 from voice.asr.whisper import whisper_on_best_device
 from voice.audio import LISTEN_RATE_HZ, duration_s
-from voice.errors import RecogniserOverloadedError
 from voice.realtime.port import REALTIME_RATE_HZ
 from voice.speaking.piper import PiperSynthesizer
 from voice.speaking.resample import resample
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
     from rehearsal.servers.realtime_behaviour import ResponseContent, ResponseRequest
     from rehearsal.servers.speech import SpeechEngine
     from voice.asr.port import Recogniser, Recognition
+    from voice.asr.second_pass import RecognitionPass
     from voice.asr.settings import AsrSettings
     from voice.audio import Pcm
 
@@ -72,24 +71,20 @@ class RehearsalRecogniser:
         return " ".join(recognition.text for recognition in heard if recognition.text)
 
     async def _recognise(self, recogniser: Recogniser, piece: Pcm, language: str | None) -> Recognition:
-        first = await recogniser.recognise(piece, language=language, glossary=self._names)
-        speech_s = duration_s(piece)
-        fault = judge(first, speech_s=speech_s, glossary=self._names)
-        doubt = doubt_about(first, fault, speech_s=speech_s)
-        if not self._retry or doubt is None:
-            return first
-        for way in SECOND_PASSES[doubt]:
+        async def recognise(way: RecognitionPass) -> PlainPassResult:
             glossary = self._names if way.glossary else ()
-            try:
-                second = await recogniser.recognise(
-                    way.sound(piece), language=language, glossary=glossary, careful=way.careful
-                )
-            except RecogniserOverloadedError:
-                # A careful pass gives way to others who speak.
-                continue
-            if is_mended(first, second, doubt, judge(second, speech_s=speech_s, glossary=glossary)):
-                return second
-        return first
+            recognition = await recogniser.recognise(
+                way.sound(piece), language=language, glossary=glossary, careful=way.careful
+            )
+            return PlainPassResult(recognition, glossary)
+
+        if not self._retry:
+            return (await recognise(FIRST_PASS)).recognition
+        speech_s = duration_s(piece)
+        results = await recognise_with_second_passes(
+            recognise, lambda heard: heard.fault(speech_s=speech_s), speech_s=speech_s
+        )
+        return results.used.recognition
 
 
 @asynccontextmanager

@@ -19,9 +19,10 @@ from bot.dropped_sounds import DUPLICATE, OPTED_OUT, OVERLOADED
 from bot.events import SpokenText
 from bot.room.conversation.backlog import UtteranceBacklog
 from bot.room.conversation.eager_recognition import EagerRecognition
+from voice.asr.sound_effect import is_sound_effect
 from voice.audio import NO_SOUND
 from voice.cancellation import fail_if_cancelled_inside
-from voice.listening.coalesce import UtteranceCoalescer, is_sound_effect
+from voice.listening.coalesce import UtteranceCoalescer
 from voice.listening.utterance import PauseBegan, PauseEnded, SpeechStarted, Utterance, UtteranceDropped
 from voice.queue_figures import QueueFigures
 from voice.transport.audio_events import SpeakerLeft

@@ -17,9 +17,8 @@ from bot.texts.text import sentence_of
 from voice.asr.glossary import choose_glossary, repeats_alone
 from voice.asr.guards import PreviousUtterance, judge
 from voice.asr.languages import FOUND_PROBABILITY, SpeakerLanguages
-from voice.asr.second_pass import SECOND_PASSES, doubt_about, is_mended
+from voice.asr.second_pass import recognise_with_second_passes
 from voice.errors import RecogniserError, RecogniserOverloadedError
-from voice.listening.coalesce import is_sound_effect
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from bot.room.services import RoomServices
     from voice.asr.guards import GuardReason
     from voice.asr.port import Recogniser, Recognition
-    from voice.asr.second_pass import SecondPass
+    from voice.asr.second_pass import PassResults, RecognitionPass
     from voice.listening.end_policy import PauseEvidence
     from voice.listening.utterance import Utterance
 
@@ -103,25 +102,19 @@ class Transcriber:
         """Recognise `utterance`, and again if its text is doubtful. `is_finished`: returns whether its end is certain,
         which may change meanwhile; an unfinished one gives way to others, and its failure is not reported.
         """
-        first = await self._recognise(utterance, is_finished)
-        if first.recognition is None:
-            return first
-        fault, speech_s = self.guard(utterance, first), utterance.ended_at - utterance.started_at
-        doubt = doubt_about(first.recognition, fault, speech_s=speech_s)
-        if doubt is None or (fault is None and is_sound_effect(first.recognition.text)):
-            return first
-        kept, outcome, gave_way = first, events.HeardAgain.REFUSED, first.gave_way
-        for way in SECOND_PASSES[doubt]:
-            second = await self._recognise(utterance, is_finished, way)
-            if second.recognition is None:
-                gave_way |= second.gave_way
-                continue
-            outcome = events.HeardAgain.KEPT
-            if is_mended(first.recognition, second.recognition, doubt, self.guard(utterance, second)):
-                kept, outcome, gave_way = second, events.HeardAgain.MENDED, second.gave_way
-                break
-        self._observe(events.SpeechHeardAgain(utterance.user_id, doubt, outcome, self._clock.monotonic()))
-        return replace(kept, gave_way=gave_way)
+        results = await recognise_with_second_passes(
+            lambda way: self._recognise(utterance, is_finished, way),
+            lambda heard: self.guard(utterance, heard),
+            speech_s=utterance.ended_at - utterance.started_at,
+        )
+        if results.doubt is None:
+            return results.first
+        now = self._clock.monotonic()
+        self._observe(events.SpeechHeardAgain(utterance.user_id, results.doubt, _outcome(results), now))
+        if results.mended:
+            return results.used
+        # A pass that was refused in the pause may mend the text when the utterance is finished.
+        return replace(results.first, gave_way=any(each.gave_way for each in (results.first, *results.second)))
 
     def guard(self, utterance: Utterance, transcription: TranscribedUtterance) -> GuardReason | None:
         """Return the reason why the text cannot match the speech, or None if it can."""
@@ -179,21 +172,21 @@ class Transcriber:
         self._last_texts.pop(user_id, None)
 
     async def _recognise(
-        self, utterance: Utterance, is_finished: Callable[[], bool], again: SecondPass | None = None
+        self, utterance: Utterance, is_finished: Callable[[], bool], way: RecognitionPass
     ) -> TranscribedUtterance:
         """Recognise `utterance` in the person's language. If it is not known and its detection unsure, in the language
         to assume of them.
         """
         speech_s = utterance.ended_at - utterance.started_at
         expected = self._languages.expected(utterance.user_id, speech_s=speech_s)
-        transcription = await self._ask(utterance, expected, is_finished, again)
+        transcription = await self._ask(utterance, expected, is_finished, way)
         heard = transcription.recognition
         if expected is not None or heard is None or heard.language_probability >= FOUND_PROBABILITY:
             return transcription
         assumed = self._languages.of(utterance.user_id) or self._assumed_language()
         if assumed in {"", heard.language}:
             return transcription
-        second = await self._ask(utterance, assumed, is_finished, again)
+        second = await self._ask(utterance, assumed, is_finished, way)
         if second.recognition is None:
             return replace(transcription, gave_way=second.gave_way)
         # Nothing was detected, so nothing is learnt about the person's language.
@@ -204,23 +197,23 @@ class Transcriber:
         utterance: Utterance,
         expected: str | None,
         is_finished: Callable[[], bool],
-        again: SecondPass | None,
+        way: RecognitionPass,
     ) -> TranscribedUtterance:
         asked_at = self._clock.monotonic()
         if self._is_withheld(utterance):
             return TranscribedUtterance(None, None, asked_at, OPTED_OUT)
-        interim, careful = not is_finished(), again is not None and again.careful
+        interim = not is_finished()
         # A careful pass is for quiet moments, also when the utterance is finished.
-        gave_way = interim and not careful
-        glossary = self._glossary() if again is None or again.glossary else ()
+        gave_way = interim and not way.careful
+        glossary = self._glossary() if way.glossary else ()
         try:
             recognition = await self._recogniser.recognise(
-                again.sound(utterance.pcm) if again else utterance.pcm,
+                way.sound(utterance.pcm),
                 language=expected,
                 glossary=glossary,
                 speaker_id=utterance.user_id,
                 interim=interim,
-                careful=careful,
+                careful=way.careful,
             )
         except RecogniserOverloadedError:
             return TranscribedUtterance(None, expected, asked_at, OVERLOADED, gave_way)
@@ -230,6 +223,13 @@ class Transcriber:
                 self._observe(events.Problem("recogniser", sentence_of(error), self._clock.monotonic()))
             return TranscribedUtterance(None, expected, asked_at, RECOGNISER_FAILED, gave_way)
         return TranscribedUtterance(recognition, expected, asked_at, glossary=glossary)
+
+
+def _outcome(results: PassResults[TranscribedUtterance]) -> events.HeardAgain:
+    if results.mended:
+        return events.HeardAgain.MENDED
+    is_heard = any(each.recognition is not None for each in results.second)
+    return events.HeardAgain.KEPT if is_heard else events.HeardAgain.REFUSED
 
 
 def room_transcriber(

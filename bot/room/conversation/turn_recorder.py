@@ -15,7 +15,7 @@ from bot import events
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
 from compaction.model import Seq, Turn, TurnKind, TurnPart
-from voice.listening.coalesce import is_sound_effect
+from voice.asr.sound_effect import is_sound_effect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -35,6 +35,7 @@ class Script:
         return recognition(text, mean_logprob=-1.1 if text == UNSURE else -0.2)
 
 
+@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("texts", "kept", "careful", "again", "dropped"),
     [
@@ -45,24 +46,25 @@ class Script:
         ((LOOP, LOOP, LOOP), "", [False, False, True], {"dropped, kept": 1}, {"gibberish": 1}),
     ],
 )
-def test_doubtful_texts_are_heard_again_and_counted(
+async def test_doubtful_texts_are_heard_again_and_counted(
     texts: tuple[str, ...], kept: str, careful: list[bool], again: dict[str, int], dropped: dict[str, int]
 ) -> None:
     """The text that a room would keep is returned; what was mended, kept and dropped is counted."""
     script = Script(*texts)
     ours = RoomTranscriber(script.engine, "en")
-    heard = ours.transcribe(SOUND, speech_s=2.0)
+    heard = await ours.transcribe(SOUND, speech_s=2.0)
     assert (heard.text, script.careful) == (kept, careful)
     assert (dict(ours.again), dict(ours.dropped)) == (again, dropped)
     assert heard.cpu_s >= 0
 
 
+@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("texts", "with_glossary"),
     [((CLEAR,), [True]), ((UNSURE, CLEAR), [True, True]), ((LOOP, LOOP, LOOP), [True, False, False])],
 )
-def test_the_glossary_of_a_usual_room_is_given(texts: tuple[str, ...], with_glossary: list[bool]) -> None:
+async def test_the_glossary_of_a_usual_room_is_given(texts: tuple[str, ...], with_glossary: list[bool]) -> None:
     """A room always gives a glossary, so the benchmark does; a second pass that a room makes without one has none."""
     script = Script(*texts)
-    RoomTranscriber(script.engine, "en").transcribe(SOUND, speech_s=2.0)
+    await RoomTranscriber(script.engine, "en").transcribe(SOUND, speech_s=2.0)
     assert script.glossaries == [USUAL_GLOSSARY if given else () for given in with_glossary]

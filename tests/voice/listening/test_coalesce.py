@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.listening.coalesce import DUPLICATE_WITHIN_S, UtteranceCoalescer, is_sound_effect
+from voice.listening.coalesce import DUPLICATE_WITHIN_S, UtteranceCoalescer
 
 ADA, BO = 1, 2
 LONGEST_S = 10.0
@@ -91,18 +91,6 @@ def test_calling_twice_is_heard_twice() -> None:
     moments = _coalescing()
     assert moments.add(Said(ADA, "Roomtone?", 0.0, 1.0), urgent=True, now=1.0)
     assert moments.add(Said(ADA, "Roomtone?", 1.5, 2.5), urgent=True, now=2.5)
-
-
-@pytest.mark.parametrize("text", ["[laughter]", "(coughs)", "*sighs*", "♪ humming ♪", " [door closes]. "])
-def test_a_described_sound_is_an_effect(text: str) -> None:
-    """A text that is only a description in brackets, asterisks or note signs is a sound effect."""
-    assert is_sound_effect(text)
-
-
-@pytest.mark.parametrize("text", ["Ha ha ha!", "I said (twice) no.", "[laughter] Oh dear.", "", "[]", "(a) and (b)"])
-def test_words_are_no_effect(text: str) -> None:
-    """A text with spoken words is no sound effect, even if it has brackets."""
-    assert not is_sound_effect(text)
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.floats(0, 5), st.booleans(), st.booleans()), max_size=30))

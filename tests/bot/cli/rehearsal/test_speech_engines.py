@@ -14,6 +14,7 @@ from bot.cli.rehearsal.speech_engines import RehearsalRecogniser
 from tests.fakes.recogniser import AnsweringEngine, recognition
 from voice.asr.settings import AsrSettings
 from voice.audio import LISTEN_RATE_HZ
+from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,3 +53,25 @@ async def test_a_doubtful_text_stays_where_others_wait(monkeypatch: pytest.Monke
     async with recogniser(monkeypatch, lambda _: recognition(LOOP)) as ear:
         await ear.transcribe(SOUND)
         assert await asyncio.gather(*(ear.transcribe(SOUND) for _ in range(3))) == [LOOP] * 3
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("first", ["Room", LOOP])
+async def test_a_doubtful_text_stays_where_the_second_pass_fails(monkeypatch: pytest.MonkeyPatch, first: str) -> None:
+    """A model that fails at the second pass costs no text of the first, as in a room."""
+
+    def fail_at_the_second_pass(request: RecognitionRequest) -> Recognition:
+        if request.careful or not request.pcm[0]:
+            raise RecogniserError("The model failed.")
+        return recognition(first)
+
+    async with recogniser(monkeypatch, fail_at_the_second_pass) as ear:
+        assert await ear.transcribe(SOUND) == first
+
+
+@pytest.mark.asyncio
+async def test_a_described_sound_is_not_heard_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its text is short for the sound, and yet whole, as in a room."""
+    laughter = "[ha]"
+    async with recogniser(monkeypatch, lambda request: recognition(laughter if request.pcm[0] else WHOLE)) as ear:
+        assert await ear.transcribe(SOUND) == laughter
