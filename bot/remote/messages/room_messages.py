@@ -221,7 +221,7 @@ class CostTold(Notice):
 
 @dataclass(frozen=True, slots=True)
 class NoticeTold(Notice):
-    """People have had this notice in a session (`GuildParticipation.told`)."""
+    """People have had this notice in a session (`GuildParticipation.tell`)."""
 
     session_id: str
     notice: str
