@@ -2,14 +2,14 @@
 
 - A room's channel: `place` implements its port, `chat` the text channel, `stage` asks to speak in stage channels,
   `entry` decides which channels can be entered, `listening_mark` shows that the bot listens, `consent_buttons` ask
-  people to agree. `changes` and `voice_presence` notice who comes and goes. `occasions` finds words for the recogniser,
+  people to agree. `posting` posts messages that answer no command. `changes` and `voice_presence` notice who comes and
+  goes, `voice_requests` knows what of it the bot has asked for. `occasions` finds words for the recogniser,
   `digest_embed` shows what a session was about.
 - Commands: `commands` has them, on the `command_tree`, which `command_registration` tells Discord. `access` decides who
   may use them, `audience` whose channels somebody may read, `session_choice` which sessions, `cooldowns` how often.
   `answers` writes the replies, and `failures` those to a command that broke.
 - Servers and shards: `admission` decides which servers are served, `invite` makes the link that adds the bot.
   `shard_choice` and `shard_losses` are about the connections of large bots.
-
 - The dashboard: `dashboard_access` finds out what somebody may see, `place_names` how servers and channels are called.
 
 `endpoint` selects the real Discord or a local one, `bot_token` knows a wrong token by its form, `request_errors` are

@@ -13,5 +13,5 @@ Start with `gateway_side.remote_room`, the room as the gateway process has it, a
 
 What one process uses of the other comes in pairs. A module `served_*` is in the process that has the thing, and
 `remote_*` stands for it in the other one: `gateway_side.served_place` and `room_side.remote_place`, for example. A
-module `told_*` keeps what the other process has told.
+module `reported_*` keeps what the room's process has reported.
 """

@@ -7,5 +7,8 @@
   `fallback` has a second recogniser for when the first fails.
 - What a text is worth: `guards` drop texts that nobody said (`gibberish`, `repetition`), `second_pass` recognises
   doubtful ones again, `sentence_ends` tells whether a text sounds finished, `sound_effect` whether it names a sound.
-- What helps: `glossary` suggests names, `languages` tracks each person's language.
+- Whether a sentence is finished: `text_end` asks a small language model, which `reading_recogniser` has beside the
+  recogniser; `pool_readers` knows which fail in a cluster.
+- What helps: `glossary` suggests names, `languages` tracks each person's language (`language_names`: its code),
+  `unspaced` knows scripts without spaces.
 """
