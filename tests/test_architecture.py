@@ -155,8 +155,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ),
         ("endpoint", "quick_model"),
         ("asr", "screen", "transport"),
-        ("listening",),
-        ("speaking",),
+        ("listening", "speaking"),
         ("realtime",),
     ),
 }
