@@ -65,7 +65,8 @@ class ModelResponder:
         """
         steps: list[ToolExchange] = []
         spoke = False
-        german = is_german(" ".join(part.text for part in context.current.parts))
+        language = "" if context.tools is None else context.tools.asker.language
+        german = is_german(" ".join(part.text for part in context.current.parts), language=language)
         try:
             if context.tools is not None and (agreed := await context.tools.agreed_call()) is not None:
                 # 'Ja.' is too short to show its language.

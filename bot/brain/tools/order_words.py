@@ -186,6 +186,11 @@ def is_known_language(words: list[str]) -> bool:
     return any(word in _KNOWN or verb_groups(word) for word in words)
 
 
-def is_german(text: str) -> bool:
+def is_german(text: str, *, language: str) -> bool:
+    """Return whether `text` is German. `language`: the code of its language; empty: its words tell it, some of which
+    French and Spanish have too ('du', 'es').
+    """
+    if language:
+        return language == "de"
     words = re.findall(r"\w+", text.casefold())
     return any(word in _GERMAN_WORDS or (word in GERMAN_IMPERATIVES and word not in ENGLISH_VERBS) for word in words)

@@ -25,7 +25,8 @@ class Asker:
     """The person who asked the question. `words`: what only this person said in it, without the bot's name.
 
     `present`: in the voice channel now, and not a bot. `moderator`: may manage the server. `spoke_at`: when they had
-    finished the question, monotonic seconds; None if that is not known.
+    finished the question, monotonic seconds; None if that is not known. `language`: the code of theirs; empty if it is
+    not known.
     """
 
     user_id: int | None = None
@@ -34,6 +35,7 @@ class Asker:
     present: bool = False
     moderator: bool = False
     spoke_at: float | None = None
+    language: str = ""
 
 
 # The asker of an unasked reply, in which the bot speaks on its own.

@@ -132,6 +132,11 @@ class QuestionTools:
         # Fixed when the question is asked. Each call checks the permission again.
         self.offers = toolbox.offers_for(asker)
 
+    @property
+    def asker(self) -> Asker:
+        """Return the person for whom the calls run."""
+        return self._asker
+
     def hold_calls(self) -> None:
         """Make calls wait until `release_calls`. For a preemptive reply, whose question may be incomplete."""
         self._released.clear()
@@ -290,7 +295,7 @@ class QuestionTools:
         """Have the asker asked about a call. Raises `ToolError`."""
         if self.proposal is not None or self._asker.user_id is None:
             return "refused", ONE_AT_A_TIME.format(tool=tool.name)
-        german = is_german(self._asker.words)
+        german = is_german(self._asker.words, language=self._asker.language)
         question = question_about(tool, arguments, german=german)
         self.proposal = ProposedCall(tool, call, self._asker.user_id, question, german)
         self._toolbox.proposals.make(self.proposal)

@@ -211,6 +211,7 @@ def asker_of(question: Question, participants: Participants, wake_names: tuple[s
         present=person is not None and not person.is_bot,
         moderator=person is not None and person.is_moderator,
         spoke_at=question.ended_at,
+        language=question.language,
     )
 
 

@@ -216,21 +216,26 @@ async def test_what_was_agreed_to_is_told_if_it_is_slow(may_skip: bool) -> None:
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
-    ("asked", "filler", "said"),
+    ("asked", "language", "filler", "said"),
     [
-        ("Was steht auf der Karte?", "Let me look.", "Ich schaue nach.\n"),
-        ("Was steht auf der Karte?", "One second.", "One second.\n"),
-        ("What is on the map?", "Let me look.", "Let me look.\n"),
+        ("Was steht auf der Karte?", "", "Let me look.", "Ich schaue nach.\n"),
+        ("Was steht auf der Karte?", "", "One second.", "One second.\n"),
+        ("What is on the map?", "", "Let me look.", "Let me look.\n"),
+        ("Quel est le nom du lac ?", "fr", "Let me look.", "Let me look.\n"),
+        ("Uhrzeit, Roomtone?", "de", "Let me look.", "Ich schaue nach.\n"),
     ],
 )
-async def test_who_asks_in_german_is_told_in_german(asked: str, filler: str, said: str) -> None:
-    """The default filler sentence is in the language of the question; the operator's own is said as it is."""
+async def test_who_asks_in_german_is_told_in_german(asked: str, language: str, filler: str, said: str) -> None:
+    """The default filler sentence is in the language of the question; the operator's own is said as it is. Where the
+    asker's language is not known, the words tell it.
+    """
     room = Looking()
     room.slow = asyncio.Event()
     turn = replace(room.context.current, parts=(TurnPart("1", "Ada", asked),))
     settings = ToolsSettings(filler=filler, filler_after_s=0.001)
     responder = ModelResponder(Thinker((asks(LOOK),)), max_output_tokens=9, tools=settings)
-    stream = responder.respond(replace(room.context, current=turn))
+    tools = room.toolbox.for_asker(Asker(1, "Ada", asked, present=True, language=language))
+    stream = responder.respond(replace(room.context, current=turn, tools=tools))
     assert await anext(stream) == said
     await stream.aclose()
 

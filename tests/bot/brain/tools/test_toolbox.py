@@ -144,12 +144,26 @@ async def ask_about(toolbox: Toolbox, *, heard: str | None = None) -> str:
 
 
 @pytest.mark.asyncio
-async def test_a_german_order_is_asked_about_in_german() -> None:
-    """The proposal knows it too, for what is said while the call runs."""
-    use = Toolbox([Echo().post]).for_asker(replace(ADA, words="Du kannst die Karte posten."))
-    assert "soll ich post ausführen?" in await use.run(_call("post"))
+@pytest.mark.parametrize(
+    ("words", "language", "german"),
+    [
+        ("Du kannst die Karte posten.", "", True),
+        ("Du kannst die Karte posten.", "de", True),
+        ("You can post the map.", "", False),
+        # French and Spanish have words of these forms too.
+        ("Roomtone, tu peux poster la carte du lac ?", "fr", False),
+        ("Puedes post el mapa, es bueno.", "es", False),
+    ],
+)
+async def test_a_german_order_is_asked_about_in_german(words: str, language: str, german: bool) -> None:
+    """The asker's language decides if it is known, else the words. The proposal knows it too, for what is said while
+    the call runs.
+    """
+    use = Toolbox([Echo().post]).for_asker(replace(ADA, words=words, language=language))
+    question = "soll ich post ausführen?" if german else "shall I run post?"
+    assert question in await use.run(_call("post"))
     assert use.proposal is not None
-    assert use.proposal.german
+    assert use.proposal.german is german
 
 
 @pytest.mark.asyncio

@@ -32,6 +32,7 @@ def test_who_spoke_alone_asked() -> None:
     moderator = replace(ADA, is_moderator=True)
     assert asker_of(Question(TURN), _participants(moderator)).moderator
     assert not asker_of(Question(TURN), _participants(BO)).present
+    assert asker_of(Question(TURN, language="fr"), _participants()).language == "fr"
 
 
 def test_of_several_only_who_is_answered_counts() -> None:
