@@ -64,6 +64,8 @@ class ModelContext:
     tools: QuestionTools | None = None
     # Whether the model may answer SKIP. Then speech starts only when the answer is clearly not SKIP.
     may_skip: bool = False
+    # The code of the language to answer in; empty if it is not known.
+    language: str = ""
     # Gets the messages of each model call for this reply, as they are sent.
     on_sent: Callable[[Sequence[ChatMessage]], None] | None = None
 
@@ -83,14 +85,15 @@ def build_context_messages(
     toolbox: Toolbox | None = None,
     asker: Asker = NOBODY,
     may_skip: bool = False,
+    language: str = "",
 ) -> ModelContext:
     """Build the input of a reply to `current`.
 
     Order: system prompts, summary, facts about the people present (`participants`), window, live notes, quotes,
     prompts about this reply, current turn; at most `max_input_tokens` in all. `policy`: how tokens are counted, and
     whether an excerpt replaces turns that do not fit. `toolbox`: tools to offer on behalf of `asker`. `may_skip`: a
-    prompt offers SKIP. The call also lets the session check whether a batch is due; folding runs in the background.
-    Raises `ContextOverflowError`.
+    prompt offers SKIP. `language`: see `ModelContext`. The call also lets the session check whether a batch is due;
+    folding runs in the background. Raises `ContextOverflowError`.
     """
     count = estimate_text_tokens if policy is None else policy.count_tokens
     tools: QuestionTools | None = None
@@ -125,6 +128,7 @@ def build_context_messages(
         enforced=policy is None or policy.enforced,
         tools=tools,
         may_skip=may_skip,
+        language=language,
     )
 
 

@@ -65,8 +65,7 @@ class ModelResponder:
         """
         steps: list[ToolExchange] = []
         spoke = False
-        language = "" if context.tools is None else context.tools.asker.language
-        german = is_german(" ".join(part.text for part in context.current.parts), language=language)
+        german = is_german(" ".join(part.text for part in context.current.parts), language=context.language)
         try:
             if context.tools is not None and (agreed := await context.tools.agreed_call()) is not None:
                 # 'Ja.' is too short to show its language.

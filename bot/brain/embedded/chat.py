@@ -65,6 +65,8 @@ class EmbeddedResponder:
         asked = self._parts_for_bot(context.current)
         evidence = collect_evidence(context, own_names=self._names)
         evidence += _spoken_beside(context.current, asked, order=len(evidence))
+        # Of several people who ask at once, it is that of one.
+        language = context.language if len({part.speaker_id for part in asked}) == 1 else ""
         said = [
             answer(
                 part.text,
@@ -74,6 +76,7 @@ class EmbeddedResponder:
                 names=self._names,
                 zone=self._zone,
                 introduce=not introduced and part is asked[-1],
+                language=language,
             )
             for part in asked
         ]
@@ -105,15 +108,18 @@ def answer(
     names: Sequence[str],
     zone: tzinfo | None = None,
     introduce: bool = False,
+    language: str = "",
 ) -> str:
     """Return the answer to `question`, in its language.
 
     `evidence`: the sentences of the payload, oldest first, without the question itself. `now`: UTC epoch seconds.
     `names`: the bot's names, which are ignored in the question. `introduce`: add that no model is configured.
+    `language`: the code of the question's language; empty: its words tell it.
     """
     said = _reply(question, evidence, asker=asker, now=now, names=names, zone=zone)
     words = words_of(question)
-    language = "de" if GERMAN_SMALL_TALK.intersection(words) else language_of(words).code
+    if not language:
+        language = "de" if GERMAN_SMALL_TALK.intersection(words) else language_of(words).code
     written = [in_language(each, language) for each in (*said, *((NO_MODEL,) if introduce else ()))]
     return " ".join(f"{each[0].upper()}{each[1:]}" for each in written)
 

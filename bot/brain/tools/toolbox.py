@@ -132,11 +132,6 @@ class QuestionTools:
         # Fixed when the question is asked. Each call checks the permission again.
         self.offers = toolbox.offers_for(asker)
 
-    @property
-    def asker(self) -> Asker:
-        """Return the person for whom the calls run."""
-        return self._asker
-
     def hold_calls(self) -> None:
         """Make calls wait until `release_calls`. For a preemptive reply, whose question may be incomplete."""
         self._released.clear()

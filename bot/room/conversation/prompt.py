@@ -92,6 +92,7 @@ class PromptBuilder:
             toolbox=self._toolbox,
             asker=asker,
             may_skip=question.may_skip,
+            language=question.language,
         )
         self.record_sent(context.parts, answer_to=question.turn.seq)
         return replace(context, on_sent=partial(record_call, self._memory, self._upkeep, context))

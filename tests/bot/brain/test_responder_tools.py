@@ -234,8 +234,7 @@ async def test_who_asks_in_german_is_told_in_german(asked: str, language: str, f
     turn = replace(room.context.current, parts=(TurnPart("1", "Ada", asked),))
     settings = ToolsSettings(filler=filler, filler_after_s=0.001)
     responder = ModelResponder(Thinker((asks(LOOK),)), max_output_tokens=9, tools=settings)
-    tools = room.toolbox.for_asker(Asker(1, "Ada", asked, present=True, language=language))
-    stream = responder.respond(replace(room.context, current=turn, tools=tools))
+    stream = responder.respond(replace(room.context, current=turn, language=language))
     assert await anext(stream) == said
     await stream.aclose()
 

@@ -308,6 +308,7 @@ async def test_who_asks_is_answered_in_their_language(tmp_path: Path) -> None:
                 await house.reply(number)
                 instructions = responder.contexts[-1].messages[-2].content
                 assert (answered is None and "Answer in" not in instructions) or (answered or "") in instructions
+        assert [context.language for context in responder.contexts] == ["", "de", "en"]
         assert {"Curse", "Strahd"} <= set(house.recogniser.asked[0][2])
 
 

@@ -88,6 +88,21 @@ def test_a_german_question_is_answered_in_german(question: str, said: str) -> No
     assert answered == f"{said} {in_language(NO_MODEL, 'de')}"
 
 
+@pytest.mark.parametrize(
+    ("question", "language", "german"),
+    [
+        ("Roomtone, quel est le prix du billet ?", "fr", False),
+        ("Roomtone, ¿qué hora es?", "es", False),
+        ("Roomtone, Ladezeit Lissabon?", "de", True),
+        ("Roomtone, Ladezeit Lissabon?", "", False),
+    ],
+)
+def test_a_known_language_counts_more_than_the_words(question: str, language: str, german: bool) -> None:
+    """French has a 'du' and Spanish an 'es'. Who speaks no language that the bot has is answered in English."""
+    answered = answer(question, [], asker="Bo", now=NOW, names=("Roomtone",), introduce=True, language=language)
+    assert answered.endswith(in_language(NO_MODEL, "de" if german else "en"))
+
+
 def test_it_says_once_that_no_model_is_configured() -> None:
     """With `introduce`, an answer ends with the notice that no language model is configured."""
     assert ask("Hello!", introduce=True) == f"Hello, Bo. {NO_MODEL}"
