@@ -297,6 +297,17 @@ async def test_a_language_that_gave_way_in_the_pause_is_heard_at_the_end() -> No
 
 
 @pytest.mark.asyncio
+async def test_a_second_pass_whose_language_gave_way_is_made_again_at_the_end() -> None:
+    """In the pause it was heard in the recogniser's fallback alone, and not in the server's language."""
+    heard = ("Room", "Raum", "Room")
+    bench = Bench(*heard, BUSY, *heard, GERMAN)
+    bench.recogniser.unsure, bench.assumed_language = {ADA}, "de"
+    async with bench.running():
+        await _heard(bench, ADA)
+    assert [spoken.text for spoken in bench.texts] == [GERMAN]
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize(("second", "texts", "dropped"), [("Rome, Ida.", ["Rome, Ida."], []), ("", [], ["glossary"])])
 async def test_names_alone_are_heard_again_without_being_told(
     second: str, texts: list[str], dropped: list[str]
