@@ -22,6 +22,7 @@ class PacketCounters:
     malformed: int = 0
     excluded: int = 0  # of a bot or an opted-out member: dropped before any decryption
     transport_failures: int = 0  # the connection's key did not fit
+    excess: int = 0  # more from one sender than any client sends: dropped before end-to-end decryption
     not_ready: int = 0  # the end-to-end group was not ready
     dave_failures: int = 0  # the sender's key did not fit
     clear: int = 0  # not end-to-end encrypted, although the call is

@@ -28,6 +28,7 @@ from voice.transport.decrypt import (
     open_transport,
 )
 from voice.transport.jitter import FRAME_TICKS
+from voice.transport.packet_rate import PacketRate
 from voice.transport.roster import HeldFrame, Roster
 from voice.transport.rtp import Rejection, frame_of, parse
 from voice.transport.speaker_streams import SpeakerStreams
@@ -72,6 +73,7 @@ class Receiver:
         self._read_at: float | None = None
         self._lock = threading.Lock()
         self._opener = PacketOpener()
+        self._rate = PacketRate()
         self._counters = PacketCounters()
         self._roster = Roster()
         self._watchdog = Watchdog()
@@ -97,6 +99,10 @@ class Receiver:
             payload = open_transport(datagram, packet, keys.secret_key, self._opener)
             if payload is None:
                 self._counters.transport_failures += 1
+                return
+            # Forged packets have not come this far, so they use up nobody's share.
+            if not self._rate.take(packet.ssrc, self._now()):
+                self._counters.excess += 1
                 return
             self._counters.padded += packet.padded
             frame = frame_of(packet, payload)

@@ -71,7 +71,7 @@ export function sparkline(values, label, className = "") {
 const BAD_PACKETS = {
   lost: t("lost"), late: t("late"), dave_failures: t("not decrypted (end to end)"), transport_failures: t("not decrypted"),
   clear: t("unencrypted, not heard"), overflowed: t("dropped by the system"),
-  undecodable: t("undecodable"), overrun_frames: t("dropped"), malformed: t("malformed"),
+  excess: t("too many of one sender"), undecodable: t("undecodable"), overrun_frames: t("dropped"), malformed: t("malformed"),
 };
 
 /* Packets a second, and what went wrong with them. `samples`: counters since the bot joined. */

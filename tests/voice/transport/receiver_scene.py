@@ -23,7 +23,7 @@ ANA, BEN, BOTTY = 2001, 2002, 2003
 
 
 FATES = (
-    "decoded", "foreign", "rtcp", "video", "malformed", "excluded", "transport_failures", "not_ready",
+    "decoded", "foreign", "rtcp", "video", "malformed", "excluded", "transport_failures", "excess", "not_ready",
     "dave_failures", "clear", "unknown_ssrc", "late", "duplicate", "silence", "padding", "undecodable", "discarded",
 )  # fmt: skip
 

@@ -24,6 +24,7 @@ from voice.audio import LISTEN_RATE_HZ
 from voice.transport.audio_events import SpeakerLeft, TalkspurtEnded
 from voice.transport.counters import PacketCounters
 from voice.transport.opus import SILENCE_FRAME
+from voice.transport.packet_rate import MOST_PER_S
 
 
 def test_a_talkspurt_is_heard_whole() -> None:
@@ -355,6 +356,27 @@ def test_many_people_s_sound_is_handed_on_in_few_batches(speakers: int, batches:
         starts = [item.captured_at for item in ear.speech_of(user_id)]
         assert starts == sorted(starts)
     assert len(ear.ends()) == speakers
+
+
+def test_a_flood_costs_no_decryption_and_nobody_else_s_sound() -> None:
+    """Of a sender who sends a hundred times as much as a client, a part is worked on; another is heard whole, also if
+    the flood's header names them: it has no valid tag then.
+    """
+    ear = Ear()
+    ana, ben = ear.sender(ANA, 11), ear.sender(BEN, 12)
+    ear.receiver.speaks(11, ANA)
+    ear.receiver.speaks(12, BEN)
+    flood = ana.datagram(next(ear.opus))
+    forged = ben.datagram(next(ear.opus))[:-20] + bytes(20)
+    for _ in range(50):
+        ear.take(ben.datagram(next(ear.opus)), after_s=0.0)
+        for datagram in [flood] * 80 + [forged] * 20:
+            ear.take(datagram, after_s=0.02 / 100)
+    ear.rest(0.5)
+    assert ear.frames_of(BEN) == 50
+    assert ear.counters.excess == 50 * 80 - MOST_PER_S
+    assert ear.counters.transport_failures == 50 * 20
+    assert_each_datagram_has_one_fate(ear)
 
 
 def test_counter_names_are_fates_or_figures() -> None:
