@@ -40,10 +40,11 @@ log = structlog.get_logger()
 
 TOO_SLOW = Text("I took too long over an answer and gave it up. Ask me again; `roomtone tail` shows what was slow.")
 
-# The same, where a call with effects goes on (`bot.brain.tools.running_effects`): asked again, it would be made twice.
-GOES_ON = Text(
-    "I took too long over an answer and gave it up, but what I was to do goes on. Ask me whether it is done before you "
-    "ask for it again."
+# The same, where a call with effects was begun, which goes on (`bot.brain.tools.running_effects`) or is done: asked
+# again, it would be made twice.
+HAS_BEGUN = Text(
+    "I took too long over an answer and gave it up, but I have begun what I was to do. Ask me whether it is done "
+    "before you ask for it again."
 )
 
 
@@ -109,8 +110,8 @@ class Replier:
     """Produces replies one after the other. `run` is its task, owned by the room.
 
     `build_context` builds the responder's input; `on_reply` gets each finished reply, also one that nobody heard.
-    `on_begun`: called with each question when its answer begins. `is_acting`: returns whether a call with effects runs
-    for whoever asked a question.
+    `on_begun`: called with each question when its answer begins. `has_acted`: returns whether a call with effects was
+    begun for a question.
     *Cancellation* of `run` stops speech at once; call `shut_down` first, so that the heard part is recorded.
     """
 
@@ -127,10 +128,10 @@ class Replier:
         rules: SpeechRules,
         speech_to_speech: SpeechToSpeech | None = None,
         on_begun: Callable[[Question], None] = lambda _: None,
-        is_acting: Callable[[Question], bool] = lambda _: False,
+        has_acted: Callable[[Question], bool] = lambda _: False,
     ) -> None:
         self._on_begun = on_begun
-        self._is_acting = is_acting
+        self._has_acted = has_acted
         self._build_context = build_context
         self._playback = playback
         self._clock = clock
@@ -270,9 +271,9 @@ class Replier:
 
     def _give_up(self, question: Question, progress: ReplyProgress) -> None:
         """Note that a reply has taken too long."""
-        if self._is_acting(question):
+        if self._has_acted(question):
             # Whoever wanted something done waits to hear of it, also where the model may skip its answer.
-            progress.fail("time", GOES_ON)
+            progress.fail("time", HAS_BEGUN)
         else:
             _fail(question, progress, "time", TOO_SLOW)
 

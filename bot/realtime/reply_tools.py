@@ -29,8 +29,7 @@ class ReplyTools:
 
     def begin(self, asker: Asker, answering: Seq) -> None:
         """Run calls for the reply to this turn from now on."""
-        self._tools, self._answering = self._toolbox.for_asker(asker), answering
-        self._toolbox.question = answering
+        self._tools, self._answering = self._toolbox.for_asker(asker, answering=answering), answering
 
     async def carry_out_agreed(self) -> str:
         """Do what the asker has just said yes to; return its result, or '' if that is nothing."""

@@ -70,6 +70,8 @@ class Toolbox:
         self.used_for: Seq | None = None
         # The turn of the question that is answered now; None: unknown.
         self.question: Seq | None = None
+        # The turn of the last question for which a call with side effects was begun.
+        self.acted_for: Seq | None = None
 
     def tools(self, asker: Asker = NOBODY) -> tuple[RoomTool, ...]:
         """Return all tools that can be called now, made for `asker` but without asking whether they may.
@@ -96,7 +98,13 @@ class Toolbox:
         a part; None: no model has.
         """
         self.question = answering
-        return QuestionTools(self, asker, has_read=answering is not None and answering == self.used_for)
+        return QuestionTools(
+            self, asker, answering=answering, has_read=answering is not None and answering == self.used_for
+        )
+
+    def has_acted(self, turn: Seq, asker_id: int | None) -> bool:
+        """Return whether a call with side effects was begun for the question in `turn`, or still runs for its asker."""
+        return turn == self.acted_for or self.effects.runs_for(asker_id)
 
     def drop_derived(self) -> None:
         """Forget the results and the call that waits for a yes, and cancel the effects that run: words that may not be
@@ -116,9 +124,10 @@ class QuestionTools:
     to ask about aloud.
     """
 
-    def __init__(self, toolbox: Toolbox, asker: Asker, *, has_read: bool = False) -> None:
+    def __init__(self, toolbox: Toolbox, asker: Asker, *, answering: Seq | None = None, has_read: bool = False) -> None:
         self._toolbox = toolbox
         self._asker = asker
+        self._answering = answering
         self._called: set[str] = set()
         self._has_read = has_read
         # What is cleared from then on may be in a result of this question.
@@ -265,6 +274,8 @@ class QuestionTools:
             if tool.side_effects and not agreed and not self._is_ordered(tool, tools):
                 return self._propose(tool, call, arguments)
             self._called.add(tool.name)
+            if tool.side_effects:
+                self._toolbox.acted_for = self._answering
             async with asyncio.timeout(tool.timeout_s):
                 found = await tool.call(arguments)
         except TimeoutError:

@@ -11,7 +11,7 @@ import pytest
 
 from bot.brain.context import ModelContext
 from bot.brain.generation import BROKEN_OFF
-from bot.brain.reply import GOES_ON, TOO_SLOW, Question, Replier, Reply
+from bot.brain.reply import HAS_BEGUN, TOO_SLOW, Question, Replier, Reply
 from bot.brain.responder import CutOffError
 from bot.brain.speech_output import BLOCKED, MODEL_BROKE_OFF, MODEL_FAILED, NOT_PLAYED, TOO_MUCH, SpeechRules
 from bot.llm.port import NO_WORDS, ChatModelError
@@ -64,7 +64,7 @@ class Bench:
             clock=FakeClock(),
             timeout_s=timeout_s,
             on_reply=self._keep,
-            is_acting=lambda _: self.acts,
+            has_acted=lambda _: self.acts,
             rules=SpeechRules(
                 pronunciations=pronunciations,
                 blocked_words=("rude*", "two words"),
@@ -262,7 +262,7 @@ async def test_what_goes_on_without_its_answer_is_told(may_skip: bool) -> None:
     async with bench.listener.listening(), bench.running():
         bench.replier.ask(replace(FIRST, may_skip=may_skip))
         reply = await bench.next_reply()
-    assert (reply.failure, reply.skipped) == (GOES_ON, False)
+    assert (reply.failure, reply.skipped) == (HAS_BEGUN, False)
 
 
 @pytest.mark.asyncio

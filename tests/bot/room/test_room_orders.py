@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bot.brain.reply import GOES_ON, TOO_SLOW
+from bot.brain.reply import HAS_BEGUN, TOO_SLOW
 from bot.brain.responder import ModelResponder
 from bot.brain.tools.links import link_tool
 from bot.brain.tools.settings import ToolsSettings
@@ -128,8 +128,37 @@ async def test_an_order_that_outlives_its_answer_is_told(tmp_path: Path) -> None
         )
         async with living(house) as (room, _):
             await house.say(ADA.id, "Roomtone, could you put the link in the chat?")
-            await settle(lambda: GOES_ON in house.place.written)
+            await settle(lambda: HAS_BEGUN in house.place.written)
             await house.say(BO.id, "Roomtone, what is the capital of Portugal?")
             await settle(lambda: TOO_SLOW in house.place.written)
             goes_on.set()
             await settle(lambda: chat.posted == ["https://maps.example/lisbon"])
+
+
+@pytest.mark.asyncio
+async def test_an_order_that_is_done_without_an_answer_is_told(tmp_path: Path) -> None:
+    """The link is in the chat, but the model thinks for too long about what to say of it."""
+    async with a_house(tmp_path) as house:
+        chat = FakeChat()
+
+        class Slow(Thinker):
+            async def stream(self, *args: Any, **kwargs: Any) -> AsyncGenerator[StreamItem, None]:
+                """Call the tool, then think for too long."""
+                if chat.posted:
+                    assert room._conversation is not None
+                    room._conversation._replier._end_within(0.0)
+                    await asyncio.Event().wait()
+                async for item in super().stream(*args, **kwargs):
+                    yield item
+
+        toolbox = Toolbox([link_tool(chat)])
+        house.toolbox = lambda *_: toolbox
+        house.new_responder = lambda: ModelResponder(
+            Slow((ASKS,)), max_output_tokens=77, tools=ToolsSettings(filler="")
+        )
+        async with living(house) as (room, _):
+            await house.say(ADA.id, "Roomtone, could you put the link in the chat?")
+            await settle(lambda: HAS_BEGUN in house.place.written)
+            await house.say(ADA.id, "Roomtone, what is the capital of Portugal?")
+            await settle(lambda: TOO_SLOW in house.place.written)
+            assert chat.posted == ["https://maps.example/lisbon"]

@@ -77,7 +77,7 @@ def speaking_with(voice: Polyglot, build_context: Callable[[Question], Awaitable
         tell=lambda _: None,
         wake_names=(),
         bridge=None,
-        is_acting=lambda _: False,
+        has_acted=lambda _: False,
     )
 
 
