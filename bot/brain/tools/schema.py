@@ -23,23 +23,28 @@ _MOST_PROBLEMS = 3
 _PROBLEM_CHARS = 200
 # About 6,000 tokens, which each prompt would pay for.
 MOST_SCHEMA_CHARS = 20_000
-# References followed in one check. A large schema takes dozens; a malicious one that doubles at every step never ends.
-_MOST_REFERENCES = 2_000
-_references_left: ContextVar[int] = ContextVar("references_left")
+# Steps of one check: one for each keyword of the schema that is applied to a part of the arguments, and one for each
+# entry of either. A large call takes hundreds. A malicious schema that doubles at every reference never ends, and one
+# that repeats thousands of rules for each item of a list takes minutes, in which nobody is heard.
+_MOST_STEPS = 20_000
+_steps_left: ContextVar[int] = ContextVar("steps_left")
 
 
-def _limited_reference(name: str) -> Any:
-    """Return the validator of a reference keyword, with a limit on the references followed."""
-    follow = Draft202012Validator.VALIDATORS[name]
+def _limited(check: Any) -> Any:
+    """Return the check of a keyword, with a limit on the steps."""
 
-    def check(validator: Any, reference: Any, instance: Any, schema: Any) -> Iterator[Any]:
-        left = _references_left.get() - 1
-        _references_left.set(left)
+    def limited(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
+        left = _steps_left.get() - 1 - _entries(value) - _entries(instance)
+        _steps_left.set(left)
         if left < 0:
-            raise RecursionError("The schema follows too many references.")
-        yield from follow(validator, reference, instance, schema) or ()
+            raise RecursionError("The schema takes too many steps.")
+        yield from check(validator, value, instance, schema) or ()
 
-    return check
+    return limited
+
+
+def _entries(value: object) -> int:
+    return len(value) if isinstance(value, (list, dict)) else 0
 
 
 def _additional(validator: Any, allowed: Any, instance: Any, schema: Any) -> Iterator[Any]:
@@ -49,16 +54,15 @@ def _additional(validator: Any, allowed: Any, instance: Any, schema: Any) -> Ite
 
 # Schemas come from MCP servers too. Their patterns are not evaluated: a malicious one could block the event loop for
 # ever, and so could the comparison of each item with each other. The server checks them itself.
+_NOT_CHECKED = ("pattern", "patternProperties", "uniqueItems", "unevaluatedProperties", "unevaluatedItems")
 _CHECKS = {
-    **dict.fromkeys(
-        ("pattern", "patternProperties", "uniqueItems", "unevaluatedProperties", "unevaluatedItems"),
-        lambda *_: iter(()),
-    ),
+    **Draft202012Validator.VALIDATORS,
+    **dict.fromkeys(_NOT_CHECKED, lambda *_: ()),
     "additionalProperties": _additional,
-    "$ref": _limited_reference("$ref"),
-    "$dynamicRef": _limited_reference("$dynamicRef"),
 }
-_Validator: Any = jsonschema.validators.extend(Draft202012Validator, _CHECKS)  # type: ignore[no-untyped-call]
+_Validator: Any = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
+    Draft202012Validator, {keyword: _limited(check) for keyword, check in _CHECKS.items()}
+)
 
 
 def read_arguments(written: str, schema: Mapping[str, object]) -> dict[str, object]:
@@ -79,13 +83,13 @@ def read_arguments(written: str, schema: Mapping[str, object]) -> dict[str, obje
         if value is not None or name in needed
     }
     validator = _Validator(dict(schema), registry=_EMPTY_REGISTRY)
-    _references_left.set(_MOST_REFERENCES)
+    _steps_left.set(_MOST_STEPS)
     try:
         problems = [
             _describe(error) for error, _ in zip(validator.iter_errors(given), range(_MOST_PROBLEMS), strict=False)
         ]
     except Exception as error:
-        # A broken reference, in the schema of an MCP server.
+        # A broken reference or too many steps, in the schema of an MCP server.
         raise ToolError("This tool's own schema is broken. Go on without it.") from error
     if problems:
         raise ToolError(f"The arguments are wrong: {'; '.join(problems)}. Call it again with the right ones.")

@@ -81,6 +81,20 @@ def test_nobody_elses_schema_keeps_the_bot_busy() -> None:
         read_arguments('{"a": 1}', {"$defs": doubling | {"d64": {}}, "properties": {"a": {"$ref": "#/$defs/d0"}}})
 
 
+@pytest.mark.parametrize("rule", [{"allOf": [{"type": "integer"}] * 900}, {"enum": [*range(2_000, 4_000)]}])
+def test_many_rules_for_many_items_are_given_up(rule: dict[str, object]) -> None:
+    """A foreign schema that has thousands of rules for each item of a list would take minutes. A long list by itself
+    does not.
+    """
+    given = {"a": [*range(2_000)]}
+    with pytest.raises(ToolError, match="own schema is broken"):
+        read_arguments(
+            json.dumps(given), {"properties": {"a": {"type": "array", "contains": rule, "minContains": 2_000}}}
+        )
+    plain = {"type": "array", "items": {"type": "integer", "minimum": 0}, "maxItems": 3_000}
+    assert read_arguments(json.dumps(given), {"properties": {"a": plain}}) == given
+
+
 def test_no_more_is_allowed_than_the_schema_names() -> None:
     """Except for patterns and unique items the whole schema is enforced, for example `additionalProperties`."""
     with pytest.raises(ToolError, match="Additional properties"):
