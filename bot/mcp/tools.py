@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.brain.tools.schema import MOST_SCHEMA_CHARS, schema_chars, schema_problem
+from bot.brain.tools.schema import MOST_SCHEMA_CHARS, schema_chars, schema_problem, with_items
 from bot.brain.tools.tool import BUILT_IN_NAMES, RoomTool
 from compaction.untrusted_text import defuse
 
@@ -118,7 +118,7 @@ def _tool(theirs: McpTool, name: str, settings: McpServerSettings, call: CallToo
     return RoomTool(
         name=name,
         description=about or f"{defuse(theirs.name)[:MOST_NAME_CHARS]} of {settings.name}.",
-        parameters=_NOTHING | _defused(theirs.schema),
+        parameters=_NOTHING | with_items(_defused(theirs.schema)),
         call=partial(call, theirs.name),
         permission=settings.permission,
         side_effects=not theirs.read_only and settings.has_side_effects(theirs.name),
@@ -129,14 +129,8 @@ def _tool(theirs: McpTool, name: str, settings: McpServerSettings, call: CallToo
 
 
 def _defused(schema: Mapping[str, object]) -> dict[str, object]:
-    """Return a schema with all its text defused, because a model reads its descriptions, names and choices.
-
-    A list says of its items that they may be anything, if it says nothing: OpenAI refuses it otherwise.
-    """
-    found = {defuse(name): _value(each) for name, each in schema.items()}
-    kind = found.get("type")
-    is_list = kind == "array" or (isinstance(kind, list) and "array" in kind)
-    return {"items": {}, **found} if is_list else found
+    """Return a schema with all its text defused, because a model reads its descriptions, names and choices."""
+    return {defuse(name): _value(each) for name, each in schema.items()}
 
 
 def _value(value: object) -> object:

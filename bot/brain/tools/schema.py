@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 from jsonschema import Draft202012Validator
 from referencing import Registry
+from referencing.jsonschema import DRAFT202012
 
 from bot.brain.tools.tool import ToolError
 
@@ -142,6 +143,19 @@ def schema_problem(schema: Mapping[str, object]) -> str | None:
     except Exception:  # noqa: BLE001 - whatever a server describes, the other tools go on
         return "it cannot be read"
     return None if schema.get("type", "object") == "object" else "it does not describe an object"
+
+
+def with_items(schema: dict[str, object]) -> dict[str, object]:
+    """Return a valid schema in which each list says of its items that they may be anything, if it says nothing: OpenAI
+    refuses it otherwise. What looks like a schema in a default or a choice stays as it is.
+    """
+    kind = schema.get("type")
+    if kind == "array" or (isinstance(kind, list) and "array" in kind):
+        schema.setdefault("items", {})
+    for each in DRAFT202012.subresources_of(schema):
+        if isinstance(each, dict):
+            with_items(each)
+    return schema
 
 
 def _describe(error: jsonschema.ValidationError | jsonschema.SchemaError) -> str:

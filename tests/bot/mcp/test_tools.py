@@ -102,7 +102,12 @@ def test_a_tool_without_parameters_says_so(schema: dict[str, object]) -> None:
 
 def test_a_list_says_what_is_in_it() -> None:
     """OpenAI refuses all tools of a call beside one that does not, as servers leave it out where anything may be."""
-    kept = {"words": {"type": "array", "items": {"type": "string"}}, "type": {"type": "string"}}
+    kept = {
+        "words": {"type": "array", "items": {"type": "string"}},
+        "type": {"type": "string"},
+        # A choice of schemas, not a schema.
+        "column": {"enum": [{"type": "text"}, {"type": "array"}], "default": {"type": "array"}},
+    }
     lists: dict[str, dict[str, object]] = {"all": {"type": "array"}, "some": {"type": ["array", "null"]}}
     (tool,) = adapted(McpTool("put", "", {"type": "object", "properties": {**kept, **lists}}))
     assert tool.parameters["properties"] == kept | {name: {**each, "items": {}} for name, each in lists.items()}
