@@ -104,7 +104,7 @@ class JoinedChannel:
             clock=self._clock,
         )
         self._writer = transcript_writer(
-            session.listen, session.opened.session, place, services, excludes=self._conversation.hides
+            session.listen, session.opened.session, place, services, drops=self._conversation.drops
         )
         self._check = RoomCheck(
             place,

@@ -1,7 +1,8 @@
 """Writes down a session in which the bot only listens: into a thread while people speak, or into a file at the end.
 
 A thread gets few long messages rather than one for each sentence. Whoever has opted out is left out of what is written
-from then on; what a thread has already stays there until somebody deletes it on Discord.
+from then on, and so is what somebody said who was forgotten since; what a thread has already stays there until somebody
+deletes it on Discord.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
@@ -48,9 +49,10 @@ END_MISSING = Text("The end of what was said is missing in the thread; /transcri
 
 @dataclass(frozen=True, slots=True)
 class WrittenLine:
-    """One line of the transcript. `at`: UTC epoch seconds."""
+    """One line of the transcript. `at`: UTC epoch seconds; `begun_at`: the same time in monotonic seconds."""
 
     at: float
+    begun_at: float
     speaker_id: str
     speaker: str
     text: str
@@ -59,8 +61,15 @@ class WrittenLine:
         return f"**{escape_markdown(self.speaker)}:** {escape_markdown(self.text)}"
 
 
+class Drops(Protocol):
+    def __call__(self, user_id: int, *, started_at: float) -> bool:
+        """Return whether what a person began to say at a time (monotonic seconds) may not be written down: they opted
+        out, or have had it forgotten.
+        """
+
+
 class TranscriptWriter:
-    """The transcript of one room. `excludes`: returns whether a person is left out.
+    """The transcript of one room. `drops`: returns whether what a person began to say then is left out.
 
     `read`: returns the session as a file; it raises `StoreError`. `thread_id`: the thread that an earlier room of the
     session has begun. `on_thread`: called with the id of each other one that takes its place.
@@ -73,7 +82,7 @@ class TranscriptWriter:
         place: Place,
         request: ListenRequest,
         *,
-        excludes: Callable[[int], bool],
+        drops: Drops,
         clock: Clock,
         read: Callable[[], Awaitable[TranscriptFile]],
         thread_id: int | None,
@@ -81,7 +90,7 @@ class TranscriptWriter:
     ) -> None:
         self._place = place
         self._request = request
-        self._excludes = excludes
+        self._drops = drops
         self._clock = clock
         self._read = read
         self._thread_id = thread_id
@@ -107,9 +116,11 @@ class TranscriptWriter:
             return
         if not isinstance(event, events.TurnRecorded) or event.turn.kind is not TurnKind.SPEECH:
             return
+        at = event.turn.started_at
+        begun_at = self._clock.monotonic() - (self._clock.now() - at)
         for part in event.turn.parts:
             self._dropped += len(self._lines) == MOST_LINES
-            self._lines.append(WrittenLine(event.turn.started_at, part.speaker_id, part.speaker, part.text))
+            self._lines.append(WrittenLine(at, begun_at, part.speaker_id, part.speaker, part.text))
 
     async def run(self) -> None:
         """Write what was said into the thread, again and again. Returns at once if a file is wanted.
@@ -200,10 +211,10 @@ class TranscriptWriter:
         self._lines = deque(lines, maxlen=MOST_LINES)
 
     def _allowed(self, lines: Iterable[WrittenLine]) -> list[WrittenLine]:
-        return [line for line in lines if not self._excluded(line.speaker_id)]
+        return [line for line in lines if not self._is_dropped(line)]
 
-    def _excluded(self, speaker_id: str) -> bool:
-        return speaker_id.isdecimal() and self._excludes(int(speaker_id))
+    def _is_dropped(self, line: WrittenLine) -> bool:
+        return line.speaker_id.isdecimal() and self._drops(int(line.speaker_id), started_at=line.begun_at)
 
 
 def transcript_writer(
@@ -212,7 +223,7 @@ def transcript_writer(
     place: Place,
     services: RoomServices,
     *,
-    excludes: Callable[[int], bool],
+    drops: Drops,
 ) -> TranscriptWriter | None:
     """Return what writes a session down as it was asked for; None if nobody asked."""
     if request is None:
@@ -220,7 +231,7 @@ def transcript_writer(
     return TranscriptWriter(
         place,
         request,
-        excludes=excludes,
+        drops=drops,
         clock=services.clock,
         read=lambda: read_transcript(session, place, services),
         thread_id=stored_thread(session.id, place.guild_id, services.servers),

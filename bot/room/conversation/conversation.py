@@ -126,6 +126,10 @@ class Conversation:
         """Return whether a person may not be heard. Thread-safe."""
         return self._participation.excludes(user_id)
 
+    def drops(self, user_id: int, *, started_at: float) -> bool:
+        """Return whether what a person began to say then (monotonic seconds) may not be used."""
+        return self._participation.drops(user_id, started_at=started_at)
+
     def hear(self, batch: Sequence[AudioEvent]) -> None:
         if (delay := self._sound_delay.measure(batch, self._clock.monotonic())) is not None:
             self._observe(delay)

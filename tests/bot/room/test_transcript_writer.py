@@ -26,8 +26,8 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.place import FakePlace, FakeThread
 
 
-def spoken(text: str, *, speaker: str = "1", kind: TurnKind = TurnKind.SPEECH) -> TurnRecorded:
-    return TurnRecorded(Turn(Seq(0), kind, 60.0, 61.0, (TurnPart(speaker, f"P{speaker}", text),)), 0.0)
+def spoken(text: str, *, speaker: str = "1", kind: TurnKind = TurnKind.SPEECH, at: float = 60.0) -> TurnRecorded:
+    return TurnRecorded(Turn(Seq(0), kind, at, at + 1.0, (TurnPart(speaker, f"P{speaker}", text),)), 0.0)
 
 
 class Writing:
@@ -35,18 +35,23 @@ class Writing:
 
     def __init__(self, target: str = "thread") -> None:
         self.clock, self.place = FakeClock(), FakePlace()
+        # Until when these have had themselves forgotten.
+        self.forgotten: dict[int, float] = {}
         self.excluded: set[int] = set()
         self.broken = False
         self.kept: list[int] = []
         self.writer = TranscriptWriter(
             self.place,
             ListenRequest("thread" if target == "thread" else "file", 601),
-            excludes=self.excluded.__contains__,
+            drops=self.drops,
             clock=self.clock,
             read=self.read,
             thread_id=None,
             on_thread=self.keep,
         )
+
+    def drops(self, user_id: int, *, started_at: float) -> bool:
+        return user_id in self.excluded or started_at < self.forgotten.get(user_id, float("-inf"))
 
     async def keep(self, thread_id: int) -> None:
         self.kept.append(thread_id)
@@ -82,6 +87,23 @@ async def test_a_thread_gets_few_messages_without_markup() -> None:
     await writing.writer.finish()
     task.cancel()
     assert writing.place.thread.posted[-1] == "<t:60:t> **P1:** Last."
+
+
+@pytest.mark.asyncio
+async def test_what_somebody_says_after_they_were_forgotten_is_written() -> None:
+    """They are heard on, as /forget-me tells them. What waited when they were forgotten is not written."""
+    writing = Writing()
+    task = asyncio.create_task(writing.writer.run())
+    await writing.clock.until_somebody_sleeps()
+    writing.writer.on_event(spoken("Before.", at=writing.clock.now() - 2.0))
+    writing.forgotten[1] = writing.clock.monotonic()
+    writing.writer.on_event(spoken("On its way.", at=writing.clock.now() - 1.0))
+    writing.writer.on_event(spoken("After.", at=writing.clock.now() + 1.0))
+    await writing.pass_time()
+    task.cancel()
+    (posted,) = writing.place.thread.posted
+    assert posted.endswith("**P1:** After.")
+    assert "\n" not in posted
 
 
 @pytest.mark.asyncio
