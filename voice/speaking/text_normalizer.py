@@ -38,14 +38,16 @@ _STRONG_OPEN, _STRONG_CLOSE = "\ue002", "\ue003"
 _OPENS, _CLOSES = _EMPHASIS_OPEN + _STRONG_OPEN, _EMPHASIS_CLOSE + _STRONG_CLOSE
 _EMPHASIS = re.compile(f"[{_OPENS}{_CLOSES}]")
 
-_TABLE_ROW = re.compile(r"\s*\||[^|]*\|[^|]*\|")
+# The columns of a row have spaces around them, unlike '|x|'.
+_TABLE_ROW = re.compile(r"\s*\||[^|]*\s\|(?!\S)[^|]*\s\|(?!\S)")
 _RULE = re.compile(r"\s*(?:[-*_=|:+]\s*){3,}")
 # Bullets and Discord's small text, which CommonMark does not know.
 _LINE_START = re.compile(r"^\s*(?:-#\s+|[•‣◦–—]\s+(?=\S))+")
 _SPOILER = re.compile(r"\|\|(.+?)\|\|")
+# Without `://` a host has small letters: 'Node.js/React' is none.
 _URL = re.compile(
     rf"<?(?:https?://|(?<![a-z0-9])[a-z][a-z0-9+.-]{{1,10}}://|(?<![a-z0-9])www\.)[^\s<>]*[^\s<>.,;:!?)\]'\"*_{_CLOSES}]>?"
-    rf"|(?<![a-z0-9])(?:[a-z0-9-]+\.)+[a-z]{{2,10}}/[^\s<>]*[^\s<>.,;:!?)\]'\"*_{_CLOSES}]",
+    rf"|(?<![a-z0-9])(?-i:(?:[a-z0-9-]+\.)+[a-z]{{2,10}})/[^\s<>]*[^\s<>.,;:!?)\]'\"*_{_CLOSES}]",
     re.IGNORECASE,
 )
 # A run without spaces that is longer than any word and has figures or signs: a key, the data of a picture, or the rest
