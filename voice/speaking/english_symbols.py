@@ -22,18 +22,23 @@ _UNITS = {
     "KB": "kilobytes", "MB": "megabytes", "GB": "gigabytes", "TB": "terabytes", "ms": "milliseconds",
     "kHz": "kilohertz", "MHz": "megahertz", "GHz": "gigahertz", "fps": "frames a second",
     "m/s": "metres per second", "Mbit/s": "megabits per second", "Gbit/s": "gigabits per second",
+    "°": "degrees", "°C": "degrees Celsius", "° C": "degrees Celsius", "°F": "degrees Fahrenheit",
+    "° F": "degrees Fahrenheit",
 }  # fmt: skip
+# The first one of a name: 'metres per second'. 'kilohertz' has none.
+_PLURAL = re.compile(r"s\b")
 _SHORT = {"e.g.": "for example", "i.e.": "that is", "etc.": "et cetera", "vs.": "versus", "approx.": "about"}
 
 _WORDS = SignWords(
-    decimal=".", at="at", dot="dot", percent="percent", degrees="degrees", per="per", to="to", out_of="out of",
+    decimal=".", at="at", dot="dot", percent="percent", per="per", to="to", out_of="out of",
     minus="minus", about="about", number="number", power="to the power of", and_or=("and", "or"),
     scales=("thousand", "million", "billion"), money=[name for names in _MONEY.values() for name in names],
     units=_UNITS,
+    one_unit={unit: _PLURAL.sub("", name, count=1) for unit, name in _UNITS.items()},
     units_behind_per={
         "s": "second", "sec": "second", "min": "minute", "h": "hour", "hr": "hour", "mo": "month", "yr": "year",
         "l": "litre",
-    } | {unit: name.removesuffix("s") for unit, name in _UNITS.items()},
+    },
     fractions={
         "1/2": "one half", "1/3": "one third", "2/3": "two thirds", "1/4": "one quarter", "3/4": "three quarters",
     },

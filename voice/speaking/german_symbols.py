@@ -27,7 +27,8 @@ _UNITS = {
     "mg": "Milligramm", "ml": "Milliliter", "kB": "Kilobyte", "KB": "Kilobyte", "MB": "Megabyte", "GB": "Gigabyte",
     "TB": "Terabyte", "ms": "Millisekunden", "kHz": "Kilohertz", "MHz": "Megahertz", "GHz": "Gigahertz",
     "fps": "Bilder pro Sekunde", "m/s": "Meter pro Sekunde", "Mbit/s": "Megabit pro Sekunde",
-    "Gbit/s": "Gigabit pro Sekunde",
+    "Gbit/s": "Gigabit pro Sekunde", "°": "Grad", "°C": "Grad Celsius", "° C": "Grad Celsius",
+    "°F": "Grad Fahrenheit", "° F": "Grad Fahrenheit",
 }  # fmt: skip
 # Written without spaces here: 'z. B.' is the same as 'z.B.'.
 _SHORT = {
@@ -37,11 +38,12 @@ _SHORT = {
 }  # fmt: skip
 
 _WORDS = SignWords(
-    decimal=",", at="ät", dot="Punkt", percent="Prozent", degrees="Grad", per="pro", to="bis", out_of="von",
+    decimal=",", at="ät", dot="Punkt", percent="Prozent", per="pro", to="bis", out_of="von",
     minus="minus", about="etwa", number="Nummer", power="hoch", and_or=("und", "oder"),
     scales=("Millionen", "Milliarden"), money=_MONEY.values(),
     units=_UNITS,
-    units_behind_per={"s": "Sekunde", "min": "Minute", "h": "Stunde", "l": "Liter"} | _UNITS,
+    one_unit=_UNITS | {"ms": "Millisekunde", "fps": "Bild pro Sekunde"},
+    units_behind_per={"s": "Sekunde", "min": "Minute", "h": "Stunde", "l": "Liter"},
     fractions={
         "1/2": "ein halb", "1/3": "ein Drittel", "2/3": "zwei Drittel", "1/4": "ein Viertel", "3/4": "drei Viertel",
     },

@@ -28,16 +28,15 @@ class SignWords:
 
     `decimal`: the sign before decimals. `at`, `dot`: in an e-mail address. `to`: in a range, '8 to 10'. `out_of`: in a
     rating. `power`: 'x to the power of'. `and_or`: its two words. `scales`: words between a number and its unit.
-    `money`: the names of currencies as they stand behind a number. `units`: by their signs; `units_behind_per`: the
-    same, as they follow `per`. `fractions`: those that have words of their own. `signs`: single signs between words or
-    numbers, '&' among them.
+    `money`: the names of currencies as they stand behind a number. `units`: by their signs, as several of them are
+    called; `one_unit`: as one is. `units_behind_per`: those besides that follow `per`. `fractions`: those that have
+    words of their own. `signs`: single signs between words or numbers, '&' among them.
     """
 
     decimal: str
     at: str
     dot: str
     percent: str
-    degrees: str
     per: str
     to: str
     out_of: str
@@ -49,6 +48,7 @@ class SignWords:
     scales: Iterable[str]
     money: Iterable[str]
     units: Mapping[str, str]
+    one_unit: Mapping[str, str]
     units_behind_per: Mapping[str, str]
     fractions: Mapping[str, str]
     signs: Mapping[str, str]
@@ -58,20 +58,21 @@ def sign_rules(words: SignWords) -> tuple[SignRule, ...]:
     """Return the rules in their order: longer patterns come before patterns that match a part of them."""
     both, either = words.and_or
     scales = "|".join(words.scales)
-    units = "|".join(sorted(words.units, key=len, reverse=True))
+    # The degree sign ends a unit whatever follows: '20°Celsius'.
+    units = rf"({'|'.join(sorted(words.units, key=len, reverse=True))})(?:(?<=°)|(?!\w))"
     # Longer names first: 'dollar' is a part of 'dollars'.
-    measures = "|".join(sorted((*words.money, *words.units.values(), words.percent), key=len, reverse=True))
+    names = {*words.money, *words.units.values(), *words.one_unit.values(), words.percent}
+    measures = "|".join(sorted(names, key=len, reverse=True))
+    behind_per = {**words.one_unit, **words.units_behind_per}
     return (
         (re.compile(r"\b([\w.+-]+)@([\w-]+(?:\.[\w-]+)+)\b"),
          lambda m: f"{m[1]} {words.at} {m[2].replace('.', f' {words.dot} ')}"),
         (re.compile(r"(?<=\d)\s?%"), lambda _: f" {words.percent}"),
-        (re.compile(r"(?<=\d)\s?°\s?([CF])\b"),
-         lambda m: f" {words.degrees} {'Celsius' if m[1] == 'C' else 'Fahrenheit'}"),
-        (re.compile(r"(?<=\d)\s?°"), lambda _: f" {words.degrees}"),
-        (re.compile(rf"(?<=\d)\s?({units})(?!\w)"), lambda m: f" {words.units[m[1]]}"),
+        (re.compile(rf"(?<![\d.,])1\s?{units}"), lambda m: f"1 {words.one_unit[m[1]]}"),
+        (re.compile(rf"(?<=\d)\s?{units}"), lambda m: f" {words.units[m[1]]}"),
         # Cents may stand between the currency and the slash.
         (re.compile(rf"((?:\d|{scales}) (?:{measures})(?: \d\d?)?)/([^\W\d_]+)(?![\w/])"),
-         lambda m: f"{m[1]} {words.per} {words.units_behind_per.get(m[2], m[2])}"),
+         lambda m: f"{m[1]} {words.per} {behind_per.get(m[2], m[2])}"),
         (re.compile(r"(?<![\w/])(\d+)/(\d+)(?![\w/])"), lambda m: _fraction(m, words)),
         (re.compile(rf"(?<![\d.{words.decimal}-])(\d{{1,4}})\s?([-–])\s?(\d{{1,4}})(?![\d-])"),
          lambda m: _range(m, words.to)),

@@ -33,6 +33,9 @@ from voice.speaking.symbols import expand_symbols
         ("#1 of them", "number 1 of them"),
         ("~5 of them, ≥3", "about 5 of them, at least 3"),
         ("120 km/h, 5 km, 16GB", "120 kilometres an hour, 5 kilometres, 16 gigabytes"),
+        ("1 km, 1 km/h, 1kHz, 1°C", "1 kilometre, 1 kilometre an hour, 1 kilohertz, 1 degree Celsius"),
+        ("1.1 km, 21 km, 1 MB/s", "1.1 kilometres, 21 kilometres, 1 megabyte per second"),
+        ("20° C, 5 m/s", "20 degrees Celsius, 5 metres per second"),
         ("Write to ada@example.org", "Write to ada at example dot org"),
         ("Fruit, e.g. apples etc. vs. bread", "Fruit, for example apples et cetera versus bread"),
         ("We have two TVs. Take both CVs.", "We have two TVs. Take both CVs."),
@@ -101,6 +104,7 @@ def test_signs_become_words(written: str, said: str) -> None:
         ("5 GB/h, Euro/Dollar", "5 Gigabyte pro Stunde, Euro oder Dollar"),
         ("8:00-10:00 Uhr, 9:00 - 17:00 Uhr", "8 Uhr bis 10 Uhr, 9 Uhr bis 17 Uhr"),
         ("8.00–10.30 Uhr, 8:30 Uhr-10 Uhr", "8 Uhr bis 10 Uhr 30, 8 Uhr 30 bis 10 Uhr"),
+        ("1 km, 1 ms, 20° C, 2 MB/ms", "1 Kilometer, 1 Millisekunde, 20 Grad Celsius, 2 Megabyte pro Millisekunde"),
         ("C# und C++", "C sharp und C plus plus"),
     ],
 )
