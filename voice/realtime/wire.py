@@ -29,6 +29,9 @@ LEAST_COMMIT_SAMPLES = REALTIME_RATE_HZ // 10
 # Ids and names have some thirty characters.
 MOST_ID_CHARS = 200
 MOST_ARGUMENT_CHARS = 20_000
+# OpenAI refuses a schema with one of these at its top ("schema must have type 'object' and not have …"), and the whole
+# session with it. Tools of MCP servers have them, such as Home Assistant's timers; they are checked when it is called.
+_NOT_AT_TOP = frozenset({"oneOf", "anyOf", "allOf", "enum", "not"})
 # The id of the event that configures a new session. The server repeats it if it refuses the configuration.
 CONFIGURATION_ID = "configuration"
 # What is logged and shown of a server's codes. A sentence is none.
@@ -112,7 +115,7 @@ def tool_schema(tool: RealtimeTool) -> dict[str, Any]:
         "type": "function",
         "name": tool.name,
         "description": tool.description,
-        "parameters": dict(tool.parameters),
+        "parameters": {word: each for word, each in tool.parameters.items() if word not in _NOT_AT_TOP},
     }
 
 

@@ -55,6 +55,15 @@ def test_settings_leave_turns_to_the_room() -> None:
     assert anything["audio"]["input"]["transcription"] == {"model": "whisper-1"}
 
 
+def test_a_tool_s_choice_of_parameters_costs_no_session() -> None:
+    """OpenAI refuses a choice at the top of a tool's schema, and with it the whole session. Elsewhere it takes one."""
+    when: dict[str, object] = {"anyOf": [{"type": "integer"}, {"type": "string"}]}
+    shown: dict[str, object] = {"type": "object", "properties": {"when": when}}
+    tool = RealtimeTool("timer", "Starts.", {**shown, "anyOf": [{"required": ["when"]}]})
+    session = session_update(SessionConfiguration("marin", "whisper-1"), Briefing("", tools=(tool,)))["session"]
+    assert session["tools"][0]["parameters"] == shown
+
+
 @pytest.mark.parametrize("role", ItemRole)
 def test_whose_words_an_item_holds_tells_their_kind(role: ItemRole) -> None:
     """The assistant's items have the type for output text, and all others the type for input text."""
