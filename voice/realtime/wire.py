@@ -29,8 +29,8 @@ LEAST_COMMIT_SAMPLES = REALTIME_RATE_HZ // 10
 # Ids and names have some thirty characters.
 MOST_ID_CHARS = 200
 MOST_ARGUMENT_CHARS = 20_000
-# OpenAI refuses a schema with one of these at its top ("schema must have type 'object' and not have …"), and the whole
-# session with it. Tools of MCP servers have them, such as Home Assistant's timers; they are checked when it is called.
+# OpenAI refuses a schema with one of these at its top (https://github.com/home-assistant/core/issues/160600), and the
+# whole session with it. They are checked when the tool is called.
 _NOT_AT_TOP = frozenset({"oneOf", "anyOf", "allOf", "enum", "not"})
 # The id of the event that configures a new session. The server repeats it if it refuses the configuration.
 CONFIGURATION_ID = "configuration"
