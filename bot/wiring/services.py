@@ -251,7 +251,7 @@ def _realtime(
         return None
     new_session = session_factory(
         settings.realtime,
-        api_key=_realtime_key(settings),
+        api_key=settings.llm.key_for(settings.realtime.base_url, settings.realtime.api_key),
         language=settings.asr.language,
         clock=clock,
         on_call=parts.metrics.on_model_call,
@@ -267,12 +267,6 @@ def _realtime(
         clock=clock,
         observe=observe,
     )
-
-
-def _realtime_key(settings: BotSettings) -> str:
-    """Return the API key of the speech-to-speech model: its own, or `llm.api_key` if the endpoint is OpenAI's."""
-    key = settings.realtime.api_key or (None if settings.realtime.base_url else settings.llm.api_key)
-    return key.get_secret_value() if key else ""
 
 
 async def _open_servers(stack: AsyncExitStack, settings: McpSettings, clock: Clock) -> McpServers | None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # Error codes of the protocol whose cause a person must fix.
 _LASTING = {
     "insufficient_quota": "The account at {where} has no quota left for speech-to-speech. Look at its billing.",
-    "invalid_api_key": "{where} refused the key. Set realtime.api_key (or OPENAI_API_KEY) to a valid one.",
+    "invalid_api_key": "{where} refused the key. Set realtime.api_key to a valid one.",
     "model_not_found": "{where} does not know the model {model}. Set realtime.model to one that it serves.",
 }
 

@@ -26,7 +26,7 @@ class RealtimeSettings(BaseModel):
     )
     api_key: EndpointKey | None = Field(
         default=None,
-        description="The endpoint's key. Without it llm.api_key is used if realtime.base_url is empty.",
+        description="The endpoint's key. Without it llm.api_key is used if both are at the same address.",
     )
     model: str = Field(
         default="gpt-realtime",

@@ -193,6 +193,29 @@ async def test_a_model_that_rests_is_told_in_the_rooms_status(tmp_path: Path) ->
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("llm", "realtime", "key"),
+    [
+        ({}, {}, "llm"),
+        ({"base_url": "https://api.openai.com/v1/"}, {}, "llm"),
+        ({"base_url": "https://api.anthropic.com/v1"}, {}, ""),
+        ({"base_url": "https://api.anthropic.com/v1"}, {"api_key": "own"}, "own"),
+        ({}, {"base_url": "https://speech.example.org/v1"}, ""),
+        ({"base_url": "http://127.0.0.1:9/v1"}, {"base_url": "http://127.0.0.1:9/v1"}, "llm"),
+    ],
+)
+async def test_speech_to_speech_gets_the_key_of_its_own_endpoint(
+    llm: dict[str, str], realtime: dict[str, str], key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The key of the language model goes nowhere but to the language model's provider."""
+    keys: list[str] = []
+    monkeypatch.setattr(services, "session_factory", lambda *_, api_key, **__: keys.append(api_key))
+    sections = {"llm": {"api_key": "llm", **llm}, "realtime": {"enabled": True, **realtime}}
+    async with LocalChatServer() as server, equipped(tmp_path, server, **sections):
+        assert keys == [key]
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize("moderation", ["off", "endpoint"])
 async def test_speech_to_speech_does_not_answer_where_a_model_checks_sentences(moderation: str, tmp_path: Path) -> None:
     """Where sentences have to be checked before they are heard, speech-to-speech is off, and /status says why."""
