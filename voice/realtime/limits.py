@@ -11,7 +11,7 @@ class RealtimeLimits:
 
     # Seconds to wait for a transcription. After that the local recogniser is used.
     hear_timeout_s: float = 8.0
-    # Seconds to wait for the first or the next sound of a reply.
+    # Seconds to wait for the first or the next sound of a reply; anew when a tool is called, and when it has answered.
     reply_timeout_s: float = 10.0
     # Failures in a row after which the room replies without the model.
     failures_before_fallback: int = 3

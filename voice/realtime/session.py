@@ -112,6 +112,8 @@ class RealtimeSession:
         self._responses = OpenResponses()
         self._transcripts = AwaitedTranscripts()
         self._pieces: ReplyQueue | None = None
+        # The time limit of the wait for the next of them.
+        self._patience: asyncio.Timeout | None = None
         # How many replies were cut off because they were too long.
         self._cut_replies = 0
         self._availability = Availability(
@@ -173,8 +175,7 @@ class RealtimeSession:
         self._connector.send(self._protocol.request_reply())
         while True:
             try:
-                async with asyncio.timeout(self._limits.reply_timeout_s):
-                    piece = await pieces.take()
+                piece = await self._next_piece(pieces)
             except TimeoutError as exc:
                 error = RealtimeError(NO_ANSWER)
                 self._answer_failed(error)
@@ -189,6 +190,19 @@ class RealtimeSession:
                 raise failure
             self._availability.record_reply()
             return
+
+    async def _next_piece(self, pieces: ReplyQueue) -> ReplyPiece | ReplyResumed | ResponseEnded:
+        async with asyncio.timeout(self._limits.reply_timeout_s) as patience:
+            self._patience = patience
+            try:
+                return await pieces.take()
+            finally:
+                self._patience = None
+
+    def _wait_anew(self) -> None:
+        """Let the next piece of the reply take as long again: the time of a tool is not the model's."""
+        if self._patience is not None and not self._patience.expired():
+            self._patience.reschedule(asyncio.get_running_loop().time() + self._limits.reply_timeout_s)
 
     def interrupt(self, heard_ms: int) -> bool:
         """See `Realtime.interrupt`."""
@@ -271,6 +285,7 @@ class RealtimeSession:
                 case ResponseEnded():
                     self._hand_on(effect)
                 case ToolCallRequested(call):
+                    self._wait_anew()
                     self._connector.start(self._call(call), f"realtime-tool-{call.name}")
                 case SessionReady():
                     self.ready.set()
@@ -301,7 +316,10 @@ class RealtimeSession:
         self._connector.send(self._protocol.end_reply(lost_ms=lost_ms))
 
     async def _call(self, call: RealtimeToolCall) -> None:
-        self._connector.send(self._protocol.tool_output(call.call_id, await tool_output(call, self._run_tool)))
+        output = await tool_output(call, self._run_tool)
+        if events := self._protocol.tool_output(call.call_id, output):
+            self._wait_anew()
+            self._connector.send(events)
 
     def _end_responses(self, status: ResponseStatus) -> None:
         """End the responses that went on when their connection ended."""

@@ -37,6 +37,7 @@ from voice.realtime.port import (
 from voice.realtime.protocol import BROKEN_OFF
 from voice.realtime.session import NOT_WRITTEN, RealtimeSession
 from voice.realtime.settings import RealtimeSettings
+from voice.realtime.tool_calls import TOOL_TIMEOUT_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -60,6 +61,7 @@ class Room:
         self.news: list[RealtimeNews] = []
         self.finished: list[FinishedResponse] = []
         self.calls: list[RealtimeToolCall] = []
+        self.before_tool: Callable[[], None] = lambda: None
         self.session = RealtimeSession(
             RealtimeSettings.model_validate({"enabled": True, "base_url": base_url, **settings}),
             api_key="local",
@@ -73,6 +75,7 @@ class Room:
 
     async def _run_tool(self, call: RealtimeToolCall) -> str:
         self.calls.append(call)
+        self.before_tool()
         if call.arguments == "{}":
             return "a cat"
         raise ValueError(call.arguments)
@@ -262,6 +265,19 @@ async def test_tools_are_run_and_their_failures_told() -> None:
         room.session.delete_tool_calls()
         await room.answer()
         assert {kind for kind, _ in server.asked[3].items} == {"user", "assistant"}
+
+
+@pytest.mark.asyncio
+async def test_what_tools_take_is_not_the_models_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that looks two things up has its time for the answer after each of them."""
+    mind = FakeModel("what is there")
+    mind.answers = [FunctionCall("look", "{}"), FunctionCall("look", "{}"), "I see a cat"]
+    limits = RealtimeLimits(reply_timeout_s=1.5 * TOOL_TIMEOUT_S)
+    async with served(mind) as server, room_of(server, limits=limits) as room:
+        room.before_tool = lambda: pass_loop_time(monkeypatch, 0.9 * TOOL_TIMEOUT_S)
+        await room.session.send_audio(_speech(), speakers="Ada speaks:")
+        words, _ = await room.answer()
+        assert (words, len(room.calls)) == ("I see a cat", 2)
 
 
 @pytest.mark.asyncio
