@@ -150,6 +150,9 @@ class RealtimeBridge:
                 self._notices.add(FALLEN_BACK.fill(mind=self._fallback_name, when=when, why=event.error))
                 self._observe(events.Problem("realtime", sentence_of(event.error), self._clock.monotonic()))
             case RealtimeRestored():
+                # With what was said between the beginning of its conversation and now, which had to wait until the
+                # service accepts it.
+                self._items.refresh(self._session)
                 self._notices.add(BACK)
             case RealtimeRenewed():
                 log.info("realtime_renewed", reason=event.reason)

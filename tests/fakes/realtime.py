@@ -79,6 +79,10 @@ class FakeRealtime:
     def restore(self) -> None:
         """Report that the session works again, with a new conversation."""
         self.connect()
+        self.accept()
+
+    def accept(self) -> None:
+        """Report that the service has accepted the new conversation."""
         self.usable = True
         self._on_event(RealtimeRestored())
 

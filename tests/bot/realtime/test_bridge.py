@@ -124,6 +124,20 @@ async def test_when_it_fails_the_people_are_told_and_when_it_is_back() -> None:
 
 
 @pytest.mark.asyncio
+async def test_what_is_said_while_a_service_comes_back_stands_before_the_question() -> None:
+    """A turn may be recorded after the new conversation was begun, and before the service has accepted it."""
+    async with desk() as room:
+        room.session.answers = ["Ada."]
+        room.session.fail("It is overloaded.")
+        room.session.connect()
+        await room.record(TurnKind.SPEECH, "2", "Bo", "I am Bo")
+        room.session.accept()
+        await room.answer(await room.say(1, "who said that"))
+        told = [text.split(": ", 1)[-1] for text in room.session.items.values()]
+        assert told == ["I am Bo", "Ada speaks:", "who said that", "Ada."]
+
+
+@pytest.mark.asyncio
 async def test_when_somebody_has_to_mend_it_the_people_are_told_so() -> None:
     """After a permanent failure the session is not tried again before the next join, and the channel gets a message."""
     async with desk() as room:
