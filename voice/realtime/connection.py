@@ -40,7 +40,9 @@ MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ConnectionEnd:
-    """Why a connection ended: expiring (we renew it), expired, or lost because of `error`."""
+    """Why a connection ended: expiring (we renew it), reconfigured (we renew it without a tool that the server
+    refused), expired, or lost because of `error`.
+    """
 
     reason: str
     error: RealtimeError | None = None

@@ -32,6 +32,8 @@ log = structlog.get_logger()
 PROVEN_S = 60.0
 # Seconds between two checks whether the session is idle, while a renewal is due.
 IDLE_LOOK_S = 0.25
+# Reasons for which we end a connection that works, to open another at once.
+PLANNED = frozenset({"expiring", "reconfigured"})
 # Maximum seconds for connecting.
 CONNECT_TIMEOUT_S = 10.0
 # Maximum seconds that a due renewal waits until the session is idle.
@@ -65,7 +67,7 @@ class ConnectedSession(Protocol):
         """Handle the end of a connection, planned or not."""
 
     def on_renewed(self, reason: str) -> None:
-        """Handle the end of a connection that another one follows. `reason`: expiring, expired or lost."""
+        """Handle the end of a connection that another one follows. `reason`: see `ConnectionEnd`."""
 
     def on_given_up(self, error: RealtimeError) -> None:
         """Handle that the session is given up, or given up for good."""
@@ -146,7 +148,7 @@ class RealtimeConnector:
         end = await self._connected(client)
         self._availability.end_connection()
         self._session.on_disconnected()
-        if end.reason != "expiring":
+        if end.reason not in PLANNED:
             error = end.error or self._errors.ended()
             if given_up is not None and self._availability.given_up is given_up:
                 self._still_gone(error)

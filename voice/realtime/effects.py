@@ -85,6 +85,16 @@ class ConfigurationRefused:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolRefused:
+    """The server did not take a tool, which is not offered any more. `begins_anew`: it refused the whole configuration
+    for it, so another connection has to be opened.
+    """
+
+    tool: str
+    begins_anew: bool
+
+
+@dataclass(frozen=True, slots=True)
 class SessionExpired:
     """The server ended the session because it was too old."""
 
@@ -106,6 +116,7 @@ Effect: TypeAlias = (
     | ToolCallRequested
     | SessionReady
     | ConfigurationRefused
+    | ToolRefused
     | SessionExpired
     | ServerError
 )

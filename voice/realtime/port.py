@@ -116,7 +116,7 @@ class RealtimeRestored:
 
 @dataclass(frozen=True, slots=True)
 class RealtimeRenewed:
-    """The session was opened again. `reason`: expiring, expired or lost."""
+    """The session was opened again. `reason`: expiring, reconfigured, expired or lost."""
 
     reason: str
 

@@ -9,6 +9,7 @@ protocol (`openai.types.realtime`).
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from voice.realtime.active_reply import ActiveReply
@@ -24,8 +25,10 @@ from voice.realtime.effects import (
     SessionReady,
     TextDelta,
     ToolCallRequested,
+    ToolRefused,
 )
 from voice.realtime.port import ConversationItem, ItemRole, ReplyResumed
+from voice.realtime.session_tools import SessionTools
 from voice.realtime.untranscribed_inputs import UntranscribedInputs
 from voice.realtime.wire import (
     CONFIGURATION_ID,
@@ -83,6 +86,7 @@ class RealtimeProtocol:
         self._orphans: dict[str, None] = {}
         # The items of tool calls and of their results on this connection.
         self._tool_items: dict[str, None] = {}
+        self._tools = SessionTools()
 
     @property
     def idle(self) -> bool:
@@ -110,8 +114,9 @@ class RealtimeProtocol:
     def on_connected(self, briefing: Briefing) -> list[ClientEvent]:
         """Return the first events of a new connection: settings, recent turns, pending inputs and the pending reply."""
         self._connected = True
+        tools = self._tools.offer(briefing.tools, CONFIGURATION_ID)
         events = [
-            session_update(self._configuration, briefing),
+            session_update(self._configuration, replace(briefing, tools=tools)),
             *(create_item(item) for item in briefing.items),
             *self._inputs.send_all(),
         ]
@@ -210,8 +215,9 @@ class RealtimeProtocol:
 
     def set_tools(self, tools: Iterable[RealtimeTool]) -> list[ClientEvent]:
         """Change the tools that the model may call."""
-        wanted = {"type": "realtime", "tools": [tool_schema(tool) for tool in tools]}
-        return [{"type": "session.update", "session": wanted}] if self._connected else []
+        event_id = self._own_id("tools")
+        wanted = {"type": "realtime", "tools": [tool_schema(tool) for tool in self._tools.offer(tools, event_id)]}
+        return [{"type": "session.update", "event_id": event_id, "session": wanted}] if self._connected else []
 
     def tool_output(self, call_id: str, output: str) -> list[ClientEvent]:
         """Send a tool's output. The model continues when all its calls are answered and the response has ended."""
@@ -266,7 +272,11 @@ class RealtimeProtocol:
         code = code_of(error)
         if code == "session_expired":
             return [SessionExpired()]
-        if error.get("event_id") == CONFIGURATION_ID:
+        of_configuration = error.get("event_id") == CONFIGURATION_ID
+        if tool := self._tools.refuse(error):
+            others = [] if of_configuration else self.set_tools(self._tools.offered)
+            return [ToolRefused(tool, begins_anew=of_configuration), *map(SendEvent, others)]
+        if of_configuration:
             mistaken = error.get("type") == "invalid_request_error"
             return [ConfigurationRefused(code, setting_of(error), mistaken)]
         reply = self._reply

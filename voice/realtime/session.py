@@ -32,6 +32,7 @@ from voice.realtime.effects import (
     SessionReady,
     TextDelta,
     ToolCallRequested,
+    ToolRefused,
 )
 from voice.realtime.error_messages import ErrorMessages
 from voice.realtime.failure_budget import FailureBudget
@@ -292,6 +293,10 @@ class RealtimeSession:
                     self._came_back()
                 case ConfigurationRefused():
                     self._connector.end("lost", self._errors.for_configuration(effect))
+                case ToolRefused(tool, begins_anew):
+                    log.warning("tool_schema_refused", model=self._settings.model, tool=tool)
+                    if begins_anew:
+                        self._connector.end("reconfigured")
                 case SessionExpired():
                     self._connector.end("expired")
                 case ServerError(code, message):

@@ -38,6 +38,8 @@ CONFIGURATION_ID = "configuration"
 _CODE = re.compile(r"[\w.:-]{1,64}", re.ASCII)
 # The same of the setting that a server objects to, such as `session.audio.output.voice` or `session.tools[0].name`.
 _SETTING = re.compile(r"[\w.\[\]-]{1,64}", re.ASCII)
+# How it names a tool there, such as one whose description is too long.
+_TOOL = re.compile(r"session\.tools\[(\d{1,4})\]", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,3 +161,9 @@ def setting_of(error: Mapping[str, Any]) -> str:
     """Return the setting that an error of a server is about; empty if it names none."""
     setting = text_of(error.get("param"))
     return setting if _SETTING.fullmatch(setting) else ""
+
+
+def tool_number_of(error: Mapping[str, Any]) -> int | None:
+    """Return which of the tools that were sent an error of a server is about, from 0 on; None if it names none."""
+    found = _TOOL.match(text_of(error.get("param")))
+    return None if found is None else int(found[1])

@@ -25,6 +25,7 @@ from voice.realtime.effects import (
     SessionReady,
     TextDelta,
     ToolCallRequested,
+    ToolRefused,
 )
 from voice.realtime.port import Briefing, ConversationItem, ItemRole, RealtimeTool, RealtimeToolCall, ReplyResumed
 from voice.realtime.protocol import BROKEN_OFF, NO_SOUND, ONLY_CALLS, STILL_ANSWERING, TOO_LONG, RealtimeProtocol
@@ -127,6 +128,30 @@ def test_a_refused_configuration_is_told_apart(said: dict[str, Any], refused: Co
     configuring = protocol.on_connected(BRIEFING)[0]
     assert protocol.receive({"type": "error", "error": {**said, "event_id": configuring["event_id"]}}) == [refused]
     assert protocol.receive({"type": "error", "error": {**said, "event_id": None}}) != [refused]
+
+
+def test_a_refusal_of_tools_that_were_replaced_meanwhile_means_none_of_the_new_ones() -> None:
+    """The number of the refused tool is that in the list that was refused."""
+    protocol = _open()
+    old, new = RealtimeTool("dig", "Digs."), RealtimeTool("look", "Looks.")
+    refused, kept = protocol.set_tools([old]), protocol.set_tools([new])
+    error = {"type": "invalid_request_error", "code": "x", "param": "session.tools[0].name"}
+    told = protocol.receive({"type": "error", "error": {**error, "event_id": refused[0]["event_id"]}})
+    assert told == [ServerError("x", "")]
+    (told_name, sent) = protocol.receive({"type": "error", "error": {**error, "event_id": kept[0]["event_id"]}})
+    assert told_name == ToolRefused("look", begins_anew=False)
+    assert isinstance(sent, SendEvent)
+    assert sent.event["session"]["tools"] == []
+
+
+@pytest.mark.parametrize("param", ["session.tools[1].name", "session.tools[12345678].name", "session.tools", None])
+def test_a_tool_that_was_not_offered_is_not_refused(param: str | None) -> None:
+    """The settings as a whole are."""
+    protocol = _protocol()
+    protocol.on_connected(Briefing("Be kind.", tools=(RealtimeTool("look", "Looks."),)))
+    error = {"type": "invalid_request_error", "code": "x", "param": param, "event_id": "configuration"}
+    (told,) = protocol.receive({"type": "error", "error": error})
+    assert isinstance(told, ConfigurationRefused)
 
 
 def test_who_speaks_is_told_before_each_input() -> None:

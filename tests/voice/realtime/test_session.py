@@ -382,6 +382,35 @@ async def test_a_session_whose_settings_are_refused_does_not_answer(monkeypatch:
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("from_start", [True, False])
+async def test_a_tool_that_is_refused_is_left_out(from_start: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One tool of an MCP server that the service does not take costs neither the session nor the other tools."""
+    configure = ServerSession._configure
+
+    def refuse(self: ServerSession, session: dict[str, Any]) -> None:
+        for number, tool in enumerate(session.get("tools", ())):
+            if tool["name"] == "dig":
+                raise ClientError("string_above_max_length", "Too long.", f"session.tools[{number}].description")
+        configure(self, session)
+
+    monkeypatch.setattr(ServerSession, "_configure", refuse)
+    tools = (RealtimeTool("dig", "D" * 2_000), RealtimeTool("look", "Looks."))
+    async with served(FakeModel("a", "b")) as server, room_of(server) as room:
+        if from_start:
+            room.briefing = Briefing("Be kind.", tools=tools)
+            await room.time_passes(room.session.ready.is_set, step_s=0)
+        else:
+            room.briefing = Briefing("Be kind.")
+            await room.time_passes(room.session.ready.is_set, step_s=0)
+            room.session.set_tools(tools)
+        await room.session.send_audio(_speech(), speakers="Ada speaks:")
+        await room.answer()
+        assert (server.asked[-1].tools, server.asked[-1].instructions) == (("look",), "Be kind.")
+        assert room.news == [RealtimeRenewed("reconfigured")] * from_start
+        assert room.session._availability.failures == 0
+
+
+@pytest.mark.asyncio
 async def test_a_redirect_to_another_server_is_told_and_not_followed() -> None:
     """The sound of the conversation goes to the server that the notice names. Waiting does not help."""
     async with served(FakeModel()) as elsewhere:

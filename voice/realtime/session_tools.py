@@ -1,0 +1,42 @@
+"""The tools that a speech-to-speech session offers its model, without those that the server does not take. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from voice.realtime.wire import tool_number_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from voice.realtime.port import RealtimeTool
+
+
+class SessionTools:
+    """The tools of one session, over any number of connections. A server that refuses one refuses all that was sent
+    with it. `offered`: those that were offered last.
+    """
+
+    def __init__(self) -> None:
+        self.offered: tuple[RealtimeTool, ...] = ()
+        # The event that offered them.
+        self._event_id = ""
+        # By name. A tool that is described anew is not offered again either: each try may cost a connection.
+        self._refused: set[str] = set()
+
+    def offer(self, tools: Iterable[RealtimeTool], event_id: str) -> tuple[RealtimeTool, ...]:
+        """Return the tools that the server has not refused. This event offers them."""
+        self.offered = tuple(tool for tool in tools if tool.name not in self._refused)
+        self._event_id = event_id
+        return self.offered
+
+    def refuse(self, error: Mapping[str, Any]) -> str:
+        """Return the name of the tool that an error of the server is about, and leave it out from now on; empty if it
+        is about none of those that were offered last.
+        """
+        number = tool_number_of(error)
+        if number is None or number >= len(self.offered) or error.get("event_id") != self._event_id:
+            return ""
+        name = self.offered[number].name
+        self._refused.add(name)
+        return name
