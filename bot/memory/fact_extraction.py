@@ -108,13 +108,22 @@ class FactExtraction:
         return {each.ref: each.fact for each in (*known, *facts) if each.ref in refs}
 
     def _facts_of(self, start: int, end: int, batch: Sequence[Turn]) -> list[KnownFact]:
-        """Return the facts of these turns: of their segments, or extracted if they are not folded."""
+        """Return the facts of these turns: of their segments, or extracted if they are not folded. A recursive segment
+        has no facts, so those of its turns are extracted too.
+        """
+        found: list[KnownFact] = []
+        unread = list(batch)
         if end <= self._memory.cursor:
             folded = [each for each in self._memory.segments if start < each.end and each.start < end]
             # While these facts are stored, a model may make the segments again.
             self._degraded.update(each.id for each in folded if each.degraded)
             known = (each for segment in folded for each in known_facts_of(segment))
-            return [each for each in known if start <= each.fact.turns[-1] < end]
+            found = [each for each in known if start <= each.fact.turns[-1] < end]
+            recursive = [each for each in folded if each.is_recursive]
+            unread = [turn for turn in batch if any(each.start <= turn.seq < each.end for each in recursive)]
+        if not unread:
+            return found
         # Not all facts: ten thousand turns have eight thousand, and other rooms wait meanwhile.
-        extracted = extract_facts(batch, start=Seq(start), known=self._memory.known_facts)
-        return [KnownFact(f"{self._session_id}:{start}-{end}#{index}", fact) for index, fact in enumerate(extracted)]
+        extracted = extract_facts(unread, start=unread[0].seq, known=self._memory.known_facts)
+        named = f"{self._session_id}:{start}-{end}"
+        return [*found, *(KnownFact(f"{named}#{index}", fact) for index, fact in enumerate(extracted))]

@@ -13,9 +13,9 @@ from structlog.testing import capture_logs
 from bot.store.speech_forgetting import SpeechForgetter
 from compaction.errors import CompletionError
 from compaction.memory.people import Audience
-from compaction.model import Fact, FactKind, Seq
+from compaction.model import Fact, FactKind, Seq, Strategy
 from compaction.ports import Landing
-from compaction.settings import PeopleSettings
+from compaction.settings import CompactionSettings, PeopleSettings
 from compaction.summary.extractive import ExtractiveSummariser, extract_chapter, extract_facts
 from compaction.summary.port import Fold, KnownFact
 from compaction.summary.segments import make_repaired_segment
@@ -51,6 +51,27 @@ async def test_people_are_remembered_from_what_was_folded(place: Place) -> None:
         await evening.upkeep.finish()
         (section,) = evening.people.section(HERE, present)
         assert "Cy: I'm vegan." in section.content
+
+
+@pytest.mark.asyncio
+async def test_people_are_remembered_from_recursive_folds_too(place: Place) -> None:
+    """A recursive segment has no facts, so those about people are extracted from its turns by rules, once, and nothing
+    of what was forgotten.
+    """
+    async with Evening(place, compaction=CompactionSettings(strategy=Strategy.RECURSIVE)) as evening:
+        await evening.say("I live in Lisbon.")
+        await evening.say("I'm vegan.", "Cy")
+        await evening.talk(70)
+        assert [each.is_recursive for each in evening.memory.segments] == [True, True]
+        assert await evening.people.forget(GUILD, "id-Cy") == 0
+        with capture_logs() as logs:
+            await evening.upkeep.run_once()
+            await evening.new_upkeep().run_once()
+        drawn = [line for line in logs if line["event"] == "person_facts_extracted"]
+        assert [(line["through"], line["count"]) for line in drawn] == [(10, 1), (20, 0)]
+        (known,) = await evening.people.facts_about(GUILD, "id-Ada")
+        assert (known.text, known.turn_seq) == ("I live in Lisbon.", 0)
+        assert await evening.people.facts_about(GUILD, "id-Cy") == ()
 
 
 @pytest.mark.asyncio
