@@ -18,7 +18,7 @@ from bot.brain.wakeword import strip_call
 from compaction.errors import StoreError
 from compaction.memory.query import parse_query
 from compaction.memory.quotes import select_quotes
-from compaction.model import TurnKind
+from compaction.model import Mode, TurnKind
 from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
@@ -210,7 +210,8 @@ def _texts_in_view(memory: SessionMemory, sent: Sequence[Turn]) -> list[tuple[st
     # The bot's own turns don't count: text that the bot quoted from somebody may be quoted again.
     people = [turn for turn in sent if turn.kind is not TurnKind.ASSISTANT]
     texts = [(part.speaker, part.text) for turn in people for part in turn.parts]
-    if memory.summary is not None:
+    # A prompt of the mode `off` has no summary, though an earlier mode may have made one.
+    if memory.mode is not Mode.OFF and memory.summary is not None:
         texts += [(sentence.speaker, sentence.text) for sentence in memory.summary.sentences]
     texts += [(note.who, note.what) for note in memory.live_notes]
     return texts

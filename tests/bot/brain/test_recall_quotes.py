@@ -16,7 +16,7 @@ from bot.brain.recall_quotes import QuoteFinder, select_turns_surely_sent
 from bot.memory.recall import Recall, RecallScope, RoomRecall
 from bot.settings import RecallSettings
 from compaction.errors import StoreError
-from compaction.model import Seq, SessionId, TurnKind, TurnPart
+from compaction.model import Mode, Seq, SessionId, TurnKind, TurnPart
 from compaction.payload import PartKind, coverage
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.port import Fold
@@ -117,6 +117,21 @@ async def test_nothing_the_model_has_before_it_is_quoted() -> None:
         assert FACT in room.memory.summary.text
         question = await room.say("Where is the spare key?")
         assert await quoting(index, room).find(question, room.memory) == ()
+
+
+@pytest.mark.asyncio
+async def test_what_only_an_unsent_summary_has_is_quoted() -> None:
+    """In the mode `off` a prompt has no summary, so what an earlier one says is quoted all the same."""
+    async with Room(summariser=ExtractiveSummariser()) as room:
+        index = await talked(room, fact_at=3, turns=90)
+        await folded(room)
+        assert room.memory.summary is not None
+        assert FACT in room.memory.summary.text
+        question = await room.say("Where is the spare key?")
+        assert await quoting(index, room).find(question, room.memory) == ()
+        await room.memory.set_mode(Mode.OFF)
+        quotes = await quoting(index, room).find(question, room.memory)
+        assert [each.text for each in quotes] == [FACT]
 
 
 @pytest.mark.asyncio
