@@ -46,8 +46,8 @@ class CompactionSettings(BaseModel):
     mode: Mode = Field(
         default=Mode.SUMMARY,
         description="What becomes of old turns. summary: they are folded into a summary. rolling: the oldest are left "
-        "out when the prompt is full, and memory search finds them. off: the prompt has the last 50 turns and nothing "
-        "older. A server's /rolling-context overrides it.",
+        "out when the prompt is full, and memory search finds them. off: the prompt has the last 50 turns, and of "
+        "older ones only what memory search finds. A server's /rolling-context overrides it.",
     )
     rolling_target_utilization: float = Field(
         default=0.8,

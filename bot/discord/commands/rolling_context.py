@@ -32,7 +32,7 @@ log = structlog.get_logger()
 _MODE_TEXTS = {
     Mode.SUMMARY: Text("summary: what leaves the last 50 turns is folded into a summary"),
     Mode.ROLLING: Text("rolling: when the model is full the oldest turns are dropped, and memory search finds them"),
-    Mode.OFF: Text("off: I see the last 50 turns and nothing older"),
+    Mode.OFF: Text("off: I see the last 50 turns, and older ones only where memory search finds them"),
 }
 
 
