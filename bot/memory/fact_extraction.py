@@ -125,5 +125,6 @@ class FactExtraction:
             return found
         # Not all facts: ten thousand turns have eight thousand, and other rooms wait meanwhile.
         extracted = extract_facts(unread, start=unread[0].seq, known=self._memory.known_facts)
-        named = f"{self._session_id}:{start}-{end}"
+        # No segment has this name, also if these turns are folded later.
+        named = f"{self._session_id}:{start}-{end}-turns"
         return [*found, *(KnownFact(f"{named}#{index}", fact) for index, fact in enumerate(extracted))]

@@ -17,6 +17,8 @@ from bot.memory.outside_changes import OutsideChanges
 from bot.memory.sent_texts import SentTexts
 from bot.memory.tier_checks import TierChecks
 from compaction.errors import StaleOwnerError, StoreError
+from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
+from compaction.model import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -153,11 +155,11 @@ class MemoryUpkeep:
             log.warning("memory_upkeep_late", session_id=self._session_id, within_s=within_s)
 
     async def run_once(self, *, through: int | None = None) -> None:
-        """Do all due work once. `through`: extract facts from the turns before it (default: the folded turns).
+        """Do all due work once. `through`: extract facts from the turns before it (default: `_settled`).
 
         A failing store is logged once, and the next run does what is left. Raises `StaleOwnerError`.
         """
-        through = self._memory.cursor if through is None else through
+        through = self._settled() if through is None else through
         try:
             await self._changes.take_over()
             await self._store_sent_texts()
@@ -176,6 +178,16 @@ class MemoryUpkeep:
             log.exception("memory_upkeep_broke", session_id=self._session_id, error_class=type(error).__name__)
         else:
             self._store_failed = False
+
+    def _settled(self) -> int:
+        """Return the turn before which facts are extracted: of folded turns, and, in the modes that fold nothing, of
+        the batches that would be folded. At the end of a long session there is no time for all of them.
+        """
+        memory = self._memory
+        if memory.mode is Mode.SUMMARY:
+            return memory.cursor
+        older = max(0, memory.total_turns - max(RECENT_WINDOW, memory.unstored_items))
+        return max(memory.cursor, older - older % BATCH_SIZE)
 
     async def _store_sent_texts(self) -> None:
         for _ in range(_MOST_REFUSED):

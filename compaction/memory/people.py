@@ -35,8 +35,9 @@ HEAD = "What the people here have said of themselves at other times, in their ow
 class PersonFact:
     """One lasting fact that a person said about themselves. `at`: UTC epoch seconds.
 
-    `id`: the fact of a segment that it is, as `segment_id#index`. `channel_id`: the voice channel in which it was said,
-    None if unknown; stored facts have it from their session. `superseded_by`: the fact that ended it.
+    `id`: the fact of a segment that it is, as `segment_id#index`, or a name that no such fact has. `channel_id`: the
+    voice channel in which it was said, None if unknown; stored facts have it from their session. `superseded_by`: the
+    fact that ended it.
     """
 
     id: str

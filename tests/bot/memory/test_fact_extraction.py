@@ -13,11 +13,11 @@ from structlog.testing import capture_logs
 from bot.store.speech_forgetting import SpeechForgetter
 from compaction.errors import CompletionError
 from compaction.memory.people import Audience
-from compaction.model import Fact, FactKind, Seq, Strategy
+from compaction.model import Fact, FactKind, Mode, Seq, Strategy
 from compaction.ports import Landing
 from compaction.settings import CompactionSettings, PeopleSettings
 from compaction.summary.extractive import ExtractiveSummariser, extract_chapter, extract_facts
-from compaction.summary.port import Fold, KnownFact
+from compaction.summary.port import Fold, KnownFact, known_facts_of
 from compaction.summary.segments import make_repaired_segment
 from tests.bot.evening import GUILD, HERE, Evening
 
@@ -72,6 +72,31 @@ async def test_people_are_remembered_from_recursive_folds_too(place: Place) -> N
         (known,) = await evening.people.facts_about(GUILD, "id-Ada")
         assert (known.text, known.turn_seq) == ("I live in Lisbon.", 0)
         assert await evening.people.facts_about(GUILD, "id-Cy") == ()
+
+
+@pytest.mark.asyncio
+async def test_people_are_remembered_where_nothing_is_folded(place: Place) -> None:
+    """In the modes that fold nothing, facts are extracted from the turns that have left the recent window, as the
+    session goes on. If these are folded later, no fact of their segments has the name of such a one.
+    """
+    async with Evening(place) as evening:
+        await evening.memory.set_mode(Mode.OFF)
+        await evening.say("I live in Lisbon.")
+        await evening.talk(58)
+        await evening.upkeep.run_once()
+        assert await evening.people.facts_about(GUILD, "id-Ada") == ()
+        await evening.say("I'm vegan.", "Cy")
+        await evening.upkeep.run_once()
+        (known,) = await evening.people.facts_about(GUILD, "id-Ada")
+        assert (known.text, await evening.people.extracted_through(evening.session_id)) == ("I live in Lisbon.", 10)
+        assert await evening.people.facts_about(GUILD, "id-Cy") == ()
+        await evening.memory.set_mode(Mode.SUMMARY)
+        await evening.talk(11)
+        await evening.upkeep.run_once()
+        assert evening.memory.cursor == 20
+        refs = {each.ref for segment in evening.memory.segments for each in known_facts_of(segment)}
+        assert known.id not in refs
+        assert await evening.people.facts_about(GUILD, "id-Ada") == (known,)
 
 
 @pytest.mark.asyncio
