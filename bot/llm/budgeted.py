@@ -5,6 +5,7 @@ No code asks an endpoint for one of them without it. The provider's bill correct
 
 from __future__ import annotations
 
+import json
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
@@ -103,7 +104,10 @@ class BudgetedModel:
             prompt = self._prompt(whole, request.max_output_tokens, enforce=self._budget.settings.enabled)
         except ContextOverflowError as error:
             raise CompletionError(str(error), retryable=False) from error
-        call = CountedCall(self.model, "summary", self._budget.estimator, prompt.token_count)
+        # Some providers bill the form with the prompt. It takes no room here: with a model that has little, it goes to
+        # the sampler alone.
+        form = 0 if request.schema is None else self._budget.count(json.dumps(request.schema))
+        call = CountedCall(self.model, "summary", self._budget.estimator, prompt.token_count + form)
         try:
             answer = await self._endpoint.complete(request)
             call.usage = Usage(answer.prompt_tokens, answer.completion_tokens)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,7 @@ from compaction.errors import CompletionError, ContextOverflowError
 from compaction.payload import PartKind
 from compaction.ports import CompletionAnswer, CompletionRequest
 from compaction.settings import BudgetSettings
-from compaction.tokens import estimate_tokens
+from compaction.tokens import estimate_text_tokens, estimate_tokens
 from rehearsal.servers.chat import ChatBehaviour, LocalChatServer
 
 if TYPE_CHECKING:
@@ -215,6 +216,28 @@ async def test_a_dearer_bill_tightens_the_next_call() -> None:
     assert estimate_tokens(endpoint.sent[2]) * 1.5 <= 4_000
     assert [line["event"] for line in logs].count("token_count_corrected") == 1
     assert logs[-1]["estimated_prompt_tokens"] >= 1.5 * estimate_tokens(said(1)) - 1
+
+
+@pytest.mark.asyncio
+async def test_the_form_of_an_answer_is_no_dearer_bill() -> None:
+    """Some providers bill the schema of an answer with the prompt. That makes no later prompt smaller."""
+    schema: dict[str, object] = {"type": "string", "enum": [f"turn {number}" for number in range(100)]}
+
+    class Billing(Recorder):
+        async def complete(self, request: CompletionRequest) -> CompletionAnswer:
+            told = [ChatMessage(ChatRole.SYSTEM, request.system), ChatMessage(ChatRole.USER, request.prompt)]
+            tokens = estimate_tokens(told) + estimate_text_tokens(json.dumps(request.schema))
+            return CompletionAnswer("Two words.", "stop", tokens, 2)
+
+    budget = Budget(BudgetSettings())
+    model = BudgetedModel(Billing(), budget)
+    room = budget.room()
+    with capture_logs() as logs:
+        for _ in range(2):
+            await model.complete(CompletionRequest("Say two words.", "word " * 2_000, 100, schema))
+    assert budget.room() == room
+    (one, other) = [line for line in logs if line["event"] == "model_call_finished"]
+    assert one["prompt_tokens"] == one["estimated_prompt_tokens"] == other["estimated_prompt_tokens"]
 
 
 @pytest.mark.asyncio
