@@ -9,7 +9,8 @@ from bot.dropped_sounds import reasons_text
 from bot.room.trouble_notice import DEAFENED, MUTED, SUPPRESSED
 from bot.texts.text import Text, counted, joined, verbatim
 from bot.time_phrases import format_duration
-from compaction.model import has_model_paragraph
+from compaction.folding.window import RECENT_WINDOW
+from compaction.model import Mode, has_model_paragraph
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -49,7 +50,7 @@ def room_status(
                 minutes=format_duration(open_s),
                 people=counted(people, "{count} person", "{count} people"),
             ),
-            joined((_memory_sentence(memory), summary_sentence(memory.segments))),
+            memory_sentence(memory),
             _dropped_sentence(conversation.dropped),
             joined((_link_sentence(link, now), _encryption_sentence(link))),
             joined((_voice_sentence(place), _responder_sentence(conversation))) if answers else verbatim(""),
@@ -74,13 +75,23 @@ def _voice_sentence(place: Place) -> Text:
     return verbatim("") if place.audible else SUPPRESSED
 
 
-def _memory_sentence(memory: SessionMemory) -> Text:
-    if memory.cursor:
+def memory_sentence(memory: SessionMemory) -> Text:
+    """Return what the bot knows of the session, and who wrote the summary."""
+    if memory.mode is Mode.OFF and memory.total_turns > RECENT_WINDOW:
+        # Also if an earlier mode has made a summary: this one sends none.
         return Text(
+            "This session has {count} turns. I see the last {shown}, and older ones only where memory search finds "
+            "them.",
+            count=memory.total_turns,
+            shown=RECENT_WINDOW,
+        )
+    if memory.cursor:
+        remembered = Text(
             "I remember {count} turns of this session, the first {folded} of them as a summary.",
             count=memory.total_turns,
             folded=memory.cursor,
         )
+        return joined((remembered, summary_sentence(memory.segments)))
     return counted(
         memory.total_turns, "I remember {count} turn of this session.", "I remember {count} turns of this session."
     )

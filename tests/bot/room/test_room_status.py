@@ -9,8 +9,10 @@ import pytest
 
 from bot.guild import VoiceMode
 from bot.participation.statistics import mode_sentence
-from bot.room.room_status import summary_sentence
+from bot.room.room_status import memory_sentence, summary_sentence
+from compaction.model import Mode
 from tests.bot.room.room_scene import a_house, living
+from tests.compaction.rooms import Room, fold_until
 from tests.compaction.turn_store_contract import segment
 from tests.fakes.hearing import speech
 from tests.fakes.place import ADA, BO
@@ -77,6 +79,23 @@ _PARAGRAPH_BY_RULE = replace(_WRITTEN, summariser="extractive recursive")
 def test_the_status_says_how_often_the_model_wrote_the_summary(segments: tuple[Segment, ...], sentence: str) -> None:
     """Whoever runs a small model sees how often its text was of no use. Without a model there is nothing to say."""
     assert summary_sentence(segments) == sentence
+
+
+@pytest.mark.asyncio
+async def test_the_status_tells_what_is_sent_in_the_mode_off() -> None:
+    """In the mode `off` no prompt has the summary that an earlier mode has made, nor turns beyond the window."""
+    async with Room() as room:
+        await fold_until(room, 61)
+        assert memory_sentence(room.memory) == (
+            "I remember 61 turns of this session, the first 10 of them as a summary. The language model wrote it."
+        )
+        await room.memory.set_mode(Mode.OFF)
+        assert memory_sentence(room.memory) == (
+            "This session has 61 turns. I see the last 50, and older ones only where memory search finds them."
+        )
+    async with Room(mode=Mode.OFF) as room:
+        await room.talk(50)
+        assert memory_sentence(room.memory) == "I remember 50 turns of this session."
 
 
 @pytest.mark.asyncio
