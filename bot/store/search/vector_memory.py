@@ -20,7 +20,7 @@ from compaction.memory.passage import PassageId
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlalchemy import Select
+    from sqlalchemy import Row, Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
@@ -61,7 +61,7 @@ class MemoryVectorSearch:
         (generation, newest) = await self._database.read(_read_marks)
         vectors = self._sets.get(guild_id)
         kept = self._model == model and all(each.generation == generation for each in self._sets.values())
-        if kept and vectors is not None and vectors.seen_id >= newest:
+        if kept and vectors is not None and vectors.seen_id >= newest and vectors.unread_below is None:
             self._sets[guild_id] = self._sets.pop(guild_id)
             return vectors
         return await self._refreshed(guild_id, model)
@@ -77,40 +77,47 @@ class MemoryVectorSearch:
                 self._model = model
             vectors = self._sets.pop(guild_id, None)
             if vectors is None:
-                vectors = VectorSet(self._most, generation=generation)
-                await self._load(connection, vectors, _of_guild(guild_id, model).order_by(passage_vectors.c.id.desc()))
-            else:
-                newer = _of_guild(guild_id, model).where(passage_vectors.c.id > vectors.seen_id)
-                await self._load(connection, vectors, newer.order_by(passage_vectors.c.id.desc()))
-            vectors.seen_id = newest
-        self._sets[guild_id] = vectors
-        while len(self) > self._most and len(self._sets) > 1:
-            del self._sets[next(iter(self._sets))]
+                vectors = VectorSet(self._most, generation=generation, seen_id=newest, unread_below=newest + 1)
+            # It stays if whoever searches gives up waiting: the next search goes on where this one was.
+            self._sets[guild_id] = vectors
+            try:
+                await self._load_older(connection, vectors, _of_guild(guild_id, model))
+                await self._load_newer(connection, vectors, _of_guild(guild_id, model), newest)
+            finally:
+                while len(self) > self._most and len(self._sets) > 1:
+                    del self._sets[next(iter(self._sets))]
         return vectors
 
-    async def _load(self, connection: AsyncConnection, vectors: VectorSet, wanted: Select[Any]) -> None:
-        """Add the selected vectors, newest first, page by page, until the limit."""
-        below: int | None = None
-        loaded = 0
-        while loaded < self._most:
-            page = wanted if below is None else wanted.where(passage_vectors.c.id < below)
-            found = (await connection.execute(page.limit(min(_PAGE_ROWS, self._most - loaded)))).all()
-            if not found:
-                return
-            vectors.add(
-                StoredVector(
-                    row.passage_id,
-                    row.session_id,
-                    -1 if row.start_seq is None else row.start_seq,
-                    row.at,
-                    row.tags,
-                    row.scale,
-                    row.vector,
-                )
-                for row in found
-            )
-            below = found[-1].id
-            loaded += len(found)
+    async def _load_older(self, connection: AsyncConnection, vectors: VectorSet, wanted: Select[Any]) -> None:
+        """Add the vectors that are not read yet, newest first, page by page, until the limit."""
+        while vectors.unread_below is not None:
+            page = min(_PAGE_ROWS, self._most - len(vectors))
+            older = wanted.where(passage_vectors.c.id < vectors.unread_below).order_by(passage_vectors.c.id.desc())
+            found = (await connection.execute(older.limit(page))).all() if page > 0 else []
+            vectors.add(map(_vector, found))
+            vectors.unread_below = found[-1].id if found else None
+
+    async def _load_newer(
+        self, connection: AsyncConnection, vectors: VectorSet, wanted: Select[Any], newest: int
+    ) -> None:
+        """Add the vectors up to `newest` that were stored since the set was begun, oldest first, page by page."""
+        while vectors.seen_id < newest:
+            newer = wanted.where(passage_vectors.c.id > vectors.seen_id).order_by(passage_vectors.c.id)
+            found = (await connection.execute(newer.limit(_PAGE_ROWS))).all()
+            vectors.add(map(_vector, found))
+            vectors.seen_id = found[-1].id if found else newest
+
+
+def _vector(row: Row[Any]) -> StoredVector:
+    return StoredVector(
+        row.passage_id,
+        row.session_id,
+        -1 if row.start_seq is None else row.start_seq,
+        row.at,
+        row.tags,
+        row.scale,
+        row.vector,
+    )
 
 
 def _of_guild(guild_id: int | None, model: str) -> Select[Any]:

@@ -78,12 +78,14 @@ def quantize(vector: Sequence[float]) -> tuple[float, bytes]:
 class VectorSet:
     """The vectors of one guild, or of all. Not thread-safe: one task fills it, and searches run one at a time.
 
-    `seen_id`: the id of the newest vector when the set was loaded. `generation`: the search generation at that time.
+    `seen_id`: the id of the newest vector that was read. `unread_below`: no vector with a lower id was read yet; None:
+    all that have room were. `generation`: the search generation when the set was begun.
     """
 
     most: int
     generation: int = 0
     seen_id: int = 0
+    unread_below: int | None = None
     _count: int = 0
     _bytes: NDArray[np.int8] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int8))
     # Sign words by word and row, so that one word of all rows is contiguous.
