@@ -322,6 +322,18 @@ async def test_links_that_are_no_good_are_refused_with_a_reason(evening: OpenEve
         assert "has expired" in await here.state("denied", "expired")
 
 
+async def test_a_link_works_in_the_tab_of_an_earlier_one(evening: OpenEvening) -> None:
+    """A link pasted into a tab whose page has ended is opened, although only the part after `#` has changed."""
+    async with evening() as here:
+        await here.share()
+        await here.page.click("#stop")
+        await here.state("ended")
+        await here.page.goto(here.link())
+        assert "You are Ada, in Lounge on The Lantern Society." in await here.state("ready")
+        await here.page.click("#choose")
+        await until(lambda: here.room.sharing() == ["Ada"])
+
+
 async def test_a_page_that_is_not_ours_gets_nothing(evening: OpenEvening) -> None:
     """A page from another origin is refused even with a valid link, and the link is not used up."""
     async with evening() as here:

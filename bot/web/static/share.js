@@ -395,6 +395,8 @@ addEventListener("pagehide", () => {
 document.addEventListener("visibilitychange", () => {
   if (!document.hidden && page.pendingPreview) preview(page.pendingPreview);
 });
+// A browser loads nothing for a link to the same page: only its fragment differs.
+addEventListener("hashchange", () => location.reload());
 setInterval(tick, 1000);
 setInterval(() => {
   sendMessage({ t: "ping" });
