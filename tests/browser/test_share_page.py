@@ -369,6 +369,17 @@ async def test_a_tab_that_is_closed_ends_its_share(evening: OpenEvening) -> None
         await until(lambda: len(here.turns) == 2)
 
 
+async def test_who_reloads_the_page_is_told_that_the_share_is_over(evening: OpenEvening) -> None:
+    """A reload ends the share, and the page does not claim afterwards that nothing was shared."""
+    async with evening() as here:
+        await here.share()
+        await here.page.reload()
+        told = await here.state("ended")
+        assert "Sharing has ended" in told
+        assert "Nothing was shared" not in told
+        await until(lambda: here.room.sharing() == [])
+
+
 async def test_a_broken_connection_is_mended(evening: OpenEvening) -> None:
     """After the connection breaks, the share continues. A page that was only open can be reloaded and used again."""
     async with evening() as here:

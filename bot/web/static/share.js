@@ -67,7 +67,8 @@ function handleMessage(message) {
     case "trouble": return trouble("reading", message.sentence);
     case "refused": return pictureRefused(message.reason);
     case "ended": return finish("ended", message.sentence);
-    case "denied": return page.capture ? finish("ended", message.sentence) : finish("denied", message.sentence);
+    // A page that is reloaded while it shares comes back to a share that is over.
+    case "denied": return finish(page.capture || message.reason === "ended" ? "ended" : "denied", message.sentence);
     default: return undefined;
   }
 }
