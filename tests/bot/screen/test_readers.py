@@ -111,6 +111,28 @@ async def test_a_first_look_has_the_models_own_time() -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_question_that_waited_for_a_busy_model_is_no_failure_of_it() -> None:
+    """The model was busy with another look, and had only the rest of the time for the question. It is asked again."""
+    clock, ocr = FakeClock(), Stub()
+
+    class Busy(Stub):
+        async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
+            """Take the request after five seconds, and think for long."""
+            clock.advance(5)
+            latest()
+            self.asked.append(urgent)
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    model = Busy(VisionSource.MODEL)
+    readers = ModelWithOcrFallback(model, ocr, FrameDecoder(), monotonic=clock.monotonic, urgent_timeout_s=0.01)
+    for _ in range(2):
+        assert (await readers.read(lambda: ASKED, urgent=True)).source is VisionSource.OCR
+        assert readers.limitation == ""
+    assert len(model.asked) == 2
+
+
+@pytest.mark.asyncio
 async def test_one_outage_is_one_failure() -> None:
     """Looks that waited while the model failed get the OCR text, without asking the model and without a
     longer pause.
