@@ -70,6 +70,8 @@ class OcrReader:
         self._rested_at = float("-inf")
         self._failures = 0
         self._given_up_until = float("-inf")
+        # The last failure, which is told while reading is given up.
+        self._problem: VisionError | None = None
         # CPU seconds of all readings so far.
         self.cpu_s = 0.0
         # The number of calls that read or wait. `_last_one`: nobody shares a screen any more, so the last call ends the
@@ -124,13 +126,15 @@ class OcrReader:
 
     async def _read_now(self, latest: LatestRequest) -> VisionReading:
         if self._monotonic() < self._given_up_until:
-            raise VisionError("Reading screens failed again and again; it is tried again in a minute.")
+            raise VisionError(
+                "Reading screens failed again and again; it is tried again in a minute. {why}", why=self._problem
+            )
         try:
             answer = await self._read(latest)
         except NoPictureError:
             raise
-        except VisionError:
-            self._failed()
+        except VisionError as error:
+            self._failed(error)
             raise
         self._failures = 0
         # Use the process's own CPU time, because on a busy machine most of the elapsed time belongs to other programs.
@@ -172,7 +176,9 @@ class OcrReader:
             raise VisionError("The screen reader could not be loaded ({error}).", error=_reason(told))
         log.info("screen_reader_started", took_ms=round(1000 * (self._monotonic() - began_at)))
 
-    def _failed(self) -> None:
+    def _failed(self, problem: VisionError) -> None:
+        # A copy, because the traceback of what was raised refers to the picture.
+        self._problem = VisionError(problem.template, **problem.values)
         self._failures += 1
         if self._failures >= _MOST_FAILURES:
             self._failures = 0

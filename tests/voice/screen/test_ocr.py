@@ -200,11 +200,16 @@ async def test_trouble_is_a_sentence(act: str, sentence: str) -> None:
 
 @pytest.mark.asyncio
 async def test_what_is_missing_is_told_with_the_remedy() -> None:
-    """The errors for a missing library and for a program that does not start name the problem."""
+    """The errors for a missing library and for a program that does not start name the problem, also while reading
+    rests after several failures.
+    """
     async with reader(stand_in("pass", '{"error": "missing"}')) as of:
         with pytest.raises(VisionError) as caught:
             await of.read(lambda: LOOK)
         assert str(caught.value) == MISSING
+        for _ in range(3):
+            with pytest.raises(VisionError, match="needs the part 'screen'"):
+                await of.read(lambda: LOOK)
     for command in (("/nowhere/python",), (sys.executable, "-c", "")):
         async with reader(command) as of:
             with pytest.raises(VisionError, match="could not be started"):
