@@ -129,7 +129,7 @@ class ModelWithOcrFallback:
         return verbatim("")
 
     async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
-        """Ask the model, or else read the text. Raises `VisionError` if that fails too."""
+        """Ask the model, or else read the text. Raises `VisionError`, with both reasons, if that fails too."""
         # Failures of the model when it took this request; None until it takes it.
         failures_before: int | None = None
         asked_at = self._monotonic()
@@ -174,7 +174,14 @@ class ModelWithOcrFallback:
             else:
                 self._breaker.record_success()
                 return reading
-        return await self._text.read(latest, urgent=urgent)
+        try:
+            return await self._text.read(latest, urgent=urgent)
+        except NoPictureError:
+            raise
+        except VisionError as error:
+            if not (limitation := self.limitation):
+                raise
+            raise VisionError(Text("{limitation} That fails too: {why}", limitation=limitation, why=error)) from error
 
     async def check(self, data: bytes) -> ScreenFrame:
         """See `ScreenReaders.check`."""

@@ -10,6 +10,7 @@ import pytest
 from bot.llm.model_calls import ignore_call
 from bot.llm.settings import LlmSettings
 from bot.screen.readers import FIRST_OPEN_S, ModelWithOcrFallback, OcrOnlyReaders, describe_reader, open_readers
+from bot.texts.text import sentence_of
 from compaction.settings import BudgetSettings
 from tests.bot.screen.watching import until
 from tests.fakes.clock import FakeClock
@@ -197,11 +198,17 @@ def test_who_shares_is_told_who_looks() -> None:
 
 @pytest.mark.asyncio
 async def test_when_both_fail_it_is_told() -> None:
-    """If the model and OCR both fail, the error is that of OCR."""
+    """If the model and OCR both fail, the error names both, also while the model is not asked."""
     model, ocr = Stub(VisionSource.MODEL), Stub()
-    model.trouble, ocr.trouble = "slow", "missing"
-    with pytest.raises(VisionError, match="missing"):
-        await ModelWithOcrFallback(model, ocr, FrameDecoder(), monotonic=lambda: 0.0).read(lambda: LOOK)
+    model.trouble, ocr.trouble = "It did not answer.", "The reader is missing."
+    readers = ModelWithOcrFallback(model, ocr, FrameDecoder(), monotonic=lambda: 0.0)
+    for _ in range(2):
+        with pytest.raises(VisionError) as caught:
+            await readers.read(lambda: LOOK)
+        assert sentence_of(caught.value) == (
+            "Only the text is read at present: It did not answer. That fails too: The reader is missing."
+        )
+    ocr.trouble = "missing"
     alone = OcrOnlyReaders(ocr, FrameDecoder())
     assert not alone.by_model
     with pytest.raises(VisionError, match="missing"):
