@@ -100,7 +100,7 @@ class Share:
         self._intake = PictureIntake(readers, clock, on_trouble=self._report_trouble)
         self._screen = _Screen(NoteTaker(surface=surface), self.began_at)
         self._picture: _Picture | None = None
-        # The last notes of earlier screens, which nobody has got yet.
+        # The last notes of earlier screens and scenes, which nobody has got yet.
         self._unsent: list[ScreenNote] = []
         # How often the person has had themselves forgotten.
         self._forgettings = 0
@@ -125,10 +125,14 @@ class Share:
         now = self._clock.monotonic()
         if now - self._screen.started_at < CHANGE_SPACING_S:
             return False
-        if (note := self._screen.notes.tick(self._clock.now(), last=True)) is not None:
-            self._unsent.append(note)
+        self._take_last_note()
         self._begin_screen(now)
         return True
+
+    def _take_last_note(self) -> None:
+        """Have the text that waits noted without a pause, because what showed it is over."""
+        if (note := self._screen.notes.tick(self._clock.now(), last=True)) is not None:
+            self._unsent.append(note)
 
     def forget(self) -> None:
         """Drop all pictures and all text that is not noted yet, also what is being read, because the person has
@@ -234,10 +238,14 @@ class Share:
         self._report_trouble(self._readers.limitation)
         self.counts["read"] += 1
         taken = self._last_taken()
+        why = taken.pending.why(self._intervals)
+        if why is ScreenNoteReason.CUT and taken.screen is self._screen:
+            # The text that waits was in the scene before.
+            self._take_last_note()
+            await self._emit_unsent()
         if taken.screen is not self._screen:
             # The picture shows a screen that is no longer shared.
             return
-        why = taken.pending.why(self._intervals)
         await self._take_note(ReadFrame(reading, why, taken.look.boxes, taken.frame_hash, self._clock.now()))
 
     def _last_taken(self) -> _Reading:
@@ -293,7 +301,7 @@ class Share:
             await self._emit(note)
 
     async def _emit_unsent(self) -> None:
-        """Emit the last notes of earlier screens."""
+        """Emit the last notes of earlier screens and scenes."""
         while self._unsent:
             await self._emit(self._unsent.pop(0))
 

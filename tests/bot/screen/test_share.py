@@ -13,6 +13,7 @@ from bot.screen.share import CHANGE_SPACING_S, FAILURE_PAUSE_S, Share
 from bot.texts.text import verbatim
 from tests.bot.screen.watching import PICTURES, FakeReaders, until
 from tests.fakes.clock import FakeClock
+from tests.voice.screen.screens import jpeg, screen
 from voice.screen.frame_diff import WHOLE
 from voice.screen.note_schedule import CUT_SPACING_S
 from voice.screen.notes import TEXT_SPACING_S, ScreenNoteReason
@@ -121,6 +122,26 @@ async def test_new_text_waits_for_its_turn() -> None:
         if len(sharing.notes) == 1:
             sharing.clock.advance(TEXT_SPACING_S)
         assert "Ben is down" in (await sharing.noted(2))[1]
+
+
+@pytest.mark.asyncio
+async def test_text_that_waits_is_noted_before_a_new_scene() -> None:
+    """A line that waits for its turn when the scene changes is noted first, because it was on the screen."""
+    first, second = (
+        jpeg(screen(((60, 100 * number, "First kill by Ada"),), scene=1, brightness=40)) for number in (2, 5)
+    )
+    async with Sharing().running() as sharing:
+        await sharing.see("dark", "Tokyo 2099")
+        await sharing.noted(1)
+        sharing.readers.texts = ["Tokyo 2099", "Get ready"]
+        await sharing.share.offer(first)
+        await sharing.noted(2)
+        sharing.readers.texts = ["Tokyo 2099", "First kill by Ada"]
+        await sharing.share.offer(second)
+        await until(lambda: sharing.share.counts["read"] == 3)
+        assert len(sharing.notes) == 2
+        await sharing.see("bright", "Victory")
+        assert (await sharing.noted(4))[2:] == ["new text: “First kill by Ada”", "now: “Victory”"]
 
 
 @pytest.mark.asyncio
