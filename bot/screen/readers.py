@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from bot.texts.text import Text, verbatim
+from bot.texts.text import Text, sentence_of, verbatim
 from voice.circuit_breaker import CircuitBreaker
 from voice.screen.frame_decoder import FrameDecoder
 from voice.screen.ocr import OcrReader
@@ -196,7 +196,9 @@ class ModelWithOcrFallback:
         once.
         """
         if failures_before == self._breaker.failures:
-            open_s = self._breaker.record_failure(self._monotonic(), problem)
+            # A copy, because the traceback of what was raised refers to the picture.
+            kept = VisionError(sentence_of(problem))
+            open_s = self._breaker.record_failure(self._monotonic(), kept)
             log.warning("screen_model_failed", problem=problem, open_s=open_s)
 
     def _is_open(self) -> bool:

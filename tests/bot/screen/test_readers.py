@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from typing import TYPE_CHECKING
 
 import pytest
@@ -131,6 +133,33 @@ async def test_a_question_that_waited_for_a_busy_model_is_no_failure_of_it() -> 
         assert (await readers.read(lambda: ASKED, urgent=True)).source is VisionSource.OCR
         assert readers.limitation == ""
     assert len(model.asked) == 2
+
+
+class WeakRequest(VisionRequest):
+    """A request of which a test knows whether anything still refers to it."""
+
+
+@pytest.mark.asyncio
+async def test_a_failure_keeps_no_picture() -> None:
+    """The model's failure is remembered until it answers again, but not the picture that it had."""
+
+    class Failing(Stub):
+        async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
+            """Fail with the picture in a local variable."""
+            look = latest()
+            raise VisionError(f"It did not take {len(look.jpeg)} bytes.")
+
+    readers = ModelWithOcrFallback(Failing(), Stub(), FrameDecoder(), monotonic=lambda: 0.0)
+
+    async def failed() -> weakref.ref[VisionRequest]:
+        look = WeakRequest(b"picture")
+        assert (await readers.read(lambda: look)).source is VisionSource.OCR
+        return weakref.ref(look)
+
+    kept = await failed()
+    gc.collect()
+    assert kept() is None
+    assert readers.limitation == "Only the text is read at present: It did not take 7 bytes."
 
 
 @pytest.mark.asyncio
