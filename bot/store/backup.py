@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # How long to wait for a lock. Readers wait only while another program changes the journal's mode.
 _WAIT_S = 5.0
 # What SQLite reports of the new file if there is no room for it.
-_FULL = ("SQLITE_FULL", "SQLITE_IOERR_WRITE")
+NO_ROOM = ("SQLITE_FULL", "SQLITE_IOERR_WRITE")
 # Every version has these tables.
 _TABLES = {"sessions", "turns"}
 
@@ -70,7 +70,7 @@ def write_backup(database: Path, file: Path) -> BackupContent:
                 require_own_schema(connection, database)
                 connection.execute("VACUUM INTO ?", (str(part),))
         except SqliteDialect.failures as error:
-            if getattr(error, "sqlite_errorname", "").startswith(_FULL):
+            if getattr(error, "sqlite_errorname", "").startswith(NO_ROOM):
                 raise BackupError(
                     f"The disk is full: {file} cannot be written. Name a file on another disk."
                 ) from error

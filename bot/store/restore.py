@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from bot.private_files import make_private_folder, open_private, sync_names, sync_to_disk
-from bot.store.backup import BackupContent, BackupError, examine_backup, require_own_backup
+from bot.store.backup import NO_ROOM, BackupContent, BackupError, examine_backup, require_own_backup
 from bot.store.database import open_database
 from bot.store.dialects.sqlite import SqliteDialect, connect_read_only
 from bot.store.dialects.sqlite_failures import sqlite_failure
@@ -200,12 +200,15 @@ def _require_own(staged: Path, file: Path) -> None:
 
 
 def _backup_into(source: sqlite3.Connection, target: Path, origin: Path) -> None:
+    """Copy the database of `source`, which is the file `origin`, into `target`. Raises `StoreError`."""
     try:
         os.close(open_private(str(target), os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC))
         with closing(sqlite3.connect(target, isolation_level=None)) as connection:
             source.backup(connection)
     except SqliteDialect.failures as error:
-        raise sqlite_failure(error, origin) from error
+        # `origin` is only read, and may lie on another disk.
+        no_room = getattr(error, "sqlite_errorname", "").startswith(NO_ROOM)
+        raise sqlite_failure(error, target if no_room else origin) from error
 
 
 def _merge(staged: Path, present: Path) -> MergedSessions:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -311,6 +311,28 @@ async def test_a_restore_that_fails_changes_nothing(
 
 def _no_room(*_: object) -> None:
     raise OSError(28, "No space left on device")
+
+
+@pytest.mark.asyncio
+async def test_no_room_for_the_copy_names_the_disk_that_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That of the data folder. The backup is only read, and may lie on a disk with room."""
+    path, file = tmp_path / "data" / "roomtone.db", tmp_path / "copy.db"
+    async with Evening(path) as evening:
+        await evening.talk(40)
+        write_backup(path, file)
+    connect = sqlite3.connect
+
+    def with_little_room(place: str | Path, **options: Any) -> sqlite3.Connection:
+        connection = connect(place, **options)
+        if str(place).endswith(".restoring"):
+            connection.execute("PRAGMA max_page_count = 2")
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", with_little_room)
+    with pytest.raises(StoreError, match=r"^The disk is full, so nothing more can be stored in \S+/data/roomtone\.db"):
+        await restored(file, path)
 
 
 @pytest.mark.asyncio
