@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,9 @@ CONNECT_TIMEOUT_S = 30.0
 SHARD_TIMEOUT_S = 8.0
 # How long Discord may take to say whose token it is, with discord.py's own repetitions.
 ASK_TIMEOUT_S = 10.0
+# OpenSSL's X509_V_ERR_CERT_NOT_YET_VALID and X509_V_ERR_CERT_HAS_EXPIRED. A machine without a battery for its clock
+# starts years back.
+_BY_THE_CLOCK = frozenset({9, 10})
 
 
 @asynccontextmanager
@@ -154,6 +158,13 @@ def translated(error: BaseException | None) -> SetupError:
             )
         case discord.HTTPException():
             sentence = f"Discord answered with an error ({error.status}). Try again; see status.discord.com."
+        case aiohttp.ClientConnectorCertificateError(
+            certificate_error=ssl.SSLCertVerificationError(verify_code=code)
+        ) if code in _BY_THE_CLOCK:
+            sentence = (
+                "By this machine's clock Discord's certificate is not valid now. Check the machine's date and time "
+                "(`timedatectl`), then its certificates."
+            )
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
             sentence = "Discord's certificate is not trusted. Check discord.ca_file, or the machine's certificates."
         case TimeoutError():

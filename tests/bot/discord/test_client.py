@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from contextlib import asynccontextmanager
 from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+import aiohttp
 import discord
 import pytest
 from discord.gateway import DiscordWebSocket
@@ -698,10 +700,21 @@ def test_every_end_of_the_client_has_a_sentence() -> None:
         (discord.PrivilegedIntentsRequired(None), "intents"),
         (discord.HTTPException(cast("Any", SimpleNamespace(status=429, reason="")), "<html>"), "Wait an hour"),
         (discord.HTTPException(cast("Any", SimpleNamespace(status=503, reason="")), "<html>"), "(503)"),
+        (certificate_refused(9), "Check the machine's date and time"),
+        (certificate_refused(10), "Check the machine's date and time"),
+        (certificate_refused(19), "Check discord.ca_file"),
         (OSError("x"), "cannot be reached"),
         (RuntimeError("x"), "RuntimeError"),
     ):
         assert told in str(translated(error))
+
+
+def certificate_refused(code: int) -> aiohttp.ClientConnectorCertificateError:
+    """Return what aiohttp raises for a certificate that OpenSSL refuses with this code."""
+    refused = ssl.SSLCertVerificationError("certificate verify failed")
+    refused.verify_code = code
+    key = cast("Any", SimpleNamespace(host="discord.com", port=443, is_ssl=True))
+    return aiohttp.ClientConnectorCertificateError(key, refused)
 
 
 async def settle(holds: object) -> None:
