@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tempfile
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 HOPELESS_BYTES = 20_000_000
 # Below this much free disk the check warns: an evening of talk takes a few MB, the rotated logs 120.
 SCARCE_BYTES = 500_000_000
+# The disk, or the user's share of it, is full.
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 def check_data_dir(settings: StorageSettings, free_bytes: Callable[[Path], int] | None = None) -> Finding:
@@ -44,8 +47,8 @@ def check_data_dir(settings: StorageSettings, free_bytes: Callable[[Path], int] 
         free = free_bytes(existing) if free_bytes is not None else shutil.disk_usage(existing).free
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        remedy = f"Make it writable for the user that runs the bot, {elsewhere}"
-        return Finding("data", Status.MISSING, f"{existing} cannot be written: {reason}", remedy)
+        what = "Free some space" if error.errno in _NO_ROOM else "Make it writable for the user that runs the bot"
+        return Finding("data", Status.MISSING, f"{existing} cannot be written: {reason}", f"{what}, {elsewhere}")
     detail = f"{place}, {free // 1_000_000:,} MB free"
     if free < HOPELESS_BYTES:
         return Finding("data", Status.MISSING, detail, f"Free some space, {elsewhere}")

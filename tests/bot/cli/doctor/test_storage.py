@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import errno
+import os
 import sqlite3
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,9 +16,6 @@ from bot.settings import StorageSettings
 from bot.store.database import open_database
 from tests.bot.cli.doctor.findings import is_missing
 from voice.asr.settings import AsrSettings
-
-if TYPE_CHECKING:
-    import os
 
 
 def test_data_directory(tmp_path: Path) -> None:
@@ -35,6 +32,16 @@ def test_data_directory(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     settings = StorageSettings(data_dir=tmp_path / "file" / "data")
     assert is_missing(check_data_dir(settings), detail="file cannot be written", remedy="set storage.data_dir")
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+def test_a_disk_without_any_room_is_no_matter_of_rights(
+    tmp_path: Path, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A probe that finds no room at all has the remedy of one that finds little."""
+    monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(code, os.strerror(code))))
+    finding = check_data_dir(StorageSettings(data_dir=tmp_path))
+    assert is_missing(finding, detail=os.strerror(code), remedy="Free some space, or set storage.data_dir")
 
 
 @pytest.mark.asyncio
