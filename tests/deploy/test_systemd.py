@@ -81,6 +81,12 @@ def test_a_database_of_the_same_machine_is_there_before_and_after_the_bot() -> N
     assert "postgresql.service" in after.split()
 
 
+def test_nothing_is_deleted_by_a_clock_that_is_not_set_yet() -> None:
+    """The bot begins with deleting what is too old. Where the machine waits for the right time, it does too."""
+    [after] = settings_of(UNIT.read_text("utf-8"))["After"]
+    assert "time-sync.target" in after.split()
+
+
 def settings_of(unit: str) -> dict[str, list[str]]:
     """Return the settings of a unit; one that is there twice has both values."""
     found: dict[str, list[str]] = {}
