@@ -264,6 +264,7 @@ class WebSettings(BaseModel):
         str,
         Field(
             pattern=r"^(https?://[^\s/?#@]+/?)?$",
+            examples=["https://watch.example.org"],
             description="Address under which people reach the pages, for example https://watch.example.org. PUBLIC_URL "
             "sets it too. Browsers share a screen only with https:// addresses and with their own machine. Empty: "
             "http://localhost and the port, for people at this machine.",
