@@ -69,7 +69,7 @@ _ERROR_KINDS = (
         openai.NotFoundError,
         Text(
             "{where} does not know the language model {model}: '{reason}'. "
-            "Set llm.model to one that it serves, and check llm.base_url."
+            "Set llm.model to one that it serves, and check llm.base_url (it mostly ends in /v1)."
         ),
         retryable=False,
     ),

@@ -62,6 +62,12 @@ def test_a_redirect_is_told_with_its_remedy() -> None:
     assert not told.retryable
 
 
+def test_an_address_without_its_path_is_told_with_what_it_lacks() -> None:
+    """A server answers so too if the address is its own alone, as http://127.0.0.1:11434 for Ollama."""
+    told = translate_error(refused(None, 404, openai.NotFoundError), model="m", where="http://127.0.0.1:11434")
+    assert str(told).endswith("and check llm.base_url (it mostly ends in /v1).")
+
+
 @pytest.mark.parametrize("code", ["content_filter", "content_policy_violation", "invalid_prompt"])
 def test_a_filter_that_refuses_what_was_said_is_no_fault_of_the_settings(code: str) -> None:
     """Azure refuses a whole prompt with status 400. Another question may pass, so the model is asked again."""
