@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import TYPE_CHECKING, Any, Literal
 
 import discord
@@ -143,8 +144,8 @@ async def set_wake_names(
         wanted = None if means_default(names, language_of(interaction)) else parse_names(names)
         if wanted == ():
             return Text(
-                "Give me one to {most} names of letters, with commas between them, each of at most {words} words and "
-                "{chars} characters.",
+                "Give me one to {most} names of two letters or more, with commas between them, each of at most {words} "
+                "words and {chars} characters.",
                 most=MOST_NAMES,
                 words=MOST_WORDS,
                 chars=MOST_NAME_CHARS,
@@ -206,12 +207,19 @@ def _not_stored_yet(error: OptOutWaitsError, *, out: bool, must_agree: bool) -> 
 
 def parse_names(names: str) -> tuple[str, ...]:
     """Parse a list of names; empty if it is not usable."""
-    wanted = tuple(dict.fromkeys(" ".join(name.split()) for name in names.split(",") if name.strip()))
+    # As the recogniser writes them.
+    composed = unicodedata.normalize("NFC", names)
+    wanted = tuple(dict.fromkeys(" ".join(name.split()) for name in composed.split(",") if name.strip()))
     usable = all(
-        len(name) <= MOST_NAME_CHARS and len(name.split()) <= MOST_WORDS and _SPEAKABLE.fullmatch(name)
+        len(name) <= MOST_NAME_CHARS and len(name.split()) <= MOST_WORDS and _SPEAKABLE.fullmatch(_without_marks(name))
         for name in wanted
     )
     return wanted if usable and len(wanted) <= MOST_NAMES else ()
+
+
+def _without_marks(name: str) -> str:
+    """Return the letters of a name without the signs at them, which are vowels in many scripts."""
+    return "".join(sign for sign in name if unicodedata.category(sign)[0] != "M")
 
 
 async def _answer(interaction: discord.Interaction, do: Callable[[], Awaitable[Text]]) -> None:
