@@ -85,6 +85,13 @@ _OLDER_SNAPSHOTS = """
 """
 
 
+_NO_URL = Text(
+    "ROOMTONE_DATABASE_URL is not the address of a PostgreSQL database. It looks like this: "
+    "postgresql://user:password@host:5432/name. In the password, signs such as @, / and % are percent-encoded: "
+    "%40, %2F, %25."
+)
+
+
 class PostgresDialect:
     """One PostgreSQL database. Implements `bot.store.dialects.port.Dialect`."""
 
@@ -254,20 +261,41 @@ def notifications_of(url: str) -> AbstractAsyncContextManager[Notifications]:
 
 
 def place_of(url: str) -> str:
-    """Return what sentences call the database of a URL: the URL without user, password and options."""
-    parts = conninfo_to_dict(url)
+    """Return what sentences call the database of a URL: the URL without user, password and options.
+
+    Raises `StoreError` if it is none.
+    """
+    parts = _parsed(url)
     port = f":{parts['port']}" if parts.get("port") else ""
     return f"postgresql://{parts.get('host') or 'localhost'}{port}/{parts.get('dbname') or parts.get('user') or ''}"
 
 
 def hosts_of(url: str) -> tuple[str, ...]:
-    """Return the machines that a URL may lead to, without those that are reached by a socket of this machine."""
+    """Return the machines that a URL may lead to, without those that are reached by a socket of this machine.
+
+    Raises `StoreError` if it is none.
+    """
     # What the URL leaves out, libpq takes from the environment: PGHOST, PGHOSTADDR.
     usual = {each.keyword.decode(): each.val.decode() for each in Conninfo.get_defaults() if each.val is not None}
-    parts = usual | conninfo_to_dict(url)
+    parts = usual | _parsed(url)
     named = str(parts.get("hostaddr") or parts.get("host") or "")
     # A folder or an abstract name is a socket, and so is what is left out.
     return tuple(host for host in named.split(",") if host and not host.startswith(("/", "@")))
+
+
+def _parsed(url: str) -> dict[str, Any]:
+    """Return the parts of a URL. Raises `StoreError` if it is none."""
+    try:
+        parts = conninfo_to_dict(url)
+    except psycopg.Error:
+        # `from None`: the message quotes parts of the URL.
+        raise StoreError(_NO_URL) from None
+    # A password with @ or / in it ends too early for libpq, and the rest would be told as the host or the database.
+    has_rest = any("@" in host[1:] for host in str(parts.get("host") or "").split(","))
+    has_all = "user" not in parts and "@" in str(parts.get("dbname") or "")
+    if has_rest or has_all:
+        raise StoreError(_NO_URL)
+    return parts
 
 
 def _options(url: str, busy_timeout_s: float) -> dict[str, Any]:
@@ -286,16 +314,7 @@ def _options(url: str, busy_timeout_s: float) -> dict[str, Any]:
         # Compiling a search takes longer than the search.
         "jit": "off",
     }
-    try:
-        own = conninfo_to_dict(url)
-    except psycopg.Error:
-        # `from None`: the message quotes parts of the URL.
-        raise StoreError(
-            Text(
-                "ROOMTONE_DATABASE_URL is not the address of a PostgreSQL database. It looks like this: "
-                "postgresql://user:password@host:5432/name"
-            )
-        ) from None
+    own = _parsed(url)
     wanted = " ".join(f"-c {name}={value}" for name, value in limits.items())
     return {
         "application_name": "roomtone",

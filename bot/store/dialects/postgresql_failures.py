@@ -18,6 +18,10 @@ _LOCKED = Text(
 _SLOW = Text("{path} did not answer in time. Look at the load of its server and at the network.")
 _REFUSED = Text("{path} refuses the user or password of ROOMTONE_DATABASE_URL. Correct it in .env.")
 _ABSENT = Text("{path} does not exist. Create it on its server: CREATE DATABASE name OWNER user.")
+_UNENCRYPTED = Text(
+    "{path} cannot be reached over TLS in the way that sslmode in ROOMTONE_DATABASE_URL asks for. Check that its "
+    "server offers TLS, and name the file with the certificate of the authority that vouches for it: sslrootcert=FILE."
+)
 _CROWDED = Text("{path} accepts no further connection. Raise max_connections on its server, or stop what holds them.")
 _AWAY = Text("{path} is away: its server was stopped, or the network between failed. Look at both.")
 # Keyed by SQLSTATE or its class (https://www.postgresql.org/docs/current/errcodes-appendix.html).
@@ -71,6 +75,8 @@ def _unconnected(message: str) -> Text:
     """Return the sentence for a connection that was not made or has ended. libpq tells the reason in words alone."""
     for words, sentence in (
         (("password", "authentication", "pg_hba", "role"), _REFUSED),
+        # A file of certificates may not exist either.
+        (("certificate", "sslmode", "does not support SSL"), _UNENCRYPTED),
         (("does not exist",), _ABSENT),
         (("too many clients", "remaining connection slots"), _CROWDED),
         (("closed", "lost", "terminat", "starting up", "shutting down"), _AWAY),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from bot.store.dialects.postgresql import _NETWORK_TIMEOUT_S, _options
+from bot.store.dialects.postgresql import _NETWORK_TIMEOUT_S, _options, hosts_of, place_of
+from bot.store.dialects.postgresql_failures import postgresql_failure
+from compaction.errors import StoreError
 
 URL = "postgresql://bot:secret@db.example/memory"
 
@@ -30,3 +33,48 @@ def test_the_url_of_the_operator_decides(name: str) -> None:
     """What it does not say is ours."""
     ours, theirs = options_of(URL), options_of(f"{URL}?{name}=77")
     assert theirs == {**ours, name: "77"}
+
+
+@pytest.mark.parametrize("password", ["sec@ret", "sec/ret", "sec/r@et", "sec%ret", "sec ret"])
+def test_no_sentence_has_a_part_of_a_password_that_was_not_encoded(password: str) -> None:
+    """libpq would take what follows the sign for the host, or all of it for the database."""
+    url = f"postgresql://bot:{password}@db.example:5432/memory"
+    for read in (place_of, hosts_of, options_of):
+        with pytest.raises(StoreError, match=r"percent-encoded: %40, %2F, %25\.$") as refused:
+            read(url)
+        assert "ret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "place"),
+    [
+        ("postgresql://bot:sec%40r%2Fet@db.example:5432/memory", "postgresql://db.example:5432/memory"),
+        ("postgresql://bot:s#e?c:ret@db.example/memory", "postgresql://db.example/memory"),
+        ("postgresql://bot@a.example:1,b.example:2/memory", "postgresql://a.example,b.example:1,2/memory"),
+        ("postgresql://bot@%40socket/memory%40home", "postgresql://@socket/memory@home"),
+        ("postgresql:///memory", "postgresql://localhost/memory"),
+    ],
+)
+def test_a_database_is_called_by_its_url_without_user_and_password(url: str, place: str) -> None:
+    """Signs that belong there stay."""
+    assert place_of(url) == place
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        'root certificate file "/root/.postgresql/root.crt" does not exist\nEither provide the file, use …',
+        "SSL error: certificate verify failed",
+        'server certificate for "db.internal" does not match host name "db.example"',
+        "server does not support SSL, but SSL was required",
+        'connection is bad: invalid sslmode value: "full"',
+    ],
+)
+def test_what_tls_lacks_is_told_as_that(told: str) -> None:
+    """And not as a database that does not exist, or a server that does not run."""
+    failure = postgresql_failure(
+        psycopg.OperationalError(f"connection failed: {told}"), "postgresql://db.example/memory"
+    )
+    assert str(failure).endswith(
+        "name the file with the certificate of the authority that vouches for it: sslrootcert=FILE."
+    )
