@@ -325,7 +325,7 @@ async def test_no_room_for_the_copy_names_the_disk_that_is_full(
     connect = sqlite3.connect
 
     def with_little_room(place: str | Path, **options: Any) -> sqlite3.Connection:
-        connection = connect(place, **options)
+        connection: sqlite3.Connection = connect(place, **options)
         if str(place).endswith(".restoring"):
             connection.execute("PRAGMA max_page_count = 2")
         return connection
