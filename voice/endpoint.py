@@ -17,7 +17,7 @@ import httpx2
 import openai
 
 from voice.cancellable_http import CancellableHttpClient
-from voice.endpoint_settings import address
+from voice.endpoint_settings import address, without_secrets
 from voice.errors import EndpointFailureError, EnvironmentProxyError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Endpoint:
     @property
     def where(self) -> str:
         """Return the address for messages."""
-        return address(self.base_url)
+        return without_secrets(address(self.base_url))
 
     def open(self) -> openai.AsyncOpenAI:
         """Return a client, which the caller must close."""

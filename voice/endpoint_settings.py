@@ -6,7 +6,7 @@ They are validated when settings are read, so that a typo is reported at the sta
 from __future__ import annotations
 
 from typing import Annotated
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import AfterValidator, Field, SecretStr
 
@@ -16,6 +16,12 @@ OPENAI_URL = "https://api.openai.com/v1"
 def address(base_url: str) -> str:
     """Return the address for a `base_url` setting. An empty setting means OpenAI itself."""
     return base_url or OPENAI_URL
+
+
+def without_secrets(url: str) -> str:
+    """Return an address for messages: without user and password, and without a query, which may have a key."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def checked_url(url: str) -> str:

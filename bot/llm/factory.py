@@ -73,7 +73,7 @@ async def list_served_models(settings: LlmSettings, *, timeout_s: float = 10.0) 
     """
     from bot.llm.endpoint_errors import translate_error
     from voice.endpoint import open_client
-    from voice.endpoint_settings import address
+    from voice.endpoint_settings import address, without_secrets
 
     key = settings.api_key.get_secret_value() if settings.api_key else ""
     async with open_client(settings.base_url, key, timeout_s=timeout_s) as client:
@@ -83,7 +83,8 @@ async def list_served_models(settings: LlmSettings, *, timeout_s: float = 10.0) 
                 # Gemini calls its models models/gemini-…, and takes both names. Ollama without models sends null.
                 return tuple(model.id.removeprefix("models/") for model in page.data or ())
         except Exception as error:
-            raise translate_error(error, model=settings.model, where=address(settings.base_url), key=key) from error
+            where = without_secrets(address(settings.base_url))
+            raise translate_error(error, model=settings.model, where=where, key=key) from error
 
 
 def _own_headers(base_url: str, key: str) -> dict[str, str]:

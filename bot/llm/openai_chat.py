@@ -23,7 +23,7 @@ from bot.llm.port import FILTERED, NO_TOOLS, NO_WORDS, ChatModelError, FinishRea
 from bot.llm.streamed_answer import StreamDeadlines, StreamedAnswer
 from bot.texts.text import Text, sentence_of
 from voice.endpoint import open_client
-from voice.endpoint_settings import address
+from voice.endpoint_settings import address, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
@@ -81,7 +81,7 @@ class OpenAIChat:
 
     def __init__(self, settings: LlmSettings) -> None:
         self._settings = settings
-        self._base_url = address(settings.base_url)
+        self._where = without_secrets(address(settings.base_url))
         self._key = settings.api_key.get_secret_value() if settings.api_key else ""
         # No retries: a reply must not wait for them, and the compactor has its own.
         self._client = open_client(settings.base_url, self._key, timeout_s=settings.total_timeout_s)
@@ -337,7 +337,7 @@ class OpenAIChat:
         return await self._completion.complete(request)
 
     def _translated(self, error: Exception) -> ChatModelError:
-        return translate_error(error, model=self.model, where=self._base_url, key=self._key)
+        return translate_error(error, model=self.model, where=self._where, key=self._key)
 
 
 def _of_connection(error: Exception) -> Exception:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import SecretStr, TypeAdapter, ValidationError
 
-from voice.endpoint_settings import EndpointKey, EndpointUrl
+from voice.endpoint import Endpoint
+from voice.endpoint_settings import OPENAI_URL, EndpointKey, EndpointUrl, without_secrets
 
 URL = TypeAdapter[str](EndpointUrl)
 KEY = TypeAdapter[SecretStr](EndpointKey)
@@ -36,6 +37,21 @@ def test_what_is_no_address_is_refused(url: str) -> None:
     """An invalid address is refused before any request."""
     with pytest.raises(ValidationError, match="not an address that begins with http"):
         URL.validate_python(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("", ""),
+        ("http://127.0.0.1:11434/v1", "http://127.0.0.1:11434/v1"),
+        ("https://bot:hunter2@models.example:8443/v1/?key=hunter2", "https://models.example:8443/v1/"),
+        ("https://hunter2@[::1]:8000/v1#hunter2", "https://[::1]:8000/v1"),
+    ],
+)
+def test_a_sentence_has_no_password_of_an_address(url: str, shown: str) -> None:
+    """A server behind a proxy may want one in its address. `/status` shows sentences to everybody in the channel."""
+    assert without_secrets(url) == shown
+    assert Endpoint(url, "m").where == (shown or OPENAI_URL)
 
 
 @pytest.mark.parametrize("key", ["", "none", "sk-proj-A_b-9", "hf_x.y=/+"])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 import structlog
 
 from voice.audio import LISTEN_RATE_HZ
-from voice.endpoint_settings import address
+from voice.endpoint_settings import address, without_secrets
 from voice.errors import RealtimeError
 from voice.queue_figures import QueueFigures
 from voice.realtime.active_reply import milliseconds
@@ -108,7 +108,7 @@ class RealtimeSession:
         self._on_event = on_event
         self._on_response = on_response
         self._run_tool = run_tool
-        self._errors = ErrorMessages(settings.model, address(settings.base_url))
+        self._errors = ErrorMessages(settings.model, without_secrets(address(settings.base_url)))
         self._protocol = RealtimeProtocol(SessionConfiguration(settings.voice, settings.transcription_model, language))
         self._responses = OpenResponses()
         self._transcripts = AwaitedTranscripts()

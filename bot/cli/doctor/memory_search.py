@@ -9,6 +9,7 @@ from bot.cli.doctor.finding import Finding, Status
 from bot.cli.doctor.speech_models import PULL_ALL, check_model
 from bot.models.catalogue import EMBED_MINILM
 from bot.models.directory import ModelDirectory
+from voice.endpoint_settings import without_secrets
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +28,9 @@ def check_embedder(models_dir: Path, recall: RecallSettings) -> Finding:
     if recall.embedder == "off":
         return Finding(_NAME, Status.OK, f"{_WORDS_ALONE} (recall.embedder is off)")
     if recall.embedder == "endpoint" or (recall.embedder == "auto" and recall.base_url):
-        return Finding(_NAME, Status.OK, f"{recall.model} at {recall.base_url or 'OpenAI'}, which was not asked")
+        return Finding(
+            _NAME, Status.OK, f"{recall.model} at {without_secrets(recall.base_url) or 'OpenAI'}, which was not asked"
+        )
     finding = check_model(_NAME, EMBED_MINILM, models_dir / EMBED_MINILM.name, PULL_ALL)
     if finding.status is Status.OK or recall.embedder == "minilm" or _is_there(models_dir):
         return finding

@@ -11,6 +11,7 @@ from bot.cli.output import count
 from bot.discord.bot_token import form_fault, token_of
 from bot.errors import BotError, SetupError
 from bot.llm.port import ChatModelError
+from voice.endpoint_settings import without_secrets
 from voice.errors import EnvironmentProxyError
 
 if TYPE_CHECKING:
@@ -70,11 +71,12 @@ async def check_language_model(
         return Finding(
             "language model", Status.MISSING, detail.rstrip("."), remedy or "Check llm.base_url and the key."
         )
+    where = without_secrets(settings.base_url) or "OpenAI"
     if not names:
         return Finding(
             "language model",
             Status.WARNING,
-            f"{settings.base_url or 'OpenAI'} answers, but lists no model",
+            f"{where} answers, but lists no model",
             f"In Ollama run `ollama pull {settings.model}`. Other servers may serve a model that they do not list.",
         )
     # Ollama lists llama3.2 as llama3.2:latest, and answers to both.
@@ -83,10 +85,10 @@ async def check_language_model(
         return Finding(
             "language model",
             Status.WARNING,
-            f"{settings.base_url or 'OpenAI'} answers, but does not list {settings.model}",
+            f"{where} answers, but does not list {settings.model}",
             f"Set llm.model to one of: {shown}.",
         )
-    return Finding("language model", Status.OK, f"{settings.model} at {settings.base_url or 'OpenAI'}")
+    return Finding("language model", Status.OK, f"{settings.model} at {where}")
 
 
 async def check_mcp_server(

@@ -12,6 +12,7 @@ from bot.cli.output import count
 from bot.models.catalogue import CATALOGUE, TURN_SMART, TURN_TEXT, VAD_SILERO, VOICE_JOE, WHISPER_BASE
 from bot.models.directory import ModelDirectory
 from bot.models.text_end_reader import text_end_folder
+from voice.endpoint_settings import without_secrets
 from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def check_recogniser(settings: AsrSettings) -> Finding:
     finding = _check_local_recogniser(settings)
     if settings.engine == "local":
         return finding
-    where = settings.base_url or "OpenAI"
+    where = without_secrets(settings.base_url) or "OpenAI"
     if finding.status is Status.OK:
         return replace(finding, detail=f"{settings.endpoint_model} at {where}; behind it {finding.detail}")
     detail = f"{settings.endpoint_model} at {where}, with nothing behind it: {finding.detail}"
@@ -72,7 +73,7 @@ def check_voice(settings: SpeakingSettings, models_dir: Path, *, installed: bool
         return (
             finding if finding.status is Status.OK else replace(finding, detail=f"{detail}: the bot answers in writing")
         )
-    first = f"{settings.model} at {settings.base_url or 'OpenAI'}"
+    first = f"{settings.model} at {without_secrets(settings.base_url) or 'OpenAI'}"
     if settings.fallback == "none":
         return Finding("voice", Status.OK, f"{first}; what it fails to speak is written (speaking.fallback)")
     link = "; behind it" if finding.status is Status.OK else ", with nothing behind it:"
