@@ -139,6 +139,14 @@ def test_a_machine_that_was_taken_out_stays_out() -> None:
     assert settings["KillMode"] == "process"
 
 
+@pytest.mark.parametrize("unit", [UNIT.read_text("utf-8"), cluster_unit()], ids=["bot", "cluster"])
+def test_one_process_that_has_no_memory_left_ends_no_other(unit: str) -> None:
+    """By itself systemd stops a service when the system has ended any of its processes for that (`OOMPolicy`): the bot
+    with all its rooms because of one, or all that a machine has of the cluster.
+    """
+    assert settings_of(unit)["OOMPolicy"] == ["continue"]
+
+
 def test_a_machine_has_the_time_to_hand_its_rooms_over() -> None:
     """Ray ends, and then one process after the other."""
     page = CLUSTER_PAGE.read_text("utf-8")
