@@ -72,10 +72,13 @@ def names_to_remove(there: Sequence[WorkerState], count: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class WorkerChanges:
-    """What to do for the workers that are wanted. `leave`: the names of those that end first. `start`: of new ones."""
+    """What to do for the workers that are wanted, in this order. `leave`: the names of those that end. `start`: of new
+    ones. `replace`: of those that end once another one with the offer is there.
+    """
 
-    leave: tuple[str, ...]
-    start: tuple[str, ...]
+    leave: tuple[str, ...] = ()
+    start: tuple[str, ...] = ()
+    replace: tuple[str, ...] = ()
 
 
 def changes_for(offer: RoomOffer, count: int, workers: Sequence[WorkerState]) -> WorkerChanges:
@@ -84,15 +87,14 @@ def changes_for(offer: RoomOffer, count: int, workers: Sequence[WorkerState]) ->
     """
     there = [worker for worker in workers if serves(worker.name, offer.gateway)]
     surplus = names_to_remove(there, count)
-    kept = {worker.name for worker in there} - set(surplus)
-    changed = {
-        worker.name
-        for worker in there
-        # Those without a machine do not tell their offer, and have no rooms.
-        if worker.name in kept and (not worker.node_id or (worker.report is not None and worker.report.offer != offer))
-    }
-    start = names_to_add(kept - changed, count, offer.gateway)
-    return WorkerChanges((*surplus, *sorted(changed, key=numbered)), tuple(start))
+    kept = [worker for worker in there if worker.name not in surplus]
+    # They do not tell their offer, and have no rooms.
+    homeless = [worker.name for worker in kept if not worker.node_id]
+    changed = [worker.name for worker in kept if worker.report is not None and worker.report.offer != offer]
+    start = names_to_add({worker.name for worker in kept} - set(homeless), count, offer.gateway)
+    return WorkerChanges(
+        (*surplus, *sorted(homeless, key=numbered)), tuple(start), tuple(sorted(changed, key=numbered))
+    )
 
 
 async def set_workers(offer: RoomOffer, count: int) -> None:
@@ -105,6 +107,8 @@ async def set_workers(offer: RoomOffer, count: int) -> None:
     for name in changes.leave:
         await _remove(name)
     await _add(changes.start, offer)
+    for name in changes.replace:
+        await _replace(name, offer)
     await _settled(offer.gateway)
 
 
@@ -140,14 +144,22 @@ async def move_workers(node_id: str) -> MovedWorkers:
         if worker.report is None:
             silent.append(name)
             continue
-        offer = worker.report.offer
-        there = {each.name for each in await worker_states(offer.gateway)}
-        [successor] = names_to_add(there, len(there) + 1, offer.gateway)
-        await _add([successor], offer)
-        placed = await _seen(successor, lambda seen: seen.has_loaded)
-        found = found and bool(placed.node_id)
-        await _remove(name)
+        successor = await _replace(name, worker.report.offer)
+        found = found and bool(successor.node_id)
     return MovedWorkers(found, tuple(silent))
+
+
+async def _replace(name: str, offer: RoomOffer) -> WorkerState:
+    """Start another worker with this offer, and let the one of this name hand its rooms over once that has a loaded
+    process, or had time enough: where no machine has room for both, it starts when the old one has ended. Return how
+    the new one was by then. Raises `ClusterError`.
+    """
+    there = {each.name for each in await worker_states(offer.gateway)}
+    [successor] = names_to_add(there, len(there) + 1, offer.gateway)
+    await _add([successor], offer)
+    placed = await _seen(successor, lambda seen: seen.has_loaded)
+    await _remove(name)
+    return placed
 
 
 async def _seen(name: str, holds: Callable[[WorkerState], bool]) -> WorkerState:

@@ -1,4 +1,4 @@
-"""How the room workers of a machine that is drained move, with a cluster that only keeps its books."""
+"""How room workers that leave are replaced, with a cluster that only keeps its books."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot.cluster.room_offer import RoomOffer
 from bot.cluster.worker_actor import WorkerReport
 from bot.cluster.worker_folder import OfferedProcesses
 from bot.cluster.worker_names import serves, worker_name
-from bot.cluster.workers import MovedWorkers, WorkerState, move_workers
+from bot.cluster.workers import MovedWorkers, WorkerState, move_workers, set_workers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,6 +72,19 @@ async def test_each_worker_has_a_successor_of_its_gateway_before_it_ends(monkeyp
         worker_name(A.gateway, 3): A,
         worker_name(B.gateway, 2): B,
     }
+
+
+@pytest.mark.asyncio
+async def test_workers_that_shall_offer_something_else_are_replaced_one_after_the_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """If all ended first, every room would go to the bot's own machine, and stay there."""
+    kept = books(monkeypatch, working(A, 1, "one"), working(A, 2, "other"))
+    offer = replace(A, rooms_each=4)
+    await set_workers(offer, 2)
+    one, two, three = (worker_name(A.gateway, number) for number in (1, 2, 3))
+    assert kept.told == [f"start {three}", f"end {one}", f"start {one}", f"end {two}"]
+    assert [worker.report.offer for worker in kept.there if worker.report is not None] == [offer, offer]
 
 
 @pytest.mark.asyncio

@@ -39,28 +39,34 @@ def test_workers_without_a_machine_go_first_and_then_the_last_ones() -> None:
 
 HERE = [worker_name("10.0.0.1:8572", number) for number in (1, 2, 3)]
 ELSEWHERE = [worker_name("10.0.0.9:8572", number) for number in (1, 2)]
+OTHER = replace(OFFER, rooms_each=2)
 OTHERS = [working(name, replace(OFFER, gateway="10.0.0.9:8572")) for name in ELSEWHERE]
 
 
 @pytest.mark.parametrize(
-    ("there", "count", "leave", "start"),
+    ("there", "count", "changes"),
     [
-        ([], 2, [], HERE[:2]),
-        ([working(HERE[0]), working(HERE[1])], 2, [], []),
-        ([working(HERE[0])], 3, [], HERE[1:]),
-        ([working(HERE[0]), working(HERE[1])], 1, [HERE[1]], []),
-        ([working(HERE[0])], 0, [HERE[0]], []),
-        ([working(HERE[0], replace(OFFER, rooms_each=2)), working(HERE[1])], 2, [HERE[0]], [HERE[0]]),
-        ([WorkerState(HERE[0]), working(HERE[1])], 2, [HERE[0]], [HERE[0]]),
-        ([WorkerState(HERE[0], "a", "10.0.0.1")], 1, [], []),
+        ([], 2, WorkerChanges(start=tuple(HERE[:2]))),
+        ([working(HERE[0]), working(HERE[1])], 2, WorkerChanges()),
+        ([working(HERE[0])], 3, WorkerChanges(start=tuple(HERE[1:]))),
+        ([working(HERE[0]), working(HERE[1])], 1, WorkerChanges(leave=(HERE[1],))),
+        ([working(HERE[0])], 0, WorkerChanges(leave=(HERE[0],))),
+        ([working(HERE[0], OTHER), working(HERE[1])], 2, WorkerChanges(replace=(HERE[0],))),
+        (
+            [working(name, OTHER) for name in HERE],
+            2,
+            WorkerChanges(leave=(HERE[2],), replace=tuple(HERE[:2])),
+        ),
+        ([WorkerState(HERE[0]), working(HERE[1])], 2, WorkerChanges(leave=(HERE[0],), start=(HERE[0],))),
+        ([WorkerState(HERE[0], "a", "10.0.0.1")], 1, WorkerChanges()),
     ],
 )
 @pytest.mark.parametrize("others", [[], OTHERS])
 def test_only_the_workers_of_one_gateway_process_change(
-    there: list[WorkerState], count: int, leave: list[str], start: list[str], others: list[WorkerState]
+    there: list[WorkerState], count: int, changes: WorkerChanges, others: list[WorkerState]
 ) -> None:
     """Those that serve another one stay, whatever they offer. One that does not answer is left in peace."""
-    assert changes_for(OFFER, count, [*others, *there]) == WorkerChanges(tuple(leave), tuple(start))
+    assert changes_for(OFFER, count, [*others, *there]) == changes
 
 
 @pytest.mark.parametrize(
