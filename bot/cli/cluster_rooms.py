@@ -114,7 +114,12 @@ def check_rooms(settings: Settings, gateway: str, name: str) -> None:
     from bot.remote.link.address import RoomsAddress
     from bot.remote.link.hello import is_machine_name
 
-    RoomsAddress.parsed(gateway)
+    address = RoomsAddress.parsed(gateway)
+    if address.is_everywhere:
+        raise SetupError(
+            f"No other machine is reached at {address.host}. Give --gateway an address of the bot's machine "
+            f"(`ip address` there shows them), for example 10.0.0.1:{address.port}."
+        )
     if not is_machine_name(name):
         raise SetupError(
             f"{name!r} is not the name of a machine. Give --name up to 64 letters, digits, dots and hyphens."

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from bot.remote.link.address import RoomsAddress
     from bot.wiring.room_processes import RoomStart
     from config.schema import Settings
 
@@ -30,6 +31,11 @@ def room_command(
     named = ["--machine", machine] if machine else []
     several = ["--rooms", str(rooms_each)] if rooms_each > 1 else []
     return [sys.executable, "-m", "bot", "room", gateway, run_id, *more, *named, *several]
+
+
+def gateway_for_others(listen: RoomsAddress) -> str:
+    """Return what `--gateway` is on other machines."""
+    return f"THIS-MACHINE:{listen.port}" if listen.is_everywhere else str(listen)
 
 
 def room_start(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from bot.cli.output import say
-from bot.cli.room_start import RoomPlacement, room_start
+from bot.cli.room_start import RoomPlacement, gateway_for_others, room_start
 from bot.errors import SetupError
 
 if TYPE_CHECKING:
@@ -210,7 +210,8 @@ async def _run(settings: Settings, pool: Endpoint | None, choice: Shards | None,
             if not shards.is_divided or guilds:
                 say(next_step(running.client.application_id, is_in_a_server=bool(guilds)))
             if rooms is not None and rooms.listen is not None:
-                say(f"Another machine runs rooms with `roomtone cluster rooms --gateway {rooms.listen}`, after")
+                gateway = gateway_for_others(rooms.listen)
+                say(f"Another machine runs rooms with `roomtone cluster rooms --gateway {gateway}`, after")
                 say(f"{cluster_folder(settings) / TOKEN_FILE} was copied there.")
             if running.dashboard_link is not None:
                 say(dashboard_line(running.dashboard_link, settings.storage.data_dir))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from typing import Self
 
 from bot.errors import SetupError
@@ -26,6 +27,15 @@ class RoomsAddress(NetworkAddress):
             return super().parsed(text)
         except ValueError as error:
             raise SetupError(NO_ADDRESS.fill(text=text)) from error
+
+    @property
+    def is_everywhere(self) -> bool:
+        """Return whether this means all addresses of who listens, and so none at which others reach it."""
+        try:
+            return ip_address(self.host).is_unspecified
+        except ValueError:
+            # A name.
+            return False
 
     def url(self, *, encrypted: bool = True) -> str:
         """Return where a room's process connects to."""

@@ -16,7 +16,7 @@ import structlog
 from bot.cli.app import run_command_line
 from bot.cli.environment import cluster_folder
 from bot.cli.room import _stop_without_parent
-from bot.cli.room_start import RoomPlacement, room_command, room_start
+from bot.cli.room_start import RoomPlacement, gateway_for_others, room_command, room_start
 from bot.cluster.room_offer import RoomOffer
 from bot.cluster.running_process import occupied
 from bot.cluster.worker_folder import worker_folder
@@ -98,6 +98,21 @@ def test_the_bot_listens_for_other_machines_only_when_it_is_told(data: Path) -> 
     assert room_command(None, "ws://there", "b", machine="north")[-4:] == ["ws://there", "b", "--machine", "north"]
 
 
+@pytest.mark.parametrize(
+    ("listen", "gateway"),
+    [
+        ("10.0.0.1:8572", "10.0.0.1:8572"),
+        ("rooms.internal:8572", "rooms.internal:8572"),
+        ("[fd00::1]:8572", "[fd00::1]:8572"),
+        ("0.0.0.0:8572", "THIS-MACHINE:8572"),
+        ("[::]:8572", "THIS-MACHINE:8572"),
+    ],
+)
+def test_other_machines_are_told_an_address_that_they_reach(listen: str, gateway: str) -> None:
+    """At the one for all addresses, each would ask itself."""
+    assert gateway_for_others(RoomsAddress.parsed(listen)) == gateway
+
+
 def test_a_machine_without_what_rooms_need_says_so(
     data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -105,6 +120,8 @@ def test_a_machine_without_what_rooms_need_says_so(
     offering = ["cluster", "rooms", "--gateway", "10.0.0.1:8572"]
     for words, problem in (
         (["cluster", "rooms", "--gateway", "10.0.0.1"], "Give it as HOST:PORT"),
+        (["cluster", "rooms", "--gateway", "0.0.0.0:8572"], "No other machine is reached at 0.0.0.0"),
+        (["cluster", "rooms", "--gateway", "[::]:8572"], "No other machine is reached at ::"),
         ([*offering, "--name", "a b"], "is not the name of a machine"),
         ([*offering, "--name", "north", "--workers", "2"], "--name is for rooms on this machine alone"),
         ([*offering, "--cpus", "2"], "give --workers"),
