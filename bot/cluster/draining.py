@@ -67,7 +67,9 @@ class Departure:
                 f"{ip} still has recognisers, which is longer than they need. `roomtone cluster down` there ends them."
             )
         if self.complete:
-            told.append(f"{ip} has no rooms and no recognisers any more. `roomtone cluster down` there ends its part.")
+            told.append(
+                f"{ip} has no room workers and no recognisers any more. `roomtone cluster down` there ends its part."
+            )
         return told
 
 

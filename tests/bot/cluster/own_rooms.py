@@ -54,7 +54,7 @@ async def test_a_drained_machine_has_no_rooms(cluster: Cluster) -> None:
     machine = cluster.another_with_rooms()
     async with people_speak(cluster.rooms), cluster.moved(cluster.rooms_on(machine)):
         told = await asyncio.to_thread(cluster.first.run, "cluster", "drain", machine.ip)
-        assert f"{machine.ip} has no rooms and no recognisers any more" in told
+        assert f"{machine.ip} has no room workers and no recognisers any more" in told
         assert machine.processes(WORKER) == machine.processes(OFFERED_ROOM) == []
     workers = await cluster.until_workers(3)
     assert machine.ip not in {worker[2] for worker in workers.values()}

@@ -28,11 +28,11 @@ def test_another_machine_may_leave() -> None:
 @pytest.mark.parametrize(
     ("departure", "said"),
     [
-        (Departure(recognisers_gone=True, workers=MovedWorkers()), ["no rooms and no recognisers any more"]),
+        (Departure(recognisers_gone=True, workers=MovedWorkers()), ["no room workers and no recognisers any more"]),
         (Departure(recognisers_gone=False, workers=MovedWorkers()), ["still has recognisers"]),
         (
             Departure(recognisers_gone=True, workers=MovedWorkers(found=False)),
-            ["No other machine", "no rooms and no recognisers"],
+            ["No other machine", "no room workers and no recognisers"],
         ),
         (Departure(recognisers_gone=True, workers=MovedWorkers(silent=("a", "b"))), ["did not answer.*: a, b. "]),
         (
