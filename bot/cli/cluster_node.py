@@ -10,7 +10,6 @@ import os
 import sys
 from contextlib import AsyncExitStack, ExitStack
 from functools import partial
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, TypeVar
 
 from bot.background_task import owned_task
@@ -103,7 +102,10 @@ async def _serve(
     others_back_at = asyncio.get_running_loop().time() + OTHERS_BACK_S
     if pool and (failed := await _unless_stopped(stop, _run_command(pool))):
         return failed
-    if not node.join and not stop.is_set():
+    if node.is_alone and not stop.is_set():
+        say("No other machine reaches this one. Begin again with --ip and an address that they reach, so that they can")
+        say("join: docs/cluster.md says how.")
+    elif not node.join and not stop.is_set():
         say(f"Another machine joins with `roomtone cluster up --join {node.address} --ip ITS-ADDRESS`, after")
         say(f"{node.folder / 'token'} was copied there.")
     if node.join and not stop.is_set():
@@ -130,7 +132,7 @@ async def _ask(node: NodeSettings, workers: Sequence[str], ended: asyncio.Task[i
     the command's exit status, and 0 if Ray has `ended` before.
     """
     wait_s = others_back_at - asyncio.get_running_loop().time()
-    if wait_s > 0 and not ip_address(node.ip).is_loopback:
+    if wait_s > 0 and not node.is_alone:
         say(f"Room workers are asked for in {wait_s:.0f} s, when other machines had time to come back.")
         await asyncio.wait({ended}, timeout=wait_s)
     return 0 if ended.done() else await _run_command(workers)

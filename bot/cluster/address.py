@@ -11,7 +11,7 @@ import logging
 import os
 import sys
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from bot.errors import SetupError
 from bot.network_address import NetworkAddress
@@ -19,7 +19,7 @@ from bot.private_files import open_private
 from voice.endpoint import Endpoint
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, MutableMapping
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, MutableMapping
     from pathlib import Path
 
 # The cluster that this machine is a part of.
@@ -40,6 +40,9 @@ NAMESPACE = "roomtone"
 CONNECT_TIMEOUT_S = 60.0
 # Seconds a call about the cluster may take.
 CALL_TIMEOUT_S = 10.0
+# By itself Ray puts the machine's address in the network, a public one for example, in the place of a loopback address,
+# and listens on all of them. With this it leaves that as it is, and takes no other machine.
+LOOPBACK_STAYS: Final[Mapping[str, str]] = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 NOT_INSTALLED = "Ray is not installed. In the checkout, run `make cluster`, or `uv tool install '.[cluster,piper]'`."
 
 T = TypeVar("T")
@@ -129,7 +132,7 @@ async def connected(folder: Path) -> AsyncIterator[None]:
     """
     read_token(folder)
     quiet(os.environ)
-    os.environ.update(token_environment(folder))
+    os.environ.update({**token_environment(folder), **LOOPBACK_STAYS})
     # Else a call that is still under way after the block would make Ray connect anew.
     os.environ["RAY_ENABLE_AUTO_CONNECT"] = "0"
     await asyncio.to_thread(installed)

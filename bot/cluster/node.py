@@ -16,9 +16,18 @@ import sys
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
+from ipaddress import ip_address
 from typing import IO, TYPE_CHECKING, Final
 
-from bot.cluster.address import NOT_INSTALLED, TOKEN_FILE, ClusterError, quiet, read_token, token_environment
+from bot.cluster.address import (
+    LOOPBACK_STAYS,
+    NOT_INSTALLED,
+    TOKEN_FILE,
+    ClusterError,
+    quiet,
+    read_token,
+    token_environment,
+)
 from bot.cluster.joining import HEAD_WITHIN_S, check_token_taken, reach_head
 from bot.cluster.left_behind import workers_in_use
 from bot.cluster.ray_process import STOP_TIMEOUT_S, ray_folder
@@ -77,6 +86,11 @@ class NodeSettings:
     cpus: int | None = None
 
     @property
+    def is_alone(self) -> bool:
+        """Return whether this is the first machine and no other one reaches it."""
+        return not self.join and ip_address(self.ip).is_loopback
+
+    @property
     def address(self) -> str:
         """Return HOST:PORT of the cluster's head."""
         return self.join or f"{self.ip}:{self.port}"
@@ -110,6 +124,12 @@ def start_command(settings: NodeSettings) -> list[str]:
         *("--resources", left_behind),
         *("--disable-usage-stats", "--log-style", "record", "--log-color", "false"),
     ]
+
+
+def ray_environment(settings: NodeSettings) -> dict[str, str]:
+    """Return the variables with which Ray's processes run on this node."""
+    alone = LOOPBACK_STAYS if settings.is_alone else {}
+    return {**token_environment(settings.folder), **RAY_ENVIRONMENT, **alone}
 
 
 @asynccontextmanager
@@ -153,7 +173,7 @@ async def _started(settings: NodeSettings, output: IO[bytes]) -> tuple[asyncio.s
 
 
 async def _start(settings: NodeSettings, output: IO[bytes]) -> asyncio.subprocess.Process:
-    environment = {**os.environ, **token_environment(settings.folder), **RAY_ENVIRONMENT}
+    environment = {**os.environ, **ray_environment(settings)}
     quiet(environment)
     # A session of its own: Ctrl-C reaches this process alone, which ends Ray after the recognisers are done.
     folder = ray_folder(settings.folder)

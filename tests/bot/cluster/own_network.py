@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ import pytest
 import pytest_asyncio
 
 from bot.cluster.address import pool_endpoint
+from bot.cluster.node import PORT
 from bot.cluster.ray_process import ray_process
 from bot.cluster.running_process import running_process
 from bot.cluster.state import APP, DEPLOYMENT
@@ -42,6 +44,10 @@ if TYPE_CHECKING:
 ANSWER_S = 60.0
 # Each speaks again as soon as the text is there, so all but one wait, each for the others.
 SPEAKERS = 6
+
+
+# The address of this machine in a network that leads anywhere, as most machines have one.
+OUTSIDE = "10.0.0.7"
 
 
 def roomtone(folder: Path, *words: str) -> str:
@@ -72,6 +78,11 @@ def running_up(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory, whisper_model_dir: Path) -> Iterator[Path]:
     """Yield the folder of a cluster of one machine, which `roomtone cluster up` keeps."""
+    for words in (
+        ("addr", "add", f"{OUTSIDE}/24", "dev", "lo"),
+        ("route", "add", "default", "dev", "lo", "src", OUTSIDE),
+    ):
+        subprocess.run(["ip", *words], check=True)
     folder = tmp_path_factory.mktemp("cluster")
     (folder / "roomtone.toml").write_text(
         f'[asr]\nmodel = "{whisper_model_dir.absolute()}"\ndevice = "cpu"\n', encoding="utf-8"
@@ -137,6 +148,20 @@ def listening_ports() -> set[int]:
     listening = "0A"
     rows = [line.split() for table in tables for line in table]
     return {int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == listening}
+
+
+@pytest.mark.asyncio
+async def test_from_outside_only_recognisers_of_a_machine_that_is_alone_are_reached(cluster: Path) -> None:
+    """Ray would take the machine's address in the network, and listen on all of them. Recognisers do, and ask for the
+    token.
+    """
+    reached = []
+    for port in listening_ports():
+        with suppress(OSError), socket.create_connection((OUTSIDE, port), PATIENCE_S):
+            reached.append(port)
+    assert PORT not in reached
+    assert len(reached) <= 2, "one recogniser, and what lets bots reach it"
+    assert {await call_of_ray(port, ()) for port in reached} <= {grpc.StatusCode.UNAUTHENTICATED}
 
 
 def test_the_status_tells_machines_and_recognisers(cluster: Path) -> None:

@@ -12,8 +12,8 @@ import pytest
 
 from bot import private_files
 from bot.cluster import node
-from bot.cluster.address import ClusterError, pool_endpoint, quiet, read_token, token_environment
-from bot.cluster.node import NodeSettings, make_token, running_node, start_command
+from bot.cluster.address import LOOPBACK_STAYS, ClusterError, pool_endpoint, quiet, read_token, token_environment
+from bot.cluster.node import NodeSettings, make_token, ray_environment, running_node, start_command
 from bot.cluster.running_process import occupied
 from bot.cluster.worker_folder import worker_folder
 from bot.cluster.worker_names import worker_name
@@ -132,6 +132,22 @@ def test_the_first_machine_is_the_head(tmp_path: Path) -> None:
     assert "--head" in words
     assert words[words.index("--node-ip-address") + 1] == "127.0.0.1"
     assert "--address" not in words
+
+
+@pytest.mark.parametrize("ip", ["127.0.0.1", "127.0.0.2", "::1"])
+def test_a_machine_that_is_alone_is_reached_by_nobody_else(tmp_path: Path, ip: str) -> None:
+    """Ray would take the machine's address in the network, a public one for example, and listen on all of them."""
+    assert LOOPBACK_STAYS.items() <= ray_environment(NodeSettings(tmp_path, ip=ip)).items()
+    for others in (NodeSettings(tmp_path, ip="10.0.0.1"), NodeSettings(tmp_path, join="10.0.0.1:6379")):
+        assert not LOOPBACK_STAYS.keys() & ray_environment(others).keys()
+
+
+def test_ray_knows_what_keeps_it_on_this_machine() -> None:
+    """With another release it may be called something else."""
+    from ray._private import ray_constants
+
+    [name] = LOOPBACK_STAYS
+    assert name == ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR
 
 
 def test_another_machine_joins_it(tmp_path: Path) -> None:
