@@ -6,6 +6,7 @@ Discord's way back is a page of ours that asks for the rest by itself, so both c
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,5 +52,10 @@ class LoginCookies:
         return self._site().origin.startswith("https:")
 
     def _full_name(self, name: str) -> str:
-        """Return the cookie's name. One with this prefix cannot be set by another site of the domain (RFC 6265bis)."""
+        """Return the cookie's name. One with this prefix cannot be set by another site of the domain (RFC 6265bis).
+
+        It has the port, because browsers share cookies among the ports of a host, where other bots may listen.
+        """
+        port = urlsplit(self._site().origin).port
+        name = name if port is None else f"{name}-{port}"
         return f"__Host-{name}" if self._is_secure else name

@@ -86,6 +86,11 @@ def with_cookie(name: str, value: str) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(headers={"Cookie": f"{name}={value}"}, cookie_jar=aiohttp.DummyCookieJar())
 
 
+def own_cookie(house: House) -> str:
+    """Return the name of the cookie with which a browser on this machine is logged in there."""
+    return f"{LOGIN}-{house.web.port}"
+
+
 @pytest_asyncio.fixture
 async def browser(tmp_path: Path) -> AsyncIterator[Browser]:
     """A browser at the dashboard of an open room."""
@@ -441,7 +446,7 @@ async def test_streams_of_one_person_are_bounded(browser: Browser) -> None:
                     assert refused.status == 429
                     assert "Too many pages" in (await refused.json())["error"]
             ben = browser.house.web._logins.log_in(Viewer("Ben", BEN.id))
-            async with with_cookie(LOGIN, ben) as http, http.get(url) as other:
+            async with with_cookie(own_cookie(browser.house), ben) as http, http.get(url) as other:
                 assert other.status == 200
     opened.pop().close()
     async with asyncio.timeout(PATIENCE_S):
@@ -466,7 +471,11 @@ async def test_a_few_people_do_not_keep_others_from_live_events(
     for each in opened:
         await each.content.readline()
     ben = house.web._logins.log_in(Viewer("Ben", BEN.id))
-    async with with_cookie(LOGIN, ben) as http, http.get(url) as first, http.get(url) as second:
+    async with (
+        with_cookie(own_cookie(house), ben) as http,
+        http.get(url) as first,
+        http.get(url) as second,
+    ):
         assert (first.status, second.status) == (200, 200)
         async with asyncio.timeout(PATIENCE_S):
             for each in opened[:2]:
@@ -503,10 +512,23 @@ async def test_reads_of_one_person_are_bounded(browser: Browser, monkeypatch: py
     assert asked == 1
     house.directory.access[BEN.id] = Access({GUILD: frozenset({CHANNEL})})
     ben = house.web._logins.log_in(Viewer("Ben", BEN.id))
-    async with with_cookie(LOGIN, ben) as http, http.get(f"{house.base}/api/sessions") as other:
+    async with with_cookie(own_cookie(house), ben) as http, http.get(f"{house.base}/api/sessions") as other:
         assert other.status == 200
     answer.set()
     assert {status for status, _ in await asyncio.gather(*waiting)} == {200}
+
+
+@pytest.mark.asyncio
+async def test_a_browser_is_logged_in_to_several_bots_of_one_machine(browser: Browser, tmp_path: Path) -> None:
+    """Browsers share cookies among the ports of a host: a rehearsal's dashboard beside the bot's own, for example."""
+    (tmp_path / "second").mkdir()
+    await browser.log_in()
+    async with open_house(tmp_path / "second") as house:
+        second = Browser(house, browser.http)
+        await second.log_in()
+        assert [(await each.get("rooms"))[0] for each in (browser, second)] == [200, 200]
+        assert (await second.post("/api/logout"))[0] == 200
+        assert [(await each.get("rooms"))[0] for each in (browser, second)] == [200, 401]
 
 
 @pytest.mark.asyncio
