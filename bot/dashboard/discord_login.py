@@ -38,6 +38,7 @@ _SCOPE: Final = "identify"
 # How Discord refuses a code (RFC 6749, 5.2). Anybody can come back with a wrong one and fill the log.
 _WRONG_CODE: Final = ("invalid_grant", "invalid_request")
 _AGAIN: Final = Text("This login is not valid any more. Begin again, in this browser.")
+_NOT_ASKED: Final = Text("Discord could not be asked who you are. Try again in a moment.")
 
 
 class DiscordLogin:
@@ -94,7 +95,7 @@ class DiscordLogin:
                     await self._give_back(http, token, form)
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
             log.warning("discord_login_failed", error_class=type(error).__name__)
-            raise LoginRefusedError(Text("Discord could not be asked who you are. Try again in a moment.")) from error
+            raise LoginRefusedError(_NOT_ASKED) from error
 
     async def _token(self, http: aiohttp.ClientSession, form: dict[str, str]) -> str:
         async with http.post(f"{self._api_base}/oauth2/token", data=form, allow_redirects=False) as response:
@@ -110,7 +111,8 @@ class DiscordLogin:
                             "the OAuth2 page of the developer portal."
                         )
                     )
-                raise LoginRefusedError(_AGAIN)
+                # Too many requests, or a failure of Discord's: nothing is wrong with the login.
+                raise LoginRefusedError(_NOT_ASKED if response.status == 429 or response.status >= 500 else _AGAIN)
         token, scope = answer.get("access_token"), str(answer.get("scope", "")).split()
         if not isinstance(token, str) or _SCOPE not in scope:
             raise LoginRefusedError(_AGAIN)

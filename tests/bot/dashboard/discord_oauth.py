@@ -27,7 +27,7 @@ class FakeDiscordOAuth:
         self.user: dict[str, object] = {"id": "2001", "username": "ada", "global_name": "Ada L."}
         self.refuses = False
         self.scope = "identify"
-        # `down`, `garbage`, `huge`, `slow` or `redirect`: how tokens are answered.
+        # `down`, `busy`, `failing`, `garbage`, `huge`, `slow` or `redirect`: how tokens are answered.
         self.trouble = ""
         self.api_base = ""
         self.asked: list[dict[str, str]] = []
@@ -54,6 +54,10 @@ class FakeDiscordOAuth:
         match self.trouble:
             case "down":
                 raise web.HTTPServiceUnavailable
+            case "busy":
+                return web.json_response({"message": "You are being rate limited.", "retry_after": 7.5}, status=429)
+            case "failing":
+                return web.json_response({"message": "500: Internal Server Error", "code": 0}, status=500)
             case "garbage":
                 return web.Response(text="<html>", content_type="text/html")
             case "huge":

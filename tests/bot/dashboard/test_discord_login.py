@@ -141,7 +141,7 @@ async def test_a_flood_of_beginnings_displaces_nobody(logging_in: Logging) -> No
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("trouble", ["down", "garbage", "huge", "slow", "redirect"])
+@pytest.mark.parametrize("trouble", ["down", "busy", "failing", "garbage", "huge", "slow", "redirect"])
 async def test_whatever_discord_answers_ends_in_a_sentence(
     logging_in: Logging, trouble: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,6 +154,18 @@ async def test_whatever_discord_answers_ends_in_a_sentence(
     assert str(refused.value).endswith((".", "browser."))
     assert SECRET not in str(logs)
     assert sent["code"] not in str(logs)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("trouble", "status"), [("busy", 429), ("failing", 500)])
+async def test_who_comes_back_while_discord_has_trouble_reads_that_and_waits(
+    logging_in: Logging, trouble: str, status: int
+) -> None:
+    """Nothing is wrong with their login, and who began again at once would ask a busy Discord once more."""
+    logging_in.discord.trouble = trouble
+    with capture_logs() as logs, pytest.raises(LoginRefusedError, match="Try again in a moment"):
+        await logging_in.finish(*logging_in.visit())
+    assert [(each["event"], each["status"]) for each in logs] == [("discord_login_refused", status)]
 
 
 @pytest.mark.asyncio
