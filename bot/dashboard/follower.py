@@ -77,6 +77,8 @@ class Follower:
         self._added = asyncio.Event()
         # The open rooms of which something was left out, with their channels: what the page shows of them has a gap.
         self._left_out: dict[SessionId, tuple[int, int]] = {}
+        # The open rooms of which something was told.
+        self._told_of: set[SessionId] = set()
         self._over = False
         # Whether it was ended because too much waited.
         self.is_slow = False
@@ -112,13 +114,20 @@ class Follower:
         """Return what a page with this access gets for an event; empty: nothing.
 
         Who may see a room of which something was left out gets `again`: Discord had not answered for a while, or they
-        have got a role.
+        have got a role. That a room is over is told to who sees it on the page, also while Discord does not answer:
+        nothing comes after it.
         """
-        if not access.sees(event.guild_id, event.channel_id):
-            if event.kind == "closed":
+        sees = access.sees(event.guild_id, event.channel_id)
+        if event.kind == "closed":
+            is_shown = event.session_id in self._told_of
+            self._told_of.discard(event.session_id)
+            if not sees:
                 self._left_out.pop(event.session_id, None)
-            else:
-                self._left_out[event.session_id] = (event.guild_id, event.channel_id)
+                return event.text(self._language) if is_shown and not access.is_whole else ""
+        elif sees:
+            self._told_of.add(event.session_id)
+        else:
+            self._left_out[event.session_id] = (event.guild_id, event.channel_id)
             return ""
         if event.session_id not in self._left_out:
             return event.text(self._language)

@@ -300,6 +300,36 @@ async def test_a_room_names_the_machine_that_it_runs_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_room_that_ends_while_discord_does_not_answer_is_over_on_the_page(house: House) -> None:
+    """No later event would tell the page. Of rooms that it was told nothing of, and to who may not see a room, that is
+    not told either.
+    """
+    shown = access = Access({GUILD: frozenset({CHANNEL})})
+
+    async def now() -> Access:
+        return access
+
+    guild = await house.participation.of_guild(GUILD)
+
+    async def ends(then: Access) -> list[str]:
+        nonlocal access
+        access = shown
+        with house.live.show(SessionId("short"), house.place, house.memory, guild) as tell:
+            tell(UtteranceTranscribed("u1", ADA.id, "Good night.", 0.0, 1.0, 2.0))
+            assert len(await waiting(feed)) == 2
+            access = then
+        return [kind for _, kind, _ in await waiting(feed)]
+
+    with house.live.follow(now, house.live.mark) as feed:
+        assert await ends(Access(is_whole=False)) == ["closed"]
+        assert await ends(NOTHING) == []
+        access = Access(is_whole=False)
+        with house.live.show(SessionId("other"), house.place, house.memory, guild):
+            pass
+        assert await waiting(feed) == []
+
+
+@pytest.mark.asyncio
 async def test_each_room_that_may_be_seen_again_is_read_anew(house: House) -> None:
     """Discord may answer about one server later than about another: then its room has a gap too."""
     access = NOTHING
