@@ -405,6 +405,16 @@ async def test_a_broken_connection_is_mended(evening: OpenEvening) -> None:
         assert here.room.sharing() == ["Ada"]
 
 
+async def test_who_reloads_a_page_that_shared_is_not_told_that_it_never_did(evening: OpenEvening) -> None:
+    """A reload ends the share, and its link is used up. What was seen until then stays in the memory."""
+    async with evening() as here:
+        await here.share()
+        await here.page.reload()
+        assert "This share is over." in (told := await here.state("denied"))
+        assert "This page shares nothing." in told
+        await until(lambda: len(here.turns) == 2)
+
+
 @pytest.mark.parametrize("reloads", [False, True])
 async def test_who_stops_while_the_connection_is_broken_shares_no_more(evening: OpenEvening, reloads: bool) -> None:
     """If the person presses stop or reloads while the connection is broken, the bot learns it after reconnecting."""
