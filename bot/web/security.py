@@ -8,7 +8,8 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
+
+from yarl import URL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,12 +39,13 @@ class Site:
     @classmethod
     def of(cls, public_url: str, *, port: int) -> Site:
         """Return the site of a public URL; an empty one means the local machine."""
-        parts = urlsplit(public_url or f"http://localhost:{port}")
-        scheme = parts.scheme.casefold()
-        host = (parts.hostname or "").casefold()
+        address = URL(public_url or f"http://localhost:{port}")
+        scheme = address.scheme
+        # In ASCII, as browsers send a name with other letters (`xn--…`).
+        host = (address.raw_host or "").casefold()
         host = f"[{host}]" if ":" in host else host
         default = {"http": 80, "https": 443}.get(scheme)
-        behind = "" if parts.port is None or parts.port == default else f":{parts.port}"
+        behind = "" if address.explicit_port in (None, default) else f":{address.explicit_port}"
         aliases = tuple(f"{name}{behind}" for name in _LOOPBACK if name != host) if host in _LOOPBACK else ()
         return cls(f"{scheme}://{host}{behind}", f"{host}{behind}", aliases)
 

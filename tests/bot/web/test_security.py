@@ -16,10 +16,12 @@ from bot.web.security import ClientAddress, ProxyError, Site, TrustedProxies, se
         ("https://watch.example.org:8443", "https://watch.example.org:8443", "wss://watch.example.org:8443"),
         ("http://127.0.0.1:80", "http://127.0.0.1", "ws://127.0.0.1 ws://localhost"),
         ("http://[::1]:8095", "http://[::1]:8095", "ws://localhost:8095 ws://127.0.0.1:8095"),
+        ("https://Bücher.example:8443/", "https://xn--bcher-kva.example:8443", "wss://xn--bcher-kva.example:8443"),
+        ("https://straße.example", "https://xn--strae-oqa.example", "wss://xn--strae-oqa.example"),
     ],
 )
 def test_a_site_is_what_browsers_call_it(url: str, origin: str, sockets: str) -> None:
-    """The origin is in lower case and without the default port. The local machine has several names."""
+    """The origin is in lower case, in ASCII and without the default port. The local machine has several names."""
     site = Site.of(url, port=8095)
     assert (site.origin, " ".join(site.socket_origins)) == (origin, sockets)
 
