@@ -43,6 +43,7 @@ ELSEWHERE_S: Final = 1800.0
 ELSEWHERE_AT_ONCE: Final = 200
 MAX_KNOWN: Final = 256
 
+STARTING: Final = Text("I am still starting. Try again in a moment.")
 NO_ROOM: Final = Text("There is no such room, or it is over, or you may not see it.")
 NO_MACHINES: Final = Text("Machines are shown to whoever runs me, if rooms run in processes of their own.")
 NO_SESSION: Final = Text("There is no such session, or you may not see it.")
@@ -101,7 +102,7 @@ class DashboardService:
     @property
     def discord_login(self) -> bool:
         """See `Dashboard.discord_login`."""
-        return self._discord_login is not None and self.directory is not None and self.directory.client_id is not None
+        return self._discord_login is not None
 
     def start_login(self, redirect_uri: str) -> LoginStart:
         """See `Dashboard.start_login`."""
@@ -126,11 +127,13 @@ class DashboardService:
         return viewer
 
     def _login(self) -> tuple[DiscordLogin, int]:
-        client_id = None if self.directory is None else self.directory.client_id
-        if self._discord_login is None or client_id is None:
+        if self._discord_login is None:
             raise LoginRefusedError(
                 Text("Logging in with Discord is not set up here. Only whoever runs me can log in, by the login link.")
             )
+        client_id = None if self.directory is None else self.directory.client_id
+        if client_id is None:
+            raise LoginRefusedError(STARTING)
         return self._discord_login, client_id
 
     async def _access(self, viewer: Viewer) -> Access:
@@ -306,7 +309,7 @@ class DashboardService:
 
     def _history(self) -> StoredHistory:
         if self.history is None:
-            raise NotShownError(Text("I am still starting. Try again in a moment."))
+            raise NotShownError(STARTING)
         return self.history
 
 

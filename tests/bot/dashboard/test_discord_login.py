@@ -338,6 +338,20 @@ async def test_without_a_client_secret_only_the_link_works(tmp_path: Path) -> No
 
 
 @pytest.mark.asyncio
+async def test_who_comes_while_the_bot_starts_reads_that_it_starts(public: Public) -> None:
+    """A bot that is started again has its pages before it is connected. The way to log in is there then too, and nobody
+    reads that it is not set up.
+    """
+    directory, public.house.service.directory = public.house.service.directory, None
+    assert (await public.get("me"))[1] == {"discord": True}
+    status, told = await public.post("/api/login/discord", {})
+    assert (status, told["error"]) == (403, "I am still starting. Try again in a moment.")
+    public.house.service.directory = directory
+    public.house.directory.access[2001] = LOUNGE
+    assert (await public.log_in())[0] == 200
+
+
+@pytest.mark.asyncio
 async def test_the_cookie_of_a_login_under_way_is_strict_and_goes_when_it_is_over(public: Public) -> None:
     """No script and no other site uses it, it ends by itself, and a browser that came back has it no more."""
     headers = {"Origin": public.house.base}
