@@ -45,6 +45,12 @@ DISK_SILENT = HealthFault(
     "The disk with the data folder does not answer. Look at the machine's disks, and at the network if the folder is "
     "on another machine.",
 )
+# The system lets the process write on into its open files, also into deleted ones.
+FOLDER_GONE = HealthFault(
+    FaultKind.DISK,
+    "The data folder is gone: it was moved or deleted. What is said now may be lost when I end. Put it back, or stop "
+    "me and start me again: then I begin a new one.",
+)
 DISCORD_AWAY = (
     "Discord's gateway has been away for more than a minute{shards}. Check the network and status.discord.com."
 )
@@ -72,10 +78,9 @@ class ServiceChecks:
         self._data_dir = data_dir
         self._clock = clock
         self._refusals = 0
-        self._free_bytes: int | None = None
+        self._disk_fault: HealthFault | None = None
         # Until the disk answers: its thread cannot be cancelled.
-        self._looking: asyncio.Task[int | None] | None = None
-        self._disk_is_silent = False
+        self._looking: asyncio.Task[HealthFault | None] | None = None
         # The client is made after the stores.
         self.gateway: GatewayState | None = None
 
@@ -111,22 +116,18 @@ class ServiceChecks:
 
     async def _look_at_disk(self) -> None:
         if self._looking is None:
-            self._looking = asyncio.create_task(asyncio.to_thread(_free_bytes, self._data_dir), name="disk-look")
+            self._looking = asyncio.create_task(asyncio.to_thread(_disk_fault, self._data_dir), name="disk-look")
         done, _ = await asyncio.wait({self._looking}, timeout=DISK_ANSWERS_S)
-        self._disk_is_silent = not done
         if done:
-            self._free_bytes = self._looking.result()
-            self._looking = None
+            self._disk_fault, self._looking = self._looking.result(), None
+        else:
+            self._disk_fault = DISK_SILENT
 
     def faults(self) -> list[HealthFault]:
         """Return what was wrong at the last check."""
         found = [DATABASE_FAULT] if self._refusals >= REFUSALS else []
-        if self._disk_is_silent:
-            found.append(DISK_SILENT)
-        elif self._free_bytes is not None and self._free_bytes < LEAST_FREE_BYTES:
-            megabytes = self._free_bytes // 1_000_000
-            sentence = f"The disk is nearly full: {megabytes} MB are free in the data folder. Make room."
-            found.append(HealthFault(FaultKind.DISK, sentence))
+        if self._disk_fault is not None:
+            found.append(self._disk_fault)
         if self.gateway is not None:
             found += _discord_faults(self.gateway, self._clock.monotonic())
         return found
@@ -142,8 +143,15 @@ def _discord_faults(gateway: GatewayState, now: float) -> list[HealthFault]:
     return [HealthFault(FaultKind.DISCORD, DISCORD_AWAY.format(shards=about))]
 
 
-def _free_bytes(folder: Path) -> int | None:
+def _disk_fault(folder: Path) -> HealthFault | None:
+    """Return what is wrong with the disk of a folder. One that does not tell has room."""
     try:
-        return shutil.disk_usage(folder).free
+        free_bytes = shutil.disk_usage(folder).free
+    except FileNotFoundError:
+        return FOLDER_GONE
     except OSError:
         return None
+    if free_bytes >= LEAST_FREE_BYTES:
+        return None
+    sentence = f"The disk is nearly full: {free_bytes // 1_000_000} MB are free in the data folder. Make room."
+    return HealthFault(FaultKind.DISK, sentence)

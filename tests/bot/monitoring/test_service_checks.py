@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,8 @@ from bot.health import FaultKind
 from bot.monitoring import service_checks
 from bot.monitoring.service_checks import CHECK_EVERY_S, DISCORD_AWAY_S, LEAST_FREE_BYTES, ServiceChecks
 from bot.shards import ONLY_SHARD, Shards
+from bot.store.database import open_database
+from bot.store.write_check import check_writable
 from compaction.errors import StoreError
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
@@ -67,7 +70,7 @@ async def test_a_database_that_refuses_writes_is_a_fault_until_it_takes_them(tmp
 
 @pytest.mark.asyncio
 async def test_a_disk_with_little_room_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The fault says how much is left. A disk that cannot be asked is none."""
+    """The fault says how much is left. A disk that does not tell is none."""
     free = LEAST_FREE_BYTES
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**12, 10**12 - free, free))
     checks = ServiceChecks(FakeStore().write, tmp_path, clock=FakeClock())
@@ -77,10 +80,32 @@ async def test_a_disk_with_little_room_is_a_fault(tmp_path: Path, monkeypatch: p
     await checks.check()
     assert kinds(checks) == [FaultKind.DISK]
     assert "12 MB" in checks.faults()[0].sentence
-    checks = ServiceChecks(FakeStore().write, tmp_path / "none", clock=FakeClock())
-    monkeypatch.undo()
+
+    def refuse(_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(shutil, "disk_usage", refuse)
     await checks.check()
     assert checks.faults() == []
+
+
+@pytest.mark.asyncio
+async def test_a_data_folder_that_is_gone_is_a_fault(tmp_path: Path) -> None:
+    """The system lets a process write on into its open files where nobody finds them, so the database takes writes."""
+    folder, moved = tmp_path / "data", tmp_path / "moved"
+    folder.mkdir()
+    async with open_database(folder / "roomtone.db") as database:
+        checks = ServiceChecks(partial(check_writable, database), folder, clock=FakeClock())
+        await checks.check()
+        assert checks.faults() == []
+        folder.rename(moved)
+        await checks.check()
+        (fault,) = checks.faults()
+        assert fault.kind is FaultKind.DISK
+        assert "is gone" in fault.sentence
+        moved.rename(folder)
+        await checks.check()
+        assert checks.faults() == []
 
 
 def test_a_gateway_that_is_away_for_long_is_a_fault(tmp_path: Path) -> None:
