@@ -44,6 +44,8 @@ log = structlog.get_logger()
 # A request's headers arrive within milliseconds. A slower client only holds the connection open.
 HEAD_TIMEOUT_S: Final = 10.0
 _SHUTDOWN_S: Final = 2.0
+# What to listen on so that 127.0.0.1 answers.
+_ANSWERS_LOCALLY: Final = ("127.0.0.1", "localhost", "0.0.0.0", "::")  # noqa: S104 - it is only compared
 _HEAD_BYTES: Final = 8_190
 
 SHARE_PATH: Final = "/share"
@@ -166,7 +168,8 @@ class WebServer:
         origin = self._site.origin
         if self.is_local:
             # As people write it who forward the port of another machine.
-            own = "[::1]" if self._settings.host == "::1" else "127.0.0.1"
+            host = self._settings.host
+            own = "127.0.0.1" if host in _ANSWERS_LOCALLY else f"[{host}]" if ":" in host else host
             origin = f"http://{own}:{self._port}"
         return f"{origin}{LOGIN_PATH}#{self._logins.link_token}"
 

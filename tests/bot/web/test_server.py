@@ -321,9 +321,21 @@ async def test_a_page_that_vanishes_is_noticed(page: Page) -> None:
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize(("host", "origin"), [("127.0.0.1", "http://127.0.0.1:8100/"), ("::1", "http://[::1]:8100/")])
+@pytest.mark.parametrize(
+    ("host", "origin"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:8100/"),
+        ("localhost", "http://127.0.0.1:8100/"),
+        ("0.0.0.0", "http://127.0.0.1:8100/"),
+        ("::", "http://127.0.0.1:8100/"),
+        ("::1", "http://[::1]:8100/"),
+        ("10.0.0.1", "http://10.0.0.1:8100/"),
+        ("2001:db8::1", "http://[2001:db8::1]:8100/"),
+        ("bot.internal", "http://bot.internal:8100/"),
+    ],
+)
 async def test_login_link_leads_to_the_address_that_is_listened_on(host: str, origin: str) -> None:
-    """A server on the machine's IPv6 address alone does not answer at the other one."""
+    """A server on one of the machine's addresses alone, as Prometheus may need it, does not answer at the others."""
     async with WebServer(WebSettings(host=host, port=8100), FakeHost()) as server:
         assert server.login_link.startswith(origin)
 
