@@ -290,10 +290,13 @@ def _parsed(url: str) -> dict[str, Any]:
     except psycopg.Error:
         # `from None`: the message quotes parts of the URL.
         raise StoreError(_NO_URL) from None
-    # A password with @ or / in it ends too early for libpq, and the rest would be told as the host or the database.
-    has_rest = any("@" in host[1:] for host in str(parts.get("host") or "").split(","))
-    has_all = "user" not in parts and "@" in str(parts.get("dbname") or "")
-    if has_rest or has_all:
+    # A password with @ or / in it ends too early for libpq, and the rest would be told as the host, port or database.
+    _, _, named = url.partition("://")
+    user, _, rest = named.partition("@")
+    if "/" not in user:
+        named = rest
+    # A name that begins with @ is an abstract socket.
+    if "@" in named.partition("?")[0][1:]:
         raise StoreError(_NO_URL)
     return parts
 

@@ -35,7 +35,10 @@ def test_the_url_of_the_operator_decides(name: str) -> None:
     assert theirs == {**ours, name: "77"}
 
 
-@pytest.mark.parametrize("password", ["sec@ret", "sec/ret", "sec/r@et", "sec%ret", "sec ret"])
+@pytest.mark.parametrize(
+    "password",
+    ["sec@ret", "sec/ret", "sec/r@et", "sec@r/ret", "sec@r:ret", "sec@r:t/ret", "s@ret,@c", "sec%ret", "sec ret"],
+)
 def test_no_sentence_has_a_part_of_a_password_that_was_not_encoded(password: str) -> None:
     """libpq would take what follows the sign for the host, or all of it for the database."""
     url = f"postgresql://bot:{password}@db.example:5432/memory"
