@@ -17,7 +17,7 @@ from bot.brain.lexicon import (
     words_of,
 )
 from bot.brain.name_search import SpokenName, find_each, prepare
-from bot.brain.spoken_words import spoken_words
+from bot.brain.spoken_words import LETTERS, spoken_words
 from bot.brain.wakeword import calls_name, edges_of_calls, is_call, is_unspaced
 from compaction.language.english import ENGLISH
 from compaction.language.text import QUESTION_MARKS
@@ -28,7 +28,7 @@ from voice.speaking.backchannel import OverlapIntent, classify_overlap
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_WORD = re.compile(rf"{LETTERS}(?:['’]{LETTERS})*")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 # A name has at least two letters, as in 'Al' and 'Bo'. A single letter is not taken for a name.
 SHORTEST_NAME = 2

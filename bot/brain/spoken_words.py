@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import re
 from copy import copy
+from unicodedata import category
 
 from compaction.sentence_cache import sentence_cache
 
+# Those of the scripts that people write today. Rarer ones, beyond U+FFFF, would make each search much slower.
+_MARKS = "".join(each for each in map(chr, range(0x300, 0x10000)) if category(each)[0] == "M")
+# For a regular expression: letters with the marks on them, which are vowels in many scripts.
+LETTERS = rf"[^\W_]+(?:[{_MARKS}]+[^\W_]*)*"
 # 'Roomtone's' is one word.
-_WORD = re.compile(r"([^\W_]+(?:['’][^\W_]+)?)")
+_WORD = re.compile(rf"({LETTERS}(?:['’]{LETTERS})?)")
 _PAUSE = re.compile(r"[,.;:!?…–—、。，．！？；：،؛؟।۔]")
 
 

@@ -41,6 +41,14 @@ def test_these_only_speak_of_somebody(text: str) -> None:
     assert not calls_any(text, NAMES)
 
 
+def test_people_whose_names_have_vowels_that_are_signs_are_called() -> None:
+    """By their own names, and not by each word with the same consonants."""
+    names = [PersonName.prepare("मीरा शर्मा")]
+    assert calls_any("मीरा, समय क्या है?", names)
+    assert calls_any("मीरा शर्मा, समय क्या है?", names)
+    assert not calls_any("मेरा, समय क्या है?", names)
+
+
 @pytest.mark.parametrize(
     ("text", "count"),
     [

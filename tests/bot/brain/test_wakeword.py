@@ -269,6 +269,21 @@ def test_it_is_called_in_other_languages(name: str, called: list[str], not_calle
         assert not calls_name(text, (name,)), text
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "other"),
+    [
+        ("मीरा", "मीरा, समय क्या है?", "मेरा समय क्या है?"),
+        ("மீனா", "மீனா, என்ன நேரம்?", "மான், என்ன நேரம்?"),
+        ("ปรีชา", "ปรีชา ตอนนี้กี่โมง", "ปรุชา ตอนนี้กี่โมง"),
+    ],
+)
+def test_vowels_that_are_signs_belong_to_a_name(name: str, text: str, other: str) -> None:
+    """A word with the same consonants is another word, and nothing of a name is left when it is taken out."""
+    assert calls_name(text, (name,))
+    assert strip_call(text, (name,)) == text.removeprefix(name).lstrip(", ")
+    assert not mentions_name(other, (name,))
+
+
 def test_a_short_name_must_be_said_exactly() -> None:
     """A name of three letters must match exactly, because similar words are other people's names."""
     assert mentions_name("Ada, hello", ("Ada",))
