@@ -206,9 +206,9 @@ def _backup_into(source: sqlite3.Connection, target: Path, origin: Path) -> None
         with closing(sqlite3.connect(target, isolation_level=None)) as connection:
             source.backup(connection)
     except SqliteDialect.failures as error:
-        # `origin` is only read, and may lie on another disk.
-        no_room = getattr(error, "sqlite_errorname", "").startswith(NO_ROOM)
-        raise sqlite_failure(error, target if no_room else origin) from error
+        # `origin` is only read, and may lie on another disk. Only the file that is made is opened without SQLite.
+        of_target = isinstance(error, OSError) or getattr(error, "sqlite_errorname", "").startswith(NO_ROOM)
+        raise sqlite_failure(error, target if of_target else origin) from error
 
 
 def _merge(staged: Path, present: Path) -> MergedSessions:

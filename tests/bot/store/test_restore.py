@@ -336,6 +336,20 @@ async def test_no_room_for_the_copy_names_the_disk_that_is_full(
 
 
 @pytest.mark.asyncio
+async def test_a_copy_that_cannot_be_made_names_the_data_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the system says of it: the backup is only read."""
+    path, file = tmp_path / "data" / "roomtone.db", tmp_path / "copy.db"
+    async with Evening(path) as evening:
+        await evening.talk(1)
+        write_backup(path, file)
+    monkeypatch.setattr(restore, "open_private", _no_room)
+    with pytest.raises(StoreError, match=r"/data/roomtone\.db\S* cannot be used: No space left"):
+        await restored(file, path)
+
+
+@pytest.mark.asyncio
 async def test_a_present_database_that_cannot_be_read_needs_a_word(tmp_path: Path) -> None:
     """Without it nobody knows who was forgotten, so the owner decides. The damaged file and its journal are kept."""
     path, file = tmp_path / "data" / "roomtone.db", tmp_path / "copy.db"
