@@ -380,6 +380,18 @@ async def test_who_reloads_the_page_is_told_that_the_share_is_over(evening: Open
         await until(lambda: here.room.sharing() == [])
 
 
+async def test_who_has_not_shared_yet_is_told_so_after_a_restart(evening: OpenEvening) -> None:
+    """The bot knows the page no more. That ends no share, and the page does not claim it."""
+    async with evening() as here:
+        await here.open()
+        await here.state("ready")
+        await broken(here)
+        here.screens._links._admitted.clear()
+        await here.page.evaluate("() => { window.WebSocket = window.RealSocket }")
+        told = await here.state("denied")
+        assert "Nothing was shared" in told
+
+
 async def test_a_broken_connection_is_mended(evening: OpenEvening) -> None:
     """After the connection breaks, the share continues. A page that was only open can be reloaded and used again."""
     async with evening() as here:

@@ -67,10 +67,15 @@ function handleMessage(message) {
     case "trouble": return trouble("reading", message.sentence);
     case "refused": return pictureRefused(message.reason);
     case "ended": return finish("ended", message.sentence);
-    // A page that is reloaded while it shares comes back to a share that is over.
-    case "denied": return finish(page.capture || message.reason === "ended" ? "ended" : "denied", message.sentence);
+    case "denied": return finish(hasShared(message.reason) ? "ended" : "denied", message.sentence);
     default: return undefined;
   }
+}
+
+/* Return whether a page that is denied shared before. One that is reloaded while it shares comes back to a share that is
+   over; one that is ready has shared nothing. */
+function hasShared(reason) {
+  return Boolean(page.capture) || (reason === "ended" && page.state !== "ready");
 }
 
 function handleWelcome(message) {
