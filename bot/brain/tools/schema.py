@@ -83,9 +83,9 @@ def read_arguments(written: str, schema: Mapping[str, object]) -> dict[str, obje
         for name, value in arguments.items()
         if value is not None or name in needed
     }
-    validator = _Validator(dict(schema), registry=_EMPTY_REGISTRY)
     _steps_left.set(_MOST_STEPS)
     try:
+        validator = _Validator(_without_versions(dict(schema)), registry=_EMPTY_REGISTRY)
         problems = [
             _describe(error) for error, _ in zip(validator.iter_errors(given), range(_MOST_PROBLEMS), strict=False)
         ]
@@ -95,6 +95,20 @@ def read_arguments(written: str, schema: Mapping[str, object]) -> dict[str, obje
     if problems:
         raise ToolError(f"The arguments are wrong: {'; '.join(problems)}. Call it again with the right ones.")
     return given
+
+
+def _without_versions(value: Any) -> Any:
+    """Return a schema, or a part of one, that names no version of JSON Schema: the library would check a part that does
+    with its own checks, which have no limits, instead of ours.
+    """
+    if isinstance(value, dict):
+        # What is no text is a parameter of that name.
+        return {
+            name: _without_versions(each)
+            for name, each in value.items()
+            if name != "$schema" or not isinstance(each, str)
+        }
+    return [_without_versions(each) for each in value] if isinstance(value, list) else value
 
 
 def _coerced(value: object, property_schema: object) -> object:

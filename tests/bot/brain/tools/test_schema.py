@@ -95,6 +95,21 @@ def test_many_rules_for_many_items_are_given_up(rule: dict[str, object]) -> None
     assert read_arguments(json.dumps(given), {"properties": {"a": plain}}) == given
 
 
+@pytest.mark.parametrize(
+    "version", ["https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"]
+)
+def test_a_part_that_names_its_version_has_the_same_limits(version: str) -> None:
+    """Its patterns are not evaluated either, and its rules are counted. A parameter may have that name."""
+    pattern = {"$schema": version, "pattern": "^(a+)+$"}
+    named: dict[str, object] = {"properties": {"a": pattern, "$schema": pattern}, "additionalProperties": False}
+    given = {"a": "aab", "$schema": "aab"}
+    assert read_arguments(json.dumps(given), named) == given
+    many = {"$schema": version, "allOf": [{"type": "integer"}] * 900}
+    with pytest.raises(ToolError, match="own schema is broken"):
+        read_arguments(json.dumps({"a": [*range(50)]}), {"$schema": version, "properties": {"a": {"items": many}}})
+    assert read_arguments("{}", {"$schema": version, "type": "object"}) == {}
+
+
 def test_no_more_is_allowed_than_the_schema_names() -> None:
     """Except for patterns and unique items the whole schema is enforced, for example `additionalProperties`."""
     with pytest.raises(ToolError, match="Additional properties"):
