@@ -16,6 +16,7 @@ import structlog
 from bot.brain.generation import BROKEN_OFF, SENTENCES_AHEAD, ReplyGenerator, SentenceQueue, new_sentence_queue
 from bot.brain.reply_progress import ReplyProgress, elapsed_ms
 from bot.brain.speech_output import SpeechOutput
+from bot.llm.port import NO_WORDS
 from bot.texts.text import Text
 from compaction.errors import CompactionError, ContextOverflowError
 from voice.cancellation import is_being_cancelled
@@ -46,6 +47,12 @@ HAS_BEGUN = Text(
     "I took too long over an answer and gave it up, but I have begun what I was to do. Ask me whether it is done "
     "before you ask for it again."
 )
+# The same for the failures that advise to ask again.
+BEGUN_WITHOUT_WORDS = Text(
+    "My answer had no words or broke off, but I have begun what I was to do. Ask me whether it is done before you ask "
+    "for it again."
+)
+_ADVISES_TO_ASK_AGAIN = frozenset({NO_WORDS, BROKEN_OFF})
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +274,8 @@ class Replier:
             self._playback.stop()
         if progress.speech_to_speech and self._speech_to_speech is not None:
             self._report_heard(self._speech_to_speech, progress)
+        if progress.failure in _ADVISES_TO_ASK_AGAIN and self._has_acted(question):
+            progress.failure = BEGUN_WITHOUT_WORDS
         return self._reply(question, progress)
 
     def _give_up(self, question: Question, progress: ReplyProgress) -> None:

@@ -153,8 +153,8 @@ class ModelResponder:
         if not spoke:
             raise ChatModelError(
                 Text(
-                    "The language model {model} called tools over and over and said nothing. Ask again, or choose "
-                    "another llm.model.",
+                    "The language model {model} called tools over and over and said nothing. If it does that often, "
+                    "choose another llm.model.",
                     model=self._model.model,
                 ),
                 retryable=True,

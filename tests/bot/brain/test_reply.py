@@ -11,7 +11,7 @@ import pytest
 
 from bot.brain.context import ModelContext
 from bot.brain.generation import BROKEN_OFF
-from bot.brain.reply import HAS_BEGUN, TOO_SLOW, Question, Replier, Reply
+from bot.brain.reply import BEGUN_WITHOUT_WORDS, HAS_BEGUN, TOO_SLOW, Question, Replier, Reply
 from bot.brain.responder import CutOffError
 from bot.brain.speech_output import BLOCKED, MODEL_BROKE_OFF, MODEL_FAILED, NOT_PLAYED, TOO_MUCH, SpeechRules
 from bot.llm.port import NO_WORDS, ChatModelError
@@ -263,6 +263,17 @@ async def test_what_goes_on_without_its_answer_is_told(may_skip: bool) -> None:
         bench.replier.ask(replace(FIRST, may_skip=may_skip))
         reply = await bench.next_reply()
     assert (reply.failure, reply.skipped) == (HAS_BEGUN, False)
+
+
+@pytest.mark.asyncio
+async def test_what_is_done_without_a_word_is_told() -> None:
+    """Models often say nothing after a call, and what the answer waits for may be cancelled elsewhere."""
+    bench = Bench(ScriptedResponder())
+    bench.acts = True
+    async with bench.listener.listening(), bench.running():
+        for bench.cancelled in (False, True):
+            bench.replier.ask(FIRST)
+            assert (await bench.next_reply()).failure == BEGUN_WITHOUT_WORDS
 
 
 @pytest.mark.asyncio
