@@ -58,8 +58,7 @@ def sign_rules(words: SignWords) -> tuple[SignRule, ...]:
     """Return the rules in their order: longer patterns come before patterns that match a part of them."""
     both, either = words.and_or
     scales = "|".join(words.scales)
-    # The degree sign ends a unit whatever follows: '20°Celsius'.
-    units = rf"({'|'.join(sorted(words.units, key=len, reverse=True))})(?:(?<=°)|(?!\w))"
+    units = rf"({'|'.join(sorted(words.units, key=len, reverse=True))})(?!\w)"
     # Longer names first: 'dollar' is a part of 'dollars'.
     names = {*words.money, *words.units.values(), *words.one_unit.values(), words.percent}
     measures = "|".join(sorted(names, key=len, reverse=True))
@@ -68,6 +67,8 @@ def sign_rules(words: SignWords) -> tuple[SignRule, ...]:
         (re.compile(r"\b([\w.+-]+)@([\w-]+(?:\.[\w-]+)+)\b"),
          lambda m: f"{m[1]} {words.at} {m[2].replace('.', f' {words.dot} ')}"),
         (re.compile(r"(?<=\d)\s?%"), lambda _: f" {words.percent}"),
+        # '20°Celsius', '38°N'
+        (re.compile(r"(?<=°)(?=\w)(?![CF]\b)"), lambda _: " "),
         (re.compile(rf"(?<![\d.,])1\s?{units}"), lambda m: f"1 {words.one_unit[m[1]]}"),
         (re.compile(rf"(?<=\d)\s?{units}"), lambda m: f" {words.units[m[1]]}"),
         # Cents may stand between the currency and the slash.

@@ -36,6 +36,7 @@ from voice.speaking.symbols import expand_symbols
         ("1 km, 1 km/h, 1kHz, 1°C", "1 kilometre, 1 kilometre an hour, 1 kilohertz, 1 degree Celsius"),
         ("1.1 km, 21 km, 1 MB/s", "1.1 kilometres, 21 kilometres, 1 megabyte per second"),
         ("20° C, 5 m/s", "20 degrees Celsius, 5 metres per second"),
+        ("20°Celsius, 38°N, 9°30'", "20 degrees Celsius, 38 degrees N, 9 degrees 30'"),
         ("Write to ada@example.org", "Write to ada at example dot org"),
         ("Fruit, e.g. apples etc. vs. bread", "Fruit, for example apples et cetera versus bread"),
         ("We have two TVs. Take both CVs.", "We have two TVs. Take both CVs."),
