@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 # Words of JSON schema that Gemini does not know. Arguments are checked against the whole schema when they come.
 _UNCOMMON_WORDS = frozenset({"additionalProperties", "const", "$schema", "$defs", "pattern", "exclusiveMinimum"})
 _LENGTHS = frozenset({"maxLength", "minLength"})
+# OpenAI and Anthropic refuse a schema with one of these at its top (https://github.com/BerriAI/litellm/pull/38839).
+_NOT_AT_TOP = frozenset({"oneOf", "anyOf", "allOf", "enum", "not"})
 # Endpoints refuse other names of tools.
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 _MOST_NAME_CHARS = 64
@@ -114,12 +116,21 @@ def to_api_tools(tools: OfferedTools, *, plain: bool = False) -> dict[str, objec
             "function": {
                 "name": offer.name,
                 "description": offer.description,
-                "parameters": _without(offer.parameters, _LENGTHS | _UNCOMMON_WORDS if plain else _LENGTHS),
+                "parameters": _without(
+                    _without_choice_at_top(offer.parameters), _LENGTHS | _UNCOMMON_WORDS if plain else _LENGTHS
+                ),
             },
         }
         for offer in tools.offers
     ]
     return {"tools": functions, "tool_choice": "auto" if tools.callable_now else "none"}
+
+
+def _without_choice_at_top(schema: Mapping[str, object]) -> Mapping[str, object]:
+    """Return a schema without a choice among its parameters, unless the choice alone names them."""
+    if not schema.get("properties"):
+        return schema
+    return {word: each for word, each in schema.items() if word not in _NOT_AT_TOP}
 
 
 def _without(schema: object, words: frozenset[str]) -> object:

@@ -120,6 +120,16 @@ def test_lengths_are_never_sent() -> None:
     }
 
 
+def test_a_choice_of_parameters_is_not_sent() -> None:
+    """OpenAI and Anthropic refuse a choice at the top of a schema. Where only the choice names parameters, it stays."""
+    when: dict[str, object] = {"anyOf": [{"type": "integer"}, {"type": "string"}]}
+    shown: dict[str, object] = {"type": "object", "properties": {"when": when}}
+    bare: dict[str, object] = {"type": "object", "properties": {}, "oneOf": [shown]}
+    offers = tuple(ToolOffer("timer", "Starts.", each) for each in ({**shown, "anyOf": [{"required": ["when"]}]}, bare))
+    tools: Any = to_api_tools(OfferedTools(offers))["tools"]
+    assert [each["function"]["parameters"] for each in tools] == [shown, bare]
+
+
 def test_plain_schemas_have_common_words_only() -> None:
     """Gemini refuses a schema with words that it does not know."""
     assert parameters_sent(plain=True) == {
