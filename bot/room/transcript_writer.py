@@ -49,7 +49,9 @@ END_MISSING = Text("The end of what was said is missing in the thread; /transcri
 
 @dataclass(frozen=True, slots=True)
 class WrittenLine:
-    """One line of the transcript. `at`: UTC epoch seconds; `begun_at`: the same time in monotonic seconds."""
+    """One line of the transcript. `at`: when its turn began, UTC epoch seconds. `begun_at`: when its speaker first said
+    something in that turn, monotonic seconds.
+    """
 
     at: float
     begun_at: float
@@ -116,11 +118,13 @@ class TranscriptWriter:
             return
         if not isinstance(event, events.TurnRecorded) or event.turn.kind is not TurnKind.SPEECH:
             return
-        at = event.turn.started_at
-        begun_at = self._clock.monotonic() - (self._clock.now() - at)
+        begun_at: dict[str, float] = {}
+        for spoken in event.utterances:
+            begun_at.setdefault(str(spoken.user_id), spoken.started_at)
         for part in event.turn.parts:
             self._dropped += len(self._lines) == MOST_LINES
-            self._lines.append(WrittenLine(at, begun_at, part.speaker_id, part.speaker, part.text))
+            begun = begun_at[part.speaker_id]
+            self._lines.append(WrittenLine(event.turn.started_at, begun, part.speaker_id, part.speaker, part.text))
 
     async def run(self) -> None:
         """Write what was said into the thread, again and again. Returns at once if a file is wanted.

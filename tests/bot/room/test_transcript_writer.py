@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bot.channel.markdown import escape_markdown
 from bot.channel.port import ChatError, ListenRequest
-from bot.events import TurnRecorded
+from bot.events import SpokenText, TurnRecorded
 from bot.memory.transcript_files import TranscriptFile
 from bot.room.transcript_writer import (
     MOST_CHARS,
@@ -24,10 +24,23 @@ from compaction.errors import StoreError
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import FakePlace, FakeThread
+from tests.fakes.recogniser import recognition
+from voice.audio import NO_SOUND
+from voice.listening.utterance import Utterance
 
 
-def spoken(text: str, *, speaker: str = "1", kind: TurnKind = TurnKind.SPEECH, at: float = 60.0) -> TurnRecorded:
-    return TurnRecorded(Turn(Seq(0), kind, at, at + 1.0, (TurnPart(speaker, f"P{speaker}", text),)), 0.0)
+def spoken(text: str, *, speaker: str = "1", kind: TurnKind = TurnKind.SPEECH) -> TurnRecorded:
+    return turn((speaker, text, 0.0), kind=kind)
+
+
+def turn(*said: tuple[str, str, float], kind: TurnKind = TurnKind.SPEECH) -> TurnRecorded:
+    """Return a turn of what people said, each with when they began (monotonic seconds)."""
+    parts = tuple(TurnPart(speaker, f"P{speaker}", text) for speaker, text, _ in said)
+    utterances = tuple(
+        SpokenText(Utterance("u", int(speaker), at, at + 1.0, at + 1.0, NO_SOUND), recognition(text), at, at)
+        for speaker, text, at in said
+    )
+    return TurnRecorded(Turn(Seq(0), kind, 60.0, 61.0, parts), 0.0, utterances)
 
 
 class Writing:
@@ -95,15 +108,15 @@ async def test_what_somebody_says_after_they_were_forgotten_is_written() -> None
     writing = Writing()
     task = asyncio.create_task(writing.writer.run())
     await writing.clock.until_somebody_sleeps()
-    writing.writer.on_event(spoken("Before.", at=writing.clock.now() - 2.0))
-    writing.forgotten[1] = writing.clock.monotonic()
-    writing.writer.on_event(spoken("On its way.", at=writing.clock.now() - 1.0))
-    writing.writer.on_event(spoken("After.", at=writing.clock.now() + 1.0))
+    now = writing.clock.monotonic()
+    writing.writer.on_event(turn(("1", "Before.", now - 2.0)))
+    writing.forgotten[1] = now
+    writing.writer.on_event(turn(("1", "On its way.", now - 1.0)))
+    # Somebody else has spoken for long when they begin.
+    writing.writer.on_event(turn(("2", "Lanterns.", now - 5.0), ("1", "After.", now + 1.0)))
     await writing.pass_time()
     task.cancel()
-    (posted,) = writing.place.thread.posted
-    assert posted.endswith("**P1:** After.")
-    assert "\n" not in posted
+    assert writing.place.thread.posted == ["<t:60:t> **P2:** Lanterns.\n<t:60:t> **P1:** After."]
 
 
 @pytest.mark.asyncio
