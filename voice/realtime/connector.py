@@ -132,17 +132,18 @@ class RealtimeConnector:
     async def run(self) -> None:
         """Keep the session connected. After giving up, try again later. Return when a retry cannot help."""
         client = open_client(self._settings.base_url, self._api_key, timeout_s=CONNECT_TIMEOUT_S)
+        at_once = False
         try:
             while not self._availability.ended:
-                if self._availability.given_up is not None:
+                if self._availability.given_up is not None and not at_once:
                     await self._clock.sleep(self._availability.retry_delay_s)
-                await self._live_once(client)
+                at_once = await self._live_once(client)
         finally:
             self.ready.clear()
             await client.close()
 
-    async def _live_once(self, client: openai.AsyncOpenAI) -> None:
-        """Run one connection to its end and handle the reason."""
+    async def _live_once(self, client: openai.AsyncOpenAI) -> bool:
+        """Run one connection to its end and handle the reason. Returns whether we ended it to open another at once."""
         given_up, opened_at = self._availability.given_up, self._clock.monotonic()
         self._availability.begin_connection()
         end = await self._connected(client)
@@ -158,6 +159,7 @@ class RealtimeConnector:
                 await self._connection_failed(error, held=held)
         if self._availability.given_up is None:
             self._session.on_renewed(end.reason)
+        return end.reason in PLANNED
 
     async def _connected(self, client: openai.AsyncOpenAI) -> ConnectionEnd:
         """Run one connection to its end, and return why it ended."""

@@ -381,19 +381,24 @@ async def test_a_session_whose_settings_are_refused_does_not_answer(monkeypatch:
         assert not server.asked
 
 
-@pytest.mark.asyncio
-@pytest.mark.parametrize("from_start", [True, False])
-async def test_a_tool_that_is_refused_is_left_out(from_start: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One tool of an MCP server that the service does not take costs neither the session nor the other tools."""
+def _refuse_long_descriptions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the server refuse tools as OpenAI does: the first whose description is too long, and all that was sent."""
     configure = ServerSession._configure
 
     def refuse(self: ServerSession, session: dict[str, Any]) -> None:
         for number, tool in enumerate(session.get("tools", ())):
-            if tool["name"] == "dig":
+            if len(tool["description"]) > 1_024:
                 raise ClientError("string_above_max_length", "Too long.", f"session.tools[{number}].description")
         configure(self, session)
 
     monkeypatch.setattr(ServerSession, "_configure", refuse)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("from_start", [True, False])
+async def test_a_tool_that_is_refused_is_left_out(from_start: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One tool of an MCP server that the service does not take costs neither the session nor the other tools."""
+    _refuse_long_descriptions(monkeypatch)
     tools = (RealtimeTool("dig", "D" * 2_000), RealtimeTool("look", "Looks."))
     async with served(FakeModel("a", "b")) as server, room_of(server) as room:
         if from_start:
@@ -408,6 +413,24 @@ async def test_a_tool_that_is_refused_is_left_out(from_start: bool, monkeypatch:
         assert (server.asked[-1].tools, server.asked[-1].instructions) == (("look",), "Be kind.")
         assert room.news == [RealtimeRenewed("reconfigured")] * from_start
         assert room.session._availability.failures == 0
+
+
+@pytest.mark.asyncio
+async def test_a_refused_tool_does_not_keep_a_service_away_that_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each refused tool ends a connection, and none of these is waited for as the service itself is."""
+    _refuse_long_descriptions(monkeypatch)
+    async with served(FakeModel()) as server, room_of(server) as room:
+        await room.time_passes(room.session.ready.is_set, step_s=0)
+        room.briefing = Briefing(
+            "Be kind.", tools=(RealtimeTool("dig", "D" * 2_000), RealtimeTool("fill", "F" * 2_000))
+        )
+        error = RealtimeError("It is overloaded.")
+        room.session._availability.give_up(error)
+        room.session.on_given_up(error)
+        await room.time_passes(lambda: not room.session._connector.connected, step_s=0)
+        await room.clock.until_somebody_sleeps()
+        room.clock.advance(RealtimeSettings().retry_after_s)
+        await room.time_passes(lambda: RealtimeRestored() in room.news, step_s=0)
 
 
 @pytest.mark.asyncio
