@@ -490,6 +490,16 @@ async def test_the_link_to_the_view_that_is_shown_reads_it_anew(chromium: Browse
             assert await tab.page.locator(".cards li h2").count() == 2
 
 
+async def test_a_page_of_a_proxy_in_place_of_an_answer_is_no_answer(chromium: Browser, tmp_path: Path) -> None:
+    """A proxy may ask people to log in, or cut an answer off, and say that all is well."""
+    async with dashboard(chromium, tmp_path) as tab:
+        bodies = ["<h1>Log in to your network</h1>", '{"sessions": [']
+        await tab.page.route("**/api/sessions", lambda route: route.fulfill(status=200, body=bodies.pop()))
+        while bodies:
+            assert "The bot cannot be reached." in await tab.go("#/history")
+            await tab.go("#/live")
+
+
 async def test_a_page_that_comes_back_from_the_browsers_memory_goes_on(chromium: Browser, tmp_path: Path) -> None:
     """Browsers keep a page that is left as it is, and show it again: its events have ended, so it begins anew."""
     async with dashboard(chromium, tmp_path) as tab:

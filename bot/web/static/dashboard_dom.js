@@ -138,9 +138,11 @@ export async function ask(path, body) {
   } catch {
     throw new Failure(0, t("The bot cannot be reached. Is it running?"));
   }
-  const answer = await response.json().catch(() => ({}));
-  // A proxy says so if the bot is not there.
-  if ([502, 503, 504].includes(response.status) && !answer.error) throw new Failure(0, t("The bot cannot be reached. Is it running?"));
+  const told = await response.json().catch(() => null);
+  const answer = told || {};
+  // A proxy says so if the bot is not there, or answers with a page of its own.
+  const isFromProxy = response.ok ? told === null : [502, 503, 504].includes(response.status) && !answer.error;
+  if (isFromProxy) throw new Failure(0, t("The bot cannot be reached. Is it running?"));
   if (!response.ok) {
     const failure = new Failure(response.status, answer.error || t("The bot refused this ({status}).", { status: String(response.status) }));
     failure.answer = answer;
