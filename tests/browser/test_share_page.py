@@ -372,8 +372,8 @@ async def test_a_tab_that_is_closed_ends_its_share(evening: OpenEvening) -> None
 
 
 async def test_who_reloads_the_page_is_told_that_the_share_is_over(evening: OpenEvening) -> None:
-    """A reload ends the share. What was seen until then stays in the memory, so the page does not say that its link does
-    not work and that it shares nothing.
+    """A reload ends the share. What was seen until then stays in the memory, so the page does not say that its link
+    does not work and that it shares nothing.
     """
     async with evening() as here:
         await here.share()
