@@ -392,7 +392,7 @@ async def test_who_has_not_shared_yet_is_told_so_after_a_restart(evening: OpenEv
         here.screens._links._admitted.clear()
         await here.page.evaluate("() => { window.WebSocket = window.RealSocket }")
         told = await here.state("denied")
-        assert "Nothing was shared" in told
+        assert "This page shares nothing." in told
 
 
 async def test_a_broken_connection_is_mended(evening: OpenEvening) -> None:
