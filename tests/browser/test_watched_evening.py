@@ -68,5 +68,4 @@ async def test_a_game_is_watched_remarked_upon_and_remembered() -> None:
         await here.stay.aclose()
         assert "You left the voice channel" in await here.state("ended")
         await here.page.goto(link)
-        await here.page.reload()
         assert "has been used already" in await here.state("denied")
