@@ -100,8 +100,9 @@ class Receiver:
             if payload is None:
                 self._counters.transport_failures += 1
                 return
+            now = self._now()
             # Forged packets have not come this far, so they use up nobody's share.
-            if not self._rate.take(packet.ssrc, self._now()):
+            if not self._rate.take(packet.ssrc, now):
                 self._counters.excess += 1
                 return
             self._counters.padded += packet.padded
@@ -113,7 +114,7 @@ class Receiver:
                 self._counters.padding += 1
                 self._pass_over(packet, user_id)
                 return
-            held = HeldFrame(packet.sequence, packet.timestamp, frame, self._now())
+            held = HeldFrame(packet.sequence, packet.timestamp, frame, now)
             if user_id is None:
                 self._take_unknown(packet.ssrc, held, keys)
             else:
