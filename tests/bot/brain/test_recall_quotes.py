@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from compaction.memory.passage import TermCounts
+    from compaction.model import Turn
     from compaction.summary.port import FoldRequest
 
 FACT = "The spare key hangs behind the blue boiler."
@@ -44,6 +45,15 @@ async def talked(
     for each in await room.store.turns(EVENING, Seq(0), Seq(10_000)):
         index.tell(EVENING, each, guild_id=1, channel_id=10)
     return index
+
+
+async def asked_of_the_summary(room: Room) -> tuple[InMemoryRecallIndex, Turn]:
+    """Fold the turn that mentions the key into a summary that repeats it, and ask for the key."""
+    index = await talked(room, fact_at=3, turns=90)
+    await folded(room)
+    assert room.memory.summary is not None
+    assert FACT in room.memory.summary.text
+    return index, await room.say("Where is the spare key?")
 
 
 def quoting(index: InMemoryRecallIndex, room: Room, *, wait_ms: float = 1_000 * PATIENCE_S) -> QuoteFinder:
@@ -111,11 +121,7 @@ async def test_nothing_the_model_has_before_it_is_quoted() -> None:
         question = await room.say("Where is the spare key?")
         assert await quoting(index, room).find(question, room.memory) == ()
     async with Room(summariser=ExtractiveSummariser()) as room:
-        index = await talked(room, fact_at=3, turns=90)
-        await folded(room)
-        assert room.memory.summary is not None
-        assert FACT in room.memory.summary.text
-        question = await room.say("Where is the spare key?")
+        index, question = await asked_of_the_summary(room)
         assert await quoting(index, room).find(question, room.memory) == ()
 
 
@@ -123,11 +129,7 @@ async def test_nothing_the_model_has_before_it_is_quoted() -> None:
 async def test_what_only_an_unsent_summary_has_is_quoted() -> None:
     """In the mode `off` a prompt has no summary, so what an earlier one says is quoted all the same."""
     async with Room(summariser=ExtractiveSummariser()) as room:
-        index = await talked(room, fact_at=3, turns=90)
-        await folded(room)
-        assert room.memory.summary is not None
-        assert FACT in room.memory.summary.text
-        question = await room.say("Where is the spare key?")
+        index, question = await asked_of_the_summary(room)
         assert await quoting(index, room).find(question, room.memory) == ()
         await room.memory.set_mode(Mode.OFF)
         quotes = await quoting(index, room).find(question, room.memory)

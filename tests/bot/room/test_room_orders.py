@@ -25,8 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
     from pathlib import Path
 
+    from bot.brain.tools.tool import RoomTool
     from bot.channel.port import Person
     from bot.llm.port import StreamItem
+    from bot.room.room import Room
+    from tests.bot.room.room_scene import House
 
 POST = MessageToolCall("c", "post_link", '{"url": "https://maps.example/lisbon"}')
 ASKS = StreamEnd(FinishReason.TOOL_CALLS, (POST,))
@@ -97,6 +100,20 @@ async def test_an_order_needs_no_question(tmp_path: Path) -> None:
             assert chat.posted == ["https://maps.example/lisbon"]
 
 
+def give_tool(house: House, tool: RoomTool, model: Thinker) -> None:
+    """Let `model` answer, who is offered one tool and says nothing before its result."""
+    toolbox = Toolbox([tool])
+    house.toolbox = lambda *_: toolbox
+    house.new_responder = lambda: ModelResponder(model, max_output_tokens=77, tools=ToolsSettings(filler=""))
+
+
+async def think_too_long(room: Room) -> None:
+    """Use up the time of the answer that is being made, and never end."""
+    assert room._conversation is not None
+    room._conversation._replier._end_within(0.0)
+    await asyncio.Event().wait()
+
+
 @pytest.mark.asyncio
 async def test_an_order_that_outlives_its_answer_is_told(tmp_path: Path) -> None:
     """Whoever reads that they should ask again would have it posted twice. It does not go on for whoever else asks."""
@@ -115,17 +132,11 @@ async def test_an_order_that_outlives_its_answer_is_told(tmp_path: Path) -> None
             async def stream(self, *args: Any, **kwargs: Any) -> AsyncGenerator[StreamItem, None]:
                 """Think for too long about a second question."""
                 if self.asked:
-                    assert room._conversation is not None
-                    room._conversation._replier._end_within(0.0)
-                    await asyncio.Event().wait()
+                    await think_too_long(room)
                 async for item in super().stream(*args, **kwargs):
                     yield item
 
-        toolbox = Toolbox([replace(link, call=post)])
-        house.toolbox = lambda *_: toolbox
-        house.new_responder = lambda: ModelResponder(
-            Slow((ASKS,)), max_output_tokens=77, tools=ToolsSettings(filler="")
-        )
+        give_tool(house, replace(link, call=post), Slow((ASKS,)))
         async with living(house) as (room, _):
             await house.say(ADA.id, "Roomtone, could you put the link in the chat?")
             await settle(lambda: HAS_BEGUN in house.place.written)
@@ -145,17 +156,11 @@ async def test_an_order_that_is_done_without_an_answer_is_told(tmp_path: Path) -
             async def stream(self, *args: Any, **kwargs: Any) -> AsyncGenerator[StreamItem, None]:
                 """Call the tool, then think for too long."""
                 if chat.posted:
-                    assert room._conversation is not None
-                    room._conversation._replier._end_within(0.0)
-                    await asyncio.Event().wait()
+                    await think_too_long(room)
                 async for item in super().stream(*args, **kwargs):
                     yield item
 
-        toolbox = Toolbox([link_tool(chat)])
-        house.toolbox = lambda *_: toolbox
-        house.new_responder = lambda: ModelResponder(
-            Slow((ASKS,)), max_output_tokens=77, tools=ToolsSettings(filler="")
-        )
+        give_tool(house, link_tool(chat), Slow((ASKS,)))
         async with living(house) as (room, _):
             await house.say(ADA.id, "Roomtone, could you put the link in the chat?")
             await settle(lambda: HAS_BEGUN in house.place.written)
