@@ -1,6 +1,7 @@
-"""Joins one voice channel for a while and notes what its packets look like, for `roomtone doctor --live`.
+"""Joins one voice channel for a while and counts its packets, for `roomtone doctor --live`.
 
-The people there are told before anything is noted. Nothing that is said is decoded, kept or sent anywhere.
+The people there are told before anything is counted. Everybody is treated like somebody who has opted out: no sound is
+decrypted, decoded, kept or sent anywhere.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from bot.errors import SetupError
 from bot.texts.text import Text, counted
 from voice.transport.connector import Connector
 from voice.transport.discord_gateway import DiscordMainGateway, VoiceChannel, check_entry
-from voice.transport.header_recorder import HeaderRecorder
 from voice.transport.link import CONNECT_TIMEOUT_S
+from voice.transport.receiver import Receiver
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,7 +94,7 @@ class _ConnectionRecord:
 async def probe_channel(
     settings: DiscordSettings, channel_id: int, *, seconds: float, say: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Join the channel for `seconds` and return what was noted, as JSON. `say` gets a sentence for each step.
+    """Join the channel for `seconds` and return the counts, as JSON. `say` gets a sentence for each step.
 
     Raises `SetupError` or `LinkError` with a plain sentence.
     """
@@ -107,7 +108,7 @@ async def probe_channel(
             noted = await _listened(client, channel, seconds=seconds)
         finally:
             await client.close()
-    return {"format": 1, "versions": _versions(), **noted}
+    return {"versions": _versions(), "seconds": seconds, **noted}
 
 
 async def _logged_in(client: _Client, running: asyncio.Task[None]) -> None:
@@ -155,12 +156,12 @@ async def _listened(client: discord.Client, channel: VoiceChannel, *, seconds: f
             f"The people in {channel.name} could not be told of the test, so it was not made. Give the bot's role the "
             "permission Send Messages there."
         )
-    recorder, record = HeaderRecorder(), _ConnectionRecord()
+    record = _ConnectionRecord()
+    receiver = Receiver(deliver=lambda _: None, is_excluded=lambda _: True)
     voice = Connector(
         DiscordMainGateway(client, channel),
-        receiver=recorder,
+        receiver=receiver,
         on_state=lambda up: record.note("up" if up else "down"),
-        on_message=recorder.message,
         paced_sender=None,
         timeout_s=CONNECT_TIMEOUT_S,
         require_e2ee=False,
@@ -168,8 +169,15 @@ async def _listened(client: discord.Client, channel: VoiceChannel, *, seconds: f
     try:
         await voice.connect()
         assert voice.client is not None
-        await record.watch(voice.client.connection, seconds=seconds)
-        return {**recorder.record(), **record.as_dict()}
+        connection = voice.client.connection
+        end_to_end, mode = connection.end_to_end, connection.mode
+        await record.watch(connection, seconds=seconds)
+        return {
+            "mode": mode,
+            "end_to_end": end_to_end,
+            "packets": receiver.counters().as_dict(),
+            **record.as_dict(),
+        }
     finally:
         await voice.retire()
         await _tell(channel, THANKS)
@@ -179,9 +187,9 @@ def notice(seconds: int) -> Text:
     """Return what people read before the test."""
     return counted(
         seconds,
-        "I am testing the voice connection for {count} second. I count and measure the packets here. Nothing that is "
+        "I am testing the voice connection for {count} second. I count the packets here. Nothing that is "
         "said is played, written down or kept.",
-        "I am testing the voice connection for {count} seconds. I count and measure the packets here. Nothing that is "
+        "I am testing the voice connection for {count} seconds. I count the packets here. Nothing that is "
         "said is played, written down or kept.",
     )
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from rehearsal.discord.guild.payloads import message_text
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
-from rehearsal.discord.media.header_replay import HeaderReplay
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import PersonError
 from rehearsal.people.clip import Clip
@@ -45,8 +44,6 @@ async def open_local_environment(scenario: Scenario) -> AsyncIterator[LocalEnvir
     for path in dict.fromkeys(step.audio for step in scenario.says):
         clips[path] = await asyncio.to_thread(Clip.load, path)
     async with LocalDiscord(guild=_guild(scenario)) as discord, contextlib.AsyncExitStack() as stack:
-        if scenario.headers is not None:
-            discord.media.faults.replay = await asyncio.to_thread(HeaderReplay.load, scenario.headers)
         yield LocalEnvironment(scenario, discord, clips, stack)
 
 

@@ -57,7 +57,6 @@ EXAMPLES: dict[str, str] = {
     "overlap_s": "overlap_s = 0.5",
     "timeout_s": "timeout_s = 30",
     "history": 'history = "history.jsonl"',
-    "headers": 'headers = "live.json"',
     "kind": 'kind = "every_utterance_heard_once"',
     "value": "value = 0.15",
     "old_cursor": "old_cursor = 0",

@@ -257,8 +257,6 @@ class Scenario(ScenarioHeader):
 
     people: tuple[PersonSpec, ...] = Field(min_length=1)
     history: tuple[HistoryTurn, ...] = ()
-    # A recording of `roomtone doctor --live`, whose packets' headers are replayed.
-    headers: Path | None = None
     steps: tuple[Step, ...] = Field(min_length=1)
     expect: tuple[Expectation, ...] = ()
 

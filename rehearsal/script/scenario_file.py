@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from rehearsal.discord.faults.injector import FAULTS
-from rehearsal.discord.media.header_replay import HeaderReplay
-from rehearsal.errors import LocalDiscordError, ScenarioError
+from rehearsal.errors import ScenarioError
 from rehearsal.script.expectations import (
     EXPECTATION_KINDS,
     ExpectAnswer,
@@ -94,12 +93,11 @@ class _Reader:
         people = self._people(raw.pop("people", None))
         steps = self._steps(raw.pop("steps", None))
         rows = raw.pop("expect", [])
-        history_name, headers_name = raw.pop("history", None), raw.pop("headers", None)
-        header = self._checked(ScenarioHeader, raw, "", known=("people", "history", "headers", "steps", "expect"))
+        history_name = raw.pop("history", None)
+        header = self._checked(ScenarioHeader, raw, "", known=("people", "history", "steps", "expect"))
         expect = self._expect(rows, steps, bot_name=BotSpec().name if header is None else header.bot.name)
         self._check_servers(steps, ServersSpec() if header is None else header.servers)
         history = self._history(history_name) if history_name is not None else ()
-        headers = self._headers(headers_name) if headers_name is not None else None
         if self._mistakes or header is None:
             raise ScenarioError(tuple(self._mistakes))
         return Scenario(
@@ -108,7 +106,6 @@ class _Reader:
             steps=steps,
             expect=expect,
             history=history,
-            headers=headers,
         )
 
     def _people(self, table: object) -> tuple[PersonSpec, ...]:
@@ -267,17 +264,6 @@ class _Reader:
         turns, mistakes = read_history(self._path, name, names=self._names)
         self._mistakes += mistakes
         return turns
-
-    def _headers(self, name: object) -> Path | None:
-        if not isinstance(name, str):
-            self._add_mistake("headers", "it is not a file name", example=EXAMPLES["headers"])
-            return None
-        path = self._folder / name
-        try:
-            HeaderReplay.load(path)
-        except LocalDiscordError as error:
-            self._add_mistake("headers", str(error), example=EXAMPLES["headers"])
-        return path
 
     def _add_mistake(self, place: str, what: str, *, example: str | None = None) -> None:
         self._mistakes.append(format_mistake(self._path, place, what, example=example))

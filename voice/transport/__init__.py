@@ -6,6 +6,5 @@
 - Out: `outgoing` encodes and encrypts frames, and `paced_sender` sends them in time from `paced_sender_process`.
 - Connection: `connector` joins, with what `gateway` gives it (`discord_gateway` in the same process). `watchdog` and
   `keepalive` notice failures, `close_codes` and `reconnection` decide what follows; `link_events` tell of it.
-- For `roomtone doctor --live`, `header_recorder` and `mls_kinds` note what packets and keys look like, without content.
-- `private` is the only place that touches private parts of discord.py; it calls a `packet_receiver`.
+- `private` is the only place that touches private parts of discord.py; it calls the `receiver`.
 """

@@ -7,7 +7,7 @@ decided by `link`.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import aiohttp
 import discord
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from voice.transport.gateway import MainGateway
     from voice.transport.paced_sender import PacedSender
-    from voice.transport.packet_receiver import PacketReceiver
+    from voice.transport.receiver import Receiver
 
 # Seconds of one attempt. It takes three round trips and one answer over UDP, for which the bot asks for five seconds.
 ATTEMPT_S = 10.0
@@ -41,24 +41,18 @@ class Connector:
         self,
         gateway: MainGateway,
         *,
-        receiver: PacketReceiver,
+        receiver: Receiver,
         on_state: Callable[[bool], None],
-        on_message: Callable[[Any], None] | None = None,
         paced_sender: PacedSender | None,
         timeout_s: float,
         require_e2ee: bool,
     ) -> None:
-        """`timeout_s`: at most this long for one attempt. `require_e2ee`: refuse a call without encryption.
-
-        `on_message` gets every message of the voice gateway before it is handled: parsed JSON, or bytes. It must raise
-        nothing.
-        """
+        """`timeout_s`: at most this long for one attempt. `require_e2ee`: refuse a call without encryption."""
         self.client: ReceivingClient | None = None
         self._leaving: ReceivingClient | None = None
         self._gateway = gateway
         self._receiver = receiver
         self._on_state = on_state
-        self._on_message = on_message
         self._paced_sender = paced_sender
         self._timeout_s = min(ATTEMPT_S, timeout_s)
         self._require_e2ee = require_e2ee
@@ -124,7 +118,6 @@ class Connector:
             paced_sender=self._paced_sender,
             require_e2ee=self._require_e2ee,
         )
-        made.connection.on_message = self._on_message
         self.client = made
         return made
 

@@ -18,9 +18,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from rehearsal.discord.media import packet_encryption
 from rehearsal.discord.media.arrivals import ArrivalCallback, PacketArrival, arrived_at
-from rehearsal.discord.media.delayed_packets import DelayedPackets
 from rehearsal.discord.media.network import ForwarderCounters, NetworkConditions
-from rehearsal.discord.media.packet_encryption import ONE_BYTE_HEADERS
 from rehearsal.discord.media.stream_faults import StreamFaults, TreatedPacket
 from voice.transport.opus import SILENCE_FRAME
 
@@ -73,18 +71,6 @@ class MediaLeg:
         return self.counter
 
 
-@dataclass(slots=True)
-class _Delayed:
-    """A speaker's delayed packets to one receiver, and the timer for the next one."""
-
-    packets: DelayedPackets = field(default_factory=DelayedPackets)
-    timer: asyncio.TimerHandle | None = None
-
-    def cancel(self) -> None:
-        if self.timer is not None:
-            self.timer.cancel()
-
-
 class Forwarder(asyncio.DatagramProtocol):
     """The media server of the local Discord. Use it only from the event loop's thread; end it with `close`."""
 
@@ -100,7 +86,6 @@ class Forwarder(asyncio.DatagramProtocol):
         self._transport: asyncio.DatagramTransport | None = None
         # Both by the receiver's and the speaker's SSRC.
         self._held: dict[tuple[int, int], tuple[bytes, asyncio.TimerHandle]] = {}
-        self._delayed: dict[tuple[int, int], _Delayed] = {}
         # How long the NATs of these users remember a mapping over which nothing leaves.
         self._nats: dict[int, float] = {}
 
@@ -127,8 +112,6 @@ class Forwarder(asyncio.DatagramProtocol):
         self.faults.forget(leg.ssrc)
         for pair in [pair for pair in self._held if leg.ssrc in pair]:
             self._held.pop(pair)[1].cancel()
-        for pair in [pair for pair in self._delayed if leg.ssrc in pair]:
-            self._delayed.pop(pair).cancel()
 
     def leg_of(self, user_id: int) -> MediaLeg | None:
         """Return the media leg of a user's session, or None."""
@@ -144,9 +127,6 @@ class Forwarder(asyncio.DatagramProtocol):
         for _, timer in self._held.values():
             timer.cancel()
         self._held.clear()
-        for delayed in self._delayed.values():
-            delayed.cancel()
-        self._delayed.clear()
         if self._transport is not None:
             self._transport.close()
 
@@ -218,29 +198,8 @@ class Forwarder(asyncio.DatagramProtocol):
         ]
 
     def _deliver(self, packet: packet_encryption.RtpPacket, receiver: MediaLeg) -> None:
-        pair = (receiver.ssrc, packet.ssrc)
         for treated in self.faults.apply(packet, user_id=receiver.user_id, receiver_ssrc=receiver.ssrc):
-            if treated.delay_s or pair in self._delayed:
-                delayed = self._delayed.setdefault(pair, _Delayed())
-                delayed.packets.add(treated, asyncio.get_running_loop().time())
-            else:
-                self._transmit(treated, receiver)
-        if pair in self._delayed:
-            self._transmit_due(pair, receiver)
-        if self.faults.replay is not None:
-            for packet_type in self.faults.replay.rtcp_due(receiver.ssrc):
-                self._inject_rtcp(receiver, packet.ssrc, packet_type)
-
-    def _transmit_due(self, pair: tuple[int, int], receiver: MediaLeg) -> None:
-        """Send the delayed packets of a speaker that are due by now, and come back for the others."""
-        loop, delayed = asyncio.get_running_loop(), self._delayed[pair]
-        delayed.cancel()
-        for treated in delayed.packets.take_due(loop.time()):
             self._transmit(treated, receiver)
-        if (next_at := delayed.packets.next_at) is None:
-            del self._delayed[pair]
-        else:
-            delayed.timer = loop.call_at(next_at, self._transmit_due, pair, receiver)
 
     def _transmit(self, treated: TreatedPacket, receiver: MediaLeg) -> None:
         packet, padding = treated.packet, treated.padding_bytes
@@ -252,20 +211,19 @@ class Forwarder(asyncio.DatagramProtocol):
         if self._random.random() < self.network.loss:
             self.counters.dropped += 1
             return
-        if self._random.random() < self.network.padding and not padding and treated.header is None:
+        if self._random.random() < self.network.padding and not padding:
             padding = self._random.randint(1, _MAX_PADDING_BYTES)
         encrypted = packet_encryption.encrypt_packet(
             packet,
             receiver.cipher,
             receiver.next_counter(),
-            extension=_EXTENSION if treated.header is None else treated.header.extension,
-            profile=ONE_BYTE_HEADERS if treated.header is None else treated.header.profile,
+            extension=_EXTENSION,
             padding_bytes=padding,
         )
         self.counters.forwarded += 1
         pair = (receiver.ssrc, packet.ssrc)
         held = self._held.pop(pair, None)
-        if held is None and (self._random.random() < self.network.reorder or treated.behind == 1):
+        if held is None and self._random.random() < self.network.reorder:
             timer = asyncio.get_running_loop().call_later(_REORDER_HOLD_S, self._release, pair, receiver.address)
             self._held[pair] = (encrypted, timer)
             return

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Iterator
 
-    from rehearsal.discord.media.header_replay import HeaderReplay
     from rehearsal.discord.media.packet_encryption import RtpPacket
 
 # RFC 3550, section 5.1: the padding's length is one byte.
@@ -48,34 +47,18 @@ class ClearFrames:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayedHeader:
-    """A header extension of a recording; an empty body means none."""
-
-    profile: int
-    extension: bytes
-
-
-@dataclass(frozen=True, slots=True)
 class TreatedPacket:
-    """A packet to send. `padding_bytes`: 0 leaves it to the network; `header`: None means the usual extension;
-    `behind`: how many of the speaker's next packets go before it. One is waited for; more have the time of `delay_s`.
-    """
+    """A packet to send. `padding_bytes`: 0 leaves it to the network."""
 
     packet: RtpPacket
     padding_bytes: int = 0
-    header: ReplayedHeader | None = None
-    delay_s: float = 0.0
-    behind: int = 0
 
 
 @dataclass(slots=True)
 class _Stream:
-    """One speaker's packets to one receiver. `shift`: how many numbers padding has used up; `skip`: how many of the
-    speaker's packets a replayed gap still takes.
-    """
+    """One speaker's packets to one receiver. `shift`: how many numbers padding has used up."""
 
     shift: int = 0
-    skip: int = 0
     silent: bool = True
 
 
@@ -86,14 +69,10 @@ class StreamFaults:
     chance: random.Random
     bursts: dict[int, PaddingBursts] = field(default_factory=dict)  # by the receiver's user id
     clear: dict[int, ClearFrames] = field(default_factory=dict)
-    replay: HeaderReplay | None = None
     _streams: dict[tuple[int, int], _Stream] = field(default_factory=dict)
 
     def apply(self, packet: RtpPacket, *, user_id: int, receiver_ssrc: int) -> Iterator[TreatedPacket]:
         """Yield what is sent instead of `packet`. Nothing if it is lost."""
-        if self.replay is not None:
-            yield from self._replayed(packet, receiver_ssrc, self.replay)
-            return
         bursts, clear = self.bursts.get(user_id), self.clear.get(user_id)
         stream = self._streams.get((receiver_ssrc, packet.ssrc))
         if bursts is None and clear is None and stream is None:
@@ -114,50 +93,10 @@ class StreamFaults:
             padded = replace(packet, sequence=(packet.sequence + stream.shift) & 0xFFFF, payload=payload)
             yield TreatedPacket(padded, padding_bytes=_PADDING_BYTES)
 
-    def _replayed(self, packet: RtpPacket, receiver_ssrc: int, replay: HeaderReplay) -> Iterator[TreatedPacket]:
-        """Yield a packet as the recording says, after the padding before it. A gap takes the speaker's own packets."""
-        stream = self._streams.setdefault((receiver_ssrc, packet.ssrc), _Stream())
-        if stream.skip:
-            stream.skip -= 1
-            return
-        silent = packet.payload == SILENCE_FRAME
-        treatments = replay.next_packets(receiver_ssrc, packet.ssrc, silent=silent)
-        stream.skip = sum(treatment.lost_before for treatment in treatments)
-        for treatment in treatments:
-            payload = _replayed_payload(treatment.kind, packet.payload)
-            yield TreatedPacket(
-                replace(packet, sequence=(packet.sequence + stream.shift) & 0xFFFF, payload=payload),
-                padding_bytes=max(treatment.padding_bytes, not payload),
-                header=ReplayedHeader(treatment.profile, treatment.extension or b""),
-                delay_s=treatment.delay_s,
-                behind=treatment.behind,
-            )
-            stream.shift += treatment.between
-
     def forget(self, ssrc: int) -> None:
         """Forget the streams of a session that has ended."""
         for pair in [pair for pair in self._streams if ssrc in pair]:
             del self._streams[pair]
-        if self.replay is not None:
-            self.replay.forget(ssrc)
-
-
-def _replayed_payload(kind: str, payload: bytes) -> bytes:
-    """Return the payload of a packet that is treated like a recorded one of `kind` (`voice.transport.header_recorder`).
-
-    The speaker's silence stays silence. What could not be opened (`?`) is sent as the speaker's own.
-    """
-    match kind:
-        case "p":
-            return b""
-        case "s":
-            return SILENCE_FRAME
-        case "c" if payload != SILENCE_FRAME:
-            return beep()
-        case "t" if payload != SILENCE_FRAME:
-            return _TINY_FRAME
-        case _:
-            return payload
 
 
 @functools.cache

@@ -287,8 +287,7 @@ class VoiceGateway:
             session.leg.announced = session.leg.announced or isinstance(flags, int)
             # Discord announces to the others when somebody starts to speak, but not the end.
             if isinstance(flags, int) and flags:
-                replay = self._forwarder.faults.replay
-                room.speaking(session, int(flags), later_s=0.0 if replay is None else replay.speaking_delay_s())
+                room.speaking(session, int(flags))
         elif opcode in (DaveOpcode.READY_FOR_TRANSITION, DaveOpcode.INVALID_COMMIT_WELCOME):
             room.dave_json(session, opcode, data)
 

@@ -46,8 +46,23 @@ async def test_killed_voice_websocket_is_recovered(tmp_path: Path, close_code: i
         await room.hears(ada)
 
 
+def announcements(monkeypatch: pytest.MonkeyPatch, receiver: Receiver) -> list[int]:
+    """Return the list of who is announced as speaking from now on."""
+    noted: list[int] = []
+    speaks = receiver.speaks
+
+    def note(ssrc: int, user_id: int, *, announced: bool = True) -> None:
+        noted.append(user_id)
+        speaks(ssrc, user_id, announced=announced)
+
+    monkeypatch.setattr(receiver, "speaks", note)
+    return noted
+
+
 @pytest.mark.asyncio
-async def test_who_began_to_speak_before_a_resumption_is_not_waited_for(tmp_path: Path) -> None:
+async def test_who_began_to_speak_before_a_resumption_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What was missed comes again after it. Who spoke then may be silent since, which is no deafness of the bot."""
     async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
         await ada.meet(BOT)
@@ -55,15 +70,11 @@ async def test_who_began_to_speak_before_a_resumption_is_not_waited_for(tmp_path
         client, hers = room.link._connector.client, room.local._voice.session_of(ADA)
         assert client is not None
         assert hers is not None
-        ops: list[int] = []
-        client.connection.on_message = lambda message: ops.append(
-            message["op"] if isinstance(message, dict) else message[2]
-        )
+        announced = announcements(monkeypatch, client.connection.receiver)
         await room.local.fault("kill_voice_websocket", user_id=BOT)
         room.local._voice.room_of(hers).speaking(hers, 1)
-        await until(lambda: room.listener.kinds() == [Connected, Lost, Connected] and 5 in ops, "what was missed")
+        await until(lambda: room.listener.kinds() == [Connected, Lost, Connected] and announced, "what was missed")
         receiver = client.connection.receiver
-        assert isinstance(receiver, Receiver)
         assert receiver._watchdog._announced == {}
         await room.hears(ada)
 
@@ -130,7 +141,7 @@ async def test_a_way_that_is_dead_is_replaced(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.asyncio
-async def test_a_bot_that_is_deafened_misses_nobody(tmp_path: Path) -> None:
+async def test_a_bot_that_is_deafened_misses_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While somebody has deafened the bot, the link waits for no sound of those who are announced."""
     async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
         await ada.meet(BOT)
@@ -138,18 +149,13 @@ async def test_a_bot_that_is_deafened_misses_nobody(tmp_path: Path) -> None:
         assert client is not None
         assert hers is not None
         receiver = client.connection.receiver
-        assert isinstance(receiver, Receiver)
-        announced, messages = receiver._watchdog._announced, list[Any]()
-        client.connection.on_message = messages.append
+        announced, spoken = receiver._watchdog._announced, announcements(monkeypatch, receiver)
         for times, deafened in enumerate((True, False), 1):
             state = {**(room.local._state.voice_state(BOT) or {}), "deaf": deafened}
             room.local._gateway.broadcast("VOICE_STATE_UPDATE", state)
             await until(lambda: client.connection.deafened is deafened, "the word of it")  # noqa: B023
             room.local._voice.room_of(hers).speaking(hers, 1)
-            await until(
-                lambda: sum(each["op"] == 5 for each in messages if isinstance(each, dict)) == times,  # noqa: B023
-                "the announcement",
-            )
+            await until(lambda: len(spoken) == times, "the announcement")  # noqa: B023
             await until(lambda: not announced, "the judgement")
             assert (Deaf in room.listener.kinds()) is not deafened
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from voice.transport.gateway import MainGateway
     from voice.transport.paced_sender import PacedLine, PacedSender
-    from voice.transport.packet_receiver import PacketReceiver
+    from voice.transport.receiver import Receiver
 
 _log = structlog.get_logger()
 
@@ -36,7 +36,7 @@ class ReceivingClient(discord.VoiceClient):
         self,
         gateway: MainGateway,
         *,
-        receiver: PacketReceiver,
+        receiver: Receiver,
         on_state: Callable[[bool], None],
         paced_sender: PacedSender | None = None,
         require_e2ee: bool = False,

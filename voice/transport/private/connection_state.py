@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from discord.gateway import DiscordVoiceWebSocket
 
-    from voice.transport.packet_receiver import PacketReceiver
+    from voice.transport.receiver import Receiver
 
 _log = structlog.get_logger()
 
@@ -51,7 +51,7 @@ class ReceivingState(VoiceConnectionState):
         self,
         voice_client: discord.VoiceClient,
         *,
-        receiver: PacketReceiver,
+        receiver: Receiver,
         on_state: Callable[[bool], None],
         require_e2ee: bool = False,
     ) -> None:
@@ -70,8 +70,6 @@ class ReceivingState(VoiceConnectionState):
         self.over = False
         self.close_code: int | None = None
         self._on_state = on_state
-        # Gets every message of the voice gateway before it is handled: parsed JSON, or bytes. Must raise nothing.
-        self.on_message: Callable[[Any], None] | None = None
         self._waiters: set[asyncio.Future[None]] = set()
         self._attempts = Attempts()
         self._rejoining_until = float("-inf")

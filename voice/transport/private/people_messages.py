@@ -9,10 +9,10 @@ from discord.gateway import DiscordVoiceWebSocket
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from voice.transport.packet_receiver import PacketReceiver
+    from voice.transport.receiver import Receiver
 
 
-def tell_of_people(msg: Mapping[str, Any], receiver: PacketReceiver, *, own_id: int, replayed: bool = False) -> None:
+def tell_of_people(msg: Mapping[str, Any], receiver: Receiver, *, own_id: int, replayed: bool = False) -> None:
     """Tell `receiver` what a message says about people; other messages say nothing. `own_id`: the bot's user id.
     `replayed`: it was missed and is sent again after a resumption, so who began to speak then may be done long since.
 

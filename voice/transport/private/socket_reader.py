@@ -16,7 +16,7 @@ from voice.transport import receive_buffer
 if TYPE_CHECKING:
     from discord.voice_state import VoiceConnectionState
 
-    from voice.transport.packet_receiver import PacketReceiver
+    from voice.transport.receiver import Receiver
 
 _log = structlog.get_logger()
 
@@ -53,7 +53,7 @@ class PollingReader(SocketReader):
     reads only one datagram per wake-up.
     """
 
-    def __init__(self, state: VoiceConnectionState, receiver: PacketReceiver) -> None:
+    def __init__(self, state: VoiceConnectionState, receiver: Receiver) -> None:
         """`state`: has the socket, which each connection replaces. Datagrams go to its listeners."""
         super().__init__(state)
         self._receiver = receiver

@@ -74,7 +74,6 @@ class TolerantWebSocket(DiscordVoiceWebSocket):
     async def received_message(self, msg: dict[str, Any]) -> None:
         """Handle a JSON message. Unlike discord.py, lets a session that started unencrypted switch to encryption."""
         self._is_json = True
-        self._tell(msg)
         op = msg.get("op") if isinstance(msg, dict) else None
         if op == self.READY:
             # Do this before a packet of the new connection can come, because the server assigns all SSRCs anew.
@@ -104,7 +103,6 @@ class TolerantWebSocket(DiscordVoiceWebSocket):
 
     async def received_binary_message(self, msg: bytes) -> None:
         """Handle an MLS message. After one that cannot be processed, rejoin the group, as the protocol asks."""
-        self._tell(msg)
         try:
             session = self._connection.dave_session
             if len(msg) > 3 and msg[2] == self.MLS_EXTERNAL_SENDER:
@@ -117,11 +115,6 @@ class TolerantWebSocket(DiscordVoiceWebSocket):
         except _BAD_MESSAGE as error:
             _log.warning("mls_message_refused", op=msg[2] if len(msg) > 2 else None, error_class=type(error).__name__)
             await self._connection.recover_group()
-
-    def _tell(self, msg: object) -> None:
-        """Pass a message on as it came, also one that will be refused."""
-        if self._connection.on_message is not None:
-            self._connection.on_message(msg)
 
     def _check_numbers(self, msg: dict[str, Any]) -> None:
         """Raise ValueError for a key change whose version or id is no number: discord.py would keep it as it came."""
