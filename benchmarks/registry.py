@@ -24,7 +24,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     ),
     Benchmark(
         name="receive",
-        title="What it costs to receive 10 to 200 people who speak at once, beside discord.py's decoder and Node.js",
+        title="What it costs to receive 10 to 200 people who speak at once",
         duration="6 minutes",
         module="benchmarks.receive.bench",
     ),
@@ -57,12 +57,6 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         title="How many pauses inside speech are taken for its end, against how late the end is known",
         duration="4 minutes; 6 more the first time, to make the free talk",
         module="benchmarks.endpoint.bench",
-    ),
-    Benchmark(
-        name="screen",
-        title="What is noticed of a shared screen, what is read of it, how fast, and what an hour costs",
-        duration="5 minutes, half of which somebody speaks",
-        module="benchmarks.screen.bench",
     ),
     Benchmark(
         name="cluster",

@@ -38,7 +38,6 @@ class PeerLibrary:
 
 LANGCHAIN = PeerLibrary("langchain", FOLDER / "langchain.txt", "langchain_peer")
 PIPECAT = PeerLibrary("pipecat", FOLDER / "pipecat.txt", "pipecat_peer")
-PIPECAT_VOICE = PeerLibrary("pipecat-voice", FOLDER / "pipecat-voice.txt", "pipecat_voice_peer")
 MEMORY_PEERS = (LANGCHAIN, PIPECAT)
 
 

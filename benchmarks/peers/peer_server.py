@@ -9,8 +9,6 @@ A peer that remembers, opened with {"base_url", "model", "api_key", "max_chars",
     {"op": "hear", "text", "by_bot"}                                 -> {}   when everything due is folded
     {"op": "snapshot"}                                               -> {"summary", "folds", "failures", "messages"}
     {"op": "barge_in", "turns": [{"text", "by_bot"}], "turn_s"}       -> {"asked", "applied", "behind"}
-A peer that speaks, opened with {"base_url", "model", "whisper", "voice"}:
-    {"op": "speak", "file", "voice_end_s", "end_s", "answer_timeout_s", "gap_s"} -> see `pipecat_voice_peer`
 """
 
 from __future__ import annotations

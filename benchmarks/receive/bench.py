@@ -1,8 +1,8 @@
-"""`roomtone bench receive`: what it costs to receive people who speak at once, beside other libraries.
+"""`roomtone bench receive`: what it costs to receive people who speak at once.
 
-The crowd and its Discord are one process, and who receives it is another one: the bare link, the whole bot, or
-@discordjs/voice. They get their streams over UDP, with both encryptions, one after the other: the link and Node.js from
-people who speak without a pause, and the bot from people who pause, because only then it has something to recognise.
+The crowd and its Discord are one process, and who receives it is another one: the bare link or the whole bot. They get
+their streams over UDP, with both encryptions, one after the other: the link from people who speak without a pause, and
+the bot from people who pause, because only then it has something to recognise.
 """
 
 from __future__ import annotations
@@ -11,16 +11,10 @@ import asyncio
 import tempfile
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.child_process import PEER_ERRORS, child_process, python_module
-from benchmarks.errors import PeerError
+from benchmarks.child_process import child_process, python_module
 from benchmarks.measuring import Measuring
-from benchmarks.receive.crowd_process import FIRST_PERSON_ID, NODE_ID
-from benchmarks.receive.decoders import measure_decoders
-from benchmarks.receive.node_peer import VERSION, peer_command
-from benchmarks.receive.talk import bundled_recordings, joined
 from benchmarks.receive.targets import receive_targets
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 
@@ -76,13 +70,6 @@ class _Measuring(Measuring):
     async def all_parts(self, stack: AsyncExitStack) -> None:
         """Measure the chosen parts one after the other."""
         options = self.options
-        if options.wants("decoders"):
-            recordings = await asyncio.to_thread(bundled_recordings)
-            ours, stock = await asyncio.to_thread(measure_decoders, joined(recordings))
-            self.ours["decoder alone"], self.peers["discord.py's decoder alone"] = ours, stock
-            self.part_done()
-        if not any(map(options.wants, ("link", "bot", "node"))):
-            return
         self.progress.step(f"{options.people} people enter", total=1)
         crowd = await stack.enter_async_context(
             child_process("the crowd", python_module("benchmarks.receive.crowd_process"))
@@ -93,11 +80,6 @@ class _Measuring(Measuring):
             await self._measure_ours(crowd, "link", where, options.link_scenes)
         if options.wants("bot"):
             await self._measure_ours(crowd, "bot", where, options.bot_scenes)
-        if options.wants("node"):
-            try:
-                await self._measure_node(crowd, where)
-            except PeerError as error:
-                self.remark(f"@discordjs/voice was left out. {error}")
 
     async def _measure_ours(
         self, crowd: ChildProcess, op: str, where: Mapping[str, object], scenes: Sequence[Scene]
@@ -141,37 +123,6 @@ class _Measuring(Measuring):
         if opened:
             self.remark(f"The room began anew when {speakers} people spoke, so they are not measured.")
         return not opened
-
-    async def _measure_node(self, crowd: ChildProcess, where: Mapping[str, object]) -> None:
-        async with AsyncExitStack() as stack:
-            folder = self.options.node_dir or Path(
-                stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-node-"))
-            )
-            command = await peer_command(folder)
-            trusted = {"NODE_EXTRA_CA_CERTS": str(where["ca_file"])}
-            figures: dict[str, Json] = {"version": VERSION}
-            self.progress.step("@discordjs/voice: people speak at once", total=len(self.options.speakers))
-            peer = await stack.enter_async_context(
-                child_process("@discordjs/voice", command, env=trusted, errors=PEER_ERRORS)
-            )
-            await peer.ask(
-                "join",
-                control=where["control"],
-                user=str(NODE_ID),
-                guild=where["guild_id"],
-                channel=where["channel_id"],
-                timeout_s=_JOIN_TIMEOUT_S,
-            )
-            subscribed = 0
-            for scene in sorted(self.options.node_scenes, key=lambda scene: scene.speakers):
-                ids = [str(FIRST_PERSON_ID + index) for index in range(subscribed, scene.speakers)]
-                await peer.ask("subscribe", speakers=ids, decode=True)
-                subscribed = scene.speakers
-                sent, cost = await _perform(scene, crowd, peer, NODE_ID)
-                figures[scene.name] = summary(sent, {**cost, **await peer.ask("counters")})
-                self.progress.advance()
-            self.peers["@discordjs/voice"] = figures
-            self.part_done()
 
 
 async def _perform(

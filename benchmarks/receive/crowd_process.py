@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from benchmarks.receive.crowd import Slot
     from benchmarks.receive.talk import Recording
 
-FIRST_PERSON_ID, NODE_ID = 10_001, 2_001
+FIRST_PERSON_ID = 10_001
 GUILD_ID, CHANNEL_ID = 500, 600
 
 
@@ -77,7 +77,7 @@ class CrowdProcess:
             id=GUILD_ID,
             voice_channels=(Channel(CHANNEL_ID, "Evening"),),
             text_channel=Channel(CHANNEL_ID + 1, "chat"),
-            people=(*(Member(user_id, f"Person {user_id}") for user_id in ids), Member(NODE_ID, "Node")),
+            people=tuple(Member(user_id, f"Person {user_id}") for user_id in ids),
             bots=(Member(ROOMTONE_BOT_ID, "Roomtone"),),
         )
         discord = await self._stack.enter_async_context(LocalDiscord(guild=guild))

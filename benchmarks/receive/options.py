@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from benchmarks.receive.scene import Scene
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +15,7 @@ class ReceiveBenchOptions:
     `in_step`: how many speak with their packets at the same moments, for the bare link; 0: this is not measured.
     `seconds`: for how long it is measured while they speak, after `warm_up_s`, in which their streams begin.
     `bot_seconds`: the same for the whole bot, after `bot_warm_up_s`, in which the first of what they say is recognised.
-    `only`: the parts to measure; empty means all. `node_dir`: where the packages of the Node.js peer are kept; by
-    default in a folder that is deleted.
+    `only`: the parts to measure; empty means all.
     """
 
     speakers: tuple[int, ...] = (10, 50, 100, 150)
@@ -31,7 +26,6 @@ class ReceiveBenchOptions:
     bot_seconds: float = 30.0
     bot_warm_up_s: float = 10.0
     only: tuple[str, ...] = ()
-    node_dir: Path | None = None
 
     @classmethod
     def quick(cls, **chosen: object) -> ReceiveBenchOptions:
@@ -47,7 +41,7 @@ class ReceiveBenchOptions:
     @property
     def people(self) -> int:
         """How many people are in the channel."""
-        parts = {"link": self.link_scenes, "bot": self.bot_scenes, "node": self.node_scenes}
+        parts = {"link": self.link_scenes, "bot": self.bot_scenes}
         return max(
             (scene.speakers for part, scenes in parts.items() if self.wants(part) for scene in scenes), default=0
         )
@@ -55,15 +49,11 @@ class ReceiveBenchOptions:
     @property
     def link_scenes(self) -> tuple[Scene, ...]:
         """What the bare link is measured with: people who speak all the time, at last with their packets in step."""
+        speaking = tuple(Scene(number, self.seconds, self.warm_up_s) for number in self.speakers)
         in_step = (Scene(self.in_step, self.seconds, self.warm_up_s, in_step=True),) if self.in_step else ()
-        return (*self.node_scenes, *in_step)
+        return (*speaking, *in_step)
 
     @property
     def bot_scenes(self) -> tuple[Scene, ...]:
         """What the whole bot is measured with: people who pause, so that something is recognised all the time."""
         return tuple(Scene(number, self.bot_seconds, self.bot_warm_up_s, pauses=True) for number in self.bot_speakers)
-
-    @property
-    def node_scenes(self) -> tuple[Scene, ...]:
-        """What the Node.js peer is measured with: people who speak all the time."""
-        return tuple(Scene(number, self.seconds, self.warm_up_s) for number in self.speakers)

@@ -8,15 +8,11 @@ from `room`.
 from __future__ import annotations
 
 import asyncio
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks.disabled_logging import logging_disabled
-from benchmarks.errors import PeerError
 from benchmarks.measuring import Measuring
-from benchmarks.peers.environment import PIPECAT_VOICE, peer_python, peers_parent
-from benchmarks.reply import pipecat_answers
 from benchmarks.reply.concurrent_speakers import measure_speakers
 from benchmarks.reply.crowd import measure_crowd
 from benchmarks.reply.decisions import measure_decisions
@@ -110,7 +106,7 @@ class _Measuring(Measuring):
             self.part_measured("pacing", pacing.as_json())
 
     async def _answers(self, recordings: Sequence[SpeechRecording]) -> None:
-        """Measure the bot's answers and those of the chosen peers, one after the other."""
+        """Measure the bot's answers."""
         options, models = self.options, self.settings.models
         listener = PauseListener(
             models,
@@ -127,19 +123,3 @@ class _Measuring(Measuring):
                 progress=self.progress,
             ),
         )
-        if pipecat_answers.NAME not in options.peers:
-            return
-        with ExitStack() as stack:
-            try:
-                python = await peer_python(PIPECAT_VOICE, peers_parent(options.peers_dir, stack), self.progress)
-                self.peers[pipecat_answers.NAME] = await pipecat_answers.measure_pipecat(
-                    recordings,
-                    python=python,
-                    listener=listener,
-                    models=models,
-                    first_token_ms=options.first_token_ms,
-                    progress=self.progress,
-                )
-                self.remark(pipecat_answers.REMARK)
-            except PeerError as error:
-                self.remark(str(error))

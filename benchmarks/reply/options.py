@@ -18,9 +18,7 @@ class ReplyBenchOptions:
     four people at the same time. `interruptions`: how many answers are interrupted. `pauses_recordings`: how many
     recordings are cut into utterances (faster than real time); 0 means all. `rooms`: the maximum number of simultaneous
     rooms. `pacing_s`: seconds of measurement for each number of rooms. `first_token_ms`: the delay of the model's
-    server before its first token, which is reported separately. `only`: the parts to measure; empty means all. `peers`:
-    other systems whose answers are measured too, with the same recordings; `peers_dir` keeps their environments for the
-    next run.
+    server before its first token, which is reported separately. `only`: the parts to measure; empty means all.
     """
 
     speech: Path | None = None
@@ -33,8 +31,6 @@ class ReplyBenchOptions:
     pacing_s: float = 12.0
     first_token_ms: float = 0.0
     only: tuple[str, ...] = ()
-    peers: tuple[str, ...] = ()
-    peers_dir: Path | None = None
 
     @classmethod
     def quick(cls, **chosen: object) -> ReplyBenchOptions:

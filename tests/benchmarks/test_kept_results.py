@@ -15,7 +15,6 @@ from benchmarks.memory.targets import memory_targets
 from benchmarks.receive.targets import receive_targets
 from benchmarks.registry import BENCHMARKS
 from benchmarks.reply.targets import reply_targets
-from benchmarks.screen.bench import screen_targets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +26,6 @@ LONG_RUNS = {"endurance", "cluster-faults"}
 FOLDER = Path(__file__).parents[2] / "docs" / "benchmarks"
 # Results whose targets follow from the figures in the same file, and how.
 JUDGED: dict[str, Callable[[Any], tuple[Target, ...]]] = {
-    "screen": lambda told: screen_targets(told["ours"], told["peers"]),
     "receive": lambda told: receive_targets(told["ours"]),
     "cluster": lambda told: cluster_targets(told["ours"]),
     "endpoint": lambda told: endpoint_targets(told["ours"]),

@@ -21,9 +21,8 @@ app = typer.Typer(
 # What each benchmark can measure alone.
 ASR_PARTS = ("alone", "opus", "company")
 ASR_PEERS = ("faster-whisper", "faster-whisper, batched", "whisper.cpp")
-RECEIVE_PARTS = ("link", "bot", "node", "decoders")
+RECEIVE_PARTS = ("link", "bot")
 REPLY_PARTS = ("pauses", "deciding", "latency", "speakers", "interruption", "pacing")
-REPLY_PEERS = ("pipecat",)
 
 SpeechDir = Annotated[
     Path | None,
@@ -71,11 +70,6 @@ def reply(
     only: Annotated[
         list[str] | None, typer.Option(help=f"Only this part: {', '.join(REPLY_PARTS)}. May be repeated.")
     ] = None,
-    peer: Annotated[
-        list[str] | None,
-        typer.Option(help=f"Measure this system's answers too: {', '.join(REPLY_PEERS)}. May be repeated."),
-    ] = None,
-    peers_dir: PeersDir = None,
     quick: Annotated[bool, typer.Option("--quick", help="A short run of everything, one or two minutes.")] = False,
 ) -> None:
     """Measure how fast and how rightly the bot answers and stops."""
@@ -83,7 +77,6 @@ def reply(
     from benchmarks.reply.options import ReplyBenchOptions
 
     refuse_unknown("--only", only, REPLY_PARTS)
-    refuse_unknown("--peer", peer, REPLY_PEERS)
     given = {
         "speech": speech,
         "recordings": recordings,
@@ -91,8 +84,6 @@ def reply(
         "rooms": rooms,
         "first_token_ms": first_token_ms,
         "only": tuple(only) if only else None,
-        "peers": tuple(peer) if peer else None,
-        "peers_dir": peers_dir,
     }
     options = (ReplyBenchOptions.quick if quick else ReplyBenchOptions)(**without_defaults(given))
     measure(run, options, json_file)
@@ -146,12 +137,9 @@ def receive(
     only: Annotated[
         list[str] | None, typer.Option(help=f"Only this part: {', '.join(RECEIVE_PARTS)}. May be repeated.")
     ] = None,
-    node_dir: Annotated[
-        Path | None, typer.Option(help="Keep the packages of the Node.js peer here.", metavar="DIR", file_okay=False)
-    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A short run of everything, half a minute.")] = False,
 ) -> None:
-    """Measure what receiving many people costs. Other libraries are measured beside it."""
+    """Measure what receiving many people costs."""
     from benchmarks.receive.bench import run
     from benchmarks.receive.options import ReceiveBenchOptions
 
@@ -162,7 +150,6 @@ def receive(
         "in_step": in_step,
         "seconds": seconds,
         "only": tuple(only) if only else None,
-        "node_dir": node_dir,
     }
     options = (ReceiveBenchOptions.quick if quick else ReceiveBenchOptions)(**without_defaults(given))
     measure(run, options, json_file)
@@ -267,20 +254,4 @@ def endpoint(
     from benchmarks.endpoint.options import EndpointBenchOptions
 
     options = (EndpointBenchOptions.quick if quick else EndpointBenchOptions)(speech=speech, talk=talk)
-    measure(run, options, json_file)
-
-
-@app.command()
-def screen(
-    json_file: JsonFile = None,
-    seed: Annotated[int, typer.Option(help="The same seed generates the same screens and hours.")] = 1,
-    quick: Annotated[bool, typer.Option("--quick", help="A short run of everything, some seconds.")] = False,
-) -> None:
-    """Measure what is read on a shared screen, and its cost."""
-    from dataclasses import replace
-
-    from benchmarks.screen.bench import run
-    from benchmarks.screen.options import ScreenBenchOptions
-
-    options = replace(ScreenBenchOptions.quick() if quick else ScreenBenchOptions(), seed=seed)
     measure(run, options, json_file)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks.errors import PeerError
-from benchmarks.peers.environment import FOLDER, MEMORY_PEERS, PIPECAT_VOICE, PeerLibrary, peer_python
+from benchmarks.peers.environment import FOLDER, MEMORY_PEERS, PeerLibrary, peer_python
 from benchmarks.progress import NoProgress
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.process
 
 
-@pytest.mark.parametrize("library", [*MEMORY_PEERS, PIPECAT_VOICE], ids=lambda library: str(library.name))
+@pytest.mark.parametrize("library", MEMORY_PEERS, ids=lambda library: str(library.name))
 def test_every_requirement_is_exact(library: PeerLibrary) -> None:
     """Every requirement has an exact version, so that nothing else can be installed later, and the driving module
     exists.

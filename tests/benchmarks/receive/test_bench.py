@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import threading
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.errors import PeerError
-from benchmarks.progress import NoProgress
-from benchmarks.receive import node_peer
-from benchmarks.receive.bench import _Measuring, _perform, summary
+from benchmarks.receive.bench import _perform, summary
 from benchmarks.receive.options import ReceiveBenchOptions
 from benchmarks.receive.scene import Scene
 from benchmarks.receive.targets import receive_targets
@@ -100,7 +94,6 @@ def test_only_the_bot_s_speakers_pause() -> None:
     assert options.link_scenes == (Scene(10, 6.0, 1.0), Scene(20, 6.0, 1.0, in_step=True))
     assert [scene.name for scene in options.link_scenes] == ["10 speakers", "20 speakers in step"]
     assert options.bot_scenes == (Scene(30, 30.0, 10.0, pauses=True),)
-    assert options.node_scenes == (Scene(10, 6.0, 1.0),)
 
 
 @pytest.mark.asyncio
@@ -131,42 +124,3 @@ class _Child:
     async def ask(self, op: str, **_: object) -> dict[str, Json]:
         self._asked.append(op)
         return {}
-
-
-# A process that answers each request with an error, as the peer does whose library fails.
-_FAILS = 'import sys\nfor line in sys.stdin: print(\'{"error": "No encryption keys came."}\', flush=True)'
-
-
-@pytest.mark.asyncio
-async def test_a_peer_that_fails_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It comes last: what was measured of the link and the bot is a whole report without it."""
-
-    async def command(_: Path) -> tuple[str, ...]:
-        return (sys.executable, "-c", _FAILS)
-
-    monkeypatch.setattr("benchmarks.receive.bench.peer_command", command)
-    measuring = _Measuring(options=ReceiveBenchOptions(), progress=NoProgress())
-    where = {"ca_file": "ca.pem", "control": "http://127.0.0.1:1", "guild_id": 500, "channel_id": 600}
-    with pytest.raises(PeerError, match=r"@discordjs/voice failed: No encryption keys came\."):
-        await measuring._measure_node(_Child([]), where)  # type: ignore[arg-type]
-
-
-def test_packages_of_another_version_are_not_measured_as_this_one(tmp_path: Path) -> None:
-    """A kept folder may be of an older release, and the report would name the newer version."""
-    assert not node_peer._is_installed(tmp_path)
-    wanted = json.loads((tmp_path / "package.json").read_text("utf-8"))["dependencies"]
-    for name, version in wanted.items():
-        package = tmp_path / "node_modules" / name / "package.json"
-        package.parent.mkdir(parents=True)
-        package.write_text(json.dumps({"version": version}), "utf-8")
-    assert node_peer._is_installed(tmp_path)
-    package.write_text(json.dumps({"version": "0.0.1"}), "utf-8")
-    assert not node_peer._is_installed(tmp_path)
-
-
-def test_the_peer_s_version_is_the_one_of_its_package_file() -> None:
-    package = (Path(node_peer.__file__).parent / "node" / "package.json").read_text("utf-8")
-    versions = json.loads(package)["dependencies"]
-    assert versions
-    for name, version in versions.items():
-        assert f"{name} {version}" in node_peer.VERSION

@@ -18,9 +18,9 @@ from voice.transport.keepalive import Keepalive
 from voice.transport.link_events import Connected, Deaf, Lost, Recovering
 from voice.transport.private import connection_state, websocket
 from voice.transport.private.connection_state import ReceivingState
-from voice.transport.receiver import Receiver
 
 if TYPE_CHECKING:
+    from voice.transport.receiver import Receiver
     from pathlib import Path
 
 
