@@ -20,8 +20,9 @@ from voice.transport.private import connection_state, websocket
 from voice.transport.private.connection_state import ReceivingState
 
 if TYPE_CHECKING:
-    from voice.transport.receiver import Receiver
     from pathlib import Path
+
+    from voice.transport.receiver import Receiver
 
 
 @pytest.mark.asyncio
