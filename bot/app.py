@@ -226,6 +226,7 @@ async def _connect(
         commands,
         paced_sender=opened.paced_sender,
         consents=process.participation,
+        silences=process.participation,
         servers=servers,
         catch_up=catch_up,
         shards=process.shards,

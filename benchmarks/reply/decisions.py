@@ -15,8 +15,7 @@ from benchmarks.stats import share_of
 from bot.brain.addressing import PersonName
 from bot.brain.decider import HeardText, Situation, decide
 from bot.brain.settings import BrainSettings
-from bot.brain.silence_requests import asks_for_silence
-from bot.brain.wakeword import mentions_name, strip_name
+from bot.brain.silence import asks_for_silence
 from bot.participation.engagement import Engagement
 from bot.participation.settings import ParticipationSettings
 
@@ -109,7 +108,7 @@ class RoomtoneDecider:
             other_names=tuple(prepared for name, prepared in self._names.items() if name != line.speaker),
             engaged=self._engagement.is_engaged(speaker_id, at=line.started_s),
         )
-        if self._is_hushed(line, engaged=situation.engaged):
+        if not line.by_bot and asks_for_silence(line.text, self._wake_names):
             # Only the engagement ends here. A later call by name is answered: the caller is assumed to have ended the
             # silence.
             self._engagement.clear()
@@ -119,11 +118,6 @@ class RoomtoneDecider:
         if decision.answer:
             self._engagement.on_reply_ended(speaker_id, "So it is.", now=line.ended_s + ANSWER_S)
         return decision.answer
-
-    def _is_hushed(self, line: DialogueLine, *, engaged: bool) -> bool:
-        """Return whether somebody whom the bot listens to asks it to be silent."""
-        has_its_ear = engaged or mentions_name(line.text, self._wake_names)
-        return not line.by_bot and has_its_ear and asks_for_silence(strip_name(line.text, self._wake_names))
 
 
 def score_dialogues(all_talks: Iterable[Dialogue], room_of: Callable[[Dialogue], DialogueResponder]) -> DecisionCounts:

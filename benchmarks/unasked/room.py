@@ -127,9 +127,7 @@ class TalkRoom:
         self._advance(participation, to=utterance.ended_s)
         now = self._clock.monotonic()
         for spoken in self._spoken(utterance):
-            participation.on_utterance(
-                spoken.user_id, spoken.text, started_at=spoken.started_at, ended_at=spoken.ended_at
-            )
+            participation.on_utterance(spoken.user_id, spoken.text, ended_at=spoken.ended_at)
             if participation.silenced:
                 self.decisions.silenced += 1
                 await self._guilds.lift_silence(self._place.guild_id, by=spoken.user_id, moderator=True)

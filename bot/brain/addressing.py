@@ -156,11 +156,11 @@ def _clauses(text: str) -> frozenset[str]:
 
 
 def needs_no_reply(text: str) -> bool:
-    """Return whether `text` only shows attention ('mm-hm', 'oh really') or ends the subject ('thank you')."""
+    """Return whether `text` only shows attention ('mm-hm'), ends the subject ('thank you') or the reply ('stop')."""
     if any(mark in text for mark in QUESTION_MARKS):
         return False
     words = " ".join(word.group().casefold() for word in islice(_WORD.finditer(text), _LONGEST_CLOSING + 1))
-    return words in _CLOSINGS or classify_overlap(text) is OverlapIntent.CONTINUE
+    return words in _CLOSINGS or classify_overlap(text) is not OverlapIntent.YIELD
 
 
 def word_count(text: str) -> int:

@@ -12,9 +12,10 @@ from enum import Enum, StrEnum, auto
 
 from bot.brain.addressing import PersonName, calls_any, is_follow_up, needs_no_reply, word_count
 from bot.brain.lexicon import is_question
-from bot.brain.wakeword import calls_name, mentions_name
+from bot.brain.wakeword import calls_name, mentions_name, without_name
 from bot.guild import VoiceMode
 from voice.asr.sound_effect import is_sound_effect
+from voice.speaking.backchannel import OverlapIntent, classify_overlap
 
 # Shorter questions ('What?', 'Why not?') go to the person who spoke last, not to the room.
 ROOM_QUESTION_WORDS = 4
@@ -120,7 +121,9 @@ def _decide_heard(heard: HeardText, situation: Situation) -> Decision:
     if (never := _reason_to_ignore(heard, situation)) is not None:
         return Decision(False, never)
     if calls_name(heard.text, situation.wake_names):
-        return Decision(True, Reason.WAKE_NAME)
+        # It has interrupted the reply, which is all that is wanted.
+        stops = classify_overlap(without_name(heard.text, situation.wake_names)) is OverlapIntent.STOP
+        return Decision(False, Reason.WANTS_NO_ANSWER) if stops else Decision(True, Reason.WAKE_NAME)
     mentioned = mentions_name(heard.text, situation.wake_names)
     if situation.mode is VoiceMode.NAME:
         return Decision(False, Reason.MENTIONED if mentioned else Reason.NOT_ADDRESSED)

@@ -101,6 +101,12 @@ def strip_name(text: str, wake_names: tuple[str, ...]) -> str:
     return f"{before.rstrip(' ,;:-–—')} {after.lstrip(' ,;:-–—')}".strip()
 
 
+def without_name(text: str, wake_names: tuple[str, ...]) -> str:
+    """Return `text` without a call at its beginning, or else without the first name in it."""
+    called = strip_call(text, wake_names)
+    return called if called != text else strip_name(text, wake_names)
+
+
 def is_call(words: SpokenWords, place: NamePosition) -> bool:
     """Return whether the name at this place is called, not only mentioned."""
     texts, pauses, first, last = words.texts, words.pauses, place.first, place.last

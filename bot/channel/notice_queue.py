@@ -29,11 +29,12 @@ async def _nothing() -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Notice:
-    """A sentence that waits to be written. `before`, `repeats`: see `NoticeQueue.add`."""
+    """A sentence that waits to be written. For the others see `NoticeQueue.add`."""
 
     sentence: Text
     before: Callable[[], Awaitable[None]]
     repeats: bool
+    offers_talk: bool
 
 
 class NoticeQueue:
@@ -55,10 +56,18 @@ class NoticeQueue:
         """Return how many sentences wait, and how many were not written."""
         return QueueFigures(self._name, self._waiting.qsize(), NOTICES_WAITING, {"full": self._full})
 
-    def add(self, sentence: Text, *, before: Callable[[], Awaitable[None]] = _nothing, repeats: bool = False) -> None:
+    def add(
+        self,
+        sentence: Text,
+        *,
+        before: Callable[[], Awaitable[None]] = _nothing,
+        repeats: bool = False,
+        offers_talk: bool = False,
+    ) -> None:
         """Let a sentence wait until it is written. Does not wait itself. `before`: is awaited first.
 
-        `repeats`: the sentence may repeat what people said, so `drop_repeats` drops it.
+        `repeats`: the sentence may repeat what people said, so `drop_repeats` drops it. `offers_talk`: with the button
+        that ends the bot's silence.
         """
         if self._waiting.full():
             self._full += 1
@@ -66,7 +75,7 @@ class NoticeQueue:
             if before is not _nothing:
                 self._drop(lambda notice: notice.before is _nothing, most=1)
         if not self._waiting.full():
-            self._waiting.put_nowait(_Notice(sentence, before, repeats))
+            self._waiting.put_nowait(_Notice(sentence, before, repeats, offers_talk))
 
     def drop_repeats(self) -> None:
         """Drop the waiting sentences that may repeat what people said. The others stay in order."""
@@ -88,7 +97,8 @@ class NoticeQueue:
         while True:
             notice = await self._waiting.get()
             await notice.before()
-            await self._place.write(notice.sentence)
+            write = self._place.offer_talk if notice.offers_talk else self._place.write
+            await write(notice.sentence)
             self._waiting.task_done()
 
     async def until_written(self) -> None:

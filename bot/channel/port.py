@@ -222,6 +222,9 @@ class Place(Protocol):
     async def write(self, sentence: Text) -> None:
         """Write into the text chat. A failure is logged and not raised, because nothing depends on it."""
 
+    async def offer_talk(self, sentence: Text) -> None:
+        """Write that the bot is silent, with the button *Talk again*. A failure is logged and not raised."""
+
     async def write_notice(self, text: Text, *, asks: bool = False) -> bool:
         """Write into the voice channel's own chat; return whether Discord accepted it. A refusal is logged.
 

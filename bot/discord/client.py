@@ -29,6 +29,7 @@ from bot.discord.listening_mark import remove_leftover
 from bot.discord.place import DiscordPlace, person_of
 from bot.discord.shard_losses import ShardLosses
 from bot.discord.stage import take_the_stage
+from bot.discord.talk_button import TalkButton
 from bot.discord.voice_presence import Move, VoicePresence
 from bot.discord.voice_requests import VoiceRequests
 from bot.server_settings import no_server_settings
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from bot.channel.port import Person, Place
     from bot.discord.changes import Change
     from bot.discord.commands.catch_up import CatchUp
+    from bot.discord.commands.participation import Silences
     from bot.discord.consent_buttons import Consents
     from bot.server_settings import ServerSettingsBook
     from bot.settings import DiscordSettings
@@ -88,6 +90,7 @@ class RoomtoneClient(discord.Client):
         *,
         paced_sender: PacedSender | None = None,
         consents: Consents | None = None,
+        silences: Silences | None = None,
         servers: ServerSettingsBook | None = None,
         catch_up: CatchUp | None = None,
         shards: Shards = ONLY_SHARD,
@@ -109,6 +112,8 @@ class RoomtoneClient(discord.Client):
         self._consents = consents
         self.servers = servers or no_server_settings()
         self._buttons: dict[str, ConsentButtons] = {}
+        self._silences = silences
+        self._talk_buttons: dict[str, TalkButton] = {}
         self._catch_up = catch_up
         self._catch_up_buttons: dict[str, CatchUpButton] = {}
         self.admission = GuildAdmission(self, settings)
@@ -142,6 +147,10 @@ class RoomtoneClient(discord.Client):
                 self._buttons[language] = ConsentButtons(self._consents, self._supervisor, language)
             # Those of an earlier process have the same ids in every language.
             self.add_view(self._buttons[ENGLISH])
+        if self._silences is not None:
+            for language in languages():
+                self._talk_buttons[language] = TalkButton(self._silences, self.tree, language)
+            self.add_view(self._talk_buttons[ENGLISH])
         if self._catch_up is not None:
             for language in languages():
                 self._catch_up_buttons[language] = CatchUpButton(self._catch_up, language)
@@ -288,6 +297,7 @@ class RoomtoneClient(discord.Client):
                 catch_up_button=(lambda language: _in(self._catch_up_buttons, language))
                 if self._catch_up_buttons
                 else None,
+                talk_button=(lambda language: _in(self._talk_buttons, language)) if self._talk_buttons else None,
                 require_e2ee=self._settings.require_e2ee,
                 on_request=self._voice_requests.on_request,
             )

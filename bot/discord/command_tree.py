@@ -104,6 +104,10 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
             log.warning("refusal_not_sent", command=command.qualified_name, error_class=type(error).__name__)
         return False
 
+    async def refusal_of_press(self, interaction: discord.Interaction, *, command: str) -> Text | None:
+        """Return why a button that does what `command` does may not be pressed, or None. A press counts as a use."""
+        return await self._refusal(interaction, command) or self._cooldown(interaction, command)
+
     async def _refusal(self, interaction: discord.Interaction, command: str) -> Text | None:
         guild = interaction.guild
         if guild is None:

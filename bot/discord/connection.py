@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from bot.discord.client import AddCommands, VoiceEvents
     from bot.discord.commands.catch_up import CatchUp
+    from bot.discord.commands.participation import Silences
     from bot.discord.consent_buttons import Consents
     from bot.server_settings import ServerSettingsBook
     from bot.settings import DiscordSettings
@@ -52,6 +53,7 @@ async def connected(
     *,
     paced_sender: PacedSender | None = None,
     consents: Consents | None = None,
+    silences: Silences | None = None,
     servers: ServerSettingsBook | None = None,
     catch_up: CatchUp | None = None,
     shards: Shards = ONLY_SHARD,
@@ -59,8 +61,8 @@ async def connected(
     """Connect to Discord and yield the client once its guilds are known.
 
     `more_commands`: functions that add further commands to the command tree. `paced_sender` sends the bot's audio.
-    `consents` keeps who agreed to be heard, `servers` what each server has chosen.
-    `catch_up` tells people who come back what they missed. `shards`: the servers that it is connected for.
+    `consents` keeps who agreed to be heard, `silences` whether the bot may speak, `servers` what each server has
+    chosen. `catch_up` tells people who come back what they missed. `shards`: the servers that it is connected for.
 
     Raises `SetupError` with a plain sentence when Discord refuses the bot or can't be reached. discord.py repairs later
     losses itself. If it gives up, `client.running` ends; the body must watch it, and `translated` gives the reason.
@@ -75,6 +77,7 @@ async def connected(
         more_commands,
         paced_sender=paced_sender,
         consents=consents,
+        silences=silences,
         servers=servers,
         catch_up=catch_up,
         shards=shards,

@@ -74,6 +74,7 @@ class DiscordPlace:
         servers: ServerSettingsBook | None = None,
         buttons: Callable[[str], discord.ui.View] | None = None,
         catch_up_button: Callable[[str], discord.ui.View] | None = None,
+        talk_button: Callable[[str], discord.ui.View] | None = None,
         require_e2ee: bool = False,
         on_request: Callable[[int, int | None], None] | None = None,
     ) -> None:
@@ -81,13 +82,15 @@ class DiscordPlace:
         `allowed`: the only channels that `connect` joins, by id; empty: all.
         `servers`: what each server has chosen.
         `buttons`: those below a notice that asks, in a language; `catch_up_button`: the one below the offer to who
-        comes back. `require_e2ee`: stay only in encrypted calls. `on_request`: see `DiscordMainGateway`.
+        comes back; `talk_button`: the one that ends a silence. `require_e2ee`: stay only in encrypted calls.
+        `on_request`: see `DiscordMainGateway`.
         """
         self._require_e2ee = require_e2ee
         self._on_request = on_request
         self._servers = servers or no_server_settings()
         self._buttons = buttons
         self._catch_up_button = catch_up_button
+        self._talk_button = talk_button
         self._client = client
         self._last_seen = channel
         self._guild_id = channel.guild.id
@@ -188,6 +191,11 @@ class DiscordPlace:
 
     async def write(self, sentence: str) -> None:
         await self.write_notice(sentence)
+
+    async def offer_talk(self, sentence: str) -> None:
+        view = discord.utils.MISSING if self._talk_button is None else self._talk_button(self.language)
+        request = post_message(self._channel, in_message(sentence, self.language), view=view)
+        await self._try(request, None, event="message_not_written")
 
     async def write_notice(self, text: str, *, asks: bool = False) -> bool:
         buttons = discord.utils.MISSING if not asks or self._buttons is None else self._buttons(self.language)

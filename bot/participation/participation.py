@@ -7,7 +7,6 @@ requests for silence, and notices long quiet in the room. It speaks through its 
 from __future__ import annotations
 
 import asyncio
-import math
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -16,12 +15,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.brain.decider import Decision, HeardText, Reason, Situation, decide
-from bot.brain.silence_durations import split_duration
-from bot.brain.silence_requests import asks_for_silence, asks_to_talk
-from bot.brain.wakeword import mentions_name, strip_name
+from bot.brain.silence import SILENT_MINUTES, asks_for_silence
 from bot.channel.notice_queue import NoticeQueue
-from bot.guild import MOST_SILENT_MINUTES
-from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD
 from bot.participation.costs import HOUR_S, Cost
 from bot.participation.engagement import Engagement
 from bot.participation.notices import over_ceiling, silenced_for
@@ -48,7 +43,6 @@ log = structlog.get_logger()
 
 # How often the room is checked for a long silence.
 CHECK_QUIET_S = 5.0
-SILENCED = Text("I am silent now and go on listening. /talk lets me speak again.")
 
 
 class Participation:
@@ -149,14 +143,11 @@ class Participation:
             if self._guild.room is self:
                 self._guild.room = None
 
-    def notify(self, sentence: Text, *, silenced_by: int | None = None, repeats: bool = False) -> None:
-        """Queue a sentence for the channel, so that nobody who speaks waits for Discord. `silenced_by`: who changed the
-        silence aloud; store the silence first. `repeats`: it may repeat what people said, and is dropped with that.
+    def notify(self, sentence: Text, *, repeats: bool = False) -> None:
+        """Queue a sentence for the channel, so that nobody who speaks waits for Discord. `repeats`: it may repeat what
+        people said, and is dropped with that.
         """
-        if silenced_by is None:
-            self._notices.add(sentence, repeats=repeats)
-        else:
-            self._notices.add(sentence, before=partial(self._store_silence, silenced_by), repeats=repeats)
+        self._notices.add(sentence, repeats=repeats)
 
     async def _store_silence(self, by: int) -> None:
         try:
@@ -227,39 +218,26 @@ class Participation:
 
     # -- what people say -------------------------------------------------------------------------------------
 
-    def on_utterance(self, user_id: int, text: str, *, started_at: float, ended_at: float) -> None:
-        """Carry out a request to be silent, perhaps for some minutes, or to speak again. Call it as soon as the text is
-        known.
-
-        A request for silence counts if it names the bot, if the person is alone with the bot, or if they are engaged
-        with it. A moderator's silence goes on whatever others say, and the sentence in the channel says so.
-        """
+    def on_utterance(self, user_id: int, text: str, *, ended_at: float) -> None:
+        """Fall silent if somebody asks for it by the bot's name. Call it as soon as the text is known."""
         self._quiet.reset(ended_at)
         person = self._participants.find(user_id)
-        if (person is not None and person.is_bot) or self.excludes(user_id) or self._guild.listens_only:
+        if (person is not None and person.is_bot) or self.excludes(user_id):
             return
-        named = mentions_name(text, self.wake_names)
-        alone = self._count_people(user_id) == 1
-        if not (named or alone or self._engagement.is_engaged(user_id, at=started_at)):
+        if asks_for_silence(text, self.wake_names):
+            self.be_quiet(SILENT_MINUTES, by=user_id)
+
+    def be_quiet(self, minutes: int, *, by: int) -> None:
+        """Stop speaking, and stay silent for some minutes. The channel reads it, with the button *Talk again*.
+
+        `by`: who wants it. A silence that holds already stays as it is.
+        """
+        if self.silenced:
             return
-        request = strip_name(text, self.wake_names)
-        silence = self._guild.silence
-        silenced_for_now = silence.applies_for_now(self._session_id, now=self._clock.now())
-        words, minutes = split_duration(request)
-        if asks_for_silence(words):
-            self._engagement.clear()
-            self._replies.stop_speaking()
-            told, until = SILENCED, self._clock.now() + 60 * (minutes or 0.0)
-            if minutes is None or minutes > MOST_SILENT_MINUTES:
-                self._guild.silence = silence.silence_session(self._session_id)
-            elif not silenced_for_now or (silence.session_id != self._session_id and until > (silence.until or 0.0)):
-                self._guild.silence = silence.silence_until(until)
-                told = silenced_for(math.ceil(minutes))
-            if self._guild.silence != silence:
-                self.notify(SILENCED_FOR_GOOD if silence.always else told, silenced_by=user_id)
-        elif named and silenced_for_now and asks_to_talk(request):
-            self._guild.silence = silence.lift(by_moderator=False)
-            self.notify(SILENCED_FOR_GOOD if silence.always else MAY_SPEAK, silenced_by=user_id)
+        self._engagement.clear()
+        self._replies.stop_speaking()
+        self._guild.silence = self._guild.silence.silence_until(self._clock.now() + 60 * minutes)
+        self._notices.add(silenced_for(minutes), before=partial(self._store_silence, by), offers_talk=True)
 
     def choose_utterance(self, group: Sequence[SpokenText]) -> tuple[SpokenText, Decision]:
         """Choose the utterance in `group` to answer, newest first, and return it with the decision.

@@ -1,7 +1,7 @@
-"""The translations of one language, read from its file in this folder. A language is nothing but its file.
+"""One language: its translations and what people say in it, read from its file in this folder.
 
 A file has the name of a Discord locale (`de.toml`, `pt-BR.toml`). Where there is none, and for a sentence without a
-line, people read English.
+line, people read English, whose sentences are in the code.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ class Catalogue:
     """One language. `name`: in that language. `texts`: each English sentence with its translation.
 
     `commands`: names of commands, groups, options and choices. `thousands`, `decimal`: the separators in numbers.
+    `quiet`: what people say beside the bot's name to have it be silent.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Catalogue:
     commands: Mapping[str, str] = field(default_factory=dict)
     thousands: str = ","
     decimal: str = "."
+    quiet: tuple[str, ...] = ()
 
     def number(self, english: str) -> str:
         """Return a formatted number with this language's separators."""
@@ -39,7 +41,7 @@ class Catalogue:
 def languages() -> dict[str, str]:
     """Return the languages that people can read, by their code, each with its own name."""
     found = sorted(file.name.removesuffix(".toml") for file in _folder().iterdir() if file.name.endswith(".toml"))
-    return {ENGLISH: "English"} | {code: catalogue(code).name for code in found}
+    return {code: catalogue(code).name for code in sorted(found, key=lambda code: code != ENGLISH)}
 
 
 @cache
@@ -68,6 +70,7 @@ def parse_catalogue(text: str) -> Catalogue:
         dict(content.get("commands", {})),
         thousands=numbers.get("thousands", ","),
         decimal=numbers.get("decimal", "."),
+        quiet=tuple(content.get("said", {}).get("quiet", ())),
     )
 
 

@@ -101,6 +101,7 @@ class FakePlace:
         self.language = "en"
         self.people = list(people)
         self.written: list[str] = []
+        self.talk_offered = 0
         self.recaps: list[Digest] = []
         self.renewed: list[tuple[int, Digest | None]] = []
         self.offers: list[tuple[str, int]] = []
@@ -157,6 +158,11 @@ class FakePlace:
     async def write(self, sentence: Text) -> None:
         """Store a sentence that the bot writes."""
         self.written.append(sentence)
+
+    async def offer_talk(self, sentence: Text) -> None:
+        """Store the sentence, and that it has the button."""
+        self.written.append(sentence)
+        self.talk_offered += 1
 
     async def write_notice(self, text: Text, *, asks: bool = False) -> bool:
         """Store a notice, unless the test forbids it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum, auto
-from itertools import islice
+from itertools import groupby, islice
 
 from voice.asr.sound_effect import is_sound_effect
 
@@ -44,7 +44,7 @@ _PHRASES = frozenset(
 _STOPS = frozenset(
     {
         "stop", "stop it", "stop talking", "stop please", "please stop", "shut up", "be quiet", "quiet", "silence",
-        "enough", "that's enough", "okay stop", "ok stop", "hold on", "wait", "wait wait", "hush", "shush", "shh",
+        "enough", "that's enough", "okay stop", "ok stop", "hold on", "wait", "hush", "shush", "shh",
         "sh", "no stop", "pause", "please be quiet", "oh shut up",
         "warte", "warte mal", "moment", "moment mal", "sei still", "sei ruhig", "ruhe", "hör auf", "halt", "psst",
         "stopp",
@@ -75,7 +75,8 @@ def classify_overlap(text: str) -> OverlapIntent:
     if not words or is_sound_effect(text):
         return OverlapIntent.CONTINUE
     phrase = " ".join(words)
-    if phrase in _STOPS:
+    # 'Stop, stop, stop!' says no more than 'Stop!'.
+    if " ".join(word for word, _ in groupby(words)) in _STOPS:
         return OverlapIntent.STOP
     if phrase in _PHRASES:
         return OverlapIntent.CONTINUE

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import discord
 from discord import app_commands
@@ -38,6 +38,13 @@ MOST_NAME_CHARS = 32
 _SPEAKABLE = re.compile(r"(?=.*[^\W\d_]{2})[\w .'’*-]+")
 
 
+class Silences(Protocol):
+    """Ends a silence; `bot.participation.all_guilds.GuildParticipations` implements it."""
+
+    async def lift_silence(self, guild_id: int, *, by: int, moderator: bool) -> bool:
+        """Lift the silence there; return whether the bot may speak now. Raises `BotError`, `StoreError`."""
+
+
 def add_participation_commands(tree: CheckedCommandTree, *, participation: GuildParticipations) -> None:
     _add_silence(tree, participation)
     _add_choices(tree, participation)
@@ -64,8 +71,7 @@ def _add_silence(tree: CheckedCommandTree, participation: GuildParticipations) -
     @tree.command(name="talk", description="Let me speak again after /quiet. A moderator's silence takes a moderator.")
     @app_commands.guild_only()
     async def talk(interaction: discord.Interaction) -> None:
-        by_moderator = tree.user_of(interaction).is_moderator
-        await _answer(interaction, lambda: end_silence(participation, interaction, by_moderator=by_moderator))
+        await answer_when_known(interaction, let_talk(participation, interaction, tree=tree))
 
 
 def _add_choices(tree: app_commands.CommandTree[Any], participation: GuildParticipations) -> None:
@@ -115,10 +121,14 @@ async def silence(
     return silenced_for(minutes)
 
 
-async def end_silence(
-    participation: GuildParticipations, interaction: discord.Interaction, *, by_moderator: bool
-) -> Text:
-    if await participation.lift_silence(guild_id_of(interaction), by=interaction.user.id, moderator=by_moderator):
+async def let_talk(silences: Silences, interaction: discord.Interaction, *, tree: CheckedCommandTree) -> Text:
+    """Let the bot speak again, for /talk and its button, and return what the person reads."""
+    by_moderator = tree.user_of(interaction).is_moderator
+    return await _sentence_after(lambda: end_silence(silences, interaction, by_moderator=by_moderator))
+
+
+async def end_silence(silences: Silences, interaction: discord.Interaction, *, by_moderator: bool) -> Text:
+    if await silences.lift_silence(guild_id_of(interaction), by=interaction.user.id, moderator=by_moderator):
         return MAY_SPEAK
     return SILENCED_FOR_GOOD
 

@@ -219,6 +219,9 @@ class RemotePlace:
     async def write(self, sentence: Text) -> None:
         await self._try(WriteSentence(sentence), None, event="message_not_written")
 
+    async def offer_talk(self, sentence: Text) -> None:
+        await self.write(sentence)
+
     async def write_notice(self, text: Text, *, asks: bool = False) -> bool:
         return await self._try(WriteNotice(text, asks), False, event="message_not_written")
 

@@ -208,9 +208,7 @@ class Conversation:
             # It was on its way when they opted out or were forgotten, and becomes no turn.
             self._forget_sounds(event.speaker_id)
         if isinstance(event, events.UtteranceTranscribed):
-            self._participation.on_utterance(
-                event.speaker_id, event.text, started_at=event.started_at, ended_at=event.ended_at
-            )
+            self._participation.on_utterance(event.speaker_id, event.text, ended_at=event.ended_at)
 
     # -- speaking: called by participation (see `ReplyControl`) and by commentary ----------------------------------
 

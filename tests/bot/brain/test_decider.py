@@ -74,6 +74,9 @@ def no(reason: Reason) -> Decision:
         ("What about you, Chloe?", ENGAGED, no(Reason.ADDRESSED_TO_OTHER)),
         ("Did Ben say that?", ENGAGED, yes(Reason.ENGAGED, may_skip=True)),
         ("Oh, nice.", ENGAGED, no(Reason.WANTS_NO_ANSWER)),
+        ("Stop, stop, stop!", ENGAGED, no(Reason.WANTS_NO_ANSWER)),
+        ("Stop, stop, stop!", ALONE, no(Reason.WANTS_NO_ANSWER)),
+        ("Roomtone, stop!", COMPANY, no(Reason.WANTS_NO_ANSWER)),
         ("Thank you.", ENGAGED, no(Reason.WANTS_NO_ANSWER)),
         ("And on Sunday?", replace(ENGAGED, pending=PendingReply.CERTAIN), no(Reason.BETTER_WAITS)),
         (

@@ -11,14 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.brain.decider import Decision, PendingReply, Reason
+from bot.brain.silence import SILENT_MINUTES
 from bot.channel.notice_queue import NOTICES_WAITING
 from bot.channel.participants import Participants
 from bot.errors import first_cause
 from bot.guild import Silence, VoiceMode
-from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD, GuildParticipations
+from bot.participation.all_guilds import GuildParticipations
 from bot.participation.costs import HOUR_S
 from bot.participation.notices import silenced_for
-from bot.participation.participation import SILENCED, Participation
+from bot.participation.participation import Participation
 from bot.participation.quiet_timer import QuietTimer
 from bot.participation.reply_control import ReplyState
 from bot.participation.settings import ParticipationSettings
@@ -156,7 +157,7 @@ async def live(steps: list[tuple[str, object, str]], most_calls: int) -> list[tu
                 await table.guilds.set_opt_out(table.place.guild_id, cast("int", value), out=bool(text))
             case _:
                 user_id, now = cast("int", value), table.clock.monotonic()
-                participation.on_utterance(user_id, text, started_at=now, ended_at=now)
+                participation.on_utterance(user_id, text, ended_at=now)
                 silenced, over = participation.silenced, guild.costs.is_over(now)
                 _, decision = participation.choose_utterance([cast("SpokenText", Said(user_id, text, now))])
                 decided.append((user_id, text, decision, silenced, over, user_id in guild.opted_out))
@@ -188,19 +189,22 @@ def test_it_never_speaks_where_it_must_not(steps: list[tuple[str, object, str]],
 async def test_who_plays_with_it_does_not_fill_the_channel() -> None:
     """If somebody silences and unsilences the bot repeatedly, the bot obeys each time but limits its messages."""
     table = Table(9)
-    participation, _ = await table.begin()
+    participation, guild = await table.begin()
     for _ in range(3 * NOTICES_WAITING):
-        participation.on_utterance(ADA.id, "Roomtone, be quiet.", started_at=0.0, ended_at=0.0)
+        participation.on_utterance(ADA.id, "Roomtone, be quiet.", ended_at=0.0)
         assert participation.silenced
-        participation.on_utterance(ADA.id, "Roomtone, you can talk again.", started_at=0.0, ended_at=0.0)
-        assert not participation.silenced
+        guild.silence = Silence()
     assert table.stopped == 3 * NOTICES_WAITING
+    await written(participation)
+    assert table.place.written == [silenced_for(SILENT_MINUTES)] * NOTICES_WAITING
+
+
+async def written(participation: Participation) -> None:
+    """Let the room write what waits."""
     running = asyncio.create_task(participation.run(), name="participation-under-test")
-    await until(lambda: len(table.place.written) == NOTICES_WAITING)
+    await participation.wait_until_written(within_s=PATIENCE_S)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
-    assert table.place.written[0] == SILENCED
-    assert len(table.place.written) == NOTICES_WAITING
 
 
 @pytest.mark.asyncio
@@ -226,22 +230,52 @@ async def test_what_may_repeat_somebody_is_not_written_after_they_are_gone(happe
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("always", [False, True])
-async def test_a_request_to_talk_does_not_end_a_moderators_silence(always: bool) -> None:
-    """Under a moderator's silence, both spoken requests are answered with who can end it."""
+async def test_a_silence_by_voice_lapses_and_can_be_ended_by_its_button() -> None:
+    """It is stored, posted with the button, and over after ten minutes. Asking again meanwhile changes nothing."""
     table = Table(9)
-    participation, _ = await table.begin()
-    if always:
-        await table.guilds.silence_always(table.place.guild_id, by=BO.id)
-    for text in ("Roomtone, be quiet.", "Roomtone, you can talk again."):
-        participation.on_utterance(ADA.id, text, started_at=0.0, ended_at=0.0)
-    assert participation.silenced == always
-    running = asyncio.create_task(participation.run(), name="participation-under-test")
-    await until(lambda: len(table.place.written) == 2)
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
-    expected = [SILENCED_FOR_GOOD, SILENCED_FOR_GOOD] if always else [SILENCED, MAY_SPEAK]
-    assert table.place.written == expected
+    participation, guild = await table.begin()
+    participation.on_utterance(ADA.id, "Hey Roomtone, be quiet please!", ended_at=0.0)
+    table.clock.advance(60.0 * SILENT_MINUTES - 1.0)
+    participation.on_utterance(BO.id, "Roomtone, shut up.", ended_at=0.0)
+    assert participation.silenced
+    await written(participation)
+    assert (table.place.written, table.place.talk_offered) == ([silenced_for(SILENT_MINUTES)], 1)
+    assert (await table.choices.choice(table.place.guild_id)).silence == guild.silence
+    table.clock.advance(1.0)
+    assert not participation.silenced
+
+
+@pytest.mark.asyncio
+async def test_a_moderators_silence_stays_as_it_is() -> None:
+    """Nobody makes one of ten minutes of it."""
+    table = Table(9)
+    participation, guild = await table.begin()
+    await table.guilds.silence_always(table.place.guild_id, by=BO.id)
+    participation.on_utterance(ADA.id, "Roomtone, be quiet.", ended_at=0.0)
+    assert (guild.silence, participation.queue.waiting) == (Silence(always=True), 0)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize(
+    "text",
+    ["Stop, stop, stop!", "Quiet tonight?", "no silence please", "Be quiet.", "Roomtone, quiet tonight?", "Ruhe!"],
+)
+async def test_what_somebody_says_only_interrupts(text: str, alone: bool) -> None:
+    """Neither from somebody whom the bot has just answered nor from who is alone with it. And what may sound like its
+    contrary does not end a silence.
+    """
+    table = Table(9)
+    participation, guild = await table.begin()
+    if alone:
+        table.place.people = [ADA, OTHER_BOT]
+    participation.on_reply_ended(ADA.id, "So it is.", tokens=1, spoken_s=1.0, skipped=False)
+    participation.on_utterance(ADA.id, text, ended_at=0.0)
+    assert (guild.silence, table.stopped) == (Silence(), 0)
+    await table.guilds.silence_for_now(table.place.guild_id, by=BO.id)
+    for ends in ("please no talk", "Roomtone, please no talk", "Roomtone, you can talk again."):
+        participation.on_utterance(ADA.id, ends, ended_at=0.0)
+    assert participation.silenced
 
 
 def decided(participation: Participation, user_id: int, text: str, *, at: float = 0.0) -> bool:
@@ -259,7 +293,7 @@ async def test_who_is_not_heard_silences_nothing(who: str) -> None:
         await table.guilds.set_opt_out(table.place.guild_id, ADA.id, out=True)
     guild.listens_only = who == "nobody answers"
     speaker = OTHER_BOT if who == "another bot" else ADA
-    participation.on_utterance(speaker.id, "Roomtone, be quiet.", started_at=0.0, ended_at=0.0)
+    participation.on_utterance(speaker.id, "Roomtone, be quiet.", ended_at=0.0)
     assert (guild.silence, participation.queue.waiting) == (Silence(), 0)
     assert participation.silenced is guild.listens_only
 
@@ -296,27 +330,11 @@ async def test_who_goes_on_has_to_call_it_again(ends: str) -> None:
     participation.on_reply_ended(ADA.id, "So it is.", tokens=1, spoken_s=1.0, skipped=False)
     assert decided(participation, ADA.id, "And on Sunday?")
     if ends == "silence":
-        participation.on_utterance(BO.id, "Roomtone, be quiet.", started_at=0.0, ended_at=0.0)
+        participation.on_utterance(BO.id, "Roomtone, be quiet.", ended_at=0.0)
         guild.silence = Silence()
     else:
         participation.on_left(ADA.id)
     assert not decided(participation, ADA.id, "And on Sunday?")
-
-
-@pytest.mark.asyncio
-async def test_which_requests_count_without_its_name() -> None:
-    """Silence is for the bot from whoever is alone with it. To let it speak again takes its name, and a silence: the
-    channel gets no sentence about what holds already.
-    """
-    table = Table(9)
-    participation, _ = await table.begin()
-    participation.on_utterance(ADA.id, "Be quiet.", started_at=0.0, ended_at=0.0)
-    participation.on_utterance(ADA.id, "Roomtone, you can talk again.", started_at=0.0, ended_at=0.0)
-    assert (participation.silenced, participation.queue.waiting) == (False, 0)
-    table.place.people = [ADA, OTHER_BOT]
-    for text in ("Be quiet.", "Be quiet.", "You can talk again."):
-        participation.on_utterance(ADA.id, text, started_at=0.0, ended_at=0.0)
-        assert (participation.silenced, participation.queue.waiting) == (True, 1)
 
 
 @pytest.mark.asyncio
@@ -327,32 +345,8 @@ async def test_the_last_words_of_who_leaves_are_for_who_stays() -> None:
     table.place.people = [ADA, OTHER_BOT]
     assert decided(participation, ADA.id, "I have to get up at six.")
     assert not decided(participation, BO.id, "I have to get up at six.")
-    participation.on_utterance(BO.id, "Be quiet.", started_at=0.0, ended_at=0.0)
-    assert not participation.silenced
     table.place.people = [OTHER_BOT]
     assert not decided(participation, BO.id, "I have to get up at six.")
-
-
-@pytest.mark.asyncio
-async def test_a_silence_that_lasts_longer_than_the_one_before_is_told_and_stored() -> None:
-    """After some minutes' silence, one until the session ends: a restart would otherwise let the bot speak too soon."""
-    table = Table(9)
-    participation, guild = await table.begin()
-    for text in (
-        "Roomtone, be quiet for ten minutes.",
-        "Roomtone, be quiet for twenty minutes.",
-        "Roomtone, be quiet for ten minutes.",
-        "Roomtone, shut up.",
-        "Roomtone, be quiet for an hour.",
-    ):
-        participation.on_utterance(ADA.id, text, started_at=0.0, ended_at=0.0)
-    running = asyncio.create_task(participation.run(), name="participation-under-test")
-    await participation.wait_until_written(within_s=PATIENCE_S)
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
-    assert table.place.written == [silenced_for(10), silenced_for(20), SILENCED]
-    assert (await table.choices.choice(table.place.guild_id)).silence == guild.silence
-    assert guild.silence.session_id == participation.session_id
 
 
 @pytest.mark.asyncio
@@ -361,10 +355,13 @@ async def test_a_silence_that_cannot_be_stored_holds_and_is_told() -> None:
     table = Table(9)
     participation, guild = await table.begin()
     table.choices.broken = True
-    participation.on_utterance(ADA.id, "Roomtone, be quiet.", started_at=0.0, ended_at=0.0)
+    participation.on_utterance(ADA.id, "Roomtone, be quiet.", ended_at=0.0)
     running = asyncio.create_task(participation.run(), name="participation-under-test")
     await participation.wait_until_written(within_s=PATIENCE_S)
-    assert table.place.written == [SILENCED, NOT_STORED_YET.fill(error="The disk is full. Make room.")]
+    assert table.place.written == [
+        silenced_for(SILENT_MINUTES),
+        NOT_STORED_YET.fill(error="The disk is full. Make room."),
+    ]
     assert participation.silenced
     # The room's next process may have begun.
     guild.room = other = FakeRoom()

@@ -111,6 +111,10 @@ class WrittenChannel:
         """Record a message to the chat."""
         self.chat.posted.append(sentence)
 
+    async def offer_talk(self, sentence: Text) -> None:
+        """Record a message to the chat."""
+        self.chat.posted.append(sentence)
+
     async def write_notice(self, text: Text, *, asks: bool = False) -> bool:
         """Record the notice like any message."""
         self.chat.posted.append(text)
