@@ -1,0 +1,46 @@
+"""The forge's files are valid: its checks run what contributors run, and its forms ask what a fault's report needs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.deploy import dockerfile
+from tests.scenarios.program import REPOSITORY
+
+FORGE = REPOSITORY / ".github"
+CHECKS: dict[str, Any] = yaml.safe_load((FORGE / "workflows" / "checks.yml").read_text("utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("schema", "files"),
+    [
+        ("vendor.github-workflows", "workflows/*.yml"),
+        ("vendor.github-issue-forms", "ISSUE_TEMPLATE/[!c]*.yml"),
+        ("vendor.github-issue-config", "ISSUE_TEMPLATE/config.yml"),
+    ],
+)
+def test_the_files_follow_the_forges_schemas(schema: str, files: str) -> None:
+    found = [str(path) for path in FORGE.glob(files)]
+    assert found
+    checked = subprocess.run(
+        [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, *found],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=REPOSITORY,
+    )
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_the_checks_have_limits_and_name_targets_that_exist() -> None:
+    assert all(job["timeout-minutes"] <= 90 for job in CHECKS["jobs"].values())
+    makefile = (REPOSITORY / "Makefile").read_text("utf-8")
+    for target in ("quick", "test"):
+        assert f"\n{target}:" in makefile
+    stages = dockerfile.read((REPOSITORY / "Dockerfile").read_text("utf-8"))
+    assert set(CHECKS["jobs"]["images"]["strategy"]["matrix"]["target"]) <= set(stages)
