@@ -1,14 +1,11 @@
-"""What the pages quote of what the bot says, writes and shows, it says in these words; the README has each command."""
+"""What the pages quote of what the bot says, writes and shows, it says in these words."""
 
 from __future__ import annotations
-
-import re
 
 import pytest
 
 from bot.brain.speech_output import MODEL_FAILED, TOO_MUCH
 from bot.brain.tools.settings import ToolsSettings
-from bot.cli.app import _COMMANDS, _HIDDEN
 from bot.discord.commands.catch_up import MISSED
 from bot.discord.connection import translated
 from bot.discord.consent_buttons import DO_NOT_HEAR_ME, HEAR_ME
@@ -52,16 +49,6 @@ def test_the_token_that_discord_refuses_is_told_as_the_page_says() -> None:
 
     assert "| `Discord refused the bot's token` |" in text_of("troubleshooting")
     assert str(translated(discord.LoginFailure())).startswith("Discord refused the bot's token.")
-
-
-def test_the_readme_has_each_command() -> None:
-    """The table of commands has every command that a person types, and no other."""
-    readme = (REPOSITORY / "README.md").read_text("utf-8")
-    table = readme.partition("| command | what it does |")[2].partition("\n\n")[0]
-    told = {
-        name for cell in re.findall(r"^\| (`.+?) \|", table, re.MULTILINE) for name in re.findall(r"`([a-z]+)`", cell)
-    }
-    assert told == set(_COMMANDS) - _HIDDEN
 
 
 def test_the_common_variables_are_all_named() -> None:
