@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
-from compaction.budget.tool_outputs import ToolOutputOptions
-from compaction.budget.trim import PRESERVE_RECENT_TURNS
+from compaction.budget.trim import TrimOptions
 from compaction.model import Mode  # noqa: TC001 - pydantic reads the annotation of what crosses processes
 
 if TYPE_CHECKING:
@@ -97,16 +96,13 @@ class GuildChoices(Protocol):
 class PromptPolicy:
     """How the next prompt of a guild is built.
 
-    `max_input_tokens`: the limit, in tokens of `count_tokens`; it applies if `enforced`. `summarise_dropped`: summarise
-    the turns that do not fit. `newest_turns`: how many of the newest turns are left out last. `tool_outputs`: when old
-    tool outputs are shortened. `instructions`: the operator's and the moderators' for this guild, or empty.
+    `max_input_tokens`: the limit, in tokens as `trim` counts them; it applies if `enforced`. `summarise_dropped`:
+    summarise the turns that do not fit. `instructions`: the operator's and the moderators' for this guild, or empty.
     """
 
     mode: Mode
     max_input_tokens: int
     enforced: bool
-    count_tokens: Callable[[str], int]
     summarise_dropped: bool
-    newest_turns: int = PRESERVE_RECENT_TURNS
-    tool_outputs: ToolOutputOptions = field(default_factory=ToolOutputOptions)
+    trim: TrimOptions = field(default_factory=TrimOptions)
     instructions: str = ""

@@ -12,3 +12,11 @@ if TYPE_CHECKING:
 def format_clock_time(at: float, zone: tzinfo = UTC) -> str:
     """Return a time of day, like 21:04. `at`: UTC epoch seconds."""
     return datetime.fromtimestamp(at, zone).strftime("%H:%M")
+
+
+def format_span(first: float, last: float, zone: tzinfo = UTC, *, now: float | None = None) -> str:
+    """Return `from 21:04 to 21:31`, with the dates if these times and `now` are not all on one day."""
+    days = {datetime.fromtimestamp(at, zone).date() for at in (first, last, last if now is None else now)}
+    form = "%H:%M" if len(days) == 1 else "%Y-%m-%d %H:%M"
+    begin, end = (datetime.fromtimestamp(at, zone).strftime(form) for at in (first, last))
+    return f"from {begin} to {end}"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from compaction.budget.rolling import RollingPolicy
 from compaction.context.build import SessionContext, evict_unsent_turns
 from compaction.context.turn_text import TurnPartCache
 from compaction.model import Mode
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from compaction.model import Seq, Turn
     from compaction.payload import PayloadPart
     from compaction.restored_session import RestoredSession
-    from compaction.settings import CompactionSettings
 
 
 class ContextSource:
@@ -39,7 +37,6 @@ class ContextSource:
         restored: RestoredSession,
         compactor: Compactor,
         *,
-        settings: CompactionSettings,
         mode: Mode,
         requested_mode: Mode,
         searchable: bool,
@@ -52,11 +49,6 @@ class ContextSource:
         self._requested_mode = requested_mode
         self._searchable = searchable
         self._window = SessionWindow(restored.timeline, mode)
-        self._rolling = RollingPolicy(
-            target_utilization=settings.rolling_target_utilization,
-            min_keep_messages=settings.rolling_min_keep_messages,
-            eviction_note=settings.rolling_eviction_note,
-        )
         self._turn_parts = TurnPartCache()
         self._log = log
 
@@ -94,7 +86,6 @@ class ContextSource:
             max_input_tokens=max_input_tokens,
             evicted=self._window.evicted,
             turn_parts=self._turn_parts,
-            rolling=self._rolling,
         )
 
     def record_sent(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from compaction.tokens import MESSAGE_OVERHEAD_TOKENS, estimate_text_tokens
+from compaction.tokens import estimate_text_tokens, estimate_tokens
 from compaction.untrusted_text import mark_as_data
 
 if TYPE_CHECKING:
@@ -41,11 +41,21 @@ class PartKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class MessageToolCall:
+    """A tool call that a model asked for. `arguments`: JSON, as the model wrote it."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
 class PayloadPart:
     """One message for the model. It contains or represents turns `seq_from <= seq <= seq_to` (None: no turns).
 
     `timestamp`: UTC epoch seconds of the first thing in it, if any. `refs`: ids of its other sources: notes, facts
-    about people, recalled passages.
+    about people, recalled passages. `tool_calls`: the calls that an assistant message asks for. `tool_call_id`, `name`:
+    the call that a tool's message answers, and the tool.
     """
 
     role: str
@@ -56,6 +66,9 @@ class PayloadPart:
     content: str
     timestamp: float | None = None
     refs: tuple[str, ...] = ()
+    tool_calls: tuple[MessageToolCall, ...] = ()
+    tool_call_id: str | None = None
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +94,19 @@ def make_part(
     seq_to: Seq | None = None,
     timestamp: float | None = None,
     refs: tuple[str, ...] = (),
-    count: Callable[[str], int] | None = None,
+    tool_calls: tuple[MessageToolCall, ...] = (),
+    tool_call_id: str | None = None,
+    name: str | None = None,
+    count: Callable[[str], int] = estimate_text_tokens,
 ) -> PayloadPart:
-    """Return one message with its token count. Tokens are counted by `count`, or estimated if that is None. The other
-    arguments: see `PayloadPart`.
-    """
-    tokens = MESSAGE_OVERHEAD_TOKENS + (estimate_text_tokens if count is None else count)(content)
-    return PayloadPart(role, kind, seq_from, seq_to, tokens, content, timestamp, refs)
+    """Return one message with its tokens, counted by `count`. The other arguments: see `PayloadPart`."""
+    part = PayloadPart(role, kind, seq_from, seq_to, 0, content, timestamp, refs, tool_calls, tool_call_id, name)
+    return recount(part, count)
+
+
+def recount(part: PayloadPart, count: Callable[[str], int]) -> PayloadPart:
+    """Return the part with its tokens counted by `count`."""
+    return replace(part, tokens=estimate_tokens((part,), count=count))
 
 
 def data_part(
@@ -98,7 +117,7 @@ def data_part(
     seq_to: Seq | None = None,
     timestamp: float | None = None,
     refs: tuple[str, ...] = (),
-    count: Callable[[str], int] | None = None,
+    count: Callable[[str], int] = estimate_text_tokens,
 ) -> PayloadPart:
     """Return a part with text that came from people, screens or files: a user's message, marked as data."""
     return make_part(

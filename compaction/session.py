@@ -127,7 +127,6 @@ class SessionMemory:
         contexts = ContextSource(
             restored,
             compactor,
-            settings=settings,
             mode=mode,
             requested_mode=requested_mode,
             searchable=searchable,

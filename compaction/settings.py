@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from compaction.budget.prompt import default_reserve
+from compaction.budget.rolling import MIN_KEEP_MESSAGES, TARGET_UTILIZATION
 from compaction.budget.tool_outputs import MAX_TOOL_OUTPUT_AGE, MAX_TOOL_OUTPUT_TOKENS
 from compaction.budget.trim import PRESERVE_RECENT_TURNS, TrimStrategy
 from compaction.model import Mode, Strategy
@@ -48,27 +49,6 @@ class CompactionSettings(BaseModel):
         description="What becomes of old turns. summary: they are folded into a summary. rolling: the oldest are left "
         "out when the prompt is full, and memory search finds them. off: the prompt has the last 50 turns, and of "
         "older ones only what memory search finds. A server's /rolling-context overrides it.",
-    )
-    rolling_target_utilization: float = Field(
-        default=0.8,
-        gt=0.0,
-        le=1.0,
-        description="In the rolling mode: the share of the model's room that is used after an eviction, so that not "
-        "every reply evicts again.",
-        json_schema_extra=LIBRARY_OPTION,
-    )
-    rolling_min_keep_messages: int = Field(
-        default=10,
-        ge=0,
-        le=1_000,
-        description="In the rolling mode: the newest messages, which an eviction always leaves.",
-        json_schema_extra=LIBRARY_OPTION,
-    )
-    rolling_eviction_note: bool = Field(
-        default=True,
-        description="In the rolling mode: put one line in the place of what was evicted, with count, tokens, time "
-        "range and the hint to search.",
-        json_schema_extra=LIBRARY_OPTION,
     )
     trigger: Trigger = Field(
         default=Trigger.GENERATION,
@@ -167,7 +147,7 @@ class CompactionSettings(BaseModel):
 
 
 class BudgetSettings(BaseModel):
-    """How much is sent to the language model in one call."""
+    """How much is sent to the language model in one call, and what is left out first where not all fits."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -175,46 +155,40 @@ class BudgetSettings(BaseModel):
         default=True,
         description="Keep every call within budget.max_context_tokens. Off: everything is sent, and the endpoint may "
         "refuse it. A server's /rolling-context overrides it.",
-        json_schema_extra=LIBRARY_OPTION,
     )
     max_context_tokens: int = Field(
         default=32_768,
         ge=1_024,
         le=4_000_000,
         description="Tokens that the language model can take, prompt and answer together. Set it to your model's own "
-        "limit; a quarter of it, at most 4096, is kept free for the answer.",
+        "limit.",
     )
     reserved_output_tokens: int | None = Field(
         default=None,
         ge=64,
         description="Tokens kept free for the answer. Without it: 4,096, or a quarter of max_context_tokens where "
         "that is less.",
-        json_schema_extra=LIBRARY_OPTION,
     )
     trim_strategy: TrimStrategy = Field(
         default=TrimStrategy.PRIORITY,
-        description="What leaves a call that is too large: 'priority-based', what is worth least first (old outputs of "
-        "tools, recalled quotes, notes, the summary, then the oldest turns); 'oldest-first', by age alone. The prompt "
-        "of a reply is always built by worth.",
-        json_schema_extra=LIBRARY_OPTION,
+        description="What leaves a call that is too large: 'priority-based', what is worth least (old outputs of "
+        "tools, recalled quotes, notes, the summary, then the oldest turns); 'oldest-first', by age alone.",
     )
     preserve_system_prompt: bool = Field(
         default=True,
-        description="Never leave out system prompts and tool rules.",
-        json_schema_extra=LIBRARY_OPTION,
+        description="Never leave out system prompts and tool rules. Off: they are left out after everything else but "
+        "the question.",
     )
     preserve_recent_turns: int = Field(
         default=PRESERVE_RECENT_TURNS,
         ge=0,
         le=1_000,
-        description="So many of the newest turns outlive everything but the current one.",
-        json_schema_extra=LIBRARY_OPTION,
+        description="So many of the newest turns are worth more than what is known about the people present.",
     )
     summarize_on_truncate: bool = Field(
         default=False,
         description="Put a summary of what was left out beside the note that says so: sentences picked by rules, "
         "without a model.",
-        json_schema_extra=LIBRARY_OPTION,
     )
     token_estimator: str = Field(
         default="auto",
@@ -222,26 +196,40 @@ class BudgetSettings(BaseModel):
         description="What counts tokens: 'auto', the model's own vocabulary where `roomtone models pull` has brought "
         "it, else a guess that is not too low; 'fallback', the guess; or the path of the model's own tokenizer.json or "
         ".gguf file.",
-        json_schema_extra=LIBRARY_OPTION,
+    )
+    target_utilization: float = Field(
+        default=TARGET_UTILIZATION,
+        gt=0.0,
+        le=1.0,
+        description="When the oldest turns are evicted: the share of the room that is used afterwards, so that not "
+        "every reply evicts again.",
+    )
+    min_keep_messages: int = Field(
+        default=MIN_KEEP_MESSAGES,
+        ge=0,
+        le=1_000,
+        description="In the rolling mode: so many of the newest turns stay when the oldest are evicted.",
+    )
+    eviction_note: bool = Field(
+        default=True,
+        description="In the rolling mode: put one note in the place of what was evicted, with count, tokens, time "
+        "range and the hint to search.",
     )
     max_tool_output_age: int = Field(
         default=MAX_TOOL_OUTPUT_AGE,
         ge=0,
         le=1_000,
-        description="Model calls after which a tool's output becomes a placeholder with its key facts.",
-        json_schema_extra=LIBRARY_OPTION,
+        description="Answers of the model after which a tool's output becomes a placeholder with its key facts.",
     )
     max_tool_output_tokens: int = Field(
         default=MAX_TOOL_OUTPUT_TOKENS,
         ge=50,
         description="Tokens of one tool's output; of a longer one head and tail stay.",
-        json_schema_extra=LIBRARY_OPTION,
     )
     preserve_recent_files: bool = Field(
         default=True,
         description="Keep what tools read of files, attachments and frames that are still being talked about, however "
         "old the output is.",
-        json_schema_extra=LIBRARY_OPTION,
     )
 
     @model_validator(mode="after")

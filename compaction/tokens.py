@@ -98,21 +98,27 @@ def _strangeness(text: str) -> int:
     return extra
 
 
-def estimate_tokens(messages: Iterable[HasContent], model: str = "", *, tokenizers: Tokenizers | None = None) -> int:
-    """Return how many tokens these messages cost for `model`, including the overhead of each message and tool call.
+def estimate_tokens(
+    messages: Iterable[HasContent],
+    model: str = "",
+    *,
+    tokenizers: Tokenizers | None = None,
+    count: Callable[[str], int] | None = None,
+) -> int:
+    """Return how many tokens these messages cost for `model`, with their tool calls and the overhead of each.
 
-    Tokens are counted with the model's own tokeniser if `tokenizers` has it, and estimated otherwise. Deterministic.
+    `count`: counts the tokens of a text. Without it the model's own tokeniser does if `tokenizers` has it, and else
+    tokens are estimated. Deterministic.
     """
-    own = tokenizers.for_model(model) if tokenizers is not None else None
-    count = estimate_text_tokens if own is None else own.count
-    return sum(message_tokens(message, count) for message in messages)
+    if count is None:
+        own = tokenizers.for_model(model) if tokenizers is not None else None
+        count = estimate_text_tokens if own is None else own.count
+    return sum(_message_tokens(message, count) for message in messages)
 
 
-def message_tokens(message: HasContent, count: Callable[[str], int] = estimate_text_tokens) -> int:
-    """Return the tokens of one message: its text and its tool calls, counted by `count`, and the overhead."""
+def _message_tokens(message: HasContent, count: Callable[[str], int]) -> int:
     calls = len(getattr(message, "tool_calls", ()))
-    frame = MESSAGE_OVERHEAD_TOKENS + calls * TOOL_CALL_OVERHEAD_TOKENS
-    return frame + sum(map(count, _texts(message)))
+    return MESSAGE_OVERHEAD_TOKENS + calls * TOOL_CALL_OVERHEAD_TOKENS + sum(map(count, _texts(message)))
 
 
 def _texts(message: HasContent) -> Iterator[str]:

@@ -153,18 +153,6 @@ _BY_NAME: dict[str, Retired] = {
     "compaction.failures_before_degraded": _fixed("3"),
     "compaction.ending_deadline_s": _fixed("3 s"),
     "compaction.store_timeout_s": _fixed("10 s"),
-    "budget.enabled": Retired("the limit always holds, unless a server turns it off with /rolling-context. Delete it."),
-    "budget.reserved_output_tokens": _fixed(
-        "4096 tokens, or a quarter of budget.max_context_tokens where that is less"
-    ),
-    "budget.trim_strategy": _fixed("priority-based"),
-    "budget.preserve_system_prompt": _fixed("true"),
-    "budget.preserve_recent_turns": _fixed("10 turns"),
-    "budget.summarize_on_truncate": _fixed("false"),
-    "budget.token_estimator": _fixed("auto, the model's own vocabulary where `roomtone models pull` has brought it"),
-    "budget.max_tool_output_age": _fixed("5 model calls"),
-    "budget.max_tool_output_tokens": _fixed("2000 tokens"),
-    "budget.preserve_recent_files": _fixed("true"),
     "tiers.enabled": Retired(
         "segments are always compressed, unless `roomtone memory freeze` leaves them out. Delete it."
     ),

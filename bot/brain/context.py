@@ -4,42 +4,34 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
+from itertools import groupby
 from typing import TYPE_CHECKING
 
-from bot.brain.tools.exchanges import insert_exchanges, newest_within
 from bot.brain.tools.permission import NOBODY
-from bot.llm.budget import MEMORY_SEARCH, OFFERS_SHARE, offers_tokens, offers_within, to_budget_message
-from bot.llm.port import ChatMessage, ChatRole
-from compaction.budget.messages import Message
+from bot.llm.budget import MEMORY_SEARCH, OFFERS_SHARE, offers_tokens, offers_within, to_message, to_part
 from compaction.budget.summarize import SummarizeOptions, summarize_context
-from compaction.budget.tool_outputs import truncate_old_tool_outputs
-from compaction.budget.trim import PRESERVE_RECENT_TURNS
+from compaction.budget.trim import TrimOptions
 from compaction.context.build import build_payload, left_out_turns
-from compaction.context.turn_text import format_turn
-from compaction.model import Mode, TurnKind
+from compaction.context.turn_text import turn_part
+from compaction.model import Mode
 from compaction.payload import PartKind, data_part, keep_as_sent, make_part
-from compaction.tokens import estimate_text_tokens, message_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from datetime import tzinfo
 
     from bot.brain.tools.permission import Asker
     from bot.brain.tools.toolbox import QuestionTools, Toolbox
     from bot.guild import PromptPolicy
+    from bot.llm.port import ChatMessage
     from compaction.context.build import SessionContext
     from compaction.memory.quotes import Quote
-    from compaction.model import Seq, Turn
+    from compaction.model import Turn
     from compaction.payload import PayloadPart
     from compaction.session import SessionMemory
 
 # Length of the excerpt that replaces turns that do not fit. Most of them are folded soon.
 EXCERPT_CHARS = 600
-# Earlier tool results take at most a quarter of a prompt.
-EXCHANGES_SHARE = 4
-# What the asker agreed to may have been done for this very question, by speech-to-speech that failed then.
-_TURNS = frozenset({PartKind.TURN, PartKind.CURRENT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +39,8 @@ class ModelContext:
     """The input of one reply.
 
     `messages` are sent to the model. `parts` have the same content with its provenance, for the record; they hold
-    earlier tool results at the end, while `messages` have them in between. `session`: the source of the parts.
-    `current`: the turn to answer. `now`: UTC epoch seconds.
+    tool results at the end, while `messages` have them in between. `session`: the source of the parts. `current`: the
+    turn to answer. `now`: UTC epoch seconds.
     """
 
     session: SessionContext
@@ -89,40 +81,47 @@ def build_context_messages(
 ) -> ModelContext:
     """Build the input of a reply to `current`.
 
-    Order: system prompts, summary, facts about the people present (`participants`), window, live notes, quotes,
-    prompts about this reply, current turn; at most `max_input_tokens` in all. `policy`: how tokens are counted, and
-    whether an excerpt replaces turns that do not fit. `toolbox`: tools to offer on behalf of `asker`. `may_skip`: a
-    prompt offers SKIP. `language`: see `ModelContext`. The call also lets the session check whether a batch is due;
-    folding runs in the background. Raises `ContextOverflowError`.
+    Order: system prompts, summary, facts about the people present (`participants`), window with the results of tools,
+    live notes, quotes, prompts about this reply, current turn; at most `max_input_tokens` in all. `policy`: how the
+    prompt is made to fit, and whether an excerpt replaces turns that do not. `toolbox`: tools to offer on behalf of
+    `asker`. `may_skip`: a prompt offers SKIP. `language`: see `ModelContext`. The call also lets the session check
+    whether a batch is due; folding runs in the background. Raises `ContextOverflowError`.
     """
-    count = estimate_text_tokens if policy is None else policy.count_tokens
+    options = TrimOptions() if policy is None else policy.trim
+    count = options.tool_outputs.count
     tools: QuestionTools | None = None
-    exchanged: dict[int, list[ChatMessage]] = {}
+    exchanges: dict[int, list[PayloadPart]] = {}
     if toolbox is not None:
         tools = _offer_tools(toolbox, asker, current, max_tokens=max_input_tokens // OFFERS_SHARE, count=count)
         max_input_tokens -= offers_tokens(tools.offers, count)
-        exchanged = _earlier_exchanges(toolbox, memory, policy, max_tokens=max_input_tokens // EXCHANGES_SHARE)
-        max_input_tokens -= _tokens_of(exchanged, count)
+        in_window = {turn.seq for turn in memory.window if not turn.tombstone}
+        exchanged = toolbox.exchanges.messages(in_window | {current.seq})
+        exchanges = {seq: [to_part(message, count) for message in messages] for seq, messages in exchanged.items()}
+    session = memory.context(current=current, max_input_tokens=max_input_tokens)
     build = partial(
         build_payload,
+        session,
         system=system,
         reply_prompts=reply_prompts,
         recall=[quote.part for quote in quotes],
         participants=participants,
+        exchanges=exchanges,
+        options=options,
+        enforced=policy is None or policy.enforced,
         zone=zone,
         searchable=tools is not None and any(offer.name == MEMORY_SEARCH for offer in tools.offers),
-        count=None if policy is None else policy.count_tokens,
-        newest=PRESERVE_RECENT_TURNS if policy is None else policy.newest_turns,
     )
-    fitted = _fit(build, memory.context(current=current, max_input_tokens=max_input_tokens), exchanged, count)
-    parts = _with_excerpt(build, fitted, zone, policy)
-    recorded = (*parts, *(_exchange_part(messages, count) for messages in fitted.exchanged.values()))
-    memory.record_sent(fitted.session, recorded, zone=zone)
+    sent = build()
+    if policy is not None and policy.summarise_dropped and session.mode is not Mode.ROLLING:
+        excerpt = _excerpt(left_out_turns(session, sent), zone, count)
+        sent = build(condensed=excerpt) if excerpt else sent
+    parts = tuple(_recorded(sent))
+    memory.record_sent(session, parts, zone=zone)
     return ModelContext(
-        session=fitted.session,
+        session=session,
         current=current,
-        parts=recorded,
-        messages=insert_exchanges([(_message(part), _turn_in(part)) for part in parts], fitted.exchanged),
+        parts=parts,
+        messages=tuple(map(to_message, sent)),
         now=now,
         quotes=tuple(quotes),
         enforced=policy is None or policy.enforced,
@@ -141,99 +140,22 @@ def _offer_tools(
     return tools
 
 
-@dataclass(frozen=True, slots=True)
-class _Fitted:
-    """What fits into the prompt: the parts, and the earlier tool calls and results of turns among them, by turn.
-
-    `session`: the source of the parts, with the limit that they were built for.
-    """
-
-    session: SessionContext
-    parts: tuple[PayloadPart, ...]
-    exchanged: dict[int, list[ChatMessage]]
-
-
-def _fit(
-    build: Callable[[SessionContext], tuple[PayloadPart, ...]],
-    session: SessionContext,
-    exchanged: dict[int, list[ChatMessage]],
-    count: Callable[[str], int],
-) -> _Fitted:
-    """Build the parts. Exchanges whose questions are not among them are left out, and the turns get their room."""
-    parts = build(session)
-    sent = {_turn_in(part) for part in parts}
-    kept = {seq: messages for seq, messages in exchanged.items() if seq in sent}
-    if len(kept) < len(exchanged):
-        freed = _tokens_of(exchanged, count) - _tokens_of(kept, count)
-        session = replace(session, max_input_tokens=session.max_input_tokens + freed)
-        parts = build(session)
-    return _Fitted(session, parts, kept)
+def _recorded(sent: Sequence[PayloadPart]) -> Iterator[PayloadPart]:
+    """Yield the parts for the record: the calls of each question and their results as one part, at the end."""
+    yield from (part for part in sent if part.kind is not PartKind.TOOL)
+    for is_tool, group in groupby(sent, key=lambda part: part.kind is PartKind.TOOL):
+        if is_tool:
+            parts = list(group)
+            lines = [f"{call.name}({call.arguments})" for part in parts for call in part.tool_calls]
+            lines += [f"{part.name}: {part.content}" for part in parts if not part.tool_calls]
+            tokens = sum(part.tokens for part in parts)
+            yield replace(keep_as_sent(make_part("tool", PartKind.TOOL, "\n".join(lines))), tokens=tokens)
 
 
-def _with_excerpt(
-    build: Callable[..., tuple[PayloadPart, ...]], fitted: _Fitted, zone: tzinfo, policy: PromptPolicy | None
-) -> tuple[PayloadPart, ...]:
-    """Return the parts, with an excerpt of the turns that did not fit if `policy` wants one."""
-    if policy is None or not policy.summarise_dropped or fitted.session.mode is Mode.ROLLING:
-        return fitted.parts
-    excerpt = _excerpt(left_out_turns(fitted.session, fitted.parts), zone, policy)
-    return build(fitted.session, condensed=excerpt) if excerpt else fitted.parts
-
-
-def _earlier_exchanges(
-    toolbox: Toolbox, memory: SessionMemory, policy: PromptPolicy | None, *, max_tokens: int
-) -> dict[int, list[ChatMessage]]:
-    """Return the tool calls and results of questions in the window, by turn: the newest that fit into `max_tokens`."""
-    count = estimate_text_tokens if policy is None else policy.count_tokens
-    window = [turn for turn in memory.window if not turn.tombstone]
-    exchanges = toolbox.exchanges.messages({turn.seq for turn in window})
-    return newest_within(_aged(window, exchanges, policy), max_tokens, partial(message_tokens, count=count))
-
-
-def _tokens_of(exchanges: Mapping[int, list[ChatMessage]], count: Callable[[str], int]) -> int:
-    return sum(message_tokens(message, count) for message in chain.from_iterable(exchanges.values()))
-
-
-def _aged(
-    window: Sequence[Turn], exchanges: Mapping[int, list[ChatMessage]], policy: PromptPolicy | None
-) -> dict[int, list[ChatMessage]]:
-    """Return the exchanges with old outputs shortened, as the budget does when it sends them."""
-    if policy is not None and not policy.enforced:
-        return dict(exchanges)
-    placed: list[tuple[int, Message, ChatMessage | None]] = []
-    for turn in window:
-        role = ChatRole.ASSISTANT if turn.kind is TurnKind.ASSISTANT else ChatRole.USER
-        placed.append((turn.seq, Message(role, turn.text), None))
-        placed += [(turn.seq, to_budget_message(each), each) for each in exchanges.get(turn.seq, ())]
-    options = None if policy is None else policy.tool_outputs
-    aged = truncate_old_tool_outputs([message for _, message, _ in placed], options=options)
-    found: dict[int, list[ChatMessage]] = {seq: [] for seq in exchanges}
-    for (seq, _, original), message in zip(placed, aged, strict=True):
-        if original is not None:
-            found[seq].append(replace(original, content=message.content))
-    return found
-
-
-def _exchange_part(messages: Sequence[ChatMessage], count: Callable[[str], int]) -> PayloadPart:
-    """Return one earlier question's tool calls and results as a part, for the record only."""
-    lines = [f"{each.name}({each.arguments})" for message in messages for each in message.tool_calls]
-    lines += [f"{message.name}: {message.content}" for message in messages if message.role is ChatRole.TOOL]
-    part = keep_as_sent(make_part("tool", PartKind.TOOL, "\n".join(lines)))
-    return replace(part, tokens=sum(message_tokens(message, count) for message in messages))
-
-
-def _message(part: PayloadPart) -> ChatMessage:
-    return ChatMessage(ChatRole(part.role), part.content, kind=part.kind, timestamp=part.timestamp)
-
-
-def _turn_in(part: PayloadPart) -> Seq | None:
-    return part.seq_from if part.kind in _TURNS else None
-
-
-def _excerpt(turns: Sequence[Turn], zone: tzinfo, policy: PromptPolicy) -> tuple[PayloadPart, ...]:
+def _excerpt(turns: Sequence[Turn], zone: tzinfo, count: Callable[[str], int]) -> tuple[PayloadPart, ...]:
     """Return an excerpt of turns that do not fit, as one part; empty if the excerpt is empty."""
-    lines = [Message("user", format_turn(turn, zone), timestamp=turn.started_at) for turn in turns]
-    text = summarize_context(lines, SummarizeOptions(max_summary_chars=EXCERPT_CHARS)).summary if lines else ""
+    said = [turn_part(turn, PartKind.TURN, zone, count) for turn in turns]
+    text = summarize_context(said, SummarizeOptions(max_summary_chars=EXCERPT_CHARS)).summary if said else ""
     if not text:
         return ()
-    return (keep_as_sent(data_part(PartKind.SUMMARY, f"Of what is left out below: {text}", count=policy.count_tokens)),)
+    return (keep_as_sent(data_part(PartKind.SUMMARY, f"Of what is left out below: {text}", count=count)),)

@@ -8,7 +8,7 @@ from bot.llm.thoughts import Thoughts
 from bot.llm.tool_calls import WrittenCalls
 
 if TYPE_CHECKING:
-    from compaction.budget.messages import MessageToolCall
+    from compaction.payload import MessageToolCall
 
 
 class AnswerText:

@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.llm.port import ChatMessage, ChatRole
 from compaction.budget.estimator import Estimator
-from compaction.budget.messages import Message
 from compaction.budget.prompt import ContextConfig, build_final_prompt
 from compaction.budget.tool_outputs import ToolOutputOptions
 from compaction.budget.trim import TrimOptions
+from compaction.payload import PartKind, make_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from bot.llm.port import ChatMessage, OfferedTools, ToolOffer
+    from bot.llm.port import OfferedTools, ToolOffer
     from compaction.budget.prompt import FinalPrompt
+    from compaction.payload import PayloadPart
     from compaction.settings import BudgetSettings
 
 log = structlog.get_logger()
@@ -50,14 +52,22 @@ class Budget:
         return self.estimator.room(max(0, self.settings.max_input_tokens - longer_answer))
 
     @property
-    def tool_outputs(self) -> ToolOutputOptions:
-        """Return when old tool outputs are shortened."""
+    def trim_options(self) -> TrimOptions:
+        """Return how a prompt is made to fit, by the settings."""
         settings = self.settings
-        return ToolOutputOptions(
-            max_tool_output_age=settings.max_tool_output_age,
-            max_tool_output_tokens=settings.max_tool_output_tokens,
-            preserve_recent_files=settings.preserve_recent_files,
-            count=self.count,
+        return TrimOptions(
+            trim_strategy=settings.trim_strategy,
+            preserve_system_prompt=settings.preserve_system_prompt,
+            preserve_recent_turns=settings.preserve_recent_turns,
+            target_utilization=settings.target_utilization,
+            min_keep_messages=settings.min_keep_messages,
+            eviction_note=settings.eviction_note,
+            tool_outputs=ToolOutputOptions(
+                max_tool_output_age=settings.max_tool_output_age,
+                max_tool_output_tokens=settings.max_tool_output_tokens,
+                preserve_recent_files=settings.preserve_recent_files,
+                count=self.count,
+            ),
         )
 
     def cost_of(self, tools: OfferedTools) -> int:
@@ -73,7 +83,7 @@ class Budget:
 
     def final_prompt(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[PayloadPart],
         *,
         max_output_tokens: int,
         enforce: bool = True,
@@ -83,36 +93,37 @@ class Budget:
         """Trim `messages` to fit beside tools that cost `tool_tokens`. Raises `ContextOverflowError` if that is
         impossible.
         """
-        settings = self.settings
-        trim = TrimOptions(
-            trim_strategy=settings.trim_strategy,
-            preserve_system_prompt=settings.preserve_system_prompt,
-            preserve_recent_turns=settings.preserve_recent_turns,
-            max_tool_output_age=settings.max_tool_output_age,
-            searchable=searchable,
-            count=self.count,
-        )
         room = max(0, self.room(max_output_tokens=max_output_tokens) - tool_tokens)
-        config = ContextConfig(
-            max_context_tokens=room,
-            reserved_output_tokens=0,
-            enabled=enforce,
-            trim=trim,
-            tool_outputs=self.tool_outputs,
-        )
-        return build_final_prompt(messages, config)
+        trim = replace(self.trim_options, searchable=searchable)
+        return build_final_prompt(messages, ContextConfig(room, reserved_output_tokens=0, enabled=enforce, trim=trim))
+
+    def part(self, message: ChatMessage) -> PayloadPart:
+        """Return a message as the budget takes it, with its tokens counted."""
+        return to_part(message, self.count)
 
 
-def to_budget_message(message: ChatMessage) -> Message:
-    """Return a message as `compaction.budget` takes it."""
-    return Message(
-        role=message.role.value,
-        content=message.content,
+def to_part(message: ChatMessage, count: Callable[[str], int]) -> PayloadPart:
+    """Return a message as `compaction.budget` takes it, with its tokens counted."""
+    kind = message.kind
+    if kind is None:
+        is_tool = message.role is ChatRole.TOOL or message.tool_calls
+        kind = PartKind.TOOL if is_tool else PartKind.SYSTEM if message.role is ChatRole.SYSTEM else PartKind.TURN
+    return make_part(
+        message.role.value,
+        kind,
+        message.content,
+        timestamp=message.timestamp,
         tool_calls=message.tool_calls,
         tool_call_id=message.tool_call_id,
         name=message.name,
-        kind=message.kind,
-        timestamp=message.timestamp,
+        count=count,
+    )
+
+
+def to_message(part: PayloadPart) -> ChatMessage:
+    """Return a part as a language model takes it."""
+    return ChatMessage(
+        ChatRole(part.role), part.content, part.tool_calls, part.tool_call_id, part.name, part.kind, part.timestamp
     )
 
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import json
 from contextlib import aclosing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.llm.budget import MEMORY_SEARCH, to_budget_message
+from bot.llm.budget import MEMORY_SEARCH, to_message
 from bot.llm.model_calls import CountedCall, ignore_call
 from bot.llm.port import NO_TOOLS, ChatMessage, ChatRole, StreamEnd, Usage
-from compaction.budget.messages import Message
 from compaction.errors import CompletionError, ContextOverflowError
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bot.llm.model_calls import ModelCall
     from bot.llm.port import ModelEndpoint, OfferedTools, StreamItem
     from compaction.budget.prompt import FinalPrompt
+    from compaction.payload import PayloadPart
     from compaction.ports import CompletionAnswer, CompletionRequest
 
 log = structlog.get_logger()
@@ -63,7 +64,7 @@ class BudgetedModel:
             tools = self._budget.affordable(tools, max_output_tokens=max_output_tokens)
         tool_tokens = self._budget.cost_of(tools)
         prompt = self._prompt(
-            [to_budget_message(message) for message in messages],
+            [self._budget.part(message) for message in messages],
             max_output_tokens,
             enforce=enforce,
             tool_tokens=tool_tokens,
@@ -71,7 +72,7 @@ class BudgetedModel:
         )
         call = CountedCall(self.model, "reply", self._budget.estimator, prompt.token_count + tool_tokens)
         end: StreamEnd | None = None
-        sent = [_to_chat_message(message) for message in prompt.messages]
+        sent = [replace(to_message(part), kind=None, timestamp=None) for part in prompt.messages]
         if on_sent is not None:
             on_sent(sent)
         stream = self._endpoint.stream(
@@ -99,9 +100,10 @@ class BudgetedModel:
 
         A request that does not fit is refused, not trimmed, so that a summary covers only turns that the model saw.
         """
-        whole = [Message(ChatRole.SYSTEM, request.system), Message(ChatRole.USER, request.prompt)]
+        whole = [ChatMessage(ChatRole.SYSTEM, request.system), ChatMessage(ChatRole.USER, request.prompt)]
         try:
-            prompt = self._prompt(whole, request.max_output_tokens, enforce=self._budget.settings.enabled)
+            parts = list(map(self._budget.part, whole))
+            prompt = self._prompt(parts, request.max_output_tokens, enforce=self._budget.settings.enabled)
         except ContextOverflowError as error:
             raise CompletionError(str(error), retryable=False) from error
         # Some providers bill the form with the prompt. It takes no room here: with a model that has little, it goes to
@@ -121,7 +123,7 @@ class BudgetedModel:
 
     def _prompt(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[PayloadPart],
         max_output_tokens: int,
         *,
         enforce: bool,
@@ -154,13 +156,3 @@ class BudgetedModel:
             finish_reason=None if end is None else end.reason.value,
             tool_call_count=0 if end is None else len(end.calls),
         )
-
-
-def _to_chat_message(message: Message) -> ChatMessage:
-    return ChatMessage(
-        role=ChatRole.SYSTEM if message.is_system else ChatRole(message.role),
-        content=message.content,
-        tool_calls=message.tool_calls,
-        tool_call_id=message.tool_call_id,
-        name=message.name,
-    )

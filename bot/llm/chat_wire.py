@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from bot.llm.port import ChatMessage, OfferedTools
-    from compaction.budget.messages import MessageToolCall
+    from compaction.payload import MessageToolCall
 
 # Words of JSON schema that Gemini does not know. Arguments are checked against the whole schema when they come.
 _UNCOMMON_WORDS = frozenset({"additionalProperties", "const", "$schema", "$defs", "pattern", "exclusiveMinimum"})

@@ -15,8 +15,7 @@ from bot.texts.text import Text
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
-    from compaction.budget.messages import MessageToolCall
-    from compaction.payload import PartKind
+    from compaction.payload import MessageToolCall, PartKind
     from compaction.ports import CompletionAnswer, CompletionRequest
 
 

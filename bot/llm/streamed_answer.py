@@ -11,7 +11,7 @@ from bot.llm.tool_calls import StreamedCalls
 if TYPE_CHECKING:
     from bot.llm.chat_wire import ChunkContent
     from bot.llm.thoughts import Thoughts
-    from compaction.budget.messages import MessageToolCall
+    from compaction.payload import MessageToolCall
 
 
 # A token has four characters on average, and a server counts them itself. One that does not stop would have the bot

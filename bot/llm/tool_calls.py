@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 
 from bot.llm.thoughts import MOST_BLANK_CHARS
-from compaction.budget.messages import MessageToolCall
+from compaction.payload import MessageToolCall
 
 # No sensible answer needs more.
 MOST_CALLS = 8

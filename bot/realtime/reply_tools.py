@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot.brain.tools.exchanges import ToolExchange
-from compaction.budget.messages import MessageToolCall
+from compaction.payload import MessageToolCall
 from compaction.untrusted_text import without_marks
 
 if TYPE_CHECKING:

@@ -64,10 +64,8 @@ class GuildPolicy:
             mode=self._mode if choice.mode is None else choice.mode,
             max_input_tokens=room if enforced else NO_LIMIT_TOKENS,
             enforced=enforced,
-            count_tokens=self._budget.count,
             summarise_dropped=settings.summarize_on_truncate,
-            newest_turns=settings.preserve_recent_turns,
-            tool_outputs=self._budget.tool_outputs,
+            trim=self._budget.trim_options,
             # A server's manager may not write the operator's sections.
             instructions=_joined(self._instructions.get(str(guild_id), ""), inline(choice.persona or "")),
         )

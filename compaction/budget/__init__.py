@@ -1,25 +1,22 @@
 """The budget layer: keeps every model call within its token limit. All public names can be imported from here.
 
-`estimator` counts tokens. `fit` and `trim` leave out the least important messages. `tool_outputs` and `files` shorten
-old tool outputs. `rolling` evicts the oldest turns. `summarize` summarises what was left out. `prompt` applies these
-steps to a model call.
+`estimator` counts tokens. `trim` leaves out the least important messages, the oldest turns by `rolling`, and
+`eviction_note` says so. `tool_outputs` and `files` shorten old tool outputs, of `messages` that belong together.
+`summarize` summarises what was left out. `prompt` applies these steps to a model call.
 """
 
 from __future__ import annotations
 
-from compaction.budget.estimator import Calibration as Calibration
 from compaction.budget.estimator import Estimator as Estimator
 from compaction.budget.files import FileReference as FileReference
 from compaction.budget.files import get_active_files as get_active_files
 from compaction.budget.files import should_preserve_file_content as should_preserve_file_content
-from compaction.budget.messages import Message as Message
-from compaction.budget.messages import MessageToolCall as MessageToolCall
 from compaction.budget.prompt import ContextConfig as ContextConfig
 from compaction.budget.prompt import build_final_prompt as build_final_prompt
 from compaction.budget.prompt import enforce_context_limit as enforce_context_limit
+from compaction.budget.rolling import rolling_evict as rolling_evict
 from compaction.budget.summarize import SummarizeOptions as SummarizeOptions
 from compaction.budget.summarize import summarize_context as summarize_context
-from compaction.budget.tool_outputs import KeyInfo as KeyInfo
 from compaction.budget.tool_outputs import ToolOutputOptions as ToolOutputOptions
 from compaction.budget.tool_outputs import create_truncated_placeholder as create_truncated_placeholder
 from compaction.budget.tool_outputs import extract_key_info as extract_key_info
@@ -29,5 +26,4 @@ from compaction.budget.tool_outputs import truncate_old_tool_outputs as truncate
 from compaction.budget.trim import TrimOptions as TrimOptions
 from compaction.budget.trim import TrimStrategy as TrimStrategy
 from compaction.budget.trim import trim_conversation as trim_conversation
-from compaction.tokens import estimate_text_tokens as estimate_text_tokens
 from compaction.tokens import estimate_tokens as estimate_tokens

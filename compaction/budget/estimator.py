@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from compaction.tokens import estimate_text_tokens, message_tokens
+from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from compaction.tokens import HasContent, Tokenizer
+    from compaction.tokens import Tokenizer
 
 # In a call of at least this many tokens, a difference is ascribed to the text. In a smaller call it is ascribed to a
 # fixed overhead.
@@ -104,9 +104,6 @@ class Estimator:
                 del self._known[next(iter(self._known))]
             self._known[key] = known
         return known
-
-    def messages(self, messages: Iterable[HasContent]) -> int:
-        return sum(message_tokens(message, self.text) for message in messages)
 
     def room(self, max_tokens: int) -> int:
         """Return the largest count that the provider bills as at most `max_tokens`."""

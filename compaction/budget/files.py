@@ -11,12 +11,12 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from compaction.budget.messages import message_steps
+from compaction.budget.messages import is_tool_output, message_steps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from compaction.budget.messages import Message
+    from compaction.payload import PayloadPart
 
 # A file stays active for this many steps after it was last read or mentioned.
 ACTIVE_STEPS = 5
@@ -41,7 +41,7 @@ class FileReference:
 
 
 def get_active_files(
-    messages: Sequence[Message], current_step: int, *, max_age: int = ACTIVE_STEPS
+    messages: Sequence[PayloadPart], current_step: int, *, max_age: int = ACTIVE_STEPS
 ) -> tuple[FileReference, ...]:
     """Return the files that are active at `current_step`, in the order of their first use."""
     known: dict[str, FileReference] = {}
@@ -66,20 +66,14 @@ def should_preserve_file_content(file: FileReference, current_step: int, *, max_
     return current_step - file.last_access_step <= max_age
 
 
-def paths_read(messages: Sequence[Message]) -> list[frozenset[str]]:
-    """Return, for each message, the paths whose content it holds. They come from its `path` or from the tool call it
-    answers.
-    """
+def paths_read(messages: Sequence[PayloadPart]) -> list[frozenset[str]]:
+    """Return, for each message, the paths whose content it holds: those of the tool call that it answers."""
     asked: dict[str, frozenset[str]] = {}
     found: list[frozenset[str]] = []
     for message in messages:
         asked.update((call.id, _paths_in(call.arguments)) for call in message.tool_calls)
-        if message.path is not None:
-            found.append(frozenset({message.path}))
-        elif message.is_tool_output and message.tool_call_id is not None:
-            found.append(asked.get(message.tool_call_id, frozenset()))
-        else:
-            found.append(frozenset())
+        is_output = is_tool_output(message) and message.tool_call_id is not None
+        found.append(asked.get(message.tool_call_id or "", frozenset()) if is_output else frozenset())
     return found
 
 

@@ -1,6 +1,7 @@
 """Prepares the prompt of a model call: shortens old tool outputs, trims the messages and checks the token limit. Pure.
 
-`bot.llm` applies this to every call.
+Every model call passes through `build_final_prompt`: a session's payload (`context.build`) for the first time when it
+is built, and all messages again when they are sent (`bot.llm.budgeted`).
 """
 
 from __future__ import annotations
@@ -8,15 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from compaction.budget.tool_outputs import ToolOutputOptions, truncate_old_tool_outputs
-from compaction.budget.trim import TrimOptions, TrimResult
+from compaction.budget.tool_outputs import truncate_old_tool_outputs
+from compaction.budget.trim import TrimOptions, trim_conversation
 from compaction.errors import ContextOverflowError
-from compaction.tokens import estimate_text_tokens, message_tokens
+from compaction.payload import PartKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from compaction.budget.messages import Message
+    from compaction.payload import PayloadPart
 
 RESERVED_OUTPUT_TOKENS = 4_096
 
@@ -40,7 +41,6 @@ class ContextConfig:
     reserved_output_tokens: int | None = None
     enabled: bool = True
     trim: TrimOptions = field(default_factory=TrimOptions)
-    tool_outputs: ToolOutputOptions = field(default_factory=ToolOutputOptions)
 
     @property
     def max_input_tokens(self) -> int:
@@ -53,11 +53,19 @@ class ContextConfig:
 
 @dataclass(frozen=True, slots=True)
 class EnforcedContext:
-    """Messages that fit the limit. `dropped_count`: how many messages were left out."""
+    """Messages that fit the limit, and their tokens. `dropped`: the messages that were left out, in order."""
 
-    messages: list[Message]
-    truncated: bool
-    dropped_count: int
+    messages: list[PayloadPart]
+    token_count: int
+    dropped: tuple[PayloadPart, ...]
+
+    @property
+    def truncated(self) -> bool:
+        return bool(self.dropped)
+
+    @property
+    def dropped_count(self) -> int:
+        return len(self.dropped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,42 +75,47 @@ class FinalPrompt:
     `within_budget` can be False only if the budget layer is disabled.
     """
 
-    messages: list[Message]
+    messages: list[PayloadPart]
     token_count: int
     within_budget: bool
-    dropped: tuple[Message, ...] = ()
+    dropped: tuple[PayloadPart, ...] = ()
 
 
 def enforce_context_limit(
-    messages: Sequence[Message], max_input_tokens: int, options: TrimOptions | None = None
+    messages: Sequence[PayloadPart], max_input_tokens: int, options: TrimOptions | None = None
 ) -> EnforcedContext:
     """Return messages that fit into `max_input_tokens`. The least important messages are left out.
 
     Raises ContextOverflowError if not even the system prompts and the current turn fit.
     """
-    trimmed = _fitting(messages, max_input_tokens, options or TrimOptions())
-    return EnforcedContext(trimmed.messages, bool(trimmed.dropped), len(trimmed.dropped))
+    kept = trim_conversation(messages, max_input_tokens, options)
+    tokens = sum(message.tokens for message in kept)
+    if tokens > max_input_tokens:
+        raise ContextOverflowError(current=tokens, maximum=max_input_tokens)
+    return EnforcedContext(kept, tokens, _missing(messages, kept))
 
 
-def build_final_prompt(messages: Sequence[Message], config: ContextConfig) -> FinalPrompt:
+def _missing(messages: Sequence[PayloadPart], kept: Sequence[PayloadPart]) -> tuple[PayloadPart, ...]:
+    """Return the messages of which `kept` has none, notes aside. `kept` has them in the same order."""
+    rest = iter(message for message in kept if message.kind is not PartKind.EVICTION_NOTE)
+    expected = next(rest, None)
+    missing: list[PayloadPart] = []
+    for message in messages:
+        if message is expected:
+            expected = next(rest, None)
+        elif message.kind is not PartKind.EVICTION_NOTE:
+            missing.append(message)
+    return tuple(missing)
+
+
+def build_final_prompt(messages: Sequence[PayloadPart], config: ContextConfig) -> FinalPrompt:
     """Return the prompt of one model call, with old tool outputs shortened and messages left out to fit the budget.
 
     Raises ContextOverflowError if the prompt cannot be made to fit.
     """
     if not config.enabled:
-        tokens = _cost(messages, config.trim.count)
+        tokens = sum(message.tokens for message in messages)
         return FinalPrompt(list(messages), tokens, tokens <= config.max_input_tokens)
-    aged = truncate_old_tool_outputs(messages, config.trim.current_step, config.tool_outputs)
-    trimmed = _fitting(aged, config.max_input_tokens, config.trim)
-    return FinalPrompt(trimmed.messages, trimmed.tokens, within_budget=True, dropped=trimmed.dropped)
-
-
-def _fitting(messages: Sequence[Message], max_input_tokens: int, options: TrimOptions) -> TrimResult:
-    trimmed = TrimResult.of(messages, max_input_tokens, options)
-    if trimmed.tokens > max_input_tokens:
-        raise ContextOverflowError(current=trimmed.tokens, maximum=max_input_tokens)
-    return trimmed
-
-
-def _cost(messages: Sequence[Message], count: Callable[[str], int] = estimate_text_tokens) -> int:
-    return sum(message_tokens(message, count) for message in messages)
+    aged = truncate_old_tool_outputs(messages, config.trim.current_step, config.trim.tool_outputs)
+    fitted = enforce_context_limit(aged, config.max_input_tokens, config.trim)
+    return FinalPrompt(fitted.messages, fitted.token_count, within_budget=True, dropped=fitted.dropped)

@@ -40,18 +40,6 @@ _M = TypeVar("_M", bound=RollingMessage)
 
 
 @dataclass(frozen=True, slots=True)
-class RollingPolicy:
-    """How the rolling mode evicts messages. `target_utilization`: the share of the room that is used after an eviction.
-
-    `eviction_note`: whether a note is sent in place of the evicted messages.
-    """
-
-    target_utilization: float = TARGET_UTILIZATION
-    min_keep_messages: int = MIN_KEEP_MESSAGES
-    eviction_note: bool = True
-
-
-@dataclass(frozen=True, slots=True)
 class EvictedTurns:
     """The turns that a session has evicted so far (`start <= seq < until`), with their token count.
 

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from compaction.budget.messages import is_tool_output
 from compaction.budget.tool_outputs import is_placeholder, summarize_tool_output
 from compaction.language.text import sentences, whole_sentences
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
@@ -17,19 +18,21 @@ from compaction.summary.extractive import extract_facts, make_gist
 from compaction.summary.ledger import SegmentLedger
 from compaction.summary.port import Fold, FoldRequest
 from compaction.summary.segments import make_segment
-from compaction.tokens import estimate_text_tokens, message_tokens
+from compaction.tokens import estimate_text_tokens, estimate_tokens
 from compaction.untrusted_text import without_marks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from compaction.budget.messages import Message
+    from compaction.payload import PayloadPart
 
 MAX_SUMMARY_CHARS = 1_200
 # How many turns are folded together. A session folds the same number at once (`folding.window`).
 _BATCH_TURNS = 10
-# The kinds of messages that stand for other messages.
-_REPRESENTS_OTHERS = frozenset({PartKind.SUMMARY, PartKind.EVICTION_NOTE, PartKind.RECALL, PartKind.CONTINUITY})
+# The kinds of messages that nobody said now.
+_REPRESENTS_OTHERS = frozenset(
+    {PartKind.SYSTEM, PartKind.SUMMARY, PartKind.EVICTION_NOTE, PartKind.RECALL, PartKind.CONTINUITY}
+)
 # The largest share of the summary for earlier summaries, and the largest share for tool results.
 _PREVIOUS_SHARE = 0.5
 _TOOLS_SHARE = 0.25
@@ -56,13 +59,13 @@ class ContextSummary:
     original_tokens: int
 
 
-def summarize_context(messages: Sequence[Message], options: SummarizeOptions | None = None) -> ContextSummary:
+def summarize_context(messages: Sequence[PayloadPart], options: SummarizeOptions | None = None) -> ContextSummary:
     """Return the best sentences of the messages with their speakers, and the results of tool calls. Deterministic.
 
     No model writes it: a reply can't wait for a second one, and what leaves the window is folded by a model anyway.
     """
     options = options or SummarizeOptions()
-    original_tokens = sum(message_tokens(message, options.count) for message in messages)
+    original_tokens = estimate_tokens(messages, count=options.count)
     room = options.max_summary_chars
     previous = _newest_sentences(options.previous or _previous_in(messages), int(room * _PREVIOUS_SHARE))
     tools = _newest_sentences(
@@ -76,16 +79,16 @@ def summarize_context(messages: Sequence[Message], options: SummarizeOptions | N
     return ContextSummary(summary, original_tokens)
 
 
-def _own(messages: Sequence[Message]) -> list[Message]:
+def _own(messages: Sequence[PayloadPart]) -> list[PayloadPart]:
     """Return the messages that don't stand for other messages."""
-    return [message for message in messages if message.kind not in _REPRESENTS_OTHERS and not message.is_system]
+    return [message for message in messages if message.kind not in _REPRESENTS_OTHERS]
 
 
-def _outputs(messages: Sequence[Message]) -> list[Message]:
-    return [message for message in _own(messages) if message.is_tool_output and not is_placeholder(message)]
+def _outputs(messages: Sequence[PayloadPart]) -> list[PayloadPart]:
+    return [message for message in _own(messages) if is_tool_output(message) and not is_placeholder(message)]
 
 
-def _previous_in(messages: Sequence[Message]) -> str:
+def _previous_in(messages: Sequence[PayloadPart]) -> str:
     return " ".join(without_marks(message.content) for message in messages if message.kind is PartKind.SUMMARY)
 
 
@@ -100,11 +103,11 @@ def _newest_sentences(text: str, max_chars: int) -> str:
     return " ".join(reversed(kept))
 
 
-def _ledger(messages: Sequence[Message]) -> SegmentLedger:
+def _ledger(messages: Sequence[PayloadPart]) -> SegmentLedger:
     """Return the facts of the messages. They are extracted in batches, like the turns of a session."""
     turns: list[Turn] = []
     for message in _own(messages):
-        if not message.is_tool_output and (parts := _parts(message)):
+        if not is_tool_output(message) and (parts := _parts(message)):
             at = message.timestamp or 0.0
             kind = TurnKind.ASSISTANT if message.role == "assistant" else TurnKind.SPEECH
             turns.append(Turn(Seq(len(turns)), kind, at, at, parts))
@@ -128,7 +131,7 @@ def _ledger(messages: Sequence[Message]) -> SegmentLedger:
     return ledger
 
 
-def _parts(message: Message) -> tuple[TurnPart, ...]:
+def _parts(message: PayloadPart) -> tuple[TurnPart, ...]:
     """Split a message into the parts of its speakers. Each line of a message has a time and a speaker
     (`format_turn`).
     """

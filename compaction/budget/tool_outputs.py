@@ -10,15 +10,15 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from compaction.budget.files import get_active_files, paths_read, should_preserve_file_content
-from compaction.budget.messages import message_steps
+from compaction.budget.files import get_active_files, paths_read
+from compaction.budget.messages import is_tool_output, message_steps, next_step
+from compaction.payload import recount
 from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from compaction.budget.files import FileReference
-    from compaction.budget.messages import Message
+    from compaction.payload import PayloadPart
 
 MAX_TOOL_OUTPUT_AGE = 5
 MAX_TOOL_OUTPUT_TOKENS = 2_000
@@ -67,46 +67,55 @@ class KeyInfo:
 
 
 def truncate_old_tool_outputs(
-    messages: Sequence[Message], current_step: int | None = None, options: ToolOutputOptions | None = None
-) -> list[Message]:
+    messages: Sequence[PayloadPart], current_step: int | None = None, options: ToolOutputOptions | None = None
+) -> list[PayloadPart]:
     """Return the messages with long tool outputs shortened and old ones replaced. All other messages are unchanged.
 
     `current_step`: the model call that is being prepared, by default the one after the last. Idempotent and
     deterministic.
     """
     options = options or ToolOutputOptions()
-    if not any(message.is_tool_output for message in messages):
+    if not any(is_tool_output(message) for message in messages):
         return list(messages)
     at_step = message_steps(messages)
-    now = _next_step(messages, at_step) if current_step is None else current_step
-    active = get_active_files(messages, now, max_age=options.max_tool_output_age)
-    read = paths_read(messages)
-    kept: list[Message] = []
-    read_later: set[str] = set()
-    for at in range(len(messages) - 1, -1, -1):
-        message, paths = messages[at], read[at]
-        if message.is_tool_output:
-            old = should_truncate_tool_result(message, now - at_step[at], options)
-            if old and options.preserve_recent_files:
-                old = not _holds_active(paths, active, now, read_later, options.max_tool_output_age)
-            read_later.update(paths)
-            message = create_truncated_placeholder(message, options) if old else _shortened(message, options)
-        kept.append(message)
-    return kept[::-1]
+    now = next_step(messages) if current_step is None else current_step
+    active = active_outputs(messages, now, options)
+    kept: list[PayloadPart] = []
+    for at, message in enumerate(messages):
+        if not is_tool_output(message):
+            kept.append(message)
+        elif at not in active and should_truncate_tool_result(message, now - at_step[at], options):
+            kept.append(create_truncated_placeholder(message, options))
+        else:
+            kept.append(_shortened(message, options))
+    return kept
 
 
-def should_truncate_tool_result(message: Message, age: int, options: ToolOutputOptions | None = None) -> bool:
+def active_outputs(messages: Sequence[PayloadPart], now: int, options: ToolOutputOptions) -> frozenset[int]:
+    """Return the positions of the tool outputs that hold the newest content of a file that is active at step `now`."""
+    if not options.preserve_recent_files or not any(map(is_tool_output, messages)):
+        return frozenset()
+    wanted = {file.path for file in get_active_files(messages, now, max_age=options.max_tool_output_age)}
+    found: set[int] = set()
+    for at, paths in reversed(list(enumerate(paths_read(messages)))):
+        if wanted & paths and not is_placeholder(messages[at]):
+            found.add(at)
+        wanted -= paths
+    return frozenset(found)
+
+
+def should_truncate_tool_result(message: PayloadPart, age: int, options: ToolOutputOptions | None = None) -> bool:
     """Return whether a tool output of this age (in steps) must be replaced by a placeholder."""
     options = options or ToolOutputOptions()
-    return message.is_tool_output and age > options.max_tool_output_age and not is_placeholder(message)
+    return is_tool_output(message) and age > options.max_tool_output_age and not is_placeholder(message)
 
 
-def is_placeholder(message: Message) -> bool:
+def is_placeholder(message: PayloadPart) -> bool:
     """Return whether the message is a placeholder for a removed output."""
-    return message.is_tool_output and message.content.startswith(_PLACEHOLDER)
+    return is_tool_output(message) and message.content.startswith(_PLACEHOLDER)
 
 
-def create_truncated_placeholder(message: Message, options: ToolOutputOptions | None = None) -> Message:
+def create_truncated_placeholder(message: PayloadPart, options: ToolOutputOptions | None = None) -> PayloadPart:
     """Return the placeholder of an old output with tool, size and key facts. Returns the output itself if that is
     shorter.
     """
@@ -114,10 +123,10 @@ def create_truncated_placeholder(message: Message, options: ToolOutputOptions | 
     size = options.count(message.content)
     tool = message.name or "a tool"
     content = f"{_PLACEHOLDER}{tool}, {size} tokens, left out because it is old. {summarize_tool_output(message)}]"
-    return replace(message, content=content) if options.count(content) < size else message
+    return _with_content(message, content, options) if options.count(content) < size else message
 
 
-def summarize_tool_output(message: Message) -> str:
+def summarize_tool_output(message: PayloadPart) -> str:
     """Return the key facts of an output in one or two sentences: outcome, size, paths and errors."""
     info = extract_key_info(message.content, message.name or "")
     facts = [f"Outcome: {info.outcome}; {info.lines} lines."]
@@ -148,17 +157,7 @@ def extract_key_info(content: str, tool_name: str) -> KeyInfo:
     )
 
 
-def _holds_active(
-    paths: frozenset[str], active: Sequence[FileReference], now: int, read_later: set[str], max_age: int
-) -> bool:
-    """Return whether an output contains the newest content of an active file."""
-    return any(
-        file.path in paths and file.path not in read_later and should_preserve_file_content(file, now, max_age=max_age)
-        for file in active
-    )
-
-
-def _shortened(message: Message, options: ToolOutputOptions) -> Message:
+def _shortened(message: PayloadPart, options: ToolOutputOptions) -> PayloadPart:
     """Cut the content of a message to its beginning and end if it is too long."""
     limit = options.max_tool_output_tokens
     size = options.count(message.content)
@@ -173,9 +172,9 @@ def _shortened(message: Message, options: ToolOutputOptions) -> Message:
         mark = f"\n[… {len(text) - head - tail} of {len(text)} characters left out …]\n"
         short = text[:head] + mark + (text[-tail:] if tail else "")
         if options.count(short) <= limit or room == 0:
-            return replace(message, content=short)
+            return _with_content(message, short, options)
         room = room * 9 // 10
 
 
-def _next_step(messages: Sequence[Message], at_step: Sequence[int]) -> int:
-    return max(step + (message.role == "assistant") for step, message in zip(at_step, messages, strict=True))
+def _with_content(message: PayloadPart, content: str, options: ToolOutputOptions) -> PayloadPart:
+    return recount(replace(message, content=content), options.count)

@@ -1,27 +1,33 @@
-"""Trims a conversation that is too large for a model. Pure and deterministic.
+"""Trims the messages of a model call to a number of tokens. Pure and deterministic. Every model call is trimmed here.
 
-Messages in order of importance, highest first: system prompts and tool rules; the current turn; tool calls
-for the current turn; the newest turns; facts about the participants; the other turns, newest
-first; the summary; live notes; recalled quotes; older conversations; old tool outputs. The least important are left out
-first, and one note says what is missing.
+Messages have a worth (`Worth`), and the least worth is left out first. The window of turns is cut in one go to four
+fifths of its room, so that not every reply cuts it again; what was left out before comes back if it fits beside it. In
+the rolling mode the window is cut first. One note stands for all that is left out.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
+from datetime import UTC
 from enum import IntEnum, StrEnum
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
-from compaction.budget.messages import Message, group_messages, message_steps
-from compaction.budget.tool_outputs import MAX_TOOL_OUTPUT_AGE
+from compaction.budget.eviction_note import join_notes, make_eviction_note
+from compaction.budget.messages import group_messages, is_tool_output, message_steps, next_step
+from compaction.budget.rolling import MIN_KEEP_MESSAGES, TARGET_UTILIZATION, rolling_evict
+from compaction.budget.tool_outputs import ToolOutputOptions, active_outputs
 from compaction.payload import PartKind
-from compaction.tokens import estimate_text_tokens, message_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
+    from datetime import tzinfo
+
+    from compaction.budget.rolling import EvictedTurns
+    from compaction.payload import PayloadPart
 
 PRESERVE_RECENT_TURNS = 10
+# A share so small that no turn fits into it.
+_NEXT_TO_NOTHING = 1e-9
 
 
 class TrimStrategy(StrEnum):
@@ -33,22 +39,33 @@ class TrimStrategy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TrimOptions:
-    """How to trim. `preserve_recent_turns`: how many of the newest turns are kept in preference to older turns.
+    """How to trim. `preserve_recent_turns`: how many of the newest turns are worth more than other turns.
 
-    `current_step`: the model call that is being prepared, by default the one after the last. `searchable`: the model
-    has memory search, so the note mentions it. `count`: counts the tokens of a text.
+    `target_utilization`: the share of the room that is used after the window was cut. `rolling`: cut the window before
+    anything else, to at least `min_keep_messages`. `eviction_note`: whether a note stands for what is left out.
+    `current_step`: the model call that is being prepared, by default the one after the last. `answers_last`: if none of
+    the messages is the current turn by its kind, the last that a person said is it, and is never left out.
+
+    `evicted`: the turns that the session has evicted before, for the note. `searchable`: the model has memory search,
+    so the note mentions it. `zone`: of the times in the note.
     """
 
     trim_strategy: TrimStrategy = TrimStrategy.PRIORITY
     preserve_system_prompt: bool = True
     preserve_recent_turns: int = PRESERVE_RECENT_TURNS
-    max_tool_output_age: int = MAX_TOOL_OUTPUT_AGE
+    target_utilization: float = TARGET_UTILIZATION
+    min_keep_messages: int = MIN_KEEP_MESSAGES
+    eviction_note: bool = True
+    tool_outputs: ToolOutputOptions = field(default_factory=ToolOutputOptions)
+    rolling: bool = False
     current_step: int | None = None
+    answers_last: bool = True
+    evicted: EvictedTurns | None = None
     searchable: bool = False
-    count: Callable[[str], int] = estimate_text_tokens
+    zone: tzinfo = UTC
 
 
-class _Worth(IntEnum):
+class Worth(IntEnum):
     """How important a message is. Messages with the lowest value are left out first."""
 
     STALE_OUTPUT = 0
@@ -56,153 +73,232 @@ class _Worth(IntEnum):
     RECALL = 2
     NOTE = 3
     SUMMARY = 4
-    TURN = 5
+    # Older turns, and fresh results of tools for earlier questions.
+    WINDOW = 5
     PARTICIPANTS = 6
     NEWEST = 7
-    ACTIVE = 8
-    NEVER = 9
+    ACTIVE_FILE = 8
+    # Calls of tools for the current turn, and their results.
+    CURRENT_WORK = 9
+    # Only if the options allow it.
+    SYSTEM = 10
+    NEVER = 11
 
 
 _WORTH_OF_KIND = {
-    PartKind.CONTINUITY: _Worth.CONTINUITY,
-    PartKind.RECALL: _Worth.RECALL,
-    PartKind.NOTE: _Worth.NOTE,
-    PartKind.SUMMARY: _Worth.SUMMARY,
-    PartKind.PARTICIPANTS: _Worth.PARTICIPANTS,
-    PartKind.TOOL: _Worth.STALE_OUTPUT,
-    PartKind.CURRENT: _Worth.NEVER,
-    PartKind.EVICTION_NOTE: _Worth.NEVER,
+    PartKind.CONTINUITY: Worth.CONTINUITY,
+    PartKind.RECALL: Worth.RECALL,
+    PartKind.NOTE: Worth.NOTE,
+    PartKind.SUMMARY: Worth.SUMMARY,
+    PartKind.PARTICIPANTS: Worth.PARTICIPANTS,
+    PartKind.EVICTION_NOTE: Worth.NEVER,
+    PartKind.CURRENT: Worth.NEVER,
 }
+# The parts before which the note stands: the first of them that is sent.
+_AFTER_THE_NOTE = frozenset({PartKind.TURN, PartKind.TOOL, PartKind.NOTE, PartKind.RECALL, PartKind.CURRENT})
 
 
 def trim_conversation(
-    messages: Sequence[Message], target_tokens: int, options: TrimOptions | None = None
-) -> list[Message]:
+    messages: Sequence[PayloadPart], target_tokens: int, options: TrimOptions | None = None
+) -> list[PayloadPart]:
     """Return the messages to keep, in order, with one note about the messages that were left out.
 
     Returns all messages if they fit. Messages that are never left out may exceed `target_tokens`, so the caller must
     check the result (`prompt.build_final_prompt`).
     """
-    return TrimResult.of(messages, target_tokens, options or TrimOptions()).messages
+    if _cost(messages) <= target_tokens:
+        return list(messages)
+    options = options or TrimOptions()
+    cut = _Cut(messages, target_tokens, options)
+    if options.trim_strategy is TrimStrategy.OLDEST:
+        cut.leave_out(sorted(cut.droppable(), key=lambda unit: (unit.worth >= Worth.NEWEST, unit.order)))
+        return cut.messages()
+    if options.rolling:
+        cut.roll()
+    for worth in Worth:
+        if worth is Worth.WINDOW and not cut.fits():
+            cut.evict_window()
+        cut.leave_out(unit for unit in cut.droppable() if unit.worth is worth)
+    cut.bring_back()
+    return cut.messages()
 
 
-@dataclass(frozen=True, slots=True)
-class TrimResult:
-    """The messages to send (with the note), the messages that were left out (in order), and the tokens of
-    what is sent.
-    """
+def place_of_note(messages: Sequence[PayloadPart]) -> int:
+    """Return the position at which the eviction note stands: where the conversation begins."""
+    return next((at for at, message in enumerate(messages) if message.kind in _AFTER_THE_NOTE), len(messages))
 
-    messages: list[Message]
-    dropped: tuple[Message, ...]
+
+@dataclass(slots=True)
+class _Unit:
+    """Messages that are kept or left out together, by their positions. `evicted`: left out with the oldest turns."""
+
+    positions: tuple[int, ...]
+    worth: Worth
+    timestamp: float | None
     tokens: int
+    out: bool = False
+    evicted: bool = False
+    # `rolling_evict` asks for it, and never reads it where there are tokens.
+    content: str = ""
 
-    @classmethod
-    def of(cls, messages: Sequence[Message], target_tokens: int, options: TrimOptions) -> TrimResult:
-        costs = [message_tokens(message, options.count) for message in messages]
-        total = sum(costs)
-        if total <= target_tokens:
-            return cls(list(messages), (), total)
-        out: set[int] = set()
-        trimmed = cls(list(messages), (), total)
-        for group in _droppable(messages, options):
-            out.update(group)
-            total -= sum(costs[at] for at in group)
-            # The note costs tokens too. It is made only once the other messages fit, to save time.
-            if total <= target_tokens:
-                trimmed = cls._without(messages, costs, out, options)
-                if trimmed.tokens <= target_tokens:
-                    return trimmed
-        return cls._without(messages, costs, out, options) if out else trimmed
+    @property
+    def order(self) -> int:
+        return self.positions[0]
 
-    @classmethod
-    def _without(
-        cls, messages: Sequence[Message], costs: Sequence[int], out: set[int], options: TrimOptions
-    ) -> TrimResult:
-        dropped = tuple(messages[at] for at in sorted(out))
-        note = make_eviction_note(dropped, tokens=sum(costs[at] for at in out), searchable=options.searchable)
-        kept = [message for at, message in enumerate(messages) if at not in out]
-        tokens = sum(cost for at, cost in enumerate(costs) if at not in out)
+
+class _Cut:
+    """Which units are left out so far, and what the rest costs with the note."""
+
+    def __init__(self, messages: Sequence[PayloadPart], limit: int, options: TrimOptions) -> None:
+        self._all = messages
+        self._limit = limit
+        self._options = options
+        self._units = _units(messages, options)
+        self._tokens = sum(message.tokens for message in messages)
+        self._made: list[PayloadPart] | None = None
+
+    def droppable(self) -> list[_Unit]:
+        """Return the units that may be left out and are not, in the order in which they are left out: the oldest first,
+        and of the quotes the last, which is the least similar.
+        """
+        units = [unit for unit in self._units if unit.worth is not Worth.NEVER and not unit.out]
+        return sorted(units, key=lambda unit: -unit.order if unit.worth is Worth.RECALL else unit.order)
+
+    def fits(self) -> bool:
+        # The note costs tokens too. It is made only once the other messages fit, to save time.
+        return self._tokens <= self._limit and _cost(self.messages()) <= self._limit
+
+    def leave_out(self, units: Iterable[_Unit]) -> None:
+        """Leave out units, one by one, until the rest fits."""
+        for unit in units:
+            if self.fits():
+                return
+            self._set(unit, out=True)
+
+    def roll(self) -> None:
+        """Evict the oldest turns until the whole is within the target share of the limit. The newest few stay."""
+        window = self._window()
+        rest = self._tokens - _cost(window)
+        room = max(1, self._limit - rest)
+        # If the other parts alone exceed the target, only the newest few turns stay.
+        share = (int(self._limit * self._options.target_utilization) - rest) / room
+        self._evict(window, room, min(1.0, max(_NEXT_TO_NOTHING, share)), self._options.min_keep_messages)
+
+    def evict_window(self) -> None:
+        """Evict the oldest turns until the window is within the target share of its room. The newest stay."""
+        window = self._window()
+        room = max(0, self._limit - (self._tokens - _cost(window)))
+        newest = sum(unit.worth is Worth.NEWEST for unit in window)
+        self._evict(window, room, self._options.target_utilization, newest)
+
+    def bring_back(self) -> None:
+        """Take back what fits beside the window that was cut, best first, up to the first that doesn't fit."""
+        never = {Worth.WINDOW, Worth.STALE_OUTPUT}
+        out = [unit for unit in self._units if unit.out and not unit.evicted and unit.worth not in never]
+        out.sort(key=lambda unit: (-unit.worth, unit.order if unit.worth is Worth.RECALL else -unit.order))
+        for unit in out:
+            self._set(unit, out=False)
+            if not self.fits():
+                self._set(unit, out=True)
+                return
+
+    def messages(self) -> list[PayloadPart]:
+        """Return what is kept, with the note."""
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+    def _make(self) -> list[PayloadPart]:
+        options = self._options
+        gone = {at for unit in self._units if unit.out for at in unit.positions}
+        kept = [message for at, message in enumerate(self._all) if at not in gone]
+        if not gone or not options.eviction_note:
+            return kept
+        times = [message.timestamp for message in self._all if message.timestamp is not None]
+        note = make_eviction_note(
+            [self._all[at] for at in sorted(gone)],
+            evicted=options.evicted,
+            now=max(times, default=None),
+            zone=options.zone,
+            searchable=options.searchable,
+            count=options.tool_outputs.count,
+        )
         place = next((at for at, message in enumerate(kept) if message.kind is PartKind.EVICTION_NOTE), None)
         if place is None:
-            # The note goes after the system prompts, where it can't separate a tool call from its result.
-            place = next((at for at, message in enumerate(kept) if not message.is_system), len(kept))
-            kept.insert(place, note)
+            kept.insert(place_of_note(kept), note)
+        elif options.evicted is not None:
+            # The new one tells of these turns too.
+            kept[place] = note
         else:
-            # There is only one note. If the messages already contain one, the new text is appended to it.
-            tokens -= message_tokens(kept[place], options.count)
-            kept[place] = note = replace(kept[place], content=f"{kept[place].content}\n{note.content}")
-        return cls(kept, dropped, tokens + message_tokens(note, options.count))
+            kept[place] = join_notes(kept[place], note, options.tool_outputs.count)
+        return kept
+
+    def _window(self) -> list[_Unit]:
+        """Return the units of the window in the order in which they are evicted."""
+        window = [unit for unit in self._units if unit.worth in {Worth.WINDOW, Worth.NEWEST} and not unit.out]
+        return sorted(window, key=lambda unit: (unit.worth, unit.order))
+
+    def _evict(self, window: Sequence[_Unit], room: int, target: float, keep: int) -> None:
+        evicted = rolling_evict(window, max_context_tokens=room, target_utilization=target, min_keep_messages=keep)
+        for unit in evicted.evicted:
+            unit.evicted = True
+            self._set(unit, out=True)
+
+    def _set(self, unit: _Unit, *, out: bool) -> None:
+        unit.out = out
+        self._tokens += -unit.tokens if out else unit.tokens
+        self._made = None
 
 
-def make_eviction_note(dropped: Sequence[Message], *, tokens: int, searchable: bool) -> Message:
-    """Return the note about messages that are not sent, with their number, tokens and time range."""
-    times = [message.timestamp for message in dropped if message.timestamp is not None]
-    said = f", said from {_clock(min(times))} to {_clock(max(times))} UTC" if times else ""
-    hint = " The full transcript is searchable via memory_search." if searchable else ""
-    content = f"[Context rolled: {len(dropped)} messages evicted ({tokens} tokens{said}).{hint}]"
-    return Message("system", content, kind=PartKind.EVICTION_NOTE, timestamp=min(times, default=None))
+def _cost(messages: Iterable[PayloadPart | _Unit]) -> int:
+    return sum(message.tokens for message in messages)
 
 
-def _clock(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
+def _units(messages: Sequence[PayloadPart], options: TrimOptions) -> list[_Unit]:
+    """Return the messages as units, in order."""
+    worth_of = _Worths(messages, options)
+    units: list[_Unit] = []
+    for group in group_messages(messages):
+        tokens = sum(messages[at].tokens for at in group)
+        units.append(_Unit(group, worth_of(group), messages[group[0]].timestamp, tokens))
+    turns = [unit for unit in units if unit.worth is Worth.WINDOW and messages[unit.order].kind is not PartKind.TOOL]
+    for unit in turns[max(0, len(turns) - options.preserve_recent_turns) :]:
+        unit.worth = Worth.NEWEST
+    return units
 
 
-def _droppable(messages: Sequence[Message], options: TrimOptions) -> Iterable[tuple[int, ...]]:
-    """Return the groups that may be left out, in the order in which to leave them out."""
-    found = group_messages(messages)
-    worths = _worths(messages, found, options)
-    droppable = [(worth, at, group) for at, (group, worth) in enumerate(zip(found, worths, strict=True))]
-    droppable = [each for each in droppable if each[0] is not _Worth.NEVER]
-    match options.trim_strategy:
-        case TrimStrategy.PRIORITY:
-            # Quotes are left out from the last, which is the least similar one. Other groups are left out from the
-            # oldest.
-            droppable.sort(key=lambda each: (each[0], -each[1] if each[0] is _Worth.RECALL else each[1]))
-        case TrimStrategy.OLDEST:
-            droppable.sort(key=lambda each: (each[0] >= _Worth.NEWEST, each[1]))
-        case _:
-            assert_never(options.trim_strategy)
-    return [group for _, _, group in droppable]
+class _Worths:
+    """The worth of each group of messages that belong together."""
+
+    def __init__(self, messages: Sequence[PayloadPart], options: TrimOptions) -> None:
+        self._messages = messages
+        self._options = options
+        self._current = _current(messages, options)
+        self._steps = message_steps(messages)
+        self._now = next_step(messages) if options.current_step is None else options.current_step
+        self._active = active_outputs(messages, self._now, options.tool_outputs)
+
+    def __call__(self, group: Sequence[int]) -> Worth:
+        messages = self._messages
+        kind = messages[group[0]].kind
+        if (worth := _WORTH_OF_KIND.get(kind)) is not None:
+            return worth
+        if kind is PartKind.SYSTEM:
+            return Worth.NEVER if self._options.preserve_system_prompt else Worth.SYSTEM
+        if self._current is not None and group[-1] >= self._current:
+            return Worth.NEVER if self._current in group else Worth.CURRENT_WORK
+        outputs = [self._steps[at] for at in group if is_tool_output(messages[at])]
+        if self._active.intersection(group):
+            return Worth.ACTIVE_FILE
+        is_stale = outputs and self._now - max(outputs) > self._options.tool_outputs.max_tool_output_age
+        return Worth.STALE_OUTPUT if is_stale else Worth.WINDOW
 
 
-def _worths(messages: Sequence[Message], found: Sequence[tuple[int, ...]], options: TrimOptions) -> list[_Worth]:
-    current = _current(messages)
-    at_step = message_steps(messages)
-    now = options.current_step
-    if now is None:
-        now = max(
-            (step + (message.role == "assistant") for step, message in zip(at_step, messages, strict=True)), default=0
-        )
-    worths: list[_Worth] = []
-    for group in found:
-        first = messages[group[0]]
-        worth = _WORTH_OF_KIND.get(first.kind) if first.kind is not None else None
-        if worth is None:
-            worth = _Worth.TURN
-            if first.kind is PartKind.SYSTEM or (first.kind is None and first.is_system):
-                worth = _Worth.NEVER if options.preserve_system_prompt else _Worth.TURN
-            elif current in group:
-                worth = _Worth.NEVER
-            elif current is not None and group[0] > current:
-                worth = _Worth.ACTIVE
-            elif any(messages[at].is_tool_output for at in group):
-                age = now - max(at_step[at] for at in group)
-                worth = _Worth.STALE_OUTPUT if age > options.max_tool_output_age else _Worth.TURN
-        worths.append(worth)
-    turns = [at for at, worth in enumerate(worths) if worth is _Worth.TURN]
-    for at in turns[max(0, len(turns) - options.preserve_recent_turns) :]:
-        worths[at] = _Worth.NEWEST
-    return worths
-
-
-def _current(messages: Sequence[Message]) -> int | None:
-    """Return the position of the turn that is being answered: the last message of a person, or else the
-    last message.
-    """
-    for at in range(len(messages) - 1, -1, -1):
-        if messages[at].kind is PartKind.CURRENT:
-            return at
-    for at in range(len(messages) - 1, -1, -1):
-        if messages[at].role == "user" and messages[at].kind in {None, PartKind.TURN}:
-            return at
-    return len(messages) - 1 if messages else None
+def _current(messages: Sequence[PayloadPart], options: TrimOptions) -> int | None:
+    """Return the position of the turn that is being answered."""
+    newest_first = list(reversed(list(enumerate(messages))))
+    found = next((at for at, message in newest_first if message.kind is PartKind.CURRENT), None)
+    if found is not None or not options.answers_last:
+        return found
+    said = (at for at, message in newest_first if message.role == "user" and message.kind is PartKind.TURN)
+    return next(said, len(messages) - 1)

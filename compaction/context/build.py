@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from compaction.budget.fit import LeftOut, PartCandidates, fit_parts
-from compaction.budget.rolling import EvictedTurns, RollingPolicy
-from compaction.budget.trim import PRESERVE_RECENT_TURNS
-from compaction.clock_time import format_clock_time
+from compaction.budget.eviction_note import make_eviction_note
+from compaction.budget.prompt import ContextConfig, build_final_prompt
+from compaction.budget.rolling import EvictedTurns
+from compaction.budget.trim import TrimOptions
+from compaction.clock_time import format_clock_time, format_span
 from compaction.context.turn_text import TurnPartCache, turn_part
 from compaction.language.text import plain
 from compaction.model import Mode, Seq, Turn
@@ -21,7 +22,7 @@ from compaction.speaker_names import plain_name
 from compaction.untrusted_text import inline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import tzinfo
 
     from compaction.model import Note, RenderedSummary
@@ -48,7 +49,6 @@ class SessionContext:
     current: Turn | None
     max_input_tokens: int
     evicted: EvictedTurns | None = None
-    rolling: RollingPolicy = field(default_factory=RollingPolicy)
     # A cache of parts that were made from turns before. It does not change the payload.
     turn_parts: TurnPartCache = field(default_factory=TurnPartCache, compare=False, repr=False)
 
@@ -68,43 +68,60 @@ def build_payload(
     participants: Sequence[PayloadPart] = (),
     continuity: Sequence[PayloadPart] = (),
     condensed: Sequence[PayloadPart] = (),
-    newest: int = PRESERVE_RECENT_TURNS,
+    exchanges: Mapping[int, Sequence[PayloadPart]] | None = None,
     max_input_tokens: int | None = None,
+    options: TrimOptions | None = None,
+    enforced: bool = True,
     zone: tzinfo = UTC,
     searchable: bool = False,
-    count: Callable[[str], int] | None = None,
 ) -> tuple[PayloadPart, ...]:
     """Return the messages for one model call, in order, with at most `max_input_tokens` tokens (default: the context's
     limit).
 
-    `system`: prompts and tool rules, one message each, never left out. `reply_prompts`: prompts about this reply. They
-    stand right before the current turn: what precedes them is as it was in the last call, so servers need not read it
-    again, and behind the turn small models obeyed them instead of answering it. `recall`: quotes found by memory
-    search. `participants`: facts about the people present (`memory.people`). `continuity`: what was said in older
-    conversations. `condensed`: a summary of the turns that did not fit (`left_out_turns`). `newest`: how many of the
-    newest turns are left out last. `zone`: the time zone of clock times. `searchable`: the model has memory search, so
-    the eviction note mentions it. `count`: counts the tokens of a text; by default tokens are
-    estimated. Raises ContextOverflowError if not even the system prompts and the current turn fit. Deterministic.
+    `system`: prompts and tool rules, one message each. `reply_prompts`: prompts about this reply. They stand right
+    before the current turn: what precedes them is as it was in the last call, so servers need not read it again, and
+    behind the turn small models obeyed them instead of answering it. `recall`: quotes found by memory search.
+    `participants`: facts about the people present (`memory.people`). `continuity`: what was said in older
+    conversations. `condensed`: a summary of the turns that did not fit (`left_out_turns`). `exchanges`: calls of tools
+    and their results, by the turn after which they stand. `options`: how to trim; the session's mode decides whether
+    the window goes first. `enforced`: whether the limit holds. `zone`: the time zone of clock times. `searchable`: the
+    model has memory search, so the eviction note mentions it. Raises ContextOverflowError if not even the system
+    prompts and the current turn fit. Deterministic.
     """
-    limit = context.max_input_tokens if max_input_tokens is None else max_input_tokens
-    parts = _SessionParts(context, zone, searchable=searchable, count=count)
-    return fit_parts(
-        PartCandidates(
-            fixed=tuple(make_part("system", PartKind.SYSTEM, text, count=count) for text in system),
-            continuity=tuple(continuity),
-            summary=(*parts.summary(), *condensed),
-            participants=tuple(participants),
-            turns=tuple(context.turn_parts.part(turn, zone, count) for turn in context.window),
-            notes=tuple(parts.note(note) for note in context.live_notes),
-            recall=tuple(recall),
-            reply_prompts=tuple(make_part("system", PartKind.SYSTEM, text, count=count) for text in reply_prompts),
-            current=() if context.current is None else (turn_part(context.current, PartKind.CURRENT, zone, count),),
-        ),
-        max_input_tokens=limit,
-        newest=newest,
-        describe=parts.eviction_note,
-        rolling=context.rolling if context.mode is Mode.ROLLING else None,
+    options = options or TrimOptions()
+    is_rolling = context.mode is Mode.ROLLING
+    options = replace(
+        options,
+        rolling=is_rolling,
+        eviction_note=options.eviction_note or not is_rolling,
+        answers_last=False,
+        evicted=context.evicted,
+        searchable=searchable,
+        zone=zone,
     )
+    limit = context.max_input_tokens if max_input_tokens is None else max_input_tokens
+    count, exchanged = options.tool_outputs.count, exchanges or {}
+    parts = _SessionParts(context, options)
+    messages = [
+        *(make_part("system", PartKind.SYSTEM, text, count=count) for text in system),
+        *continuity,
+        *parts.summary(),
+        *condensed,
+        *participants,
+        *parts.earlier_evictions(),
+    ]
+    for turn in context.window:
+        messages.append(context.turn_parts.part(turn, zone, count))
+        messages += exchanged.get(turn.seq, ())
+    messages += [
+        *(parts.note(note) for note in context.live_notes),
+        *recall,
+        *(make_part("system", PartKind.SYSTEM, text, count=count) for text in reply_prompts),
+    ]
+    if context.current is not None:
+        messages.append(turn_part(context.current, PartKind.CURRENT, zone, count))
+        messages += exchanged.get(context.current.seq, ())
+    return tuple(build_final_prompt(messages, ContextConfig(limit, 0, enabled=enforced, trim=options)).messages)
 
 
 def left_out_turns(context: SessionContext, payload: Sequence[PayloadPart]) -> tuple[Turn, ...]:
@@ -130,20 +147,15 @@ def summarize_eviction(turns: Sequence[Turn]) -> EvictedTurns:
 
 
 class _SessionParts:
-    """Makes the parts of a payload that come from the session: summary, notes and eviction note."""
+    """Makes the parts of a payload that come from the session: summary, notes, and the note about evicted turns."""
 
-    def __init__(
-        self,
-        context: SessionContext,
-        zone: tzinfo,
-        *,
-        searchable: bool = False,
-        count: Callable[[str], int] | None = None,
-    ) -> None:
+    def __init__(self, context: SessionContext, options: TrimOptions) -> None:
         self._context = context
-        self._zone = zone
-        self._searchable = searchable
-        self._count = count
+        self._options = options
+        newest = context.current or next(reversed(context.window), None)
+        self._now = None if newest is None else newest.started_at
+        self._zone = options.zone
+        self._count = options.tool_outputs.count
 
     def summary(self) -> tuple[PayloadPart, ...]:
         """Return the summary with the range of turns that it covers, or nothing if there is no summary."""
@@ -156,7 +168,8 @@ class _SessionParts:
             return (data_part(PartKind.SUMMARY, text, count=self._count),)
         said = ""
         if context.summary_started_at is not None and context.summary_ended_at is not None:
-            said = f", said {self._times(context.summary_started_at, context.summary_ended_at)}"
+            span = format_span(context.summary_started_at, context.summary_ended_at, self._zone, now=self._now)
+            said = f", said {span}"
         return (
             data_part(
                 PartKind.SUMMARY,
@@ -174,53 +187,20 @@ class _SessionParts:
         )
         return data_part(PartKind.NOTE, text, timestamp=note.at, refs=(note.id,), count=self._count)
 
-    def eviction_note(self, cut: LeftOut[PayloadPart]) -> PayloadPart | None:
-        """Return the note about everything that is left out of this call or was evicted earlier, or None if there is
-        nothing.
-        """
-        context = self._context
-        if context.mode is Mode.ROLLING and not context.rolling.eviction_note:
-            return None
-        evicted = context.evicted
-        if cut.turns:
-            now = _evicted(cut.turns)
-            evicted = now if evicted is None else evicted.plus(now)
-        listed: list[str] = []
-        if evicted is not None:
-            listed.append(
-                f"turns {evicted.start} to {evicted.until - 1} ({evicted.count} messages, "
-                f"{evicted.tokens} tokens, said {self._times(evicted.first_at, evicted.last_at)})"
-            )
-        if cut.summary:
-            listed.append(f"the summary of what was before turn {context.cursor}")
-        listed += [
-            f"{len(parts)} {what}"
-            for parts, what in (
-                (cut.participants, "memories of the people here"),
-                (cut.notes, "notes of what is on screen"),
-                (cut.recall, "recalled quotes"),
-                (cut.continuity, "older conversations"),
-            )
-            if parts
-        ]
-        if not listed:
-            return None
-        hint = " All of it is stored; memory_search finds it." if self._searchable else ""
-        stands_for = [(each.seq_from, each.seq_to, each.timestamp) for each in cut.summary if each.seq_from is not None]
-        if evicted is not None:
-            stands_for.append((evicted.start, Seq(evicted.until - 1), evicted.first_at))
-        return make_part(
-            "system",
-            PartKind.EVICTION_NOTE,
-            f"[Context rolled: left out for want of room: {'; '.join(listed)}.{hint}]",
-            seq_from=stands_for[0][0] if stands_for else None,
-            seq_to=stands_for[-1][1] if stands_for else None,
-            timestamp=stands_for[0][2] if stands_for else None,
+    def earlier_evictions(self) -> tuple[PayloadPart, ...]:
+        """Return the note about the turns that were evicted before, if there are any."""
+        options = self._options
+        if options.evicted is None or not options.eviction_note:
+            return ()
+        note = make_eviction_note(
+            (),
+            evicted=options.evicted,
+            now=self._now,
+            zone=options.zone,
+            searchable=options.searchable,
             count=self._count,
         )
-
-    def _times(self, first: float, last: float) -> str:
-        return f"from {format_clock_time(first, self._zone)} to {format_clock_time(last, self._zone)}"
+        return (note,)
 
 
 def _evicted(turns: Sequence[PayloadPart]) -> EvictedTurns:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from compaction.budget.trim import place_of_note
 from compaction.context.build import SessionContext, build_payload
 from compaction.memory.passage import source_parts
 from compaction.memory.people import person_facts_part
@@ -250,14 +251,12 @@ def _eviction(record: ContextRecord) -> PayloadPart:
 
 
 def _place_of_eviction(payload: Sequence[PayloadPart], record: ContextRecord) -> int:
-    """Return the position at which to insert the eviction note: before the turns, and before what follows them if none
-    was sent.
+    """Return the position of the eviction note: where the conversation begins. Instructions of speech-to-speech have
+    notes and quotes too, which stand before it.
     """
-    after = {PartKind.TURN, PartKind.NOTE, PartKind.RECALL, PartKind.CURRENT}
-    place = next((index for index, each in enumerate(payload) if each.kind in after), len(payload))
-    if place < len(payload) and payload[place].kind is PartKind.CURRENT:
-        return place - record.reply_prompts
-    return place
+    if not record.spoken:
+        return place_of_note(payload)
+    return next((at for at, each in enumerate(payload) if each.kind is PartKind.TURN), len(payload))
 
 
 def _listed(first: Iterable[int], count: int) -> str:

@@ -15,6 +15,7 @@ from compaction.language.text import plain
 from compaction.model import TurnKind
 from compaction.payload import PartKind, make_part
 from compaction.speaker_names import plain_name
+from compaction.tokens import estimate_text_tokens
 from compaction.untrusted_text import inline
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class _CachedPart:
 
     turn: Turn
     zone: tzinfo
-    count: Callable[[str], int] | None
+    count: Callable[[str], int]
     part: PayloadPart
 
 
@@ -87,8 +88,8 @@ class TurnPartCache:
         # Turns before this seq are not cached.
         self._first = 0
 
-    def part(self, turn: Turn, zone: tzinfo = UTC, count: Callable[[str], int] | None = None) -> PayloadPart:
-        """Return a turn as a part of kind TURN. Its tokens are counted by `count`, or estimated if that is None."""
+    def part(self, turn: Turn, zone: tzinfo = UTC, count: Callable[[str], int] = estimate_text_tokens) -> PayloadPart:
+        """Return a turn as a part of kind TURN. Its tokens are counted by `count`."""
         made = self._made.get(turn.seq)
         if made is not None and made.turn is turn and made.zone is zone and made.count == count:
             return made.part
@@ -103,7 +104,9 @@ class TurnPartCache:
         self._first = max(self._first, before)
 
 
-def turn_part(turn: Turn, kind: PartKind, zone: tzinfo = UTC, count: Callable[[str], int] | None = None) -> PayloadPart:
+def turn_part(
+    turn: Turn, kind: PartKind, zone: tzinfo = UTC, count: Callable[[str], int] = estimate_text_tokens
+) -> PayloadPart:
     role = "assistant" if turn.kind is TurnKind.ASSISTANT else "user"
     text = format_turn(turn, zone)
     return make_part(role, kind, text, seq_from=turn.seq, seq_to=turn.seq, timestamp=turn.started_at, count=count)

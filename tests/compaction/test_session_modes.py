@@ -6,13 +6,13 @@ import re
 
 import pytest
 
+from compaction.budget.trim import TrimOptions
 from compaction.context.build import build_payload
 from compaction.errors import StoreError
 from compaction.folding.window import RECENT_WINDOW
 from compaction.model import Mode
 from compaction.payload import Coverage, PartKind, PayloadPart, coverage
 from compaction.session_window import ROLLING_TURNS
-from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.timeline import CAPACITY
 from tests.compaction.rooms import Room
@@ -22,15 +22,15 @@ from tests.fakes.virtual_time import run_virtually
 LIMIT = 1_500
 
 
-def rolling_room(settings: CompactionSettings | None = None) -> Room:
+def rolling_room() -> Room:
     """Return a room in the rolling mode, with memory search."""
-    return Room(mode=Mode.ROLLING, searchable=True, settings=settings)
+    return Room(mode=Mode.ROLLING, searchable=True)
 
 
-def reply(room: Room, *, limit: int = LIMIT) -> tuple[PayloadPart, ...]:
+def reply(room: Room, *, limit: int = LIMIT, options: TrimOptions | None = None) -> tuple[PayloadPart, ...]:
     """Build and record the payload for a reply within the limit."""
     context = room.memory.context(max_input_tokens=limit)
-    payload = build_payload(context, system=["You take part."], searchable=True)
+    payload = build_payload(context, system=["You take part."], options=options, searchable=True)
     assert sum(each.tokens for each in payload) <= limit
     room.memory.record_sent(context, payload)
     return payload
@@ -89,14 +89,15 @@ def test_its_note_is_one_and_cumulative() -> None:
                 await room.talk(60)
                 payload = reply(room)
                 told = re.search(
-                    r"turns 0 to (\d+) \((\d+) messages, (\d+) tokens, said from (\S+) to (\S+)\)", note_of(payload)
+                    r"(\d+) messages evicted \((\d+) tokens\), turns 0 to (\d+), said from (\S+) to (\S+)\.",
+                    note_of(payload),
                 )
                 assert told is not None
-                assert int(told[1]) + 1 == int(told[2])
-                assert int(told[3]) > 8 * int(told[2])
+                assert int(told[3]) + 1 == int(told[1])
+                assert int(told[2]) > 8 * int(told[1])
                 assert told[4] < told[5]
                 assert "memory_search" in note_of(payload)
-                assert covered(room, payload).evicted == ((0, int(told[1])),)
+                assert covered(room, payload).evicted == ((0, int(told[3])),)
                 counts.append(int(told[2]))
             assert counts == sorted(set(counts))
 
@@ -121,15 +122,13 @@ def test_the_newest_ten_and_the_target_are_settings() -> None:
     """
 
     async def main() -> None:
-        settings = CompactionSettings(
-            rolling_target_utilization=0.5, rolling_min_keep_messages=25, rolling_eviction_note=False
-        )
-        async with rolling_room(settings) as room:
+        options = TrimOptions(target_utilization=0.5, min_keep_messages=25, eviction_note=False)
+        async with rolling_room() as room:
             await room.talk(200)
-            half = reply(room)
+            half = reply(room, options=options)
             assert 0.4 * LIMIT < sum(each.tokens for each in half) <= 0.5 * LIMIT
             assert all(each.kind is not PartKind.EVICTION_NOTE for each in half)
-            assert len(reply(room, limit=700)) - 1 == 25
+            assert len(reply(room, limit=700, options=options)) - 1 == 25
 
     run_virtually(main())
 

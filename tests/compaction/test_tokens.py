@@ -13,7 +13,6 @@ from compaction.tokens import (
     TOOL_CALL_OVERHEAD_TOKENS,
     estimate_text_tokens,
     estimate_tokens,
-    message_tokens,
 )
 
 
@@ -94,8 +93,8 @@ def test_calls_of_tools_are_counted() -> None:
     """
     call = Acted("assistant", "", (Call("c-1", "look", "word"),))
     answer = Acted("tool", "word", tool_call_id="c-1")
-    assert message_tokens(call) == MESSAGE_OVERHEAD_TOKENS + TOOL_CALL_OVERHEAD_TOKENS + 3 + 2 + 2
-    assert message_tokens(answer) == MESSAGE_OVERHEAD_TOKENS + 2 + 3
+    assert estimate_tokens([call]) == MESSAGE_OVERHEAD_TOKENS + TOOL_CALL_OVERHEAD_TOKENS + 3 + 2 + 2
+    assert estimate_tokens([answer]) == MESSAGE_OVERHEAD_TOKENS + 2 + 3
 
 
 class ByCharacter:

@@ -17,6 +17,8 @@ from benchmarks.memory.systems.memory_system import MAX_INPUT_TOKENS, add_turn, 
 from benchmarks.stats import percentile
 from bot.clock import SystemClock
 from bot.store.turns import SqlTurnStore
+from compaction.budget.tool_outputs import ToolOutputOptions
+from compaction.budget.trim import TrimOptions
 from compaction.context.build import build_payload
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.ledger import SegmentLedger
@@ -96,7 +98,7 @@ def _sample(contender: RoomtoneMemory, meter: _Meter, samples: _Samples) -> None
     context = contender.memory.context(current=contender.turn, max_input_tokens=MAX_INPUT_TOKENS)
     asked = time.perf_counter()
     meter.seconds = meter.cpu_s = 0.0
-    build_payload(context, system=_SYSTEM, count=meter.count)
+    build_payload(context, system=_SYSTEM, options=TrimOptions(tool_outputs=ToolOutputOptions(count=meter.count)))
     built = time.perf_counter()
     samples.cpu_ms.append((time.thread_time() - cpu - meter.cpu_s) * 1000)
     samples.trigger_ms.append((asked - started) * 1000)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from bot.llm.port import ChatMessage, ChatRole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+    from collections.abc import Container, Sequence
 
-    from compaction.budget.messages import MessageToolCall
     from compaction.model import Seq
+    from compaction.payload import MessageToolCall
 
 # Questions whose calls are kept. Results of older ones are already cut to placeholders.
 MOST_QUESTIONS = 8
@@ -82,31 +82,3 @@ class ToolExchanges:
             for turn, steps in reversed(self._by_turn.items())
             if turn in turns
         }
-
-
-def newest_within(
-    exchanges: Mapping[int, list[ChatMessage]], max_cost: int, cost: Callable[[ChatMessage], int]
-) -> dict[int, list[ChatMessage]]:
-    """Return the first of these exchanges that cost at most `max_cost` together."""
-    kept: dict[int, list[ChatMessage]] = {}
-    for turn, messages in exchanges.items():
-        max_cost -= sum(map(cost, messages))
-        if max_cost < 0:
-            break
-        kept[turn] = messages
-    return kept
-
-
-def insert_exchanges(
-    messages: Iterable[tuple[ChatMessage, Seq | None]], exchanges: dict[int, list[ChatMessage]]
-) -> tuple[ChatMessage, ...]:
-    """Return `messages` with each question's exchanges right after it.
-
-    `messages`: each with the number of its turn, or None.
-    """
-    placed: list[ChatMessage] = []
-    for message, turn in messages:
-        placed.append(message)
-        if turn is not None:
-            placed += exchanges.get(turn, ())
-    return tuple(placed)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from bot.brain.tools.permission import Asker
     from bot.brain.tools.tool import RoomTool
-    from compaction.budget.messages import MessageToolCall
+    from compaction.payload import MessageToolCall
 
 # A yes that comes later is probably about something else.
 ANSWER_WITHIN_S = 30.0

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from bot.brain.tools.permission import Asker
     from bot.brain.tools.tool import RoomTool
-    from compaction.budget.messages import MessageToolCall
     from compaction.model import Seq
+    from compaction.payload import MessageToolCall
 
 log = structlog.get_logger()
 

@@ -27,13 +27,14 @@ from bot.guild import PromptPolicy
 from bot.llm.factory import open_model
 from bot.llm.port import ChatRole
 from bot.llm.settings import LlmSettings
-from compaction.budget.messages import MessageToolCall
+from compaction.budget.tool_outputs import ToolOutputOptions
+from compaction.budget.trim import TrimOptions
 from compaction.memory.passage import PassageId, PassageKind
 from compaction.memory.people import PersonFact, person_facts_part
 from compaction.memory.quotes import Citation, Quote, quote_part, quoted_parts
 from compaction.memory.recall import RecallHit
 from compaction.model import Fact, FactKind, Mode, Note, NoteId, Seq, SessionId, TurnPart
-from compaction.payload import PartKind
+from compaction.payload import MessageToolCall, PartKind
 from compaction.session import SessionMemory
 from compaction.settings import BudgetSettings, CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
@@ -343,7 +344,13 @@ async def test_no_system_message_repeats_the_room(folds: int) -> None:
                 zone=UTC,
                 participants=[person_facts_part([fact], {"1": f"Bo [21:05] {ORDER}"})],
                 quotes=[Quote(quote, hit, said)],
-                policy=PromptPolicy(Mode.SUMMARY, limit, enforced=True, count_tokens=len, summarise_dropped=True)
+                policy=PromptPolicy(
+                    Mode.SUMMARY,
+                    limit,
+                    enforced=True,
+                    trim=TrimOptions(tool_outputs=ToolOutputOptions(count=len)),
+                    summarise_dropped=True,
+                )
                 if limit == 20_000
                 else None,
                 toolbox=toolbox,

@@ -16,8 +16,8 @@ from bot.brain.tools.settings import ToolsSettings
 from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import STILL_RUNNING, Toolbox
 from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, FinishReason, OfferedTools, StreamEnd
-from compaction.budget.messages import MessageToolCall
 from compaction.model import TurnPart
+from compaction.payload import MessageToolCall
 from tests.bot.brain.test_responder import CONTEXT
 from tests.patience import PATIENCE_S
 

@@ -29,9 +29,8 @@ from bot.llm.port import (
 from bot.llm.settings import LlmSettings
 from bot.settings import ModelsSettings
 from compaction.budget.estimator import Estimator
-from compaction.budget.messages import Message, MessageToolCall
 from compaction.errors import CompletionError, ContextOverflowError
-from compaction.payload import PartKind
+from compaction.payload import MessageToolCall, PartKind
 from compaction.ports import CompletionAnswer, CompletionRequest
 from compaction.settings import BudgetSettings
 from compaction.tokens import estimate_text_tokens, estimate_tokens
@@ -272,7 +271,9 @@ def test_a_budget_counts_alike_for_builders_and_senders() -> None:
     """The code that builds a prompt and the code that sends it count the same tokens."""
     budget = Budget(SMALL, Estimator("recorder"))
     messages = said(5)
-    assert sum(6 + budget.count(each.content) for each in messages) == budget.estimator.messages(messages)
+    assert sum(6 + budget.count(each.content) for each in messages) == sum(
+        budget.part(each).tokens for each in messages
+    )
     assert budget.room() == ROOM
 
 
@@ -347,34 +348,44 @@ async def test_what_tools_answered_ages_on_its_way() -> None:
 
 
 TALK = [
-    Message("system", "You take part."),
-    Message("user", f"About Ada. {'word ' * 40}", kind=PartKind.PARTICIPANTS),
-    *(Message("user", f"turn {number} {'word ' * 40}") for number in range(13)),
+    ChatMessage(ChatRole.SYSTEM, f"You take part. {'rule ' * 250}"),
+    ChatMessage(ChatRole.USER, f"About Ada. {'word ' * 40}", kind=PartKind.PARTICIPANTS),
+    *(ChatMessage(ChatRole.USER, f"turn {number} {'word ' * 20}") for number in range(13)),
 ]
+RULES = [ChatMessage(ChatRole.SYSTEM, f"You take part. {'rule ' * 700}"), ChatMessage(ChatRole.USER, "turn 0")]
 READ = [
-    Message("assistant", "", tool_calls=(MessageToolCall("c-1", "read_file", '{"path": "plan.md"}'),), step=0),
-    Message("tool", "one door and one key\n" * 40, tool_call_id="c-1", name="read_file", step=0),
-    Message("user", "And plan.md?", step=7),
+    ChatMessage(ChatRole.ASSISTANT, "", tool_calls=(MessageToolCall("c-1", "read_file", '{"path": "plan.md"}'),)),
+    ChatMessage(ChatRole.TOOL, "one door and one key\n" * 40, tool_call_id="c-1", name="read_file"),
+    *(ChatMessage(ChatRole.ASSISTANT, f"answer {number}") for number in range(7)),
+    ChatMessage(ChatRole.USER, "And plan.md?"),
 ]
+UNREAD = [*READ[:-1], ChatMessage(ChatRole.USER, "And now?")]
 
 
 @pytest.mark.parametrize(
     ("option", "messages", "kept", "lost"),
     [
-        ({"preserve_system_prompt": True}, TALK, "You take part.", "turn 0"),
-        ({"preserve_system_prompt": False}, TALK, "turn 9", "You take part."),
-        ({"preserve_recent_turns": 0}, TALK, "About Ada.", "turn 3"),
-        ({"preserve_recent_turns": 13}, TALK, "turn 3", "About Ada."),
+        ({}, TALK, "You take part.", "turn 0"),
+        ({"max_context_tokens": 8_192}, TALK, "turn 0", None),
+        ({"reserved_output_tokens": 64}, TALK, "turn 0", None),
+        ({"preserve_system_prompt": False}, RULES, "turn 0", "You take part."),
+        ({"preserve_recent_turns": 0}, TALK, "About Ada.", "turn 6"),
+        ({"preserve_recent_turns": 10}, TALK, "turn 6", "About Ada."),
+        ({"preserve_recent_turns": 0, "target_utilization": 1.0}, TALK, "turn 6", None),
+        ({"preserve_recent_turns": 0, "trim_strategy": "oldest-first"}, TALK, "turn 6", "About Ada."),
         ({"preserve_recent_files": True}, READ, "one door", None),
         ({"preserve_recent_files": False}, READ, "Output of read_file", "one door"),
+        ({"max_tool_output_age": 5}, UNREAD, "Output of read_file", "one door"),
+        ({"max_tool_output_age": 9}, UNREAD, "one door", None),
         ({"max_tool_output_tokens": 50}, READ, "characters left out", "one door and one key\n" * 30),
     ],
 )
 def test_every_option_holds_for_the_call(
-    option: dict[str, object], messages: list[Message], kept: str, lost: str | None
+    option: dict[str, object], messages: list[ChatMessage], kept: str, lost: str | None
 ) -> None:
     """What the settings say about which messages and outputs outlive others holds for what is sent."""
     budget = Budget(BudgetSettings.model_validate(SMALL.model_dump() | option))
-    sent = "".join(each.content for each in budget.final_prompt(messages, max_output_tokens=100).messages)
+    parts = list(map(budget.part, messages))
+    sent = "".join(each.content for each in budget.final_prompt(parts, max_output_tokens=64).messages)
     assert kept in sent
     assert lost is None or lost not in sent

@@ -19,7 +19,7 @@ from bot.llm.chat_wire import (
 )
 from bot.llm.port import NO_TOOLS, ChatMessage, ChatRole, OfferedTools, ToolOffer
 from bot.llm.tool_calls import CallPiece
-from compaction.budget.messages import MessageToolCall
+from compaction.payload import MessageToolCall
 from compaction.untrusted_text import mark_as_data
 
 SCHEMA: dict[str, object] = {

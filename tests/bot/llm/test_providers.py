@@ -26,7 +26,7 @@ from bot.llm.port import (
     ToolOffer,
 )
 from bot.llm.settings import LlmSettings
-from compaction.budget.messages import MessageToolCall
+from compaction.payload import MessageToolCall
 from compaction.ports import CompletionRequest
 from compaction.untrusted_text import mark_as_data
 from tests.bot.llm.provider_servers import (

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.llm.tool_calls import CallPiece, MalformedCallsError, StreamedCalls, WrittenCalls
-from compaction.budget.messages import MessageToolCall
+from compaction.payload import MessageToolCall
 
 CALLS = (MessageToolCall("a", "look", '{"at": 1}'), MessageToolCall("b", "search", '{"query": "the lantern"}'))
 

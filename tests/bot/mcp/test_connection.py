@@ -20,7 +20,7 @@ from bot.mcp.connection import STEADY_S, describe_server_error
 from bot.mcp.message_limit import ServerDroppedError
 from bot.mcp.servers import McpError, list_server_tools, running_servers
 from bot.mcp.settings import McpServerSettings, McpSettings
-from compaction.budget.messages import MessageToolCall
+from compaction.payload import MessageToolCall
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
 

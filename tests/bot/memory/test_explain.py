@@ -41,6 +41,8 @@ from bot.store.search.vector_store import VectorStore
 from bot.store.sessions import Sessions
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.turns import SqlTurnStore
+from compaction.budget.tool_outputs import ToolOutputOptions
+from compaction.budget.trim import TrimOptions
 from compaction.context.record import read_call, read_record
 from compaction.model import Mode, Note, NoteId, Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, PayloadPart, text_digest
@@ -279,7 +281,13 @@ async def test_what_was_condensed_is_shown_as_it_was_sent(place: Place) -> None:
         for number in range(100):
             await evening.say(f"The gate code of house number {number} is {4_000 + number}.", "Cy")
         question = await evening.say("Where is the key?", "Bob")
-        policy = PromptPolicy(Mode.SUMMARY, 5_000, enforced=True, count_tokens=len, summarise_dropped=True)
+        policy = PromptPolicy(
+            Mode.SUMMARY,
+            5_000,
+            enforced=True,
+            trim=TrimOptions(tool_outputs=ToolOutputOptions(count=len)),
+            summarise_dropped=True,
+        )
         with capture_logs() as logs:
             sent = build_context_messages(
                 evening.memory,

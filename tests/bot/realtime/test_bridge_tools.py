@@ -11,7 +11,7 @@ import pytest
 from bot.brain.tools.permission import Asker
 from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox
-from compaction.budget.messages import MessageToolCall
+from compaction.payload import MessageToolCall
 from tests.bot.realtime.bridge_scene import desk, echo
 from tests.patience import PATIENCE_S
 from voice.errors import RealtimeError

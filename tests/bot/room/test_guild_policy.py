@@ -74,14 +74,13 @@ async def test_the_settings_hold_where_nothing_is_chosen() -> None:
     """A guild without a choice uses the mode, the budget and the token counter of the settings."""
     prompt = await policy(GuildChoice(Mode.OFF, False)).prompt_policy(3)
     assert (prompt.mode, prompt.enforced, prompt.max_input_tokens) == (Mode.SUMMARY, True, ROOM)
-    assert (prompt.summarise_dropped, prompt.count_tokens("word")) == (False, 2)
+    assert (prompt.summarise_dropped, prompt.trim.tool_outputs.count("word")) == (False, 2)
     own = SETTINGS.model_copy(
         update={"preserve_recent_turns": 3, "summarize_on_truncate": True, "max_tool_output_age": 2}
     )
     prompt = await policy(GuildChoice(), own).prompt_policy(3)
-    assert (prompt.newest_turns, prompt.summarise_dropped) == (3, True)
-    assert prompt.tool_outputs is not None
-    assert prompt.tool_outputs.max_tool_output_age == 2
+    assert (prompt.trim.preserve_recent_turns, prompt.summarise_dropped) == (3, True)
+    assert prompt.trim.tool_outputs.max_tool_output_age == 2
 
 
 @pytest.mark.asyncio

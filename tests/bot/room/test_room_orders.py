@@ -14,7 +14,7 @@ from bot.brain.tools.links import link_tool
 from bot.brain.tools.settings import ToolsSettings
 from bot.brain.tools.toolbox import Toolbox
 from bot.llm.port import FinishReason, StreamEnd
-from compaction.budget.messages import MessageToolCall
+from compaction.payload import MessageToolCall
 from compaction.session import SessionMemory
 from tests.bot.brain.test_responder_tools import Thinker
 from tests.bot.room.room_scene import a_house, living, settle

@@ -21,8 +21,8 @@ from bot.participation.settings import ParticipationSettings
 from bot.room.conversation.membership import TURN_EVERY_S
 from bot.room.room_check import CHECK_ROOM_S
 from bot.server_settings import ServerSettings
-from compaction.budget.messages import MessageToolCall
 from compaction.model import TurnKind
+from compaction.payload import MessageToolCall
 from tests.bot.room.room_scene import TICK_S, a_house, living, settle
 from tests.fakes.brain import ScriptedResponder
 from tests.fakes.hearing import speech

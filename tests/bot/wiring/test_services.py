@@ -34,8 +34,8 @@ from bot.wiring.screens import open_screens
 from bot.wiring.services import open_room_models, room_services
 from bot.wiring.settings import BotSettings
 from bot.wiring.speech_models import open_voices
-from compaction.budget.messages import MessageToolCall
 from compaction.model import Mode, SessionId, TurnKind, TurnPart
+from compaction.payload import MessageToolCall
 from config.schema import Settings
 from rehearsal.servers.chat import ChatMode, LocalChatServer
 from tests.bot.monitoring.test_metrics import samples, value

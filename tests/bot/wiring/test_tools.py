@@ -13,7 +13,7 @@ from bot.brain.tools.settings import ToolsSettings
 from bot.brain.tools.tool import BUILT_IN_NAMES
 from bot.memory.recall import Recall, RecallScope
 from bot.wiring.tools import Toolset
-from compaction.budget.messages import MessageToolCall
+from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.test_links import MAP
 from tests.bot.brain.tools.test_screen import View
 from tests.bot.memory.test_recall import evening

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from compaction.budget.messages import Message
 from compaction.budget.summarize import summarize_context
 from compaction.budget.tool_outputs import create_truncated_placeholder, extract_key_info, truncate_old_tool_outputs
 from compaction.model import Seq, Turn, TurnKind, TurnPart
+from compaction.payload import PartKind, make_part
 from compaction.summary.statements import SpokenStatement, statements_of
 from compaction.tokens import estimate_text_tokens
 from compaction.untrusted_text import defuse, inline, mark_as_data, visible
@@ -41,8 +41,8 @@ UNITS = (
 )
 RUNS: dict[str, Callable[[str], object]] = {
     "key info": lambda text: extract_key_info(text, "x"),
-    "placeholder": lambda text: create_truncated_placeholder(Message("tool", text)),
-    "shortening": lambda text: truncate_old_tool_outputs([Message("tool", text, name="x", step=0)], 0),
+    "placeholder": lambda text: create_truncated_placeholder(make_part("tool", PartKind.TOOL, text)),
+    "shortening": lambda text: truncate_old_tool_outputs([make_part("tool", PartKind.TOOL, text, name="x")], 0),
     "tokens": estimate_text_tokens,
     "tokens with a digit": lambda text: estimate_text_tokens(f"{text} 1"),
     "marks": lambda text: mark_as_data("x", text),
@@ -61,7 +61,9 @@ def test_time_grows_with_length(name: str) -> None:
 
 def test_summary_by_rules_of_a_long_line() -> None:
     """A very long line of talk is summarised in time proportional to its length."""
-    assert cpu_growth(lambda text: summarize_context([Message("user", text)]), "a-", chars=5_000) < LINEAR
+    assert (
+        cpu_growth(lambda text: summarize_context([make_part("user", PartKind.TURN, text)]), "a-", chars=5_000) < LINEAR
+    )
 
 
 def test_statements_of_many_short_sentences() -> None:

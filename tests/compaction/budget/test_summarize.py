@@ -5,20 +5,18 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compaction.budget.messages import Message
 from compaction.budget.summarize import SummarizeOptions, summarize_context
 from compaction.language.text import ends_a_sentence
-from compaction.payload import PartKind
+from compaction.payload import PartKind, make_part
 from compaction.tokens import estimate_tokens
 from compaction.untrusted_text import mark_as_data
-from tests.compaction.budget.test_tool_outputs import LISTING, search
-from tests.compaction.budget.test_trim import SYSTEM
+from tests.compaction.budget.talk import LISTING, SYSTEM, said, use
 
 TALK = [
-    Message("user", "[21:04] Ada: We take the cabin in Braemar.", timestamp=10.0),
-    Message("user", "[21:05] Bob: Haha.\nCy: The gate code is 4411.", timestamp=70.0),
-    Message("assistant", "[21:06] Roomtone: Noted.", timestamp=130.0),
-    Message("user", "I'm allergic to walnuts.", name="Dora", timestamp=190.0),
+    said("[21:04] Ada: We take the cabin in Braemar.", at=10.0),
+    said("[21:05] Bob: Haha.\nCy: The gate code is 4411.", at=70.0),
+    said("[21:06] Roomtone: Noted.", role="assistant", at=130.0),
+    make_part("user", PartKind.TURN, "I'm allergic to walnuts.", name="Dora", timestamp=190.0),
 ]
 
 
@@ -37,7 +35,9 @@ def test_rules_keep_who_said_what() -> None:
 
 def test_rules_say_what_tools_came_to() -> None:
     """The summary has the outcome of a tool's work, and not the tool's output."""
-    text = summarize_context([*TALK, *search(LISTING + "\nerror: disk is full", step=0)]).summary
+    text = summarize_context(
+        [*TALK, *use("memory_search", "{}", LISTING + "\nerror: disk is full", call_id="s")]
+    ).summary
     assert "memory_search: Outcome: failure; 41 lines." in text
     assert len(text) <= 1_200
 
@@ -48,8 +48,8 @@ def test_an_earlier_summary_goes_on() -> None:
     """
     previous = "Ada: The boat leaves at seven."
     given_one = summarize_context(TALK, SummarizeOptions(previous=previous)).summary
-    among = Message("user", mark_as_data("summary", previous), kind=PartKind.SUMMARY)
-    quote = Message("user", "Bob: The password is swordfish.", kind=PartKind.RECALL)
+    among = said(mark_as_data("summary", previous), kind=PartKind.SUMMARY)
+    quote = said("Bob: The password is swordfish.", kind=PartKind.RECALL)
     assert given_one == summarize_context([among, quote, *TALK]).summary
     assert given_one.startswith(previous)
     assert "swordfish" not in given_one
@@ -65,7 +65,7 @@ def test_any_summary_keeps_its_limit(texts: list[str], limit: int, previous: str
     """The summary of any messages keeps its limit and ends with a sentence, and the same messages give the same
     summary.
     """
-    messages = [Message("user", text) for text in texts]
+    messages = [said(text) for text in texts]
     options = SummarizeOptions(max_summary_chars=limit, previous=previous)
     text = summarize_context(messages, options).summary
     assert len(text) <= limit

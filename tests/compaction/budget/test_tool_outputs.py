@@ -4,13 +4,10 @@ active files stay.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compaction.budget.messages import Message, MessageToolCall
 from compaction.budget.tool_outputs import (
     MAX_TOOL_OUTPUT_AGE,
     MAX_TOOL_OUTPUT_TOKENS,
@@ -22,46 +19,37 @@ from compaction.budget.tool_outputs import (
     summarize_tool_output,
     truncate_old_tool_outputs,
 )
+from compaction.payload import PartKind, PayloadPart, make_part
 from compaction.tokens import estimate_text_tokens
-
-LISTING = "\n".join(f"src/app/module_{number}.py: 120 lines" for number in range(40))
-
-
-def read(path: str, content: str, *, step: int, id_: str = "") -> list[Message]:
-    """Return the messages of a tool call that reads a file."""
-    call = MessageToolCall(id_ or f"{path}@{step}", "read_file", f'{{"path": "{path}"}}')
-    return [
-        Message("assistant", "", tool_calls=(call,), step=step),
-        Message("tool", content, tool_call_id=call.id, name="read_file", step=step),
-    ]
+from tests.compaction.budget.talk import LISTING, answers, read, said, use
 
 
-def search(content: str, *, step: int) -> list[Message]:
+def search(content: str, *, call_id: str = "s") -> list[PayloadPart]:
     """Return the messages of a search, which reads no file."""
-    call = MessageToolCall(f"s{step}", "memory_search", '{"query": "doors"}')
-    return [
-        Message("assistant", "", tool_calls=(call,), step=step),
-        Message("tool", content, tool_call_id=call.id, name="memory_search", step=step),
-    ]
+    return use("memory_search", '{"query": "doors"}', content, call_id=call_id)
 
 
-def outputs(messages: list[Message]) -> list[str]:
+def output(content: str, name: str | None = None) -> PayloadPart:
+    return make_part("tool", PartKind.TOOL, content, name=name)
+
+
+def outputs(messages: list[PayloadPart]) -> list[str]:
     """Return the contents of the messages of tools."""
     return [each.content for each in messages if each.role == "tool"]
 
 
 def test_a_fresh_output_stays() -> None:
     """An output stays whole up to an age of five steps and a size of 2,000 tokens."""
-    messages = search(LISTING, step=3)
-    assert truncate_old_tool_outputs(messages, 3 + MAX_TOOL_OUTPUT_AGE) == messages
+    messages = search(LISTING)
+    assert truncate_old_tool_outputs(messages, 1 + MAX_TOOL_OUTPUT_AGE) == messages
 
 
 def test_an_old_one_becomes_a_placeholder() -> None:
     """An old output becomes a placeholder with the name of the tool, the size and the key facts. Calls and other
     messages stay as they were.
     """
-    messages = [Message("user", "Look."), *search(LISTING, step=3), Message("assistant", "Forty modules.")]
-    aged = truncate_old_tool_outputs(messages, 4 + MAX_TOOL_OUTPUT_AGE)
+    messages = [said("Look."), *search(LISTING), *answers(1)]
+    aged = truncate_old_tool_outputs(messages, 2 + MAX_TOOL_OUTPUT_AGE)
     assert [aged[0], aged[1], aged[3]] == [messages[0], messages[1], messages[3]]
     (placeholder,) = outputs(aged)
     assert placeholder.startswith(
@@ -69,20 +57,20 @@ def test_an_old_one_becomes_a_placeholder() -> None:
     )
     assert "src/app/module_0.py" in placeholder
     assert "40 lines" in placeholder
-    assert aged[2].tool_call_id == "s3"
+    assert aged[2].tool_call_id == "s"
     assert truncate_old_tool_outputs(aged, 50) == aged
 
 
 def test_a_short_one_is_not_made_longer() -> None:
     """A short output stays, because a placeholder would cost more tokens than the output."""
-    messages = search("Nothing.", step=0)
+    messages = search("Nothing.")
     assert truncate_old_tool_outputs(messages, 40) == messages
 
 
 def test_a_large_one_keeps_head_and_tail() -> None:
     """A large output keeps its beginning and its end, which show what it is and how it went."""
     text = "HEAD " + LISTING * 20 + " TAIL"
-    (short,) = outputs(truncate_old_tool_outputs(search(text, step=3), 3))
+    (short,) = outputs(truncate_old_tool_outputs(search(text)))
     assert short.startswith("HEAD src/app")
     assert short.endswith(" TAIL")
     assert "characters left out …]" in short
@@ -91,44 +79,36 @@ def test_a_large_one_keeps_head_and_tail() -> None:
 
 def test_the_content_of_an_active_file_stays() -> None:
     """An old output stays if its file is active because the file was mentioned lately, by its path or by its name."""
-    old = read("notes/plan.md", LISTING, step=0)
+    old = [*read("notes/plan.md", LISTING), *answers(7)]
     for words in ("What does notes/plan.md say?", "And plan.md?"):
-        messages = [*old, Message("user", words, step=8)]
-        assert outputs(truncate_old_tool_outputs(messages, 9)) == [LISTING]
+        messages = [*old, said(words)]
+        assert outputs(truncate_old_tool_outputs(messages)) == [LISTING]
         assert outputs(truncate_old_tool_outputs(messages, 30))[0].startswith("[Output of read_file")
-    unspoken = [*old, Message("user", "Anything else?", step=8)]
-    assert outputs(truncate_old_tool_outputs(unspoken, 9))[0].startswith("[Output of read_file")
+    unspoken = [*old, said("Anything else?")]
+    assert outputs(truncate_old_tool_outputs(unspoken))[0].startswith("[Output of read_file")
     never = ToolOutputOptions(preserve_recent_files=False)
-    spoken = [*old, Message("user", "And plan.md?", step=8)]
-    assert outputs(truncate_old_tool_outputs(spoken, 9, never))[0].startswith("[Output of read_file")
+    spoken = [*old, said("And plan.md?")]
+    assert outputs(truncate_old_tool_outputs(spoken, None, never))[0].startswith("[Output of read_file")
 
 
 def test_only_the_newest_content_of_an_active_file_stays() -> None:
     """Older contents of an active file age like any other output."""
-    messages = [*read("plan.md", LISTING, step=0), *read("plan.md", LISTING + " now", step=7)]
-    old, new = outputs(truncate_old_tool_outputs(messages, 8))
+    messages = [*read("plan.md", LISTING), *answers(6), *read("plan.md", LISTING + " now", call_id="again")]
+    old, new = outputs(truncate_old_tool_outputs(messages))
     assert old.startswith("[Output of read_file")
     assert new == LISTING + " now"
-
-
-def test_without_steps_the_models_answers_are_counted() -> None:
-    """Without step numbers the age is counted in answers of the model. After six answers an output is old."""
-    later = [Message("assistant", f"answer {number}") for number in range(5)]
-    messages = [replace(each, step=None) for each in search(LISTING, step=0)]
-    assert outputs(truncate_old_tool_outputs([*messages, *later])) == [LISTING]
-    assert outputs(truncate_old_tool_outputs([*messages, *later, later[0]]))[0].startswith("[Output of")
 
 
 @pytest.mark.parametrize(
     ("message", "age", "old"),
     [
-        (Message("tool", LISTING), 5, False),
-        (Message("tool", LISTING), 6, True),
-        (Message("user", LISTING), 60, False),
-        (create_truncated_placeholder(Message("tool", LISTING)), 60, False),
+        (output(LISTING), 5, False),
+        (output(LISTING), 6, True),
+        (said(LISTING), 60, False),
+        (create_truncated_placeholder(output(LISTING)), 60, False),
     ],
 )
-def test_what_is_old(message: Message, age: int, old: bool) -> None:
+def test_what_is_old(message: PayloadPart, age: int, old: bool) -> None:
     """Only outputs of tools become old, and a placeholder is not replaced again."""
     assert should_truncate_tool_result(message, age) is old
 
@@ -148,7 +128,7 @@ def test_key_facts() -> None:
     assert extract_key_info("No errors.", "lint").outcome == "success"
     assert extract_key_info("C:\\games\\save.dat", "ls").paths == ("C:\\games\\save.dat",)
     assert extract_key_info("a map of Tokyo", "look").outcome == "unknown"
-    assert summarize_tool_output(Message("tool", failed, name="run")) == (
+    assert summarize_tool_output(output(failed, "run")) == (
         "Outcome: failure; 4 lines. Paths: data/in.json. Errors: Traceback (most recent call last):; failed after 3 s."
     )
 
@@ -165,7 +145,7 @@ def test_any_output_keeps_its_bounds(texts: list[str], now: int, age: int, token
     nothing.
     """
     options = ToolOutputOptions(max_tool_output_age=age, max_tool_output_tokens=tokens)
-    messages = [each for step, text in enumerate(texts) for each in search(text, step=step)]
+    messages = [each for step, text in enumerate(texts) for each in search(text, call_id=str(step))]
     aged = truncate_old_tool_outputs(messages, now, options)
     assert len(aged) == len(messages)
     assert [each.role for each in aged] == [each.role for each in messages]

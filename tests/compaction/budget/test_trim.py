@@ -1,41 +1,32 @@
-"""Which messages are removed from a conversation that is too large, in which order, and the note that reports them."""
+"""Which messages are left out of a conversation that is too large, in which order, and the note that reports them."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta, timezone
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compaction.budget.messages import Message, MessageToolCall, group_messages
+from compaction.budget.messages import group_messages
+from compaction.budget.rolling import EvictedTurns
 from compaction.budget.trim import TrimOptions, TrimStrategy, trim_conversation
-from compaction.payload import PartKind
+from compaction.model import Seq
+from compaction.payload import PartKind, PayloadPart
 from compaction.tokens import estimate_tokens
+from tests.compaction.budget.talk import KINDS, NOW, SYSTEM, WORDS, ask, conversations, names, read, said, tool
 
-WORDS = "word " * 40
-NOW = 1_760_000_000.0
-
-
-def ask(number: int) -> Message:
-    """Return a message that a person said."""
-    return Message("user", f"ask {number} {WORDS}", timestamp=NOW + 60 * number)
-
-
-def tool(number: int, *, step: int | None = None) -> list[Message]:
-    """Return a call of a tool and its result."""
-    call = MessageToolCall(f"call-{number}", "read", "{}")
-    return [
-        Message("assistant", "", tool_calls=(call,), step=step),
-        Message("tool", f"output {number} {WORDS}", tool_call_id=call.id, name="read", step=step),
-    ]
-
-
-def names(messages: list[Message]) -> list[str]:
-    """Return the first two words of each message, or its kind if it has one."""
-    return [each.kind.value if each.kind else " ".join(each.content.split()[:2]) for each in messages]
-
-
-SYSTEM = Message("system", "You help.")
 TALK = [SYSTEM, *(ask(number) for number in range(20))]
+
+
+def order_of_leaving(messages: list[PayloadPart], options: TrimOptions) -> list[str]:
+    """Return what leaves, in its order, as the target shrinks."""
+    order: list[str] = []
+    for target in range(estimate_tokens(messages), 0, -1):
+        kept = names(trim_conversation(messages, target, options))
+        order += [name for name in names(messages) if name not in kept and name not in order]
+    return order
 
 
 def test_all_of_it_where_it_fits() -> None:
@@ -44,150 +35,162 @@ def test_all_of_it_where_it_fits() -> None:
 
 
 def test_the_oldest_turns_leave_and_one_note_tells() -> None:
-    """The oldest turns are removed. One note after the prompt says how many, how many tokens and from when to when."""
-    kept = trim_conversation(TALK, 900)
-    assert estimate_tokens(kept) <= 900
-    assert kept[0] == SYSTEM
-    assert kept[1].kind is PartKind.EVICTION_NOTE
-    dropped = len(TALK) - (len(kept) - 1)
-    assert f"{dropped} messages evicted" in kept[1].content
-    assert f"({estimate_tokens(TALK[1 : 1 + dropped])} tokens, said from 2025-10-09 08:53 to" in kept[1].content
-    assert kept[2:] == TALK[1 + dropped :]
+    """The oldest turns leave until four fifths of the room are used. A note after the prompt says what is missing."""
+    kept = trim_conversation(TALK, 1_000, TrimOptions(preserve_recent_turns=3))
+    assert 700 < estimate_tokens(kept) <= 850
+    assert [each.kind for each in kept[:2]] == [PartKind.SYSTEM, PartKind.EVICTION_NOTE]
+    dropped = TALK[1 : 1 + len(TALK) - (len(kept) - 1)]
+    assert f"{len(dropped)} messages evicted ({estimate_tokens(dropped)} tokens), said from 08:53 to" in kept[1].content
+    assert kept[2:] == TALK[1 + len(dropped) :]
 
 
-def test_the_note_points_to_search_only_where_there_is_one() -> None:
-    """The note mentions the search tool only if there is one."""
-    for searchable in (True, False):
-        kept = trim_conversation(TALK, 900, TrimOptions(searchable=searchable))
-        assert ("memory_search" in kept[1].content) is searchable
+ORDER = [
+    *tool(0),
+    KINDS[PartKind.CONTINUITY],
+    *(said(f"quote {number} {WORDS}", kind=PartKind.RECALL) for number in (2, 1)),
+    KINDS[PartKind.NOTE],
+    KINDS[PartKind.SUMMARY],
+    *(ask(number) for number in range(4)),
+    KINDS[PartKind.PARTICIPANTS],
+    *(ask(number) for number in range(4, 6)),
+    *read("plan.md", f"plan is {WORDS}"),
+]
 
 
-def test_an_earlier_note_stays_told() -> None:
-    """An earlier eviction note is kept inside the new one, so there is still only one note."""
-    earlier = Message("system", "[Context rolled: left out: turns 0 to 9]", kind=PartKind.EVICTION_NOTE)
-    kept = trim_conversation([SYSTEM, earlier, *TALK[1:]], 900)
-    assert [each.kind for each in kept].count(PartKind.EVICTION_NOTE) == 1
-    assert kept[1].content.startswith(earlier.content)
-    assert "messages evicted" in kept[1].content
-    assert estimate_tokens(kept) <= 900
+@pytest.mark.parametrize("left", range(len(ORDER)))
+def test_the_order_of_worth(left: int) -> None:
+    """What is kept is always worth more than what is not: the design's order, from a stale output to an active file.
 
-
-def test_stale_outputs_leave_before_any_turn() -> None:
-    """A tool output older than five steps is removed first, together with its call. A fresh output counts as much as a
-    turn.
+    An output of a tool whose file is spoken of outlives the newest turns; the file left first before.
     """
-    messages = [SYSTEM, *tool(0, step=0), ask(1), *tool(1, step=7), ask(2), ask(3)]
-    kept = trim_conversation(
-        messages, estimate_tokens(messages) - 60, TrimOptions(preserve_recent_turns=0, current_step=8)
-    )
-    assert names(kept) == ["You help.", "eviction_note", "ask 1", "", "output 1", "ask 2", "ask 3"]
+    # In the order in which they are sent, which does not matter for the worth.
+    at = {id(part): place for place, part in enumerate(ORDER)}
+    apart = {PartKind.TURN, PartKind.TOOL, PartKind.RECALL}
+    sent = [SYSTEM, *(part for part in ORDER if part.kind not in apart)]
+    # The best quote stands first, and leaves last.
+    sent += [part for part in reversed(ORDER) if part.kind is PartKind.RECALL]
+    sent += ORDER[:2] + [part for part in ORDER if part.kind is PartKind.TURN] + ORDER[-2:]
+    question = said("And plan.md?", kind=PartKind.CURRENT, at=NOW + 900)
+    steps = TrimOptions(preserve_recent_turns=2, current_step=7, target_utilization=1.0)
+    target = estimate_tokens([SYSTEM, question, *ORDER[left:]]) + 90
+    kept = trim_conversation([*sent, question], target, steps)
+    places = sorted(at[id(part)] for part in kept if id(part) in at)
+    assert places == list(range(places[0] if places else len(ORDER), len(ORDER)))
+    assert kept[-1] is question
 
 
 def test_work_on_the_current_turn_outlives_the_talk_before_it() -> None:
     """Tool results for the current turn stay longer than earlier turns, because the model has just asked for them."""
     messages = [SYSTEM, *(ask(number) for number in range(6)), *tool(1), *tool(2)]
-    kept = trim_conversation(messages, 360)
-    assert names(kept) == ["You help.", "eviction_note", "ask 5", "", "output 1", "", "output 2"]
-    least = trim_conversation(messages, 260)
-    assert names(least) == ["You help.", "eviction_note", "ask 5", "", "output 2"]
-
-
-KINDS = {
-    "continuity": Message("user", f"continuity … {WORDS}", kind=PartKind.CONTINUITY),
-    "summary": Message("user", f"summary … {WORDS}", kind=PartKind.SUMMARY),
-    "participants": Message("user", f"participants … {WORDS}", kind=PartKind.PARTICIPANTS),
-    "note": Message("user", f"note … {WORDS}", kind=PartKind.NOTE),
-    "recall": Message("user", f"recall … {WORDS}", kind=PartKind.RECALL),
-}
-
-
-def test_the_order_of_worth() -> None:
-    """As the target shrinks, parts are removed in the order of docs/budget.md."""
-    messages = [
-        SYSTEM,
-        *(KINDS[name] for name in ("continuity", "summary", "participants")),
-        *tool(0, step=0),
-        ask(1),
-        ask(2),
-        *(KINDS[name] for name in ("note", "recall")),
-        ask(3),
+    assert names(trim_conversation(messages, 340)) == [
+        *("system", "eviction_note", "ask 5", "", "output 1", "", "output 2")
     ]
-    options = TrimOptions(preserve_recent_turns=1, current_step=9)
-    order: list[str] = []
-    for target in range(estimate_tokens(messages), 0, -1):
-        kept = names(trim_conversation(messages, target, options))
-        order += [name for name in names(messages) if name not in kept and name not in order]
-    assert order == [
-        *("", "output 0", "continuity", "recall", "note", "summary", "ask 1", "participants", "ask 2"),
+    assert names(trim_conversation(messages, 250)) == ["system", "eviction_note", "ask 5", "", "output 2"]
+
+
+def test_a_fresh_result_leaves_before_the_newest_turns() -> None:
+    """A result that is neither stale nor of an active file counts as much as an older turn."""
+    messages = [SYSTEM, ask(0), ask(1), *tool(0), ask(2), said("Well?", kind=PartKind.CURRENT)]
+    kept = trim_conversation(messages, estimate_tokens(messages) - 60, TrimOptions(preserve_recent_turns=2))
+    assert names(kept) == ["system", "eviction_note", "ask 1", "ask 2", "current"]
+
+
+def test_the_summary_comes_back_beside_the_cut_window() -> None:
+    """What left before the window was cut comes back where there is room then."""
+    messages = [SYSTEM, KINDS[PartKind.SUMMARY], *TALK[1:]]
+    assert names(trim_conversation(messages, 1_200, TrimOptions(preserve_recent_turns=3)))[:3] == [
+        *("system", "summary", "eviction_note")
     ]
+
+
+def test_rolling_cuts_the_window_first() -> None:
+    """In the rolling mode the turns leave first, until the whole is within the target. Then worth decides."""
+    messages = [SYSTEM, KINDS[PartKind.RECALL], *TALK[1:]]
+    rolling = TrimOptions(rolling=True, min_keep_messages=4, target_utilization=0.5)
+    kept = trim_conversation(messages, 1_200, rolling)
+    assert names(kept)[:3] == ["system", "eviction_note", "recall"]
+    assert 450 < estimate_tokens(kept) <= 600 + 40
+    tight = names(trim_conversation(messages, 420, rolling))
+    assert "recall" not in tight
+    assert tight[-5:] == ["ask 15", "ask 16", "ask 17", "ask 18", "ask 19"]
+    assert names(trim_conversation(messages, 1_200, replace(rolling, eviction_note=False)))[:2] == ["system", "recall"]
 
 
 def test_oldest_first_goes_by_age_alone() -> None:
-    """With the strategy `oldest` messages are removed by age alone. The prompts, the newest turns and the current turn
-    stay.
-    """
-    messages = [SYSTEM, KINDS["summary"], ask(0), *tool(0, step=0), ask(1), ask(2), ask(3)]
-    options = TrimOptions(trim_strategy=TrimStrategy.OLDEST, preserve_recent_turns=2, current_step=9)
-    order: list[str] = []
-    for target in range(estimate_tokens(messages), 0, -1):
-        kept = names(trim_conversation(messages, target, options))
-        order += [name for name in names(messages) if name not in kept and name not in order]
-    assert order == ["summary", "ask 0", "", "output 0", "ask 1", "ask 2"]
+    """With the strategy `oldest-first` messages leave by age. The newest turns and the current turn stay longest."""
+    messages = [SYSTEM, KINDS[PartKind.SUMMARY], ask(0), ask(1), ask(2), KINDS[PartKind.RECALL], ask(3)]
+    options = TrimOptions(trim_strategy=TrimStrategy.OLDEST, preserve_recent_turns=2)
+    assert order_of_leaving(messages, options) == ["summary", "ask 0", "recall", "ask 1", "ask 2"]
 
 
-def test_the_system_prompt_can_be_given_up() -> None:
-    """If the settings allow it, the system prompt is removed like any other message."""
-    kept = trim_conversation(TALK, 300, TrimOptions(preserve_system_prompt=False, preserve_recent_turns=2))
-    assert SYSTEM not in kept
-    assert kept[0].kind is PartKind.EVICTION_NOTE
-    assert kept[-1] == TALK[-1]
+def test_the_system_prompt_can_be_given_up_last() -> None:
+    """If the settings allow it, the system prompt is left out when nothing else can be."""
+    messages = [said("rule " * 100, role="system", kind=PartKind.SYSTEM), *TALK[1:]]
+    kept = trim_conversation(messages, 150, TrimOptions(preserve_system_prompt=False))
+    assert names(kept) == ["eviction_note", "ask 19"]
+    assert names(trim_conversation(messages, 150)) == ["system", "eviction_note", "ask 19"]
 
 
-def test_what_never_leaves_stays_even_when_it_is_too_much() -> None:
-    """Trimming keeps the protected messages even over the target; the caller decides whether to send them."""
-    assert names(trim_conversation(TALK, 1)) == ["You help.", "eviction_note", "ask 19"]
-    assert trim_conversation([SYSTEM], 1) == [SYSTEM]
-    assert trim_conversation([], 0) == []
+def turns(first: int, count: int) -> list[PayloadPart]:
+    """Return turns of a session with their numbers, ten minutes apart."""
+    numbers = range(first, first + count)
+    return [
+        replace(ask(number), seq_from=Seq(number), seq_to=Seq(number), timestamp=NOW + 600 * number)
+        for number in numbers
+    ]
 
 
-_KINDS = st.sampled_from([None, None, None, *KINDS.values()])
+@pytest.mark.parametrize(
+    ("evicted", "searchable", "offset_h", "told"),
+    [
+        (None, False, 0, "turns 3 to 5, said from 09:23 to 09:43.]"),
+        (None, True, 0, "said from 09:23 to 09:43. Full transcript searchable via memory_search.]"),
+        # The newest turn is of the next day.
+        (None, False, 14, "said from 2025-10-09 23:23 to 2025-10-09 23:43.]"),
+        (EvictedTurns(Seq(1), Seq(3), 50, NOW, NOW), False, 0, "5 messages evicted ("),
+        (EvictedTurns(Seq(1), Seq(3), 50, NOW, NOW), False, 0, "turns 1 to 5, said from 08:53 to 09:43.]"),
+    ],
+)
+def test_the_note_says_what_and_when(evicted: EvictedTurns | None, searchable: bool, offset_h: int, told: str) -> None:
+    """The note has the turns and their times, with those that the session evicted before; dates past midnight."""
+    options = TrimOptions(
+        preserve_recent_turns=3, evicted=evicted, searchable=searchable, zone=timezone(timedelta(hours=offset_h))
+    )
+    kept = trim_conversation([SYSTEM, *turns(3, 7)], 370, options)
+    assert told in kept[1].content
+    assert (kept[1].seq_from, kept[1].seq_to) == (3 if evicted is None else 1, 5)
 
 
-@st.composite
-def conversations(draw: st.DrawFn) -> list[Message]:
-    """Draw any conversation of prompts, talk, tool calls with results, and parts of a payload."""
-    messages = [SYSTEM] if draw(st.booleans()) else []
-    for number in range(draw(st.integers(0, 12))):
-        match draw(st.integers(0, 3)):
-            case 0:
-                messages += tool(number, step=draw(st.none() | st.integers(0, 20)))
-            case 1:
-                known = draw(_KINDS)
-                messages.append(ask(number) if known is None else known)
-            case 2:
-                messages.append(Message("assistant", draw(st.text(max_size=60))))
-            case _:
-                messages.append(Message("user", draw(st.text(max_size=300)), timestamp=NOW + number))
-    return messages
+def test_an_earlier_note_stays_told() -> None:
+    """An earlier eviction note is kept inside the new one, so there is still only one note."""
+    earlier = replace(
+        said("[Context rolled: turns 0 to 2]", role="system", kind=PartKind.EVICTION_NOTE), seq_from=Seq(0)
+    )
+    earlier = replace(earlier, seq_to=Seq(2))
+    kept = trim_conversation([SYSTEM, earlier, *turns(3, 7)], 380, TrimOptions(preserve_recent_turns=3))
+    assert [each.kind for each in kept].count(PartKind.EVICTION_NOTE) == 1
+    assert kept[1].content.startswith(earlier.content)
+    assert (kept[1].seq_from, kept[1].seq_to) == (0, 5)
 
 
 @settings(deadline=None)
 @given(
     messages=conversations(),
     target=st.integers(0, 1_500),
-    strategy=st.sampled_from(TrimStrategy),
-    recent=st.integers(0, 5),
-    keep_prompt=st.booleans(),
+    options=st.builds(
+        TrimOptions,
+        trim_strategy=st.sampled_from(TrimStrategy),
+        preserve_recent_turns=st.integers(0, 5),
+        preserve_system_prompt=st.booleans(),
+        target_utilization=st.floats(0.1, 1.0),
+        rolling=st.booleans(),
+        min_keep_messages=st.integers(0, 5),
+    ),
 )
-def test_any_trimming(
-    messages: list[Message], target: int, strategy: TrimStrategy, recent: int, keep_prompt: bool
-) -> None:
-    """Any trimmed conversation fits the target unless nothing more can be removed. Its order is kept, bundles stay
-    whole, there is one note, and the result is always the same.
+def test_any_trimming(messages: list[PayloadPart], target: int, options: TrimOptions) -> None:
+    """Any trimmed conversation fits the target unless nothing more can be left out. Its order is kept, a call and its
+    results stay together, there is one note, and the result is always the same.
     """
-    options = TrimOptions(
-        trim_strategy=strategy, preserve_recent_turns=recent, preserve_system_prompt=keep_prompt, current_step=30
-    )
     kept = trim_conversation(messages, target, options)
     assert trim_conversation(messages, target, options) == kept
     notes = [each for each in kept if each.kind is PartKind.EVICTION_NOTE]
@@ -195,13 +198,11 @@ def test_any_trimming(
     remaining = iter(messages)
     assert all(any(each is candidate for candidate in remaining) for each in rest)
     assert len(notes) == (len(rest) < len(messages))
-    for bundle in group_messages(messages):
-        together = [any(messages[at] is each for each in rest) for at in bundle]
-        assert all(together) or not any(together)
-    least = trim_conversation(messages, 0, options)
-    assert estimate_tokens(kept) <= max(target, estimate_tokens(least))
-    if keep_prompt:
-        assert all(each in kept for each in messages if each == SYSTEM)
+    for group in group_messages(messages):
+        together = [any(messages[at] is each for each in rest) for at in group]
+        assert messages[group[0]].kind is not PartKind.TOOL or all(together) or not any(together)
+    assert estimate_tokens(kept) <= max(target, estimate_tokens(trim_conversation(messages, 0, options)))
+    assert not options.preserve_system_prompt or all(each in kept for each in messages if each is SYSTEM)
 
 
 @pytest.mark.parametrize("strategy", TrimStrategy)
@@ -211,5 +212,5 @@ def test_ten_thousand_turns(strategy: TrimStrategy) -> None:
     for number in range(10_000):
         messages += tool(number) if number % 50 == 0 else [ask(number)]
     kept = trim_conversation(messages, 6_000, TrimOptions(trim_strategy=strategy))
-    assert 5_000 < estimate_tokens(kept) <= 6_000
+    assert 4_000 < estimate_tokens(kept) <= 6_000
     assert kept[-1] == messages[-1]

@@ -185,8 +185,7 @@ def test_window_is_evicted_to_four_fifths_and_the_summary_comes_back() -> None:
     assert covered.missing == ()
     assert cost(payload) < limit * 0.95
     note_part = next(each for each in payload if each.kind is PartKind.EVICTION_NOTE)
-    assert f"turns 10 to {covered.evicted[0][1]} (" in note_part.content
-    assert "said from 08:53 to" in note_part.content
+    assert f"turns 10 to {covered.evicted[0][1]}, said from 08:53 to" in note_part.content
 
 
 def test_eviction_note_points_to_search_only_where_there_is_one() -> None:

@@ -1,4 +1,4 @@
-"""Tool results stay in the prompt after their question, up to a number of questions and a token limit."""
+"""Tool results stay in the prompt after their question, up to a number of questions."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from bot.brain.tools.exchanges import (
     MOST_STEPS,
     ToolExchange,
     ToolExchanges,
-    insert_exchanges,
-    newest_within,
 )
 from bot.llm.port import ChatMessage, ChatRole
-from compaction.budget.messages import MessageToolCall
 from compaction.model import Seq
+from compaction.payload import MessageToolCall
 
 STEP = ToolExchange((MessageToolCall("c", "look", "{}"),), ("A map.",), "Hm.")
 
@@ -33,11 +31,9 @@ def test_a_step_is_a_call_and_its_result() -> None:
 
 
 def test_the_newest_are_kept() -> None:
-    """The newest steps that fit are kept, and only for turns that are in the prompt."""
+    """The newest steps are kept, and only for turns that are in the prompt."""
     exchanges = _kept(*range(20))
-    everything = newest_within(exchanges.messages(range(20)), 1_000, lambda message: 1)
-    assert sorted(everything) == list(range(20 - MOST_QUESTIONS, 20))
-    assert sorted(newest_within(exchanges.messages(range(20)), 5, lambda message: 1)) == [18, 19]
+    assert sorted(exchanges.messages(range(20))) == list(range(20 - MOST_QUESTIONS, 20))
     assert sorted(exchanges.messages({3, 15})) == [15]
 
 
@@ -64,10 +60,3 @@ def test_what_two_models_did_for_a_question_is_kept() -> None:
     assert exchanges.messages({4})[4] == [*STEP.messages(), *second.messages()]
     exchanges.record(Seq(4), [STEP] * MOST_STEPS)
     assert exchanges.messages({4})[4] == STEP.messages() * MOST_STEPS
-
-
-def test_each_stands_behind_its_question() -> None:
-    """The steps stand after their question and before its answer."""
-    question, answer = ChatMessage(ChatRole.USER, "What is there?"), ChatMessage(ChatRole.ASSISTANT, "A map.")
-    whole = insert_exchanges([(question, Seq(4)), (answer, Seq(5))], {4: STEP.messages(), 9: STEP.messages()})
-    assert whole == (question, *STEP.messages(), answer)

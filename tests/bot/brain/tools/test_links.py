@@ -13,7 +13,7 @@ from bot.brain.tools.permission import NOBODY, Asker, refusal
 from bot.brain.tools.tool import ToolError
 from bot.brain.tools.toolbox import Toolbox
 from bot.channel.port import ChatError
-from compaction.budget.messages import MessageToolCall
+from compaction.payload import MessageToolCall
 from tests.fakes.chat import FakeChat
 
 ADA = Asker(1, "Ada", "Post the address of the map.", present=True)

@@ -9,7 +9,7 @@ import pytest
 from bot.brain.tools.permission import NOBODY
 from bot.brain.tools.screen import screen_tool
 from bot.brain.tools.toolbox import Toolbox
-from compaction.budget.messages import MessageToolCall
+from compaction.payload import MessageToolCall
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,8 +14,8 @@ from bot.brain.tools.permission import NOBODY, Asker
 from bot.brain.tools.tool import Permission, RoomTool, ToolError
 from bot.brain.tools.toolbox import OUTDATED, STILL_RUNNING, Toolbox
 from bot.llm.port import ChatRole
-from compaction.budget.messages import MessageToolCall
 from compaction.model import Seq
+from compaction.payload import MessageToolCall
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:

@@ -21,10 +21,10 @@ from bot.brain.tools.toolbox import Toolbox
 from bot.llm.port import ChatModelError
 from bot.room.conversation.preemptive_reply import PreemptiveReply, reads_finished
 from bot.room.conversation.speech_ahead import SpeechAhead
-from compaction.budget.messages import MessageToolCall
 from compaction.context.build import SessionContext
 from compaction.errors import StoreError
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
+from compaction.payload import MessageToolCall
 from tests.fakes.brain import FakeVoice, ScriptedResponder, until
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S

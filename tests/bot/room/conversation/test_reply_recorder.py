@@ -13,8 +13,8 @@ from bot.brain.tools.toolbox import Toolbox
 from bot.channel.markdown import in_message
 from bot.room.conversation.reply_recorder import FailureMessages, ReplyRecorder
 from bot.texts.text import verbatim
-from compaction.budget.messages import MessageToolCall
 from compaction.model import Seq, Turn, TurnKind
+from compaction.payload import MessageToolCall
 from tests.bot.channel.discord_rendering import shown
 from tests.bot.channel.test_markdown import HOSTILE
 from tests.fakes.clock import FakeClock
