@@ -54,8 +54,7 @@ fast: $(SYNCED)
 # failed; after any other (a crash, no memory) not all have run.
 # Collecting only the places of whole runs saves half a minute; tests/conftest.py refuses a whole run elsewhere.
 WHOLE_RUNS := tests/scenarios tests/browser tests/bot/test_main.py tests/bot/test_takeover.py \
-    tests/bot/test_two_machines.py tests/bot/test_room_processes.py tests/bot/test_watched_elsewhere.py \
-    tests/bot/test_gateway_restart.py tests/cluster_faults/test_cluster_faults.py
+    tests/bot/test_shard_processes.py
 AGAIN := [ $$? -eq 1 ] && $(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 test:
@@ -80,10 +79,6 @@ DURATION ?= 60
 
 endurance: $(SYNCED) models postgresql
 	$(BIN)/python -m tests.endurance --minutes $(DURATION) --json docs/benchmarks/endurance.json --svg docs/images/endurance.svg
-	$(BIN)/python -m tests.bot.cluster own_rooms.py
-	$(BIN)/python -m tests.bot.cluster own_rooms_at_worst.py
-	$(BIN)/python -m tests.bot.cluster own_twelve_rooms.py
-	$(BIN)/python -m tests.cluster_faults --waiting 3 --times 2 --json docs/benchmarks/cluster-faults.json
 	$(BIN)/python -m benchmarks.document
 
 docs: $(SYNCED)

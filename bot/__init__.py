@@ -5,8 +5,7 @@ its voice `channel` through a port. It recognises speech, decides whether to ans
 (`llm`, `realtime`), reads shared screens (`screen`, `web`) and remembers (`memory`, `store`, `embedding`). `models`
 downloads local models; `mcp` connects tool servers; `texts` translates what people read.
 
-`dashboard` and `monitoring` show how the rooms are. `remote` runs rooms in processes of their own and `cluster` on
-several machines; `shared_log` collects the logs of several gateway processes.
+`dashboard` and `monitoring` show how the rooms are. `cluster` runs recognisers on several machines.
 
 All packages share `events`, `guild`, `settings`, `errors`, `clock` and `health`; `server_settings` is what each server
 has chosen, `shards` which servers a process has. `background_task` is for tasks, `private_files` and `folder_lock`

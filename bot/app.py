@@ -19,16 +19,14 @@ from bot.discord.commands.catch_up import CatchUp
 from bot.discord.commands.voice import VoiceCommands
 from bot.discord.connection import connected, translated
 from bot.discord.dashboard_access import DiscordDirectory
-from bot.remote.gateway_side.remote_screens import RemoteScreens
 from bot.room.recap_renewal import RecapRenewal
 from bot.runtime_tuning import low_latency_interpreter, release_free_memory
-from bot.screen.local_screens import LocalScreens
 from bot.shards import ONLY_SHARD
 from bot.wiring.bot_process import open_bot_process
 from bot.wiring.commands import slash_commands
 from bot.wiring.dashboard import history_for
 from bot.wiring.recollection import open_language_models, recollection_of
-from bot.wiring.rooms import RoomsApart, RoomsHere, open_rooms_apart, open_rooms_here
+from bot.wiring.rooms import open_rooms
 from bot.wiring.screens import open_pages, open_screens
 from bot.wiring.session_rejoining import rejoin_sessions
 from bot.wiring.speech_models import open_voices
@@ -38,14 +36,12 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from bot import events
-    from bot.channel.port import Place
     from bot.clock import Clock
     from bot.dashboard.service import DashboardService
     from bot.discord.client import RoomtoneClient
     from bot.memory.readable_memory import ReadableMemory
     from bot.models.loaded_voices import LoadedVoices
     from bot.room.supervisor import RoomSupervisor
-    from bot.screen.screens import Screens
     from bot.screen.watch_service import WatchService
     from bot.shards import Shards
     from bot.texts.text import Text
@@ -53,10 +49,9 @@ if TYPE_CHECKING:
     from bot.wiring.bot_process import BotProcess
     from bot.wiring.monitoring import Monitoring
     from bot.wiring.recollection import Recollection
-    from bot.wiring.room_processes import RoomStart
+    from bot.wiring.rooms import OpenedRooms
     from bot.wiring.settings import BotSettings
     from voice.endpoint import Endpoint
-    from voice.transport.gateway import MainGateway
     from voice.transport.paced_sender import PacedSender
 
 log = structlog.get_logger()
@@ -100,89 +95,54 @@ async def running_bot(
     clock: Clock | None = None,
     pool: Endpoint | None = None,
     shards: Shards = ONLY_SHARD,
-    rooms: RoomStart | None = None,
 ) -> AsyncIterator[RunningBot]:
     """Start the bot and yield it. On exit the rooms end first and store their sessions; then the other parts close.
 
     `observe`: is told what happens in the rooms (`bot.events`). `rejoin`: resume the sessions that a crashed process
     left open. `zone`: the time zone of times shown to people. `clock`: None: the system's. `pool`: recognisers of the
-    operator's cluster, asked before the bot's own. `shards`: those that this process serves. `rooms`: how rooms get
-    processes of their own; None: they run in this process.
+    operator's cluster, asked before the bot's own. `shards`: those that this process serves.
 
     Raises `BotError`, `VoiceError` or `CompactionError` with a plain sentence if something needed is missing.
     """
     async with AsyncExitStack() as stack:
-        process = await open_bot_process(
-            stack, settings, zone=zone, clock=clock or SystemClock(), shards=shards, apart=rooms is not None
-        )
+        process = await open_bot_process(stack, settings, zone=zone, clock=clock or SystemClock(), shards=shards)
+        parts = process.parts
         voices = await stack.enter_async_context(
-            open_voices(settings.speaking, settings.models, [process.parts.stores.servers])
+            open_voices(settings.speaking, settings.models, [parts.stores.servers])
         )
-        pages = await _open_pages(stack, process, apart=rooms is not None)
+        screens = await open_screens(stack, settings, parts.clock, on_call=parts.metrics.on_model_call)
+        watching, web = await open_pages(
+            stack,
+            settings,
+            process.participation,
+            screens,
+            dashboard=process.dashboard,
+            probes=process.monitoring.probes,
+        )
         recollection = await _open_recollection(stack, process)
-
-        # The rooms ask for it once the client below is there.
-        def gateway_of(place: Place) -> MainGateway:
-            return client.main_gateway(place)
-
-        opened: RoomsHere | RoomsApart
-        if rooms is None:
-            opened = await open_rooms_here(
-                stack, process, recollection, voices=voices, screens=pages.screens, observe=observe, pool=pool
-            )
-        else:
-            opened = await open_rooms_apart(
-                stack, process, recollection, rooms, gateway_of, screens=pages.remote_screens, observe=observe
-            )
-        recaps = RecapRenewal(process.parts.stores.sessions, recollection.readable.digests)
+        rooms = await open_rooms(
+            stack, process, recollection, voices=voices, screens=screens, observe=observe, pool=pool
+        )
+        recaps = RecapRenewal(parts.stores.sessions, recollection.readable.digests)
         client = await _connect(
             stack,
             process,
             recollection.readable,
-            opened,
+            rooms,
             voices=voices,
-            watching=pages.watching,
+            watching=watching,
             recaps=recaps,
             in_cluster=pool is not None,
-            elsewhere=rooms is not None and rooms.listen is not None,
         )
-        await _begin_work(stack, process, client, opened, recaps, rejoin=rejoin)
+        await _begin_work(stack, process, client, rooms.supervisor, recaps, rejoin=rejoin)
         yield RunningBot(
             client,
-            opened.supervisor,
-            opened.paced_sender,
-            dashboard_link=pages.web.login_link if pages.web.is_listening else None,
-            web=pages.web,
-            device=opened.device,
+            rooms.supervisor,
+            rooms.paced_sender,
+            dashboard_link=web.login_link if web.is_listening else None,
+            web=web,
+            device=rooms.device,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Pages:
-    """The web pages. `screens`: those shared with rooms of this process; None: all are in `remote_screens`."""
-
-    watching: WatchService
-    web: WebServer
-    screens: Screens | None
-    remote_screens: RemoteScreens
-
-
-async def _open_pages(stack: AsyncExitStack, process: BotProcess, *, apart: bool) -> _Pages:
-    """Open the web pages, for rooms in this process or (`apart`) in others."""
-    parts, remote_screens = process.parts, RemoteScreens()
-    screens: Screens | None = None
-    if not apart:
-        screens = await open_screens(stack, parts.settings, parts.clock, on_call=parts.metrics.on_model_call)
-    watching, web = await open_pages(
-        stack,
-        parts.settings,
-        process.participation,
-        remote_screens if screens is None else LocalScreens(screens),
-        screens or remote_screens,
-        dashboard=process.dashboard,
-        probes=process.monitoring.probes,
-    )
-    return _Pages(watching, web, screens, remote_screens)
 
 
 async def _open_recollection(stack: AsyncExitStack, process: BotProcess) -> Recollection:
@@ -197,15 +157,14 @@ async def _connect(
     stack: AsyncExitStack,
     process: BotProcess,
     readable: ReadableMemory,
-    opened: RoomsHere | RoomsApart,
+    rooms: OpenedRooms,
     *,
     voices: LoadedVoices,
     watching: WatchService,
     recaps: RecapRenewal,
     in_cluster: bool,
-    elsewhere: bool,
 ) -> RoomtoneClient:
-    """Connect to Discord, with the slash commands. `in_cluster`, `elsewhere`: see `slash_commands`."""
+    """Connect to Discord, with the slash commands. `in_cluster`: see `slash_commands`."""
     parts = process.parts
     settings, servers = parts.settings, parts.stores.servers
     catch_up = CatchUp(readable.reader, readable.digests, now=parts.clock.now)
@@ -215,16 +174,15 @@ async def _connect(
         readable=readable,
         catch_up=catch_up,
         watching=watching,
-        voice_commands=VoiceCommands(voices, servers, opened.supervisor, speech_to_speech=settings.speech_to_speech),
+        voice_commands=VoiceCommands(voices, servers, rooms.supervisor, speech_to_speech=settings.speech_to_speech),
         on_forgotten=partial(_show_forgotten, process.dashboard, recaps),
         in_cluster=in_cluster,
-        elsewhere=elsewhere,
     )
     connecting = connected(
         settings.discord,
-        opened.supervisor,
+        rooms.supervisor,
         commands,
-        paced_sender=opened.paced_sender,
+        paced_sender=rooms.paced_sender,
         consents=process.participation,
         silences=process.participation,
         servers=servers,
@@ -244,26 +202,21 @@ async def _begin_work(
     stack: AsyncExitStack,
     process: BotProcess,
     client: RoomtoneClient,
-    opened: RoomsHere | RoomsApart,
+    supervisor: RoomSupervisor,
     recaps: RecapRenewal,
     *,
     rejoin: bool,
 ) -> None:
     """Let people call the bot, and let it go on (`rejoin`) with the sessions that were interrupted."""
-    parts, supervisor = process.parts, opened.supervisor
+    parts = process.parts
     parts.metrics.health.add_fault_check(supervisor.faults)
     _watch_connection(client, process.monitoring)
-    if isinstance(opened, RoomsApart):
-        opened.tell_changes_of(client)
     process.dashboard.directory = DiscordDirectory(
         client, parts.settings.discord, parts.stores.servers, monotonic=parts.clock.monotonic
     )
     await stack.enter_async_context(recaps.running(client.place))
     # Entered after the client, so that rooms end while the client is still connected.
     await stack.enter_async_context(supervisor)
-    if rejoin and isinstance(opened, RoomsApart):
-        await opened.take_back(client, parts.stores, process.shards)
-    process.rooms_known.set()
     if rejoin:
         await rejoin_sessions(client, supervisor, parts.stores, process.shards)
     stack.enter_context(low_latency_interpreter())

@@ -1,8 +1,7 @@
 """What happens in a room, as values for its own parts and for its observers: metrics, traces, dashboard, rehearsal.
 
 Observers are called in order on the event loop and must return at once. Events contain what people said, so they are
-never logged. A room in a process of its own sends them to the gateway process, without sound
-(`bot.remote.messages.event_messages`). Times are monotonic seconds of the room's process.
+never logged. Times are monotonic seconds.
 """
 
 from __future__ import annotations

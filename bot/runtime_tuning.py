@@ -31,9 +31,6 @@ _M_ARENA_MAX = -8
 # Recognising a long utterance needs tens of megabytes for a second, and malloc would keep them for the next one,
 # between what is in use. Giving them back takes 11 ms, and the next recognition no more time than before.
 RELEASE_EVERY_S = 60.0
-# What a gateway process may have open: its links from other machines and as many of its own, those that are opening
-# (`bot.remote.link`), and all else.
-FILES = 8_192
 # With these the operator chooses (mallopt(3)).
 _OPERATORS = ("MALLOC_ARENA_MAX", "GLIBC_TUNABLES")
 
@@ -62,24 +59,6 @@ def limit_arenas() -> None:
     if not any(name in os.environ for name in _OPERATORS):
         with suppress(AttributeError, OSError):
             ctypes.CDLL(None).mallopt(_M_ARENA_MAX, ARENAS)
-
-
-def allow_many_files() -> None:
-    """Let the process have `FILES` files open, as far as the system lets it choose that.
-
-    Most systems begin with 1,024, which a process may raise by itself. One that reaches that opens nothing any more: no
-    link, and no database, no log and no connection to Discord either.
-    """
-    try:
-        import resource
-    except ImportError:
-        # The system has no such limit.
-        return
-    files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = FILES if most == resource.RLIM_INFINITY else min(FILES, most)
-    if files != resource.RLIM_INFINITY and files < wanted:
-        with suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 async def release_free_memory(sleep: Callable[[float], Awaitable[None]]) -> None:

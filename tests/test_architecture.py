@@ -33,10 +33,10 @@ HOMES: dict[str, tuple[str, ...]] = {
     "discord": ("bot.discord", "voice.transport", "benchmarks.receive"),
     "opentelemetry": ("bot.monitoring",),
     "prometheus_client": ("bot.monitoring",),
-    "nacl": ("bot.dashboard", "bot.shared_log", "voice.transport", "rehearsal"),
+    "nacl": ("bot.dashboard", "voice.transport", "rehearsal"),
     "ray": ("bot.cluster",),
     "starlette": ("bot.cluster",),
-    "cryptography": ("bot.remote.link", "rehearsal"),
+    "cryptography": ("rehearsal",),
     "davey": ("voice.transport", "rehearsal"),
     "faster_whisper": ("voice.asr", "benchmarks.asr"),
     # bot.models only describes a model with it.
@@ -52,7 +52,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "tiktoken": ("bot.llm",),
     "sqlalchemy": ("bot.store",),
     "alembic": ("bot.store.migrations",),
-    "aiohttp.web": ("bot.remote", "bot.web", "rehearsal"),
+    "aiohttp.web": ("bot.web", "rehearsal"),
     "typer": ("bot.__main__", "bot.cli"),
 }
 
@@ -96,15 +96,11 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("dashboard", "monitoring"),
         ("discord", "screen"),
         ("room",),
-        ("remote",),
-        ("shared_log",),
         ("wiring",),
         ("app",),
         ("cli",),
         ("__main__",),
     ),
-    # The code of one process does not use that of the other: they have the messages in common, and the link.
-    "bot.remote": (("messages",), ("link",), ("processes",), ("gateway_side", "room_side")),
     "compaction": (
         ("clock_time", "errors", "model", "sentence_cache", "tokens", "untrusted_text"),
         ("language", "payload", "ports", "timeline"),

@@ -30,10 +30,7 @@ _COMMANDS = {
     "models": "models",
     "cluster": "cluster",
     "bench": "bench.commands",
-    "room": "room",
 }
-# Commands that other commands start.
-_HIDDEN = {"room"}
 _GROUPS = {"memory", "models", "bench", "cluster"}
 # The shell's completion passes the words of the line in this variable.
 _COMPLETED_LINE = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
@@ -83,7 +80,7 @@ def _assemble(names: Sequence[str]) -> Callable[..., object]:
         if name in _GROUPS:
             app.add_typer(module.app, name=name)
         else:
-            app.command(name=name, hidden=name in _HIDDEN)(module.command)
+            app.command(name=name)(module.command)
     return get_command(app)
 
 

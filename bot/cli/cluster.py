@@ -1,4 +1,4 @@
-"""`roomtone cluster`: recognisers on several machines, through Ray, and rooms on other machines."""
+"""`roomtone cluster`: recognisers on several machines, through Ray."""
 
 from __future__ import annotations
 
@@ -6,19 +6,14 @@ import asyncio
 import os
 import re
 import signal
-import socket
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.cli.cluster_node import end_rest, run_node
-from bot.cli.cluster_rooms import Cluster, Most, RoomsEach, Waiting, check_rooms, rooms_pool
-from bot.cli.cluster_rooms import command as rooms
+from bot.cli.cluster_node import end_left_ray, run_node
 from bot.cli.environment import cluster_folder, logging_from_settings
 from bot.cli.output import count, say
 from bot.cli.signals import until_stopped
-from bot.cluster.room_offer import PROCESSES, RoomOffer, workers_count
 from bot.errors import SetupError
 from config.load import load
 
@@ -30,11 +25,10 @@ _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 
 app = typer.Typer(
     name="cluster",
-    help="Recognise speech, and run rooms, on several machines.",
+    help="Recognise speech on several machines.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("rooms")(rooms)
 
 
 # What the options say that `up` and `scale` have.
@@ -62,25 +56,9 @@ def up(
     cpus: Annotated[float, typer.Option(help=_CPUS)] = 1.0,
     gpus: Annotated[float, typer.Option(help=_GPUS)] = 0.0,
     batch: Annotated[int, typer.Option(min=0, help=_BATCH)] = 0,
-    workers: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            help="How many room workers there are. They, and the options below, are those of `roomtone cluster rooms`.",
-        ),
-    ] = 0,
-    gateway: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="With --workers: where the bot listens for rooms.")
-    ] = "",
-    most: Most = PROCESSES,
-    waiting: Waiting = 1,
-    rooms_each: RoomsEach = 1,
-    cluster: Cluster = None,
-    worker_cpus: Annotated[float, typer.Option(help="CPUs that each room worker reserves.")] = 1.0,
-    worker_gpus: Annotated[float, typer.Option(help="GPUs that each room worker reserves.")] = 0.0,
 ) -> None:
-    """Make this machine a part of a cluster until Ctrl-C. On the first machine, start recognisers and rooms too."""
-    from bot.cluster.node import NodeSettings, make_token
+    """Make this machine a part of a cluster until Ctrl-C. On the first machine, start recognisers too."""
+    from bot.cluster.node import NodeSettings
 
     settings = load()
     join = checked_addresses(ip, join)
@@ -91,22 +69,10 @@ def up(
         )
     node = NodeSettings(cluster_folder(settings), ip=ip, join=join)
     pool_settings(recognisers, cpus=cpus, gpus=gpus, batch=batch)  # refused before anything is started
-    if bool(workers) != bool(gateway):
-        raise SetupError("--workers and --gateway belong together: how many room workers, and where the bot is.")
-    offer = RoomOffer(gateway, most, rooms_each, cluster, waiting=waiting, cpus=worker_cpus, gpus=worker_gpus)
-    asked: list[str] = []
-    if workers:
-        if not join:
-            make_token(node.folder)
-        check_rooms(settings, gateway, socket.gethostname())
-        offer = replace(offer, cluster=rooms_pool(settings, cluster, placed=True))
-        asked = offer.asking(workers_count(workers))
-    elif offer != RoomOffer(""):
-        raise SetupError("--rooms, --waiting, --rooms-each, --cluster and --worker-… are for --workers: give how many.")
     reserved = ("--cpus", str(cpus), "--gpus", str(gpus))
     pool = [] if join else ["scale", recognisers, *reserved, "--batch", str(batch)]
     with logging_from_settings(settings, wordless=True):
-        status = asyncio.run(run_node(node, pool, asked))
+        status = asyncio.run(run_node(node, pool))
     raise typer.Exit(status)
 
 
@@ -146,7 +112,7 @@ def scale(
 
 @app.command()
 def status() -> None:
-    """Show the cluster's machines, recognisers and room workers."""
+    """Show the cluster's machines and recognisers."""
     from bot.cluster.address import connected
     from bot.cluster.state import cluster_state
 
@@ -164,26 +130,24 @@ def drain(
         str, typer.Argument(metavar="IP", help="The machine's address, as `roomtone cluster status` shows it.")
     ],
 ) -> None:
-    """Let a machine leave while people speak. Its rooms and recognisers go on elsewhere, process by process."""
+    """Let a machine leave while people speak. Its recognisers go on elsewhere, one by one."""
     from bot.cluster.address import connected
-    from bot.cluster.draining import Departure
     from bot.cluster.draining import drain as drain_node
 
-    async def leave() -> Departure:
+    async def leave() -> bool:
         async with connected(cluster_folder(load())):
             return await drain_node(ip)
 
-    departure = asyncio.run(until_stopped(leave()))
-    for line in departure.lines(ip):
-        say(line)
-    if not departure.complete:
+    if not asyncio.run(until_stopped(leave())):
+        say(f"{ip} still has recognisers, which is longer than they need. `roomtone cluster down` there ends them.")
         raise typer.Exit(1)
+    say(f"{ip} has no recognisers any more. `roomtone cluster down` there ends its part.")
 
 
 @app.command()
 def down() -> None:
     """End this machine's part of the cluster. On the first machine this ends the cluster; bots hear by themselves."""
-    from bot.cluster.left_behind import workers_in_use
+    from bot.clock import SystemClock
     from bot.cluster.ray_process import ray_process
     from bot.cluster.running_process import running_process
 
@@ -191,13 +155,13 @@ def down() -> None:
     folder = cluster_folder(settings)
     if (process := running_process(folder)) is not None:
         os.kill(process, signal.SIGTERM)
-        say("Asked `roomtone cluster up` to end: recognisers finish what they have begun, rooms go on elsewhere.")
+        say("Asked `roomtone cluster up` to end: recognisers finish what they have begun.")
         return
-    if ray_process(folder) is None and not workers_in_use(folder):
+    if ray_process(folder) is None:
         say("This machine is in no cluster.")
         return
     with logging_from_settings(settings, wordless=True):
-        asyncio.run(until_stopped(end_rest(folder)))
+        asyncio.run(until_stopped(end_left_ray(folder, SystemClock())))
 
 
 def checked_addresses(ip: str, join: str) -> str:

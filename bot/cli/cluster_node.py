@@ -13,7 +13,6 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from bot.background_task import owned_task
-from bot.cli.cluster_rooms import HANDED_OVER
 from bot.cli.output import say
 from bot.cli.signals import stop_on_signals
 from bot.errors import SetupError
@@ -27,18 +26,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# After the loss of the first machine's Ray, that of the others ends within a minute, and systemd starts it again.
-# Workers that are asked for earlier would all come to the first machine, and the rooms of the others would follow.
-OTHERS_BACK_S = 120.0
 
-
-async def run_node(node: NodeSettings, pool: Sequence[str], workers: Sequence[str]) -> int:
-    """Run the node until a signal or its end; return the exit status. `pool`, `workers`: the commands of `roomtone
-    cluster` that put recognisers and room workers into the cluster; empty: none.
+async def run_node(node: NodeSettings, pool: Sequence[str]) -> int:
+    """Run the node until a signal or its end; return the exit status. `pool`: the command of `roomtone cluster` that
+    puts recognisers into the cluster; empty: none.
     """
-    from bot.background_task import background_task
     from bot.clock import SystemClock
-    from bot.cluster.left_behind import end_left_behind, hand_over_workers, workers_in_use
     from bot.cluster.node import running_node
     from bot.cluster.running_process import occupied
     from bot.folder_lock import FolderInUseError
@@ -53,36 +46,16 @@ async def run_node(node: NodeSettings, pool: Sequence[str], workers: Sequence[st
                 "ends this machine's part."
             ) from error
         held.enter_context(stop_on_signals(stop, end_at_once=partial(_end_at_once, node.folder)))
-        await _end_left_ray(node.folder, clock)
+        await end_left_ray(node.folder, clock)
         say(f"Starting Ray on {node.ip} …")
         async with AsyncExitStack() as running:
             ended = await _unless_stopped(stop, running.enter_async_context(running_node(node)))
             if ended is not None:
-                left_behind = background_task(end_left_behind(node.folder, clock), name="left-behind")
-                await running.enter_async_context(left_behind)
-                if failed := await _serve(node, pool, workers, stop, ended):
-                    return failed
-        if workers_in_use(node.folder):
-            say("Handing rooms over …")
-            await hand_over_workers(node.folder, clock)
-            say(HANDED_OVER)
+                return await _serve(node, pool, stop, ended)
     return 0
 
 
-async def end_rest(folder: Path) -> None:
-    """End what a `cluster up` that is gone has left on this machine: Ray, and then rooms."""
-    from bot.clock import SystemClock
-    from bot.cluster.left_behind import hand_over_workers, workers_in_use
-
-    clock = SystemClock()
-    await _end_left_ray(folder, clock)
-    if workers_in_use(folder):
-        say("This machine is in no cluster, but still runs rooms. Handing them over …")
-        await hand_over_workers(folder, clock)
-        say(HANDED_OVER)
-
-
-async def _end_left_ray(folder: Path, clock: Clock) -> None:
+async def end_left_ray(folder: Path, clock: Clock) -> None:
     """End the Ray of a `cluster up` that is gone, and say so."""
     from bot.cluster.ray_process import end_ray, ray_process
 
@@ -91,15 +64,10 @@ async def _end_left_ray(folder: Path, clock: Clock) -> None:
         await end_ray(folder, clock)
 
 
-async def _serve(
-    node: NodeSettings, pool: Sequence[str], workers: Sequence[str], stop: asyncio.Event, ended: asyncio.Task[int]
-) -> int:
+async def _serve(node: NodeSettings, pool: Sequence[str], stop: asyncio.Event, ended: asyncio.Task[int]) -> int:
     """Put into the cluster what belongs there, and wait. Returns 0 after `stop`, and another status if a command has
     failed or Ray has `ended`.
     """
-    from bot.cluster.left_behind import workers_in_use
-
-    others_back_at = asyncio.get_running_loop().time() + OTHERS_BACK_S
     if pool and (failed := await _unless_stopped(stop, _run_command(pool))):
         return failed
     if node.is_alone and not stop.is_set():
@@ -110,42 +78,20 @@ async def _serve(
         say(f"{node.folder / 'token'} was copied there.")
     if node.join and not stop.is_set():
         say(f"This machine is in the cluster of {node.join}. `roomtone cluster status` shows all machines.")
-    if (
-        workers
-        and not stop.is_set()
-        and (failed := await _unless_stopped(stop, _ask(node, workers, ended, others_back_at)))
-    ):
-        return failed
     if stop.is_set():
         return 0
     say("Ctrl-C ends it.")
     if await _unless_stopped(stop, _status_of(ended)) is None:
         return 0
     say(f"Ray has ended by itself. {node.folder / 'ray.log'} has its last words.")
-    if workers_in_use(node.folder):
-        say("The rooms on this machine go on. `roomtone cluster up` takes them back; `down` ends them.")
     return 1
 
 
-async def _ask(node: NodeSettings, workers: Sequence[str], ended: asyncio.Task[int], others_back_at: float) -> int:
-    """Ask for room workers once the other machines had time to come back, which is in seconds of the event loop; return
-    the command's exit status, and 0 if Ray has `ended` before.
-    """
-    wait_s = others_back_at - asyncio.get_running_loop().time()
-    if wait_s > 0 and not node.is_alone:
-        say(f"Room workers are asked for in {wait_s:.0f} s, when other machines had time to come back.")
-        await asyncio.wait({ended}, timeout=wait_s)
-    return 0 if ended.done() else await _run_command(workers)
-
-
 def _end_at_once(folder: Path, status: int) -> None:
-    """End this process and Ray at the second signal, and say what becomes of the rooms."""
-    from bot.cluster.left_behind import workers_in_use
+    """End this process and Ray at the second signal."""
     from bot.cluster.ray_process import kill_ray
 
     kill_ray(folder)
-    if workers_in_use(folder):
-        say("Told twice: ended at once. The rooms on this machine go on: `roomtone cluster down` hands them over.")
     os._exit(status)
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from bot.cli.output import say
-from bot.cli.room_start import RoomPlacement, gateway_for_others, room_start
 from bot.errors import SetupError
 
 if TYPE_CHECKING:
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 
     from bot.settings import DiscordSettings
     from bot.shards import Shards
-    from bot.wiring.room_processes import RoomStart
     from config.schema import Settings
     from voice.endpoint import Endpoint
 
@@ -51,29 +49,6 @@ def command(
             "else one shard for everything.",
         ),
     ] = None,
-    rooms: Annotated[
-        RoomPlacement,
-        typer.Option(
-            help="Where rooms run: in the bot's own process, or in processes of their own on this machine, so that "
-            "the crash of one touches no other. Processes need PostgreSQL."
-        ),
-    ] = RoomPlacement.HERE,
-    rooms_each: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            help="With --rooms processes: how many rooms share one process. They share the loaded models, so more of "
-            "them need less memory, and more of them are lost for a moment when it crashes.",
-        ),
-    ] = 1,
-    rooms_listen: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOST:PORT",
-            help="With --rooms processes: let other machines run rooms too (`roomtone cluster rooms`), which reach "
-            "this one here, encrypted, with the cluster's token.",
-        ),
-    ] = None,
 ) -> None:
     """Run the bot on Discord until Ctrl-C. Without DISCORD_TOKEN, play the rehearsal on this machine, and keep it.
 
@@ -87,14 +62,10 @@ def command(
         on_discord_only = {
             "--cluster": cluster is not None,
             "--shards": shards is not None,
-            "--rooms": rooms is not RoomPlacement.HERE,
-            "--rooms-each": rooms_each > 1,
-            "--rooms-listen": rooms_listen is not None,
         }
         _rehearse(settings, [option for option, given in on_discord_only.items() if given])
     _check_access(settings.discord)
-    start = room_start(settings, rooms, rooms_listen, cluster, rooms_each=rooms_each)
-    asyncio.run(_run(settings, pool_of(settings, cluster), _shards(shards), start))
+    asyncio.run(_run(settings, pool_of(settings, cluster), _shards(shards)))
 
 
 def _rehearse(settings: Settings, on_discord_only: list[str]) -> NoReturn:
@@ -172,15 +143,14 @@ def _shards(given: str | None) -> Shards | None:
         raise SetupError(str(error)) from error
 
 
-async def _run(settings: Settings, pool: Endpoint | None, choice: Shards | None, rooms: RoomStart | None) -> None:
+async def _run(settings: Settings, pool: Endpoint | None, choice: Shards | None) -> None:
     import structlog
 
     from bot.app import running_bot
     from bot.cli.dashboard_link import dashboard_line
-    from bot.cli.environment import cluster_folder, logging_from_settings
+    from bot.cli.environment import logging_from_settings
     from bot.cli.failures import defects_logged
     from bot.cli.signals import stop_on_signals, unless_stopped
-    from bot.cluster.address import TOKEN_FILE
     from bot.discord.shard_choice import chosen_shards
     from bot.events import ignore_event
     from bot.local_zone import LocalZone
@@ -194,9 +164,7 @@ async def _run(settings: Settings, pool: Endpoint | None, choice: Shards | None,
             structlog.get_logger().warning("started_as_root", remedy=AS_ROOT)
         say("Starting: loading the recogniser and the voice, then connecting to Discord …")
         shards = await chosen_shards(settings.discord, choice)
-        running_parts = running_bot(
-            parts, observe=ignore_event, zone=LocalZone(), pool=pool, shards=shards, rooms=rooms
-        )
+        running_parts = running_bot(parts, observe=ignore_event, zone=LocalZone(), pool=pool, shards=shards)
         async with unless_stopped(stop, running_parts) as running:
             if running is None:
                 say("Stopped before everything was loaded.")
@@ -209,10 +177,6 @@ async def _run(settings: Settings, pool: Endpoint | None, choice: Shards | None,
                 say(f"This process serves shards {shards}.")
             if not shards.is_divided or guilds:
                 say(next_step(running.client.application_id, is_in_a_server=bool(guilds)))
-            if rooms is not None and rooms.listen is not None:
-                gateway = gateway_for_others(rooms.listen)
-                say(f"Another machine runs rooms with `roomtone cluster rooms --gateway {gateway}`, after")
-                say(f"{cluster_folder(settings) / TOKEN_FILE} was copied there.")
             if running.dashboard_link is not None:
                 say(dashboard_line(running.dashboard_link, settings.storage.data_dir))
             await running.run_until(stop)

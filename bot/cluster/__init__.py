@@ -1,16 +1,7 @@
 """Roomtone on several machines, through Ray (the extra that installs it is called cluster).
 
     pool_settings ---- how many recognisers the cluster keeps, and what each may use
-    room_offer ------- what a room worker offers, and what it reserves
     resources -------- CPUs and GPUs in words: pure
-    workers ---------- how many room workers there are, and how they leave a machine
-    worker_names ----- how workers are called: by gateway process and number
-    worker_placement - on which machine each new worker comes: a pure policy
-    worker_actor ----- one worker, as Ray runs it
-    room_worker ------ keeps the process of a worker: pure of Ray
-    worker_folder ---- where a worker's process, its actor and `cluster up` find each other
-    worker_output ---- what a worker's process says, in a file that stays small
-    left_behind ------ ends what Ray has forgotten on a machine
     running_process -- which process has a folder
     ray_process ------ Ray's first process on this machine, also when `cluster up` has gone
     scaling ---------- how many recognisers are wanted: a pure policy
@@ -27,6 +18,5 @@
     node ------------- Ray's processes on this machine, from `cluster up` to Ctrl-C
 
 Way in: `node.running_node` and `deployment.deploy` for `roomtone cluster up`; `address.pool_endpoint` for
-`roomtone run --cluster`; `workers.set_workers` for `roomtone cluster rooms --workers`. A room never imports Ray: it
-asks the pool over HTTP (`voice.asr.remote`), and its process is only started by an actor (`room_worker`).
+`roomtone run --cluster`. A room never imports Ray: it asks the pool over HTTP (`voice.asr.remote`).
 """

@@ -1,23 +1,19 @@
 """Takes a machine out of the cluster while people speak.
 
-Ray places nothing more on a machine that is drained. Its room workers start elsewhere first, and then hand their rooms
-over (`workers`). Ray Serve starts each of its recognisers anew elsewhere, and ends the old one when that has finished
-what it has. Ray does not take a drained machine back: it leaves and joins again.
+Ray places nothing more on a machine that is drained. Ray Serve starts each of its recognisers anew elsewhere, and ends
+the old one when that has finished what it has. Ray does not take a drained machine back: it leaves and joins again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bot.background_task import owned_task
 from bot.cluster.address import CALL_TIMEOUT_S, ClusterError, told
 from bot.cluster.deployment import DRAIN_S
 from bot.cluster.state import cluster_state, recognisers_on
-from bot.cluster.workers import MovedWorkers, move_workers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,45 +28,6 @@ _PREEMPTION = 2
 _REASON = "roomtone cluster drain"
 _POLL_S = 0.5
 _SILENT = "The cluster does not say whether the machine may leave. Is its head running?"
-
-
-@dataclass(frozen=True, slots=True)
-class Departure:
-    """How a machine has left. `recognisers_gone`: they have ended. `workers`: how its room workers have moved. Of one
-    that found no other machine the rooms went where there was a process, and it waits.
-    """
-
-    recognisers_gone: bool
-    workers: MovedWorkers
-
-    @property
-    def complete(self) -> bool:
-        """Return whether nothing is left on the machine."""
-        return self.recognisers_gone and not self.workers.silent
-
-    def lines(self, ip: str) -> list[str]:
-        """Return it as sentences for the operator."""
-        told = []
-        if not self.workers.found:
-            told.append(
-                "No other machine has as much free as a room worker reserves, so its rooms went to where a process "
-                "waited, or the bot started one beside itself. `roomtone cluster status` shows what waits."
-            )
-        if self.workers.silent:
-            told.append(
-                f"On {ip}, these room workers did not answer and are still there with their rooms: "
-                f"{', '.join(self.workers.silent)}. `roomtone cluster down` there hands the rooms over; then Ray "
-                "starts the workers elsewhere."
-            )
-        if not self.recognisers_gone:
-            told.append(
-                f"{ip} still has recognisers, which is longer than they need. `roomtone cluster down` there ends them."
-            )
-        if self.complete:
-            told.append(
-                f"{ip} has no room workers and no recognisers any more. `roomtone cluster down` there ends its part."
-            )
-        return told
 
 
 def leaving_node(nodes: Sequence[NodeState], ip: str) -> NodeState:
@@ -90,8 +47,8 @@ def leaving_node(nodes: Sequence[NodeState], ip: str) -> NodeState:
     return here[0]
 
 
-async def drain(ip: str) -> Departure:
-    """Move the rooms and the recognisers away from a machine, and return once they are gone, or had time enough.
+async def drain(ip: str) -> bool:
+    """Move the recognisers away from a machine. Return whether they are gone, once they had time enough.
 
     Raises `ClusterError` if it is none that can leave, or Ray refuses.
     """
@@ -100,10 +57,7 @@ async def drain(ip: str) -> Departure:
     refusal = await told(partial(_ask_ray, node.id, deadline_s), _SILENT)
     if refusal is not None:
         raise ClusterError(f"Ray does not let {ip} leave: {refusal}")
-    leaving = _recognisers_left(node.id, deadline_s + CALL_TIMEOUT_S)
-    async with owned_task(leaving, name="recognisers-leave") as recognisers_gone:
-        moved = await move_workers(node.id)
-        return Departure(recognisers_gone=await recognisers_gone, workers=moved)
+    return await _recognisers_left(node.id, deadline_s + CALL_TIMEOUT_S)
 
 
 async def _recognisers_left(node_id: str, within_s: float) -> bool:
@@ -117,9 +71,7 @@ async def _recognisers_left(node_id: str, within_s: float) -> bool:
 
 
 async def _has_no_recogniser(node_id: str) -> bool:
-    """Return whether the machine has none for certain. A head that is busy for a moment must not break off the move of
-    rooms beside this.
-    """
+    """Return whether the machine has none for certain. A head that is busy for a moment is asked again."""
     try:
         return not await recognisers_on(node_id)
     except ClusterError:

@@ -8,7 +8,6 @@ report to its makers is off.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import secrets
 import signal
@@ -29,7 +28,6 @@ from bot.cluster.address import (
     token_environment,
 )
 from bot.cluster.joining import HEAD_WITHIN_S, check_token_taken, reach_head
-from bot.cluster.left_behind import workers_in_use
 from bot.cluster.ray_process import STOP_TIMEOUT_S, ray_folder
 from bot.cluster.running_process import PROCESS_FILE, for_a_child
 from bot.private_files import make_private_folder, open_private, replace_private_text, write_private_text
@@ -56,8 +54,8 @@ RAY_ENVIRONMENT: Final[Mapping[str, str]] = {
     "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": str(DRAIN_S),
     # Else a machine's own recogniser gets all requests made there until its queue is full, while those of others idle.
     "RAY_SERVE_PROXY_PREFER_LOCAL_NODE_ROUTING": "0",
-    # Ray gives its own processes a low priority, which the processes of rooms would inherit, and recognisers, of which
-    # the model alone has a lower one (`voice.asr.worker`).
+    # Ray gives its own processes a low priority, which recognisers would inherit; of these the model alone has a lower
+    # one (`voice.asr.worker`).
     "RAY_worker_niceness": "0",
     # A request is not handed from thread to thread within a process, 2 ms less: no code of a recogniser blocks.
     "RAY_SERVE_RUN_USER_CODE_IN_SEPARATE_THREAD": "0",
@@ -109,19 +107,13 @@ def make_token(folder: Path) -> None:
 
 
 def start_command(settings: NodeSettings) -> list[str]:
-    """Return the command line that runs this node in the foreground.
-
-    It tells the cluster which room workers live here without Ray, as resources of their names, so that each gets its
-    actor here (`worker_placement`).
-    """
+    """Return the command line that runs this node in the foreground."""
     head = ["--head", "--port", str(settings.port), "--include-dashboard", "false"]
     where = ["--address", settings.join] if settings.join else head
     cpus = [] if settings.cpus is None else ["--num-cpus", str(settings.cpus)]
-    left_behind = json.dumps({worker.name: 1 for worker in workers_in_use(settings.folder)})
     return [
         *(sys.executable, "-m", "ray.scripts.scripts", "start", "--block", *where),
         *("--node-ip-address", settings.ip, *cpus, "--object-store-memory", str(OBJECT_STORE_BYTES)),
-        *("--resources", left_behind),
         *("--disable-usage-stats", "--log-style", "record", "--log-color", "false"),
     ]
 

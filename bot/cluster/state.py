@@ -1,17 +1,13 @@
-"""The cluster's machines, its pool and its room workers, as Ray tells them, and as sentences for the operator."""
+"""The cluster's machines and its pool, as Ray tells them, and as sentences for the operator."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bot.cluster.address import told
 from bot.cluster.resources import cpus_in_words, gpus_in_words
-from bot.cluster.workers import worker_states
-
-if TYPE_CHECKING:
-    from bot.cluster.workers import WorkerState
 
 APP = "roomtone-recognisers"
 DEPLOYMENT = "recogniser"
@@ -58,7 +54,7 @@ class NodeState:
                 has = f"{cpus_in_words(self.cpus)}, {gpus_in_words(self.gpus)}"
                 return f"{self.ip}: {has}, recognisers that hear: {self.recognisers}"
             case True, True:
-                return f"{self.ip}: drained, so it gets no rooms and no speech. `roomtone cluster down` there ends it."
+                return f"{self.ip}: drained, so it gets no speech. `roomtone cluster down` there ends it."
             case False, True:
                 return f"{self.ip}: has left"
             case _:
@@ -67,15 +63,14 @@ class NodeState:
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """The cluster's machines, its pool if it has one, and its room workers."""
+    """The cluster's machines, and its pool if it has one."""
 
     nodes: tuple[NodeState, ...]
     pool: PoolState | None
-    workers: tuple[WorkerState, ...] = ()
 
     def lines(self) -> list[str]:
         """Return the state as sentences for the operator."""
-        return [*(node.line() for node in self.nodes), *self._pool_lines(), *(worker.line() for worker in self.workers)]
+        return [*(node.line() for node in self.nodes), *self._pool_lines()]
 
     def _pool_lines(self) -> list[str]:
         if self.pool is None:
@@ -93,7 +88,7 @@ async def cluster_state() -> ClusterState:
     found = [node_state(node, drained=node["NodeID"] in drained) for node in nodes]
     machines = sorted(found, key=lambda node: (not node.is_head, node.ip))
     here = tuple(replace(node, recognisers=hear[node.id]) for node in machines)
-    return ClusterState(here, pool, tuple(await worker_states()))
+    return ClusterState(here, pool)
 
 
 def _nodes() -> tuple[list[dict[str, Any]], dict[str, int]]:

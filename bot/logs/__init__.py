@@ -2,6 +2,5 @@
 
 Start with `output`, which a command enters once. `formatters` make lines of events, out of which `redaction` takes
 secrets and what people said, and `log_file` writes them. `reader` reads the files while they are written; `removal`
-takes lines out of them, and `retention` does so where nothing else keeps the retention time. `bot.shared_log` collects
-the logs of several processes.
+takes lines out of them.
 """

@@ -39,9 +39,7 @@ class DataFile:
 
 
 class RoomMemory(Protocol):
-    """What one open room keeps of its session. `bot.memory.upkeep.MemoryUpkeep` implements it, and for a room of
-    another process `bot.remote.gateway_side.remote_participation.RemoteParticipation`.
-    """
+    """What one open room keeps of its session. `bot.memory.upkeep.MemoryUpkeep` implements it."""
 
     async def store_waiting(self) -> None:
         """Store what the store has refused so far, so that it can be deleted. Raises `StoreError`."""

@@ -10,9 +10,8 @@ it, because its room never joined, is deleted after a week. Afterwards the bytes
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from math import inf
 from typing import TYPE_CHECKING
 
 import structlog
@@ -25,7 +24,6 @@ from bot.store.ageing import delete_aged
 from bot.store.forgettings import drop_old_forgettings
 from bot.store.servers import SqlServerSettings
 from bot.store.session_expiry import delete_expired_sessions, delete_unused_sessions
-from bot.store.sessions import Sessions
 from bot.store.tiers import TierStore
 from bot.store.wiping import wipe_deleted
 from compaction.errors import StoreError
@@ -57,8 +55,6 @@ UNUSED_S = 7 * DAY_S
 RETRY_S = 3600.0
 # When to try again while another process of the bot does it: that takes some seconds.
 LOCKED_S = 60.0
-# How long to wait at the start for the rooms that ran on. Old words wait no longer for a Discord that is away.
-ROOMS_S = 600.0
 
 
 def shorter_times(days: float, servers: Mapping[int, ServerSettings]) -> dict[int, float]:
@@ -84,10 +80,9 @@ class Retention:
     """The retention of one database and its logs.
 
     `log_folder`: None leaves the logs alone. `people`: its facts in memory are read again when something was deleted.
-    `in_use`: the sessions of open rooms, which are never deleted. `rooms_known`: set once those are among them that ran
-    on while this process was away; no session that is open is deleted before; None: no room does that. `servers`: what
-    each server has chosen, as this process knows it; None: as it is stored.
-    `shards`: other processes may have rooms open on the servers of other shards.
+    `in_use`: the sessions of open rooms, which are never deleted. `servers`: what each server has chosen, as
+    this process knows it; None: as it is stored. `shards`: other processes may have rooms open on the servers of other
+    shards.
     """
 
     def __init__(
@@ -99,7 +94,6 @@ class Retention:
         log_folder: Path | None = None,
         people: PeopleBook | None = None,
         in_use: Collection[SessionId] = (),
-        rooms_known: asyncio.Event | None = None,
         servers: ServerSettingsBook | None = None,
         shards: Shards = ONLY_SHARD,
     ) -> None:
@@ -110,7 +104,6 @@ class Retention:
         self._log_folder = log_folder
         self._people = people
         self._in_use = in_use
-        self._rooms_known = rooms_known
         self._servers = servers or ServerSettingsBook(SqlServerSettings(database, clock))
         self._shards = shards
         # Tries in a row that were not whole.
@@ -124,18 +117,8 @@ class Retention:
 
     async def run(self) -> None:
         """Work at the start and once a day, until cancelled. *Cancellation* is safe at any point."""
-        await self._rooms_taken_back()
         while True:
             await self._clock.sleep(await self._try_once())
-
-    async def _rooms_taken_back(self) -> None:
-        """Wait until the open rooms are known, or late. Without them open sessions stay for another day, and those that
-        nobody goes on with would stay for ever where the bot is restarted each day.
-        """
-        if self._rooms_known is not None:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(ROOMS_S):
-                    await self._rooms_known.wait()
 
     async def _try_once(self) -> float:
         """Return in how many seconds to work again."""
@@ -175,7 +158,7 @@ class Retention:
         now, days = self._clock.now(), self._settings.retention_days
         lines, failure = await self._drop_log_lines(now - days * DAY_S) if days else (0, None)
         await self._servers.take_over()
-        keep = await self._kept()
+        keep = self._in_use
         unused = await delete_unused_sessions(self._database, before=now - UNUSED_S, keep=keep, shards=self._shards)
         failure = failure or unused.failure
         deleted = unused.results
@@ -206,13 +189,6 @@ class Retention:
         if failure is not None:
             raise failure
         return RetentionResult(deleted, shortened, pruned, lines, wiped)
-
-    async def _kept(self) -> Collection[SessionId]:
-        """Return the sessions of rooms that are open, or may be."""
-        if self._rooms_known is None or self._rooms_known.is_set():
-            return self._in_use
-        unfinished = await Sessions(self._database, self._clock).unfinished(resume_within_s=inf)
-        return {*self._in_use, *(each.id for each in unfinished)}
 
     async def _drop_log_lines(self, before: float) -> tuple[int, StoreError | OSError | None]:
         """Return how many log lines were deleted, or why they could not be."""

@@ -31,7 +31,5 @@ QUEUES: Final[Mapping[str, str]] = {
     # Of the process.
     "recogniser": "voice.asr.scheduler.QueuedRecogniser._queue",
     "embedding": "bot.embedding.worker.ThreadedEmbedder._jobs",
-    "room_log": "bot.remote.room_side.room_log.RoomLog._waiting",
-    "log_tails": "bot.shared_log.shared_log.SharedLog._tails",
     "dashboard": "bot.dashboard.follower.Follower._waiting",
 }

@@ -4,9 +4,7 @@ A choice is in effect at once, whether it is stored or not (`bot.participation.a
 waits here, and a task tries again until it is stored. Unlike opt-outs (`waiting_opt_outs`) it is kept in no file: if
 the bot is restarted while the database is away, it is lost, which the person who chose is told.
 
-*Ownership*: one for each `GuildParticipations`. The task runs with the bot. In a room's own process none runs: what it
-could not tell waits for the next change there, or for the next gateway process
-(`bot.remote.gateway_side.adopted_room`).
+*Ownership*: one for each `GuildParticipations`. The task runs with the bot.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is asked of a room by who starts and ends it, whether it runs in this process or in another."""
+"""What is asked of a room by who starts and ends it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class SupervisedRoom(Protocol):
-    """Implemented by `bot.room.room.Room` and `bot.remote.gateway_side.remote_room.RemoteRoom`."""
+    """Implemented by `bot.room.room.Room`."""
 
     @property
     def opened(self) -> asyncio.Event:

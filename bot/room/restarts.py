@@ -25,8 +25,7 @@ MOST_CRASHES: Final = 5
 # After a room has run this long, its crashes are counted anew.
 STABLE_S: Final = 300.0
 # Machines fail one after the other, so a room that loses its process again is not at fault. One that loses it sooner
-# than this may have ended it (a library that breaks on its sound), and pauses. Another process is loaded by then
-# (`bot.remote.processes.spare_pool`): eight seconds after ten, and longer on a busy machine.
+# than this may have ended it (a library that breaks on its sound), and pauses.
 LOST_AFTER_S: Final = 30.0
 # Between two attempts of a room that waits for the database. One is a query or two, and people wait for it.
 DATABASE_PAUSE_S: Final = 5.0

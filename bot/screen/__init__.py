@@ -3,5 +3,5 @@
 `screens` creates links and admits share pages; `room` has the shares of one room, `sharer` one person in it,
 `picture_intake` which of their pictures are taken, `share` what is read of them, `share_recorder` what session memory
 stores of it. `readers` picks OCR or a vision model, `commentary` chooses when to remark, `messages` has the sentences.
-`watch_service` serves the /watch commands, over `local_screens` where the rooms are in this process.
+`watch_service` serves the /watch commands.
 """

@@ -219,15 +219,9 @@ class ModelWithOcrFallback:
         return may
 
 
-def describe_reader(screen: ScreenSettings, llm: LlmSettings, *, elsewhere: bool = False) -> Text:
-    """Return a plain sentence, for the person who shares, about who sees the pictures. `elsewhere`: they are read on
-    another machine than the one with the bot's pages.
-    """
+def describe_reader(screen: ScreenSettings, llm: LlmSettings) -> Text:
+    """Return a plain sentence, for the person who shares, about who sees the pictures."""
     if not screen.model:
-        if elsewhere:
-            return Text(
-                "By the bot alone, on another machine of whoever runs it: it reads the text. Pictures go nowhere else."
-            )
         return Text("By the bot alone, on its own machine: it reads the text. Pictures go nowhere else.")
     where = urlsplit(screen.base_url or llm.base_url).hostname or "OpenAI"
     return Text(

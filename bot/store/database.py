@@ -20,14 +20,13 @@ from compaction.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from pydantic import SecretStr
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.shards import Shards
-    from bot.store.dialects.port import BotLock, Dialect, Notifications, PlainConnection, PlainSql, WorkLock
+    from bot.store.dialects.port import BotLock, Dialect, PlainConnection, PlainSql, WorkLock
     from bot.store.dialects.sqlite import Synchronous
 
 # How long a transaction may take, besides waiting for the lock, before the database counts as stalled.
@@ -159,12 +158,6 @@ class Database:
         """Yield the lock for `work`, which only one process does at a time; release it at the end."""
         async with self.dialect.work_lock(work) as lock:
             yield DatabaseWorkLock(self.dialect, lock)
-
-    def notifications(self) -> AbstractAsyncContextManager[Notifications]:
-        """Return a connection for notifications between processes, which is opened when the context is entered. Only
-        of a database that several gateway processes may have (`held_by_bot`).
-        """
-        return self.dialect.notifications()
 
     async def aclose(self) -> None:
         await self.dialect.aclose()

@@ -4,6 +4,5 @@
 of `login_routes`, `dashboard_routes` and `probes`, and the web socket, whose protocol is `socket`. `security`,
 `origin_check`, `open_pages` (with `connection`), `refusals` and `viewer` decide who may do what, with `login_cookies`;
 `login_tries` and `fair_reads` how often, `fair_eviction` who makes room where there is none. `port` and
-`dashboard_port` are what `bot.screen` and `bot.dashboard` implement. `bot.remote.link` uses
-`quiet_connection` too.
+`dashboard_port` are what `bot.screen` and `bot.dashboard` implement.
 """

@@ -1,7 +1,5 @@
 """A web server that strangers reach: whatever they send makes no traceback in the log, and they are not told which
 library answers.
-
-Both doors use it: the web pages (`server`) and the port of rooms' processes (`bot.remote.link.listener`).
 """
 
 from __future__ import annotations

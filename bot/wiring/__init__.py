@@ -2,9 +2,8 @@
 
 `bot_process` opens what everything else is made with (`process_parts`, of the settings sections in `settings`).
 
-- Rooms: `rooms` opens what runs them: in this process, with the `services` that they share, or in processes of their
-  own (`room_processes`, with a `room_mark` by which the next gateway process may go on with its rooms; `room_process`
-  at the other end). After a crash, `session_rejoining` and `room_adoption` go on with what there was.
+- Rooms: `rooms` opens what runs them, with the `services` that they share. After a crash, `session_rejoining` goes on
+  with what there was.
 - Models: `recogniser` and `speech_models` load those for hearing and speaking, `recollection` the language models, with
   the memory search, and `summariser` what folds. `recipients` says who gets a part of the conversation.
 - What rooms are made of: `memory`, `screens` and `tools` build the parts of those names. `room_forgetting` lets open

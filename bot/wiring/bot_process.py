@@ -4,13 +4,11 @@ database, what watches over them, and what is known of the servers.
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.discord.bot_token import token_of
 from bot.folder_lock import folder_lock
 from bot.health import Health
 from bot.logs.log_file import log_path
@@ -21,7 +19,6 @@ from bot.participation.all_guilds import GuildParticipations
 from bot.participation.opt_out_file import FILE_NAME
 from bot.participation.waiting_opt_outs import WaitingOptOuts
 from bot.private_files import mend_permissions
-from bot.shared_log.shared_log import SharedLog
 from bot.store.restore import remove_leftovers
 from bot.wiring.dashboard import open_dashboard
 from bot.wiring.monitoring import RIVAL, open_monitoring
@@ -48,9 +45,7 @@ RESTORE_AGAIN = "The memory is as before the restore. Stop the bot and run `room
 @dataclass(frozen=True, slots=True)
 class BotProcess:
     """What every other part of the bot's process is made with. `shards`: those of the servers that it serves. `traces`:
-    None: nobody wants them. `lock`: keeps other processes with the same servers away from the database. `rooms_known`:
-    set it once the rooms are taken back that ran on while the bot was away.
-    """
+    None: nobody wants them. `lock`: keeps other processes with the same servers away from the database."""
 
     parts: ProcessParts
     shards: Shards
@@ -59,14 +54,12 @@ class BotProcess:
     participation: GuildParticipations
     dashboard: DashboardService
     lock: BotLock
-    rooms_known: asyncio.Event
 
 
 async def open_bot_process(
-    stack: AsyncExitStack, settings: BotSettings, *, zone: tzinfo, clock: Clock, shards: Shards, apart: bool
+    stack: AsyncExitStack, settings: BotSettings, *, zone: tzinfo, clock: Clock, shards: Shards
 ) -> BotProcess:
-    """Take the data folder and the database for this bot, and begin to delete what is too old. `apart`: rooms have
-    processes of their own, and may have run on while the bot was away.
+    """Take the data folder and the database for this bot, and begin to delete what is too old.
 
     Raises `SetupError` and `StoreError` if another bot has them, or if they cannot be used.
     """
@@ -79,18 +72,14 @@ async def open_bot_process(
     parts = ProcessParts(settings, stores, zone, clock, metrics)
     lock = await stack.enter_async_context(stores.database.held_by_bot(shards))
     monitoring = await _open_monitoring(stack, parts, lock)
-    rooms_known = asyncio.Event()
-    if not apart:
-        rooms_known.set()
-    await stack.enter_async_context(_retention(parts, shards, rooms_known).running())
-    await _share_log(stack, parts, shards)
+    await stack.enter_async_context(_retention(parts, shards).running())
     opt_outs = WaitingOptOuts(stores.opt_outs, file=settings.storage.data_dir / FILE_NAME, clock=clock)
     await stack.enter_async_context(opt_outs.running())
     participation = _participation(parts, opt_outs, shards)
     await stack.enter_async_context(participation.running())
     dashboard = await open_dashboard(stack, settings, stores.sessions, participation, clock, shards)
     metrics.add_queue(lambda: dashboard.live.queue)
-    return BotProcess(parts, shards, traces, monitoring, participation, dashboard, lock, rooms_known)
+    return BotProcess(parts, shards, traces, monitoring, participation, dashboard, lock)
 
 
 def _make_private(storage: StorageSettings) -> None:
@@ -115,7 +104,7 @@ async def _open_monitoring(stack: AsyncExitStack, parts: ProcessParts, lock: Bot
     return monitoring
 
 
-def _retention(parts: ProcessParts, shards: Shards, rooms_known: asyncio.Event) -> Retention:
+def _retention(parts: ProcessParts, shards: Shards) -> Retention:
     settings, stores = parts.settings, parts.stores
     return Retention(
         stores.database,
@@ -124,27 +113,9 @@ def _retention(parts: ProcessParts, shards: Shards, rooms_known: asyncio.Event) 
         log_folder=log_path(settings.storage.data_dir).parent,
         people=stores.people,
         in_use=stores.in_use,
-        rooms_known=rooms_known,
         servers=stores.servers,
         shards=shards,
     )
-
-
-async def _share_log(stack: AsyncExitStack, parts: ProcessParts, shards: Shards) -> None:
-    """Let `roomtone tail` beside other processes of the bot show this one's log."""
-    settings, database = parts.settings, parts.stores.database
-    # Only PostgreSQL tells others.
-    if shards.is_divided and settings.storage.database_url is not None:
-        shared = SharedLog(
-            log_path(settings.storage.data_dir),
-            database.notifications,
-            token=token_of(settings.discord),
-            shards=shards,
-            speech=settings.logs.speech,
-            clock=parts.clock,
-        )
-        await stack.enter_async_context(shared.running())
-        parts.metrics.add_queue(lambda: shared.queue)
 
 
 def _participation(parts: ProcessParts, opt_outs: WaitingOptOuts, shards: Shards) -> GuildParticipations:

@@ -51,19 +51,13 @@ async def open_recall(
     store: TurnStore,
     clock: Clock,
     metrics: Metrics | None = None,
-    *,
-    indexes: bool = True,
 ) -> Recall:
-    """Start memory search and its indexer on `stack`. `metrics`: measures the texts that wait to be embedded.
-
-    `indexes`: whether the indexer runs in this process; one for each database is enough.
-    """
+    """Start memory search and its indexer on `stack`. `metrics`: measures the texts that wait to be embedded."""
     embedder = await stack.enter_async_context(open_embedder(settings.recall, models=settings.models, llm=settings.llm))
     if metrics is not None and isinstance(embedder, ThreadedEmbedder):
         metrics.add_queue(lambda: embedder.queue)
     vectors = VectorStore(database, most=settings.recall.vectors_in_memory)
-    if indexes:
-        await stack.enter_async_context(Indexer.running(database, vectors, embedder=embedder, clock=clock))
+    await stack.enter_async_context(Indexer.running(database, vectors, embedder=embedder, clock=clock))
     return Recall(SqlRecallIndex(database, vectors), store, embedder=embedder)
 
 

@@ -25,31 +25,23 @@ LOOKS = Text("pictures of shared screens, and what is asked about them")
 # The operator's own machines have no name that people would know.
 CLUSTER = "cluster"
 CLUSTER_ALOUD = Text("other machines of whoever runs me")
-ROOMS = Text("other machines of whoever runs me, on which I may take part here")
 TOOL_QUESTIONS = Text("what I ask my tools")
 
 
-def recipients(settings: BotSettings, *, in_cluster: bool = False, elsewhere: bool = False) -> tuple[Recipient, ...]:
+def recipients(settings: BotSettings, *, in_cluster: bool = False) -> tuple[Recipient, ...]:
     """Return everybody on another machine who gets a part of the conversation with these settings.
 
-    `in_cluster`: speech is recognised on any machine of the operator's cluster. `elsewhere`: whole rooms run on any.
+    `in_cluster`: speech is recognised on any machine of the operator's cluster.
     """
-    cluster = [_in_cluster(SOUND, Text("recognisers of this bot"))] if in_cluster else []
-    if elsewhere:
-        cluster += (_in_cluster(what, ROOMS) for what in (SOUND, WORDS))
-        if settings.screen.enabled:
-            cluster.append(_in_cluster(PICTURES, ROOMS))
-    return tuple(cluster) + tuple(found for found in _all_recipients(settings) if not is_this_machine(found.host))
+    cluster = Recipient(SOUND, CLUSTER, Text("recognisers of this bot"), host_aloud=CLUSTER_ALOUD)
+    others = tuple(found for found in _all_recipients(settings) if not is_this_machine(found.host))
+    return (cluster, *others) if in_cluster else others
 
 
 def remote_database_hosts(settings: BotSettings) -> tuple[str, ...]:
     """Return the other machines that have the bot's database: none, or one, or all that its URL names."""
     url = settings.storage.database_url
     return () if url is None else tuple(host for host in hosts_of_database(url) if not is_this_machine(host))
-
-
-def _in_cluster(what: Text, role: Text) -> Recipient:
-    return Recipient(what, CLUSTER, role, host_aloud=CLUSTER_ALOUD)
 
 
 def _all_recipients(settings: BotSettings) -> Iterator[Recipient]:

@@ -43,10 +43,10 @@ class LanguageModels:
     recall: Recall
 
 
-async def open_language_models(stack: AsyncExitStack, parts: ProcessParts, *, indexes: bool = True) -> LanguageModels:
+async def open_language_models(stack: AsyncExitStack, parts: ProcessParts) -> LanguageModels:
     """Open them, and register with the metrics what can be measured. `watch_model` is for what can fail.
 
-    `indexes`: whether this process keeps the search index. Raises `BotError` when something needed is missing.
+    Raises `BotError` when something needed is missing.
     """
     settings, stores = parts.settings, parts.stores
     model: FallbackModel | None = None
@@ -57,9 +57,7 @@ async def open_language_models(stack: AsyncExitStack, parts: ProcessParts, *, in
         model = await stack.enter_async_context(opening)
     else:
         log.info("no_language_model", responder="embedded")
-    recall = await open_recall(
-        stack, settings, stores.database, stores.turns, parts.clock, parts.metrics, indexes=indexes
-    )
+    recall = await open_recall(stack, settings, stores.database, stores.turns, parts.clock, parts.metrics)
     return LanguageModels(model, recall)
 
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from bot.dashboard.service import DashboardService
     from bot.llm.model_calls import ModelCall
     from bot.participation.all_guilds import GuildParticipations
-    from bot.screen.watch_service import WatchedScreens
-    from bot.web.port import SharePageHost
     from bot.web.probes import Probes
     from bot.wiring.settings import BotSettings
 
@@ -36,11 +34,10 @@ async def open_screens(
     clock: Clock,
     *,
     on_call: Callable[[ModelCall], None],
-    elsewhere: bool = False,
 ) -> Screens:
     """Return the shared screens of the rooms of this process, with their readers, which load when somebody shares.
 
-    `on_call`: gets each call of a vision model. `elsewhere`: the rooms run on another machine than the bot.
+    `on_call`: gets each call of a vision model.
     """
     readers = await stack.enter_async_context(
         open_readers(settings.screen, settings.llm, settings.budget, monotonic=clock.monotonic, on_call=on_call)
@@ -50,7 +47,7 @@ async def open_screens(
         readers,
         clock=clock,
         bot_name=settings.brain.name,
-        reading=describe_reader(settings.screen, settings.llm, elsewhere=elsewhere),
+        reading=describe_reader(settings.screen, settings.llm),
     )
 
 
@@ -58,20 +55,19 @@ async def open_pages(
     stack: AsyncExitStack,
     settings: BotSettings,
     participation: GuildParticipations,
-    screens: WatchedScreens,
-    host: SharePageHost,
+    screens: Screens,
     *,
     dashboard: DashboardService | None = None,
     probes: Probes | None = None,
 ) -> tuple[WatchService, WebServer]:
     """Open the web server on `stack`, and the service of /watch. Raises `SetupError`.
 
-    If the web server cannot listen, it tries again when somebody first asks for a link. `screens`, `host`: those of all
+    If the web server cannot listen, it tries again when somebody first asks for a link. `screens`: those of all
     rooms. `dashboard`: what is at /. `probes`: what monitoring is answered.
     """
     on_link = partial(write_link, settings.storage.data_dir)
     web = await stack.enter_async_context(
-        WebServer(settings.web, host, dashboard=dashboard, probes=probes, on_login_link=on_link)
+        WebServer(settings.web, screens, dashboard=dashboard, probes=probes, on_login_link=on_link)
     )
     try:
         await web.start()

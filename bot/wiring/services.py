@@ -118,11 +118,9 @@ def room_services(
     observe: events.Observer = events.ignore_event,
     traces: Traces | None = None,
     in_cluster: bool = False,
-    elsewhere: bool = False,
 ) -> RoomServices:
     """Return the services of the rooms on the servers with this participation. `show_live`: shows a room on the
-    dashboard. `in_cluster`, `elsewhere`: whether speech goes to the cluster's recognisers, and rooms to other machines,
-    which the notice says.
+    dashboard. `in_cluster`: whether speech goes to the cluster's recognisers, which the notice says.
     """
     settings, servers = parts.settings, parts.stores.servers
     withheld = participation.opted_out_of
@@ -140,7 +138,7 @@ def room_services(
         zone=parts.zone,
         clock=parts.clock,
         observe=observe,
-        notice=ListeningNotice(settings.room.notice, recipients(settings, in_cluster=in_cluster, elsewhere=elsewhere)),
+        notice=ListeningNotice(settings.room.notice, recipients(settings, in_cluster=in_cluster)),
         servers=servers,
         realtime=_realtime(parts, models.speech.recogniser, replies, observe),
         screens=screens,

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.runner.scripted_member import scripted_member
 from rehearsal.script.scenario_file import bundled_scenarios
-from rehearsal.servers.free_port import free_port
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -27,44 +26,12 @@ if TYPE_CHECKING:
 
 ADA = 2001
 CLIPS = bundled_scenarios()["hello"].parent
-# What the bot logs itself about other machines.
-ABOUT_MACHINES = {
-    "room_given_up",
-    "room_not_taken_back",
-    "room_placed",
-    "room_process_offered",
-    "room_seat_handed_back",
-    "room_taken_back",
-}
 
 
 def logged(folder: Path, event: str) -> list[dict[str, object]]:
-    """Return the lines of an event in the log of the bot and its rooms, in order. Those that a room on another machine
-    has told are not among them.
-    """
-    return [line for line in _lines(folder, event) if event in ABOUT_MACHINES or "machine" not in line]
-
-
-def told(folder: Path, event: str) -> list[dict[str, object]]:
-    """Return the lines of an event that rooms on other machines have told the bot, in order."""
-    assert event not in ABOUT_MACHINES
-    return [line for line in _lines(folder, event) if "machine" in line]
-
-
-def _lines(folder: Path, event: str) -> list[dict[str, object]]:
+    """Return the lines of an event in the log, in order."""
     lines = (json.loads(line) for path in folder.rglob("*.jsonl") for line in path.read_text("utf-8").splitlines())
     return [line for line in lines if line.get("event") == event]
-
-
-def two_machines(folder: Path) -> tuple[Path, Path, str]:
-    """Return two data folders that have the cluster's token, the bot's and another machine's, and a free address at
-    which rooms of the other one are listened for.
-    """
-    here, north = folder / "here", folder / "north"
-    for data in (here, north):
-        (data / "cluster").mkdir(parents=True)
-        (data / "cluster" / "token").write_text("a" * 64, "ascii")
-    return here, north, f"127.0.0.1:{free_port()}"
 
 
 class Process:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
-import resource
 import subprocess
 import sys
 
@@ -14,10 +13,8 @@ import pytest
 from bot.background_task import background_task
 from bot.runtime_tuning import (
     ARENAS,
-    FILES,
     RELEASE_EVERY_S,
     SWITCH_INTERVAL_S,
-    allow_many_files,
     low_latency_interpreter,
     release_free_memory,
 )
@@ -129,28 +126,3 @@ def test_malloc_has_few_arenas_however_many_threads() -> None:
     """The process limits them before there are threads, unless the operator has chosen another number."""
     assert arenas() <= ARENAS
     assert ARENAS < arenas(MALLOC_ARENA_MAX="5") <= 5
-
-
-_ALL = resource.RLIM_INFINITY
-
-
-@pytest.mark.parametrize(
-    ("files", "most", "then"),
-    [
-        (1_024, 524_288, FILES),
-        (1_024, _ALL, FILES),
-        (1_024, 4_096, 4_096),
-        (1_024, 1_024, None),
-        (65_536, 524_288, None),
-        (_ALL, _ALL, None),
-    ],
-)
-def test_many_rooms_have_links_where_the_system_begins_with_few_files(
-    monkeypatch: pytest.MonkeyPatch, files: int, most: int, then: int | None
-) -> None:
-    """As many as the process may choose itself. More than that, which somebody has chosen, stays."""
-    chosen: list[tuple[int, tuple[int, int]]] = []
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (files, most))
-    monkeypatch.setattr(resource, "setrlimit", lambda which, limits: chosen.append((which, limits)))
-    allow_many_files()
-    assert chosen == ([] if then is None else [(resource.RLIMIT_NOFILE, (then, most))])

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from bot.clock import SystemClock
-from bot.screen.local_screens import LocalScreens
 from bot.screen.readers import OcrOnlyReaders
 from bot.screen.screens import Screens
 from bot.settings import WebSettings
@@ -20,7 +19,6 @@ from compaction.model import Mode, SessionId
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
-from tests.bot.remote.screens_apart import screens_apart
 from tests.browser.chromium import browser
 from tests.browser.game import GAME, scene, show
 from tests.fakes.place import ADA, FakePlace
@@ -39,9 +37,7 @@ if TYPE_CHECKING:
 
     from bot.screen.readers import ScreenReaders
     from bot.screen.room import RoomScreens
-    from bot.screen.watch_service import WatchedScreens
     from bot.texts.text import Text
-    from bot.web.port import SharePageHost
     from compaction.model import Note, Turn
     from voice.screen.frame import ScreenFrame
     from voice.screen.port import LatestRequest, VisionReading
@@ -60,10 +56,9 @@ HOSTS = "MAP evil.example 127.0.0.1, MAP watch.example 127.0.0.1"
 class Evening:
     """The room, its web server and the browser. `complaints`: errors from the browser's console."""
 
-    def __init__(self, web: WebServer, screens: Screens, context: BrowserContext, watched: WatchedScreens) -> None:
+    def __init__(self, web: WebServer, screens: Screens, context: BrowserContext) -> None:
         self.web = web
         self.screens = screens
-        self.watched = watched
         self.context = context
         self.place = FakePlace()
         self.store = InMemoryTurnStore()
@@ -188,7 +183,7 @@ class OpenEvening(Protocol):
     server is in another process than the room, as far as they know.
     """
 
-    def __call__(self, *, script: str = "", apart: bool = False) -> AbstractAsyncContextManager[Evening]:
+    def __call__(self, *, script: str = "") -> AbstractAsyncContextManager[Evening]:
         """Return the room, to be entered."""
 
 
@@ -206,22 +201,16 @@ async def evenings() -> AsyncIterator[OpenEvening]:
 
 
 @asynccontextmanager
-async def _evening(
-    readers: ScreenReaders, chromium: Browser, *, script: str = "", apart: bool = False
-) -> AsyncIterator[Evening]:
+async def _evening(readers: ScreenReaders, chromium: Browser, *, script: str = "") -> AsyncIterator[Evening]:
     clock = SystemClock()
     screens = Screens(SETTINGS, readers, clock=clock, bot_name="Roomtone", reading=verbatim("By the bot alone."))
-    watched: WatchedScreens = LocalScreens(screens)
-    host: SharePageHost = screens
     async with AsyncExitStack() as stack:
-        if apart:
-            watched = host = (await stack.enter_async_context(screens_apart(screens)))[0]
-        web = await stack.enter_async_context(WebServer(WebSettings(port=0), host))
+        web = await stack.enter_async_context(WebServer(WebSettings(port=0), screens))
         await web.start()
         async with await chromium.new_context(viewport={"width": LAPTOP[0], "height": LAPTOP[1]}) as context:
             if script:
                 await context.add_init_script(script)
-            here = Evening(web, screens, context, watched)
+            here = Evening(web, screens, context)
             async with SessionMemory.open(
                 EVENING,
                 store=here.store,

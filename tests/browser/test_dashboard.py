@@ -22,8 +22,6 @@ from bot.dashboard.access import Access
 from bot.dashboard.discord_login import DiscordLogin
 from bot.dashboard.history import TURNS_AT_ONCE
 from bot.machine_load import MachineLoad
-from bot.remote.gateway_side.reported_memory import ReportedMemory
-from bot.remote.messages.room_messages import MemoryLook
 from bot.store.sessions import Sessions
 from bot.store.tables import turns
 from bot.texts import text
@@ -32,7 +30,7 @@ from bot.texts.text import Text
 from bot.web import page_texts
 from bot.web.dashboard_routes import MAX_FEEDS_OF_ONE_PERSON
 from bot.web.page_texts import page_file, texts_module, texts_of_script
-from compaction.model import Mode, SessionId, TurnKind, TurnPart
+from compaction.model import SessionId, TurnKind, TurnPart
 from tests.bot.dashboard.discord_oauth import SECRET, discord_oauth
 from tests.bot.dashboard.house import ADA, BEN, CHLOE, ELSEWHERE, House, open_house
 from tests.bot.evening import CHANNEL, GUILD
@@ -460,17 +458,6 @@ async def test_a_room_that_is_not_there_is_one_sentence(chromium: Browser, tmp_p
 
 async def _heading_is(tab: Tab, text: str) -> bool:
     return await tab.page.locator("h1").all_inner_texts() == [text]
-
-
-async def test_a_memory_of_very_many_turns_keeps_no_browser_busy(chromium: Browser, tmp_path: Path) -> None:
-    """The picture has as many marks as it has room for. A room on another machine may tell any number of turns."""
-    async with dashboard(chromium, tmp_path, shown=False) as tab:
-        memory = ReportedMemory()
-        memory.tell(MemoryLook(Mode.SUMMARY, 50_000, 0, 0, 50_000, None, 0))
-        guild = await tab.house.participation.of_guild(GUILD)
-        with tab.house.live.show(tab.house.evening.session_id, tab.house.place, memory, guild):
-            await tab.says("50,000 turns go to the model word for word.")
-            assert 1_000 < await tab.page.locator("rect.tick").count() <= 2_000
 
 
 async def test_the_link_to_the_view_that_is_shown_reads_it_anew(chromium: Browser, tmp_path: Path) -> None:

@@ -90,28 +90,6 @@ async def evening() -> AsyncIterator[OpenEvening]:
         yield opening
 
 
-async def test_a_room_in_another_process_is_watched_as_well(evening: OpenEvening) -> None:
-    """The page is in one process and the room in another: what is shared, its changes, the page's notes, a look
-    and the end are as they are in one.
-    """
-    async with evening(apart=True) as here:
-        await here.open(here.web.share_link(await here.watched.invite(GUILD, ADA.id)))
-        assert "You are Ada, in Lounge on The Lantern Society." in await here.state("ready")
-        await here.page.click("#choose")
-        await until(lambda: here.saw("Tokyo 2099"))
-        await here.show("health", "HP 12")
-        await until(lambda: here.saw("HP 12"))
-        await noted(here.page, "HP 12")
-        assert "HP 12" in "".join(await here.watched.look(GUILD, BO.id, "How many points?", whose=ADA.id))
-        assert (await here.watched.status(GUILD)).startswith("Ada has shared a browser tab")
-        assert await here.watched.stop(GUILD, ADA.id, everybody=False) == 1
-        assert "Sharing was ended with /watch stop." in await here.state("ended")
-        begun, over = (turn.parts[0].text for turn in here.turns)
-        assert begun == "Ada shares a browser tab with the bot from now on."
-        assert over.startswith("Ada stopped sharing a browser tab")
-        assert here.complaints == []
-
-
 async def test_a_game_in_a_tab_is_watched(evening: OpenEvening) -> None:
     """The game's text is noted as soon as it is shared, then each change. The page shows the notes and can stop."""
     async with evening() as here:

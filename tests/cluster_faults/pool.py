@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bot.cluster.address import POOL_IP, read_token
-from bot.remote.room_side.room_host import LOOK_EVERY_S
 from rehearsal.errors import LocalDiscordError
 from tests.cluster_faults.rooms import SPEAKERS
 
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
     from tests.cluster_faults.faults import Cluster
     from tests.cluster_faults.rooms import RoomUnderTest
 
+# How often a room says how it is.
+LOOK_EVERY_S = 1.0
 POOL, OWN = "pool", "own"
 # The pool is away for at least so long, and until every room has missed it twice: then it is not asked any more.
 AWAY_S, AWAY_WITHIN_S = 20.0, 60.0

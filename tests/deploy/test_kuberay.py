@@ -12,10 +12,8 @@ from bot.cluster.address import POOL_PORT, TOKEN_FILE, ClusterError, pool_endpoi
 from bot.cluster.deployment import DRAIN_S, pool_app
 from bot.cluster.node import RAY_ENVIRONMENT
 from bot.cluster.pool_settings import PoolSettings
-from bot.cluster.room_offer import RoomOffer
 from bot.cluster.state import APP, DEPLOYMENT
 from bot.models.catalogue import TURN_TEXT, WHISPER_BASE, find_model
-from bot.remote.link.address import RoomsAddress
 from config.sources import Variable, read_variables
 from tests.deploy import dockerfile
 from tests.scenarios.program import REPOSITORY
@@ -34,8 +32,6 @@ POOL: dict[str, Any] = yaml.safe_load(DOCUMENTS["RayService"]["spec"]["serveConf
 BOT: dict[str, Any] = DOCUMENTS["Deployment"]["spec"]["template"]
 STAGES = dockerfile.read((REPOSITORY / "Dockerfile").read_text("utf-8"))
 WORKERS: dict[str, dict[str, Any]] = {group["groupName"]: group for group in CLUSTER["workerGroupSpecs"]}
-# Of the bot's listener for rooms.
-ROOMS_PORT = 8572
 GROUPS = [CLUSTER["headGroupSpec"], *CLUSTER["workerGroupSpecs"]]
 
 
@@ -141,9 +137,7 @@ def test_models_are_where_the_image_looks() -> None:
         pod = group["template"]["spec"]
         models = pod["initContainers"][0]
         assert models["command"][:3] == ["roomtone", "models", "pull"]
-        # Rooms need all models.
-        pulled = [] if group is WORKERS["rooms"] else [WHISPER_BASE, TURN_TEXT]
-        assert [find_model(name) for name in models["command"][3:]] == pulled
+        assert [find_model(name) for name in models["command"][3:]] == [WHISPER_BASE, TURN_TEXT]
         mounts = {mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]}
         assert runtime_environment()["ROOMTONE_STORAGE__DATA_DIR"] in mounts
 
@@ -163,33 +157,8 @@ def test_the_bot_asks_the_pool_with_its_token(tmp_path: Path) -> None:
     assert str(bot["ports"][0]["containerPort"]) == runtime_environment()["ROOMTONE_WEB__PORT"]
 
 
-def test_room_workers_fit_into_their_pods_and_find_the_bot() -> None:
-    """A worker with the default offer goes to a pod for rooms, and to no recogniser's: Ray gives away 70 % of a pod's
-    memory. The bot listens at the port of the service whose name the file tells.
-    """
-    [bot] = BOT["spec"]["containers"]
-    pool = bot["args"][bot["args"].index("--cluster") + 1]
-    offer = RoomOffer(f"roomtone-rooms:{ROOMS_PORT}", 4, cluster=pool)
-
-    def memory(group: dict[str, Any]) -> float:
-        limit: str = group["template"]["spec"]["containers"][0]["resources"]["limits"]["memory"]
-        return 0.7 * int(limit.removesuffix("Gi")) * 2**30
-
-    assert memory(WORKERS["recognisers"]) < offer.memory_bytes < memory(WORKERS["rooms"])
-    assert bot["args"][-4:] == ["--rooms", "processes", "--rooms-listen", f"0.0.0.0:{ROOMS_PORT}"]
-    service = DOCUMENTS["Service"]
-    [port] = service["spec"]["ports"]
-    assert RoomsAddress.parsed(offer.gateway) == RoomsAddress(service["metadata"]["name"], port["port"])
-    assert {"name": port["targetPort"], "containerPort": port["port"]} in bot["ports"]
-    assert service["spec"]["selector"] == BOT["metadata"]["labels"]
-    asked = (REPOSITORY / "docs" / "cluster.md").read_text("utf-8")
-    assert f"--gateway {offer.gateway} --workers 2 --cluster {pool}\n" in asked, (
-        "a pod for rooms has no pool of its own"
-    )
-
-
-def test_a_worker_has_the_token_in_a_folder_that_it_can_write() -> None:
-    """Its process and its actor find each other there, and rooms have neither Discord's token nor a low priority."""
+def test_ray_has_the_token() -> None:
+    """Each pod copies it to where Ray looks, and has Ray's variables."""
     for group in GROUPS:
         pod = group["template"]["spec"]
         token = pod["initContainers"][1]
@@ -198,9 +167,6 @@ def test_a_worker_has_the_token_in_a_folder_that_it_can_write() -> None:
         assert where == f"{runtime_environment()['ROOMTONE_STORAGE__DATA_DIR']}/{CLUSTER_FOLDER}/{TOKEN_FILE}"
         assert token["command"][-1].endswith(f"cp {token['volumeMounts'][1]['mountPath']}/auth_token {where}")
         assert RAY_ENVIRONMENT.items() <= environment.items()
-    assert WORKERS["rooms"]["template"]["spec"]["containers"][0]["envFrom"] == [
-        {"secretRef": {"name": "roomtone-rooms"}}
-    ]
 
 
 def test_speech_goes_to_no_pod_that_does_not_answer() -> None:
@@ -212,7 +178,7 @@ def test_speech_goes_to_no_pod_that_does_not_answer() -> None:
         asked = container["readinessProbe"]["exec"]["command"][-1]
         is_head = group is CLUSTER["headGroupSpec"]
         assert (f"http://127.0.0.1:{POOL_PORT}/-/healthz" in asked) is not is_head
-        assert "/api/local_raylet_healthz" in container["livenessProbe"]["exec"]["command"][-1], "a room lives there"
+        assert "/api/local_raylet_healthz" in container["livenessProbe"]["exec"]["command"][-1]
 
 
 def test_only_the_bot_reaches_the_pool() -> None:
@@ -225,24 +191,6 @@ def test_only_the_bot_reaches_the_pool() -> None:
     assert [port["port"] for port in to_port["ports"]] == [POOL_PORT]
 
 
-def test_only_rooms_and_what_is_allowed_reach_the_bot() -> None:
-    """The pods for rooms reach its listener, and who has the label its pages: each port that it has, and no other."""
-    policy = POLICIES["roomtone-bot"]
-    assert policy["podSelector"]["matchLabels"] == BOT["metadata"]["labels"]
-    rooms, web = policy["ingress"]
-    assert rooms["from"] == [{"podSelector": {"matchLabels": WORKERS["rooms"]["template"]["metadata"]["labels"]}}]
-    [label] = web["from"][0]["podSelector"]["matchLabels"].items()
-    assert ": ".join(label) in (REPOSITORY / "docs" / "cluster.md").read_text("utf-8")
-    allowed = [rule["ports"] for rule in (web, rooms)]
-    [bot] = BOT["spec"]["containers"]
-    assert allowed == [[{"protocol": "TCP", "port": port["containerPort"]}] for port in bot["ports"]]
-
-
-def test_rooms_find_a_bot_that_is_not_ready() -> None:
-    """It takes them back before it is ready. While PostgreSQL is away it is not ready either, and has rooms."""
-    assert DOCUMENTS["Service"]["spec"]["publishNotReadyAddresses"] is True
-
-
 @pytest.mark.parametrize("container", containers(), ids=lambda container: str(container["name"]))
 def test_every_container_is_in_bounds(container: dict[str, Any]) -> None:
     """Without capabilities and new privileges."""
@@ -250,13 +198,24 @@ def test_every_container_is_in_bounds(container: dict[str, Any]) -> None:
     assert container["securityContext"]["allowPrivilegeEscalation"] is False
 
 
+def test_only_what_is_allowed_reaches_the_bot() -> None:
+    """Who has the label reaches its pages, and nobody anything else."""
+    policy = POLICIES["roomtone-bot"]
+    assert policy["podSelector"]["matchLabels"] == BOT["metadata"]["labels"]
+    [web] = policy["ingress"]
+    [label] = web["from"][0]["podSelector"]["matchLabels"].items()
+    assert ": ".join(label) in (REPOSITORY / "docs" / "cluster.md").read_text("utf-8")
+    [bot] = BOT["spec"]["containers"]
+    assert web["ports"] == [{"protocol": "TCP", "port": port["containerPort"]} for port in bot["ports"]]
+
+
 def test_a_service_is_not_taken_for_a_setting() -> None:
     """Kubernetes gives each container variables for every Service of the namespace, which the settings refuse, unless
     the pod says no.
     """
-    [name] = [document["metadata"]["name"] for document in ALL if document["kind"] == "Service"]
+    name = f"{DOCUMENTS['RayService']['metadata']['name']}-serve-svc"
     variable = f"{name.upper().replace('-', '_')}_PORT"
-    assert read_variables([Variable(variable, "tcp://10.96.0.7:8572", "environment")]).problems
+    assert read_variables([Variable(variable, "tcp://10.96.0.7:8571", "environment")]).problems
     assert len(PODS) == len(GROUPS) + 1
     assert [pod.get("enableServiceLinks") for pod in PODS] == [False] * len(PODS)
 

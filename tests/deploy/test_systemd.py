@@ -10,16 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.cli.failures import INTERRUPTED
-from bot.cluster.ray_process import STOP_TIMEOUT_S
-from bot.cluster.room_offer import PROCESSES
-from bot.remote.processes.room_machine import HAND_OVER_WITHIN_S
 from tests.scenarios.program import REPOSITORY
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Room workers on one machine that the unit of docs/cluster.md has the time for, as the page says.
-WORKERS = 7
 CLUSTER_PAGE = REPOSITORY / "docs" / "cluster.md"
 UNIT = REPOSITORY / "deploy" / "roomtone.service"
 # Of ten; systemd calls what is below two OK. What is left is what a bot needs: the network above all.
@@ -130,9 +125,7 @@ def test_the_clusters_unit_is_valid(tmp_path: Path) -> None:
 
 
 def test_a_machine_that_was_taken_out_stays_out() -> None:
-    """`cluster down` ends the command with 0, or told twice with `INTERRUPTED`: systemd takes neither for a failure,
-    and does not end the rooms.
-    """
+    """`cluster down` ends the command with 0, or told twice with `INTERRUPTED`: systemd takes neither for a failure."""
     settings = cluster_settings()
     assert settings["Restart"] == "on-failure"
     assert settings["SuccessExitStatus"] == str(INTERRUPTED)
@@ -145,12 +138,3 @@ def test_one_process_that_has_no_memory_left_ends_no_other(unit: str) -> None:
     with all its rooms because of one, or all that a machine has of the cluster.
     """
     assert settings_of(unit)["OOMPolicy"] == ["continue"]
-
-
-def test_a_machine_has_the_time_to_hand_its_rooms_over() -> None:
-    """Ray ends, and then one process after the other."""
-    page = CLUSTER_PAGE.read_text("utf-8")
-    assert "seven room workers of four processes" in page
-    assert PROCESSES == 4
-    minutes = int(cluster_settings()["TimeoutStopSec"].removesuffix("min"))
-    assert 60 * minutes >= STOP_TIMEOUT_S + WORKERS * PROCESSES * HAND_OVER_WITHIN_S

@@ -10,19 +10,15 @@ from bot.brain import realtime_instructions
 from bot.brain.tools import attachments, proposals
 from bot.brain.tools import schema as tool_schema
 from bot.cli import run, signals
-from bot.cluster import room_offer, scaling
+from bot.cluster import scaling
 from bot.discord import dashboard_access
 from bot.llm import fallback
 from bot.llm.settings import LlmSettings
 from bot.mcp import connection, message_limit, tools
 from bot.memory import people, retention, transcript_files
 from bot.models import installing
-from bot.monitoring import machine_figures, service_checks
-from bot.remote.link import encrypted_port
-from bot.remote.messages import log_messages
-from bot.remote.processes import known_machines
-from bot.remote.room_side import handover_pause, remote_gateway, room_log
-from bot.room import forgetting_watch, live_message, recap_renewal, restarts, room_faults
+from bot.monitoring import service_checks
+from bot.room import forgetting_watch, live_message, recap_renewal, room_faults
 from bot.room.conversation import catch_up_offers, eager_recognition, speaking
 from bot.screen import commentary, readers, screens, sharer
 from bot.settings import RESUME_WITHIN_S
@@ -69,40 +65,19 @@ QUOTED = [
     ("monitoring", "less than # MB are free", service_checks.LEAST_FREE_BYTES / 1e6),
     ("monitoring", "the gateway has been away for more than a minute", service_checks.DISCORD_AWAY_S / 60),
     ("monitoring", "are looked at every # seconds", service_checks.CHECK_EVERY_S),
-    ("monitoring", "They are gone # s after its last figures", machine_figures.GONE_AFTER_S),
-    ("monitoring", "are all gone has 0 for a day", known_machines.FORGOTTEN_AFTER_S / 86_400),
-    ("dashboard", "is listed for a day", known_machines.FORGOTTEN_AFTER_S / 86_400),
-    ("monitoring", "the lowest free number, up to #.", machine_figures.MOST_PROCESSES),
     ("troubleshooting", "after # (`left_behind`) no model is loaded", reloading_model.MOST_LEFT_BEHIND),
     ("troubleshooting", "from # s to 5 minutes", reloading_model.FIRST_PAUSE_S),
     ("troubleshooting", "from 10 s to # minutes", reloading_model.LONGEST_PAUSE_S / 60),
     ("troubleshooting", "After # ends in a row", paced_sender.MOST_ENDS_IN_A_ROW),
     ("troubleshooting", "within half an hour it goes back to its room", HALF_AN_HOUR),
-    ("room-processes", "it is killed again within half a minute", restarts.LOST_AFTER_S / 30),
-    ("room-processes", "After # losses with less than", restarts.MOST_CRASHES + 1),
-    ("room-processes", "losses with less than # minutes between them", restarts.STABLE_S / 60),
-    ("room-processes", "the room tries again every # seconds", restarts.DATABASE_PAUSE_S),
-    ("room-processes", "at the latest # s after the process was lost", remote_gateway.RENEW_BY_S),
-    ("room-processes", "came late, after # s of waiting", remote_gateway.RENEW_WITHIN_S),
-    ("cluster", "With half an hour between them", HALF_AN_HOUR),
-    ("cluster", "ten seconds later, # at most (`--rooms`)", room_offer.PROCESSES),
-    ("cluster", "and # GB for each process", room_offer.PROCESS_BYTES / 1e9),
-    ("cluster", "and # GB for each further room of one", room_offer.ROOM_BYTES / 1e9),
-    ("cluster", "with `--cluster none` # GB more", room_offer.HEARING_BYTES / 1e9),
     ("cluster", "while finished speech waits longer than # s", scaling.SLOW_WAIT_S),
     ("cluster", "work less than # % of the time", scaling.IDLE_SHARE * 100),
-    ("cluster", "waits for a pause in speech (# s at most)", handover_pause.WITHIN_S),
-    ("cluster", "or after # s in the middle of one", handover_pause.WITHIN_S),
-    ("cluster", "keeps # lines while the bot is away", room_log.MOST_WAITING),
-    ("cluster", "tells # a second at most", log_messages.LINES_PER_S),
     ("dashboard", "counts after # minutes at the latest", dashboard_access.ABSENT_S / 60),
     ("dashboard", "# logged-in browsers", viewer.MAX_LOGINS),
     ("dashboard", "at most # logins a minute", login_tries.MAX_TRIES),
     ("reverse-proxy", "may have # pages open", open_pages.MAX_SOCKETS_PER_CLIENT),
     ("reverse-proxy", "limits each link to # sockets", open_pages.MAX_SOCKETS_PER_LINK),
     ("threat-model", "# of one address behind a trusted proxy", login_tries.MAX_TRIES_OF_ONE_CLIENT),
-    ("threat-model", "those that prove nothing are # at once", encrypted_port.MOST_OPENING),
-    ("threat-model", "for # s at most, and the newest", 2 * encrypted_port.OPEN_WITHIN_S),
     ("privacy", "within # minutes after `roomtone memory forget`", recap_renewal.LOOK_EVERY_S / 60),
     ("managing-memory", "Within # seconds it reads its memory again", forgetting_watch.CHECK_FORGETTINGS_S),
     ("privacy", "the last bytes of others go when # minutes are over", wiping.WIPE_PAUSE_S / 60),

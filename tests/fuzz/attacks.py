@@ -16,14 +16,8 @@ import aiohttp
 import pytest
 from structlog.testing import capture_logs
 
-from bot.channel.port import Person
 from bot.memory.transcript import TranscriptError, parse_transcript
-from bot.remote.messages.frames import Head, MalformedError, content_of, frame_of, head_of
-from bot.remote.messages.place_messages import PlaceFacts, PostFile, ShowCard
-from bot.remote.messages.voice_messages import RequestVoiceState, VoiceFacts, VoiceUpdate
-from bot.remote.messages.wire_error import WireError
 from bot.settings import WebSettings
-from bot.texts.text import Text, verbatim
 from bot.web.server import WebServer
 from compaction.memory.export_format import (
     ExportFormatError,
@@ -280,39 +274,8 @@ def control_server(chance: random.Random) -> None:
         asyncio.run(attack())
 
 
-def room_messages(chance: random.Random) -> None:
-    """Whatever a room's process or the gateway process sends is a message of its type, or refused without content."""
-    messages = (
-        PlaceFacts(
-            "Lounge", "Guild", ("topic",), "de", (Person(1, "Ada", False),), frozenset({20}), True,
-            False, False,
-            Text("I am coming to {channel}.", channel="Lounge"),
-            VoiceFacts(9, "Guild", "Lounge", 64_000, True, True, False, WireError("LinkError", verbatim("gone"))),
-        ),
-        ShowCard(verbatim("a"), verbatim("b"), ((verbatim("c"), Text("{count} turns", count=3)),), 7),
-        PostFile("words.txt", b"\x00\xff", verbatim("here")),
-        VoiceUpdate(3, "server", {"token": "t", "endpoint": "voice.example:443"}),
-        RequestVoiceState(2, None, False, True),
-    )  # fmt: skip
-    for message in messages:
-        frame = frame_of(Head("tell", 0, type(message).__name__), message, type(message))
-        body = json.dumps(distorted(json.loads(head_of(frame)[1]), chance))
-        for text in (
-            damaged(frame.encode(), chance).decode(errors="replace"),
-            f"{frame.partition(chr(10))[0]}\n{body}",
-        ):
-            try:
-                head, found = head_of(text)
-                read = content_of(found, type(message))
-            except MalformedError:
-                continue
-            assert head.kind in {"ask", "answer", "error", "tell"}
-            assert type(read) is type(message)
-
-
 ATTACKS: dict[str, Callable[[random.Random], None]] = {
-    attack.__name__: attack
-    for attack in (packets, voice_messages, pictures, links, imports, web_pages, control_server, room_messages)
+    attack.__name__: attack for attack in (packets, voice_messages, pictures, links, imports, web_pages, control_server)
 }
 
 

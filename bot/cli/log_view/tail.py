@@ -5,32 +5,27 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter, deque
-from functools import partial
-from heapq import merge
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
+from bot.cli.log_view.event_filter import EventFilter
 from bot.cli.log_view.events import COMPACTION, format_event
-from bot.cli.log_view.session_summary import MEMORY_EVENTS, STORY_EVENTS, SessionSummaries
+from bot.cli.log_view.session_summary import MEMORY_EVENTS, SessionSummaries
 from bot.cli.output import count, fold, fold_pieces, open_console, terminal_columns
 from bot.errors import SetupError
 from bot.logs.log_file import log_path
 from bot.logs.reader import LogReader, parse_event, rotated_files
-from bot.shared_log.event_filter import EventFilter
-from bot.shared_log.time_order import TimeOrder, time_of_line
 from config.load import load
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
     from datetime import tzinfo
     from typing import TextIO
 
-    from bot.cli.log_view.other_logs import OtherLogs
     from bot.logs.reader import Event
-    from config.schema import Settings
 
 # Most checks have nothing to do, and say so: those lines would hide the others.
 _ALIASES = {
@@ -70,11 +65,8 @@ def command(
     file: Annotated[
         Path | None, typer.Option("--file", metavar="FILE", help="Read this log instead of the configured one.")
     ] = None,
-    here: Annotated[
-        bool, typer.Option("--here", help="Only the log of this machine: do not ask the bot's other processes.")
-    ] = False,
 ) -> None:
-    """Show the log, one line for each event. If several processes serve the bot's shards, show the logs of all.
+    """Show the log, one line for each event.
 
     With --session, `--event compaction` or `--event memory` it ends with one summary line for each session.
     """
@@ -86,63 +78,24 @@ def command(
     if file is not None and file.is_dir():
         raise SetupError(f"{file} is a folder. Name the log in it, for example {file / 'roomtone.jsonl'}.")
     names = [*(event or []), *(more_events or [])]
-    patterns = patterns_of(names)
-    wanted = EventFilter(session=session, patterns=patterns)
+    wanted = EventFilter(session=session, patterns=patterns_of(names))
     story = (
         SessionSummaries() if not as_json and (session is not None or {"compaction", "memory"} & set(names)) else None
     )
-    others = (
-        None
-        if settings is None or here
-        else other_logs(settings, session, patterns, story=story is not None, last=last, follow=follow)
-    )
     show = JsonPrinter(sys.stdout) if as_json else LinePrinter(sys.stdout, with_session=session is None)
     try:
-        LogTail(path, wanted, show, notices=sys.stderr, story=story, others=others).run(follow=follow, last=last)
+        LogTail(path, wanted, show, notices=sys.stderr, story=story).run(follow=follow, last=last)
     except KeyboardInterrupt:
         pass
     except BrokenPipeError:
         # After `roomtone tail | head` the pipe is closed: do not flush into it.
         sys.stdout = None
-    finally:
-        if others is not None:
-            others.close()
 
 
 def patterns_of(events: list[str]) -> tuple[str, ...]:
     """Return the patterns of event names that the operator's words stand for; none: all events."""
     names = [name for each in events for name in each.split(",") if name]
     return tuple(pattern for name in names for pattern in _ALIASES.get(name, (name,)))
-
-
-def other_logs(
-    settings: Settings, session: str | None, patterns: tuple[str, ...], *, story: bool, last: int | None, follow: bool
-) -> OtherLogs | None:
-    """Return what asks the bot's other gateway processes for their logs; None: it cannot have any. `story`: what is
-    shown is summed up, for which more lines are needed.
-    """
-    from bot.discord.bot_token import token_of
-
-    url, token = settings.storage.database_url, token_of(settings.discord)
-    if url is None or not token:
-        return None
-    from bot.cli.log_view.other_logs import OtherLogs
-    from bot.shared_log.messages import MOST_PATTERN_CHARS, MOST_PATTERNS, origin_of
-    from bot.store.dialects.open import notifications_of
-
-    if story and patterns:
-        patterns = tuple(dict.fromkeys((*patterns, *STORY_EVENTS)))
-    if len(patterns) > MOST_PATTERNS or any(len(each) > MOST_PATTERN_CHARS for each in patterns):
-        patterns = ()
-    return OtherLogs(
-        partial(notifications_of, url),
-        token,
-        origin_of(log_path(settings.storage.data_dir).parent),
-        session=session,
-        patterns=patterns,
-        last=None if story else last,
-        follow=follow,
-    )
 
 
 class JsonPrinter:
@@ -186,7 +139,6 @@ class LogTail:
         notices: TextIO,
         sleep: Callable[[float], None] = time.sleep,
         story: SessionSummaries | None = None,
-        others: OtherLogs | None = None,
     ) -> None:
         self._path = path
         self._filter = event_filter
@@ -194,8 +146,6 @@ class LogTail:
         self._notices = notices
         self._sleep = sleep
         self._story = story
-        self._others = others
-        self._order = TimeOrder()
         self._skipped = 0
         self._seen: Counter[str] = Counter()
         # In the order of their last events.
@@ -208,29 +158,16 @@ class LogTail:
                 f"There is no log yet at {self._path}. `roomtone run` and `roomtone rehearse` write it."
                 + (" Waiting for it." if follow else "")
             )
-            if not follow and self._others is None:
+            if not follow:
                 return
         with LogReader(self._path) as lines:
             shown = self._show_all(self._existing(lines, last, whole=not follow))
-            self._say_of_others()
             if not follow:
                 self._print_summary(shown)
                 return
-            try:
-                while True:
-                    self._sleep(POLL_S)
-                    self._show_all(self._new(lines))
-                    self._say_of_others()
-            except KeyboardInterrupt:
-                self._show_all(iter(self._order.rest()))
-                raise
-
-    def _new(self, lines: LogReader) -> Iterator[tuple[str, Event]]:
-        """Return the events to be shown now."""
-        own = self._selected(lines.read())
-        if self._others is None:
-            return own
-        return iter(self._order.add([*own, *self._chosen(self._others.more())]))
+            while True:
+                self._sleep(POLL_S)
+                self._show_all(self._selected(lines.read()))
 
     def _existing(self, lines: LogReader, last: int | None, *, whole: bool) -> Iterator[tuple[str, Event]]:
         """Yield the existing events. `whole`: include a last line without a newline."""
@@ -241,24 +178,10 @@ class LogTail:
                 yield from lines.rest()
 
         chosen = self._selected(everything())
-        if self._others is not None:
-            elsewhere = sorted(self._chosen(self._others.first(self._say_waiting)), key=time_of_line)
-            chosen = merge(chosen, elsewhere, key=time_of_line) if elsewhere else chosen
         yield from chosen if last is None else deque(chosen, maxlen=last)
 
     def _selected(self, lines: Iterator[bytes]) -> Iterator[tuple[str, Event]]:
-        return self._chosen(self._parsed(lines))
-
-    def _parsed(self, lines: Iterator[bytes]) -> Iterator[tuple[str, Event]]:
-        for line in lines:
-            parsed = parse_event(line)
-            if parsed is None:
-                self._skipped += 1
-            else:
-                yield parsed
-
-    def _chosen(self, lines: Iterable[tuple[str, Event]]) -> Iterator[tuple[str, Event]]:
-        for parsed in lines:
+        for parsed in self._parsed(lines):
             _, event = parsed
             self._seen[event["event"]] += 1
             if isinstance(session := event.get("session_id"), str):
@@ -269,6 +192,14 @@ class LogTail:
             if event in self._filter:
                 yield parsed
 
+    def _parsed(self, lines: Iterator[bytes]) -> Iterator[tuple[str, Event]]:
+        for line in lines:
+            parsed = parse_event(line)
+            if parsed is None:
+                self._skipped += 1
+            else:
+                yield parsed
+
     def _show_all(self, chosen: Iterator[tuple[str, Event]]) -> int:
         count = 0
         for text, event in chosen:
@@ -277,16 +208,6 @@ class LogTail:
         if count:
             sys.stdout.flush()
         return count
-
-    def _say_waiting(self) -> None:
-        if self._notices.isatty():
-            self._say(
-                "Asking the bot's other processes for their logs. With `--here` only the log of this one is shown."
-            )
-
-    def _say_of_others(self) -> None:
-        for sentence in () if self._others is None else self._others.take_sentences():
-            self._say(sentence)
 
     def _print_summary(self, shown: int) -> None:
         for sentence in self._story.sentences() if self._story is not None and shown else ():

@@ -55,8 +55,6 @@ class PrivacyFacts:
     log_days: float
     keeps_facts: bool
     logs_speech: bool
-    # Rooms run on several machines of whoever runs the bot.
-    on_machines: bool = False
     # The other machine that has the database; empty: the bot's own has it.
     database_host: str = ""
 
@@ -114,11 +112,6 @@ class PrivacyFacts:
 
     @property
     def _where(self) -> Text:
-        if self.on_machines:
-            return Text(
-                "**Where:** in a database, and in log files on the machines that I run on. Whoever runs me can read "
-                "them."
-            )
         if self.database_host:
             return Text(
                 "**Where:** in a database on {host}, and in log files on the machine that I run on. Whoever runs me "

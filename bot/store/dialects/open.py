@@ -10,12 +10,11 @@ from bot.texts.text import Text
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
     from types import ModuleType
 
     from pydantic import SecretStr
 
-    from bot.store.dialects.port import DatabaseDescription, Dialect, Notifications
+    from bot.store.dialects.port import DatabaseDescription, Dialect
     from bot.store.dialects.sqlite import Synchronous
 
 
@@ -34,15 +33,6 @@ def describe_database(url: SecretStr) -> DatabaseDescription:
     """
     description: DatabaseDescription = _postgresql().describe(url.get_secret_value())
     return description
-
-
-def notifications_of(url: SecretStr) -> AbstractAsyncContextManager[Notifications]:
-    """Return a connection for notifications of a PostgreSQL database, for a command that opens nothing else of it.
-
-    Raises `StoreError` if `url` is none, or if the library is not installed.
-    """
-    notifications: AbstractAsyncContextManager[Notifications] = _postgresql().notifications_of(url.get_secret_value())
-    return notifications
 
 
 def hosts_of_database(url: SecretStr) -> tuple[str, ...]:

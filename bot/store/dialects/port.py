@@ -19,8 +19,6 @@ T = TypeVar("T")
 
 # How long removing the bytes of deleted rows may take. A database of a gigabyte takes about half a minute.
 WIPE_TIMEOUT_S: Final = 120.0
-# PostgreSQL refuses 8,000 bytes (https://www.postgresql.org/docs/current/sql-notify.html).
-MOST_NOTIFICATION_CHARS: Final = 7_900
 
 
 class BotLock(Protocol):
@@ -122,34 +120,6 @@ class WorkLock(Protocol):
     async def __aexit__(self, *_: object) -> None: ...
 
 
-class Notifications(Protocol):
-    """A connection over which processes with the same database tell each other short texts. The database keeps none.
-
-    Whoever may connect to the database may listen and tell. All methods raise `StoreError`.
-    """
-
-    async def serving(self) -> tuple[Shards, ...]:
-        """Return the shards that processes serve now, for each total: one, unless something is wrong."""
-        ...
-
-    async def listen(self, channel: str) -> None:
-        """Hear from now on what is told on `channel` (letters, digits and underscores, 40 at most)."""
-        ...
-
-    async def tell(self, channel: str, text: str) -> None:
-        """Tell all that listen on `channel` now, also this connection. `text`: of ASCII, `MOST_NOTIFICATION_CHARS` at
-        most."""
-        ...
-
-    async def time(self) -> float:
-        """Return the time of the database's clock (UTC epoch seconds), which is one for all who ask."""
-        ...
-
-    async def heard(self, within_s: float) -> list[str]:
-        """Wait at most so long for texts on the channels, and return those that have come, in order."""
-        ...
-
-
 class Dialect(Protocol):
     """One open database of a kind. `place`: what sentences call it; it has no secret in it."""
 
@@ -189,12 +159,6 @@ class Dialect(Protocol):
 
     def work_lock(self, work: str) -> WorkLock:
         """Return the lock for `work`, which only one process does at a time. It is not taken yet."""
-        ...
-
-    def notifications(self) -> AbstractAsyncContextManager[Notifications]:
-        """Return a connection for notifications, which is opened when the context is entered. Only of a database
-        that several gateway processes may have (`held_by_bot`).
-        """
         ...
 
     async def read(self, work: Callable[[PlainConnection], T]) -> T:

@@ -29,7 +29,6 @@ from bot.store.dialects.pgvector import TABLE as PGVECTOR_TABLE
 from bot.store.dialects.port import WIPE_TIMEOUT_S, DatabaseDescription
 from bot.store.dialects.postgresql_failures import postgresql_failure
 from bot.store.dialects.postgresql_lock import HELD, PostgresWorkLock, held_lock, held_shards
-from bot.store.dialects.postgresql_notifications import open_notifications
 from bot.store.dialects.postgresql_sql import POSTGRESQL_SQL
 from bot.store.dialects.postgresql_strangers import count_strangers, warn_of_strangers
 from bot.store.dialects.reader import ThreadedReader
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from bot.shards import Shards
-    from bot.store.dialects.port import BotLock, Notifications, PlainConnection, PlainRows
+    from bot.store.dialects.port import BotLock, PlainConnection, PlainRows
 
 log = structlog.get_logger()
 
@@ -145,9 +144,6 @@ class PostgresDialect:
 
     def work_lock(self, work: str) -> PostgresWorkLock:
         return PostgresWorkLock(self._options, work)
-
-    def notifications(self) -> AbstractAsyncContextManager[Notifications]:
-        return open_notifications(self._options, self.place)
 
     async def read(self, work: Callable[[PlainConnection], T]) -> T:
         return await self._reader.read(work)
@@ -253,11 +249,6 @@ def describe(url: str) -> DatabaseDescription:
     held = "no memory in it yet; the first session makes it" if version is None else f"{size_bytes // 1_000_000:,} MB"
     told = f"{place}, PostgreSQL {server}, {held}; {search}"
     return DatabaseDescription(told, tuple(running), strangers)
-
-
-def notifications_of(url: str) -> AbstractAsyncContextManager[Notifications]:
-    """Return a connection for notifications, for a command. Raises `StoreError` if `url` is none."""
-    return open_notifications(_options(url, _CHECK_WAIT_S), place_of(url))
 
 
 def place_of(url: str) -> str:

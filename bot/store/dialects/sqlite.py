@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Literal, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Literal, Self, TypeVar
 
 import structlog
 from sqlalchemy import URL, event, text
@@ -156,9 +156,6 @@ class SqliteDialect:
                 )
             )
         return nullcontext(SqliteBotLock())
-
-    def notifications(self) -> NoReturn:
-        raise NotImplementedError("one gateway process has the file")
 
     def work_lock(self, work: str) -> SqliteWorkLock:
         return SqliteWorkLock()

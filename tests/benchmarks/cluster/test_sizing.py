@@ -17,6 +17,7 @@ from benchmarks.cluster.sizing import (
     CORES_A_MACHINE,
     HEARD_TIMES,
     MEMORY_GB_A_MACHINE,
+    MOST_LINKS,
     NOT_KEPT,
     ROOMS_BUSY_SHARE,
     SPARE_MACHINES,
@@ -29,7 +30,6 @@ from benchmarks.cluster.sizing import (
     room_machines_for,
     sizing_table,
 )
-from bot.remote.link.listener import MOST_LINKS
 
 if TYPE_CHECKING:
     from benchmarks.report import Json

@@ -17,18 +17,14 @@ from bot.cli.app import run_command_line
 from bot.cli.failures import INTERRUPTED
 from bot.cluster.node import NodeSettings
 from bot.cluster.ray_process import ray_process
-from bot.cluster.running_process import occupied
-from bot.cluster.worker_folder import worker_folder
 from bot.logs.log_file import log_path
-from tests.bot.cluster.test_ray_process import left_ray
-from tests.bot.cluster.test_room_worker import is_alive, until
-from tests.fakes.loop_time import pass_loop_time
+from tests.bot.cluster.test_ray_process import is_alive, left_ray, until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
-POOL, WORKERS = ("scale", "1"), ("rooms", "--workers", "2")
+POOL = ("scale", "1")
 
 
 class Machine:
@@ -37,23 +33,20 @@ class Machine:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder
         self.happens: list[str] = []
-        # How long the pool takes.
-        self.pool_s = 0.0
         # How each command ends; at the others the operator says that the machine is to stop.
-        self.statuses = {"scale": 0, "rooms": 0}
+        self.statuses = {"scale": 0}
         self.ray_starts = True
         self.ray_status = asyncio.Future[int]()
         monkeypatch.setattr("bot.cluster.node.running_node", self._running_node)
         monkeypatch.setattr(cluster_node, "_run_command", self._run_command)
-        self._monkeypatch = monkeypatch
 
     async def up(self, ip: str = "127.0.0.1") -> int:
         """Run `cluster up` and return its exit status."""
-        return await cluster_node.run_node(NodeSettings(self.folder, ip=ip), POOL, WORKERS)
+        return await cluster_node.run_node(NodeSettings(self.folder, ip=ip), POOL)
 
     async def join(self, head: str) -> int:
         """Run `cluster up --join` and return its exit status."""
-        return await cluster_node.run_node(NodeSettings(self.folder, join=head), (), ())
+        return await cluster_node.run_node(NodeSettings(self.folder, join=head), ())
 
     @asynccontextmanager
     async def _running_node(self, node: NodeSettings) -> AsyncIterator[asyncio.Task[int]]:
@@ -73,16 +66,10 @@ class Machine:
 
     async def _run_command(self, words: Sequence[str]) -> int:
         self.happens.append(words[0])
-        if words[0] == "scale":
-            self.pass_time(self.pool_s)
         status = self.statuses.get(words[0])
         if status is None:
             await self._stopped(words[0])
         return status or 0
-
-    def pass_time(self, seconds: float) -> None:
-        """Let time pass on the event loop's clock."""
-        pass_loop_time(self._monkeypatch, seconds)
 
     async def _stopped(self, what: str) -> None:
         """Hang, and let systemd stop the service meanwhile."""
@@ -99,7 +86,6 @@ class Machine:
     [
         ("start", ["start is given up", "Ray ends"]),
         ("scale", ["Ray runs", "scale", "scale is given up", "Ray ends"]),
-        ("rooms", ["Ray runs", "scale", "rooms", "rooms is given up", "Ray ends"]),
     ],
 )
 async def test_a_machine_that_is_stopped_while_it_starts_ends_ray(
@@ -131,7 +117,7 @@ async def test_a_machine_that_is_taken_out_ends_without_a_failure(
         told += capsys.readouterr().out
     os.kill(os.getpid(), signal.SIGTERM)
     assert await running == 0
-    assert machine.happens == ["Ray runs", "scale", "rooms", "Ray ends"]
+    assert machine.happens == ["Ray runs", "scale", "Ray ends"]
 
 
 @pytest.mark.asyncio
@@ -158,59 +144,25 @@ async def test_a_machine_that_has_joined_says_so(
     assert machine.happens == ["Ray runs", "Ray ends"]
 
 
-@pytest.mark.asyncio
-@pytest.mark.parametrize("ray_ends", [False, True])
-async def test_workers_are_asked_for_when_other_machines_had_time_to_come_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], ray_ends: bool
-) -> None:
-    """Else all of them would come to the first machine. A Ray that ends meanwhile is noticed, and asked for nothing."""
-    machine = Machine(tmp_path, monkeypatch)
-    running = asyncio.create_task(machine.up("10.0.0.1"))
-    told = ""
-    while "Room workers are asked for in" not in told:
-        await asyncio.sleep(0)
-        told += capsys.readouterr().out
-    assert machine.happens == ["Ray runs", "scale"]
-    if not ray_ends:
-        machine.pass_time(cluster_node.OTHERS_BACK_S)
-        await until(lambda: "rooms" in machine.happens)
-    machine.ray_status.set_result(1)
-    assert await running == 1
-    assert machine.happens == ["Ray runs", "scale", *([] if ray_ends else ["rooms"]), "Ray ends"]
-
-
-@pytest.mark.asyncio
-async def test_a_slow_pool_is_time_for_other_machines_to_come_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The wait begins with Ray: five minutes after it, workers that were left behind hand their rooms over."""
-    machine = Machine(tmp_path, monkeypatch)
-    machine.pool_s = cluster_node.OTHERS_BACK_S
-    machine.statuses["rooms"] = 3
-    assert await machine.up("10.0.0.1") == 3
-    assert machine.happens == ["Ray runs", "scale", "rooms", "Ray ends"]
-    assert "Room workers are asked for in" not in capsys.readouterr().out
-
-
 @pytest.mark.parametrize("words", [["up"], ["down"]])
 def test_events_go_into_the_log_and_not_to_the_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str]
 ) -> None:
-    """A terminal that is closed ends `up`, which then hands rooms over: a line for that terminal would be an error."""
+    """A terminal that is closed ends `up`: a line for that terminal would be an error."""
 
     async def work(*_: object) -> int:
-        structlog.get_logger().info("worker_hands_over", worker="a-worker-1")
+        structlog.get_logger().info("recogniser_ended")
         return 0
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "roomtone.toml").touch()
     monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setattr(cluster, "run_node", work)
-    monkeypatch.setattr(cluster, "end_rest", work)
+    monkeypatch.setattr(cluster, "end_left_ray", work)
     monkeypatch.setattr("bot.cluster.ray_process.ray_process", lambda _: 1)
     assert run_command_line(["cluster", *words]) == 0
-    assert "worker_hands_over" in log_path(tmp_path / "data").read_text("utf-8")
-    assert "worker_hands_over" not in "".join(capsys.readouterr())
+    assert "recogniser_ended" in log_path(tmp_path / "data").read_text("utf-8")
+    assert "recogniser_ended" not in "".join(capsys.readouterr())
 
 
 @pytest.mark.asyncio
@@ -279,20 +231,3 @@ def test_a_machine_that_is_told_twice_leaves_no_ray(tmp_path: Path, monkeypatch:
         cluster_node._end_at_once(tmp_path, INTERRUPTED)
         assert process.wait() == -signal.SIGKILL
     assert ended == [INTERRUPTED]
-
-
-@pytest.mark.parametrize("has_rooms", [True, False])
-def test_a_machine_that_is_told_twice_says_what_becomes_of_its_rooms(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, has_rooms: bool
-) -> None:
-    """`cluster up` ends at once, without a handover; a machine without workers has nothing to say."""
-    ended: list[int] = []
-    monkeypatch.setattr(os, "_exit", ended.append)
-    worker = worker_folder(tmp_path, "worker-1").path
-    if has_rooms:
-        with occupied(worker):
-            cluster_node._end_at_once(tmp_path, 130)
-    else:
-        cluster_node._end_at_once(tmp_path, 130)
-    assert ended == [130]
-    assert ("The rooms on this machine go on: `roomtone cluster down`" in capsys.readouterr().out) is has_rooms

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import re
-
 import pytest
 
 from bot.cluster import draining
 from bot.cluster.address import ClusterError
-from bot.cluster.draining import Departure, leaving_node
+from bot.cluster.draining import leaving_node
 from bot.cluster.state import ClusterState, NodeState
-from bot.cluster.workers import MovedWorkers
 
 HEAD = NodeState("10.0.0.1", alive=True, cpus=4, gpus=0, id="a", is_head=True)
 OTHER = NodeState("10.0.0.2", alive=True, cpus=4, gpus=0, id="b")
@@ -23,29 +19,6 @@ LOST_BEFORE = NodeState("10.0.0.2", alive=False, cpus=0, gpus=0, id="d")
 def test_another_machine_may_leave() -> None:
     """It is found by its address, also if it was lost and came back."""
     assert leaving_node([HEAD, LOST_BEFORE, OTHER], "10.0.0.2") is OTHER
-
-
-@pytest.mark.parametrize(
-    ("departure", "said"),
-    [
-        (Departure(recognisers_gone=True, workers=MovedWorkers()), ["no room workers and no recognisers any more"]),
-        (Departure(recognisers_gone=False, workers=MovedWorkers()), ["still has recognisers"]),
-        (
-            Departure(recognisers_gone=True, workers=MovedWorkers(found=False)),
-            ["No other machine", "no room workers and no recognisers"],
-        ),
-        (Departure(recognisers_gone=True, workers=MovedWorkers(silent=("a", "b"))), ["did not answer.*: a, b. "]),
-        (
-            Departure(recognisers_gone=False, workers=MovedWorkers(silent=("a",))),
-            ["did not answer.*cluster down", "still has recognisers"],
-        ),
-    ],
-)
-def test_how_a_machine_left_reads_as_sentences(departure: Departure, said: list[str]) -> None:
-    """The operator reads what to do there, and that a worker waits for a machine."""
-    for line, words in zip(departure.lines("10.0.0.2"), said, strict=True):
-        assert re.search(words, line)
-    assert departure.complete == ("no recognisers any more" in " ".join(departure.lines("10.0.0.2")))
 
 
 @pytest.mark.parametrize(
@@ -81,9 +54,8 @@ async def test_a_head_that_fails_meanwhile_is_told(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.asyncio
 async def test_a_head_that_is_busy_for_a_moment_breaks_nothing_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rooms move on, and the recognisers are asked for again."""
+    """The recognisers are asked for again."""
     asked: list[str] = []
-    moving = asyncio.Event()
 
     async def state() -> ClusterState:
         return ClusterState((HEAD, OTHER), pool=None)
@@ -92,18 +64,11 @@ async def test_a_head_that_is_busy_for_a_moment_breaks_nothing_off(monkeypatch: 
         asked.append(node_id)
         if len(asked) == 1:
             raise ClusterError("The cluster does not tell its state.")
-        moving.set()
         return 0
-
-    async def move(_: str) -> MovedWorkers:
-        await moving.wait()
-        return MovedWorkers()
 
     monkeypatch.setattr(draining, "cluster_state", state)
     monkeypatch.setattr(draining, "_ask_ray", lambda *_: None)
     monkeypatch.setattr(draining, "_POLL_S", 0.0)
     monkeypatch.setattr(draining, "recognisers_on", on)
-    monkeypatch.setattr(draining, "move_workers", move)
-    departure = await draining.drain("10.0.0.2")
-    assert departure.complete
+    assert await draining.drain("10.0.0.2")
     assert asked == ["b", "b"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import resource
 import stat
 from concurrent.futures import ThreadPoolExecutor
@@ -14,9 +13,6 @@ from bot import private_files
 from bot.cluster import node
 from bot.cluster.address import LOOPBACK_STAYS, ClusterError, pool_endpoint, quiet, read_token, token_environment
 from bot.cluster.node import NodeSettings, make_token, ray_environment, running_node, start_command
-from bot.cluster.running_process import occupied
-from bot.cluster.worker_folder import worker_folder
-from bot.cluster.worker_names import worker_name
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -164,16 +160,6 @@ def test_only_the_head_is_told_what_ray_takes_from_a_head_alone(tmp_path: Path) 
     for_the_head = {"--head", "--port", "--include-dashboard"}
     assert for_the_head <= set(start_command(NodeSettings(tmp_path)))
     assert not for_the_head & set(start_command(NodeSettings(tmp_path, join="10.0.0.1:6379")))
-
-
-def test_a_machine_tells_which_workers_live_there_without_ray(tmp_path: Path) -> None:
-    """By their names, so that their actors come to them. A folder that an ended worker has left says nothing."""
-    alive, ended = (worker_folder(tmp_path, worker_name("10.0.0.1:8572", number)) for number in (1, 2))
-    with occupied(ended.path):
-        pass
-    with occupied(alive.path):
-        words = start_command(NodeSettings(tmp_path, join="10.0.0.1:6379"))
-    assert json.loads(words[words.index("--resources") + 1]) == {alive.name: 1}
 
 
 def test_ray_reports_to_nobody(tmp_path: Path) -> None:

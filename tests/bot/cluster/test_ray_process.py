@@ -7,7 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,15 +16,42 @@ import pytest
 from bot.cluster.node import NodeSettings, running_node
 from bot.cluster.ray_process import STOP_TIMEOUT_S, end_ray, kill_ray, ray_folder, ray_process
 from bot.cluster.running_process import PROCESS_FILE, for_a_child
-from tests.bot.cluster.test_room_worker import WatchedClock, is_alive
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.process
+
+
+class WatchedClock(FakeClock):
+    """Notes every pause, and lets each pass at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pauses: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        """Let other processes work for a moment."""
+        self.pauses.append(seconds)
+        self.advance(seconds)
+        await asyncio.sleep(0.01)
+
+
+def is_alive(process: int) -> bool:
+    """Return whether there is a process of this number that works."""
+    with suppress(OSError):
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    return False
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait for other processes, which tell nobody."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not holds():  # noqa: ASYNC110 - nothing here could set an event
+            await asyncio.sleep(0.01)
+
 
 # What `ray start --block` is to us.
 RUNS = "import signal; print('Ray runtime started.', flush=True); signal.pause()"

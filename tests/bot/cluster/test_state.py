@@ -15,7 +15,6 @@ from bot.cluster.state import (
     hearing_by_machine,
     node_state,
 )
-from bot.cluster.workers import WorkerState
 
 MACHINE = NodeState("10.0.0.1", alive=True, cpus=4, gpus=1)
 
@@ -40,14 +39,6 @@ MACHINE = NodeState("10.0.0.1", alive=True, cpus=4, gpus=1)
             ],
         ),
         (
-            ClusterState((MACHINE,), None, (WorkerState("worker-1"),)),
-            [
-                "10.0.0.1: 4 CPUs, 1 GPU, recognisers that hear: 0",
-                "There are no recognisers. `roomtone cluster up` on the first machine starts them.",
-                "worker-1: waits for a machine that has as much free as it reserves",
-            ],
-        ),
-        (
             ClusterState((MACHINE,), None),
             [
                 "10.0.0.1: 4 CPUs, 1 GPU, recognisers that hear: 0",
@@ -69,7 +60,7 @@ def test_the_state_reads_as_sentences(state: ClusterState, lines: list[str]) -> 
             True,
             True,
             0,
-            "10.0.0.2: drained, so it gets no rooms and no speech. `roomtone cluster down` there ends it.",
+            "10.0.0.2: drained, so it gets no speech. `roomtone cluster down` there ends it.",
         ),
         (False, False, 3, "10.0.0.2: has left"),
         (False, False, 1, "10.0.0.2: has left"),

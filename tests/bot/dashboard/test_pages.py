@@ -16,10 +16,7 @@ from sqlalchemy import delete
 from bot.dashboard.access import Access
 from bot.dashboard.history import TURNS_AT_ONCE
 from bot.dashboard.service import ELSEWHERE_S
-from bot.dashboard.shown_memory import MOST_TURNS
 from bot.machine_load import MachineLoad
-from bot.remote.gateway_side.reported_memory import ReportedMemory
-from bot.remote.messages.room_messages import MemoryLook
 from bot.settings import WebSettings
 from bot.shards import Shards
 from bot.store.speech_forgetting import SpeechForgetter
@@ -29,7 +26,6 @@ from bot.web.dashboard_port import NotShownError
 from bot.web.dashboard_routes import MAX_FEEDS_OF_ONE_PERSON, MAX_READS_OF_ONE_PERSON
 from bot.web.login_cookies import LOGIN
 from bot.web.viewer import Viewer
-from compaction.model import Mode
 from tests.bot.dashboard.house import ADA, BEN, House, open_house
 from tests.bot.evening import CHANNEL, GUILD
 from tests.patience import PATIENCE_S
@@ -259,21 +255,6 @@ async def test_a_room_is_read_as_a_whole(browser: Browser) -> None:
     assert found["packets"][-1]["received"] > 0
     assert found["costs"][-1]["calls"] == len(found["replies"])
     assert (await browser.get("rooms/another"))[0] == 404
-
-
-@pytest.mark.asyncio
-async def test_a_room_on_another_machine_that_tells_any_number_of_turns_fills_nothing(tmp_path: Path) -> None:
-    """What the page gets of each turn is as long as what is stored."""
-    memory = ReportedMemory()
-    memory.tell(MemoryLook(Mode.SUMMARY, 3 * MOST_TURNS, 0, 0, 3 * MOST_TURNS, None, 0))
-    async with open_house(tmp_path, shown=False) as house, browsing(house) as browser:
-        await house.say("We are two.")
-        guild = await house.participation.of_guild(GUILD)
-        await browser.log_in()
-        with house.live.show(house.evening.session_id, house.place, memory, guild):
-            status, room = await browser.get("rooms/evening")
-    assert (status, room["memory"]["by_turn"]) == (200, [0])
-    assert room["memory"]["total"] == 3 * MOST_TURNS
 
 
 @pytest.mark.asyncio

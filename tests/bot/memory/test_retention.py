@@ -18,9 +18,8 @@ from sqlalchemy import select
 
 from bot.logs.log_file import log_path
 from bot.logs.removal import FORGOTTEN_VALUE, drop_lines_before, forget_in_logs
-from bot.memory import retention
 from bot.memory.people import PeopleBook
-from bot.memory.retention import DAY_S, LOCKED_S, RETRY_S, UNUSED_S, Retention, RetentionResult
+from bot.memory.retention import DAY_S, LOCKED_S, RETRY_S, UNUSED_S, Retention
 from bot.private_files import open_private
 from bot.server_settings import ServerSettings, no_server_settings
 from bot.shards import Shards, whole
@@ -35,7 +34,7 @@ from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from compaction.memory.restating import forgotten_words
-from compaction.model import CompactionState, Note, NoteId, Seq, SessionId, Strategy
+from compaction.model import CompactionState, Note, NoteId, SessionId, Strategy
 from compaction.settings import CompactionSettings, PeopleSettings, TierSettings
 from tests.bot.evening import GUILD, HERE, Evening
 from tests.fakes.clock import FakeClock
@@ -159,61 +158,6 @@ async def test_sessions_of_open_rooms_and_without_limit_stay(place: Place) -> No
         assert (await kept.enforce()).sessions == ()
         assert (await Retention(database, TierSettings(retention_days=0), clock=clock).enforce()).sessions == ()
         assert (await Retention(database, TierSettings(), clock=clock).enforce()).sessions == (SessionId("open"),)
-
-
-@pytest.mark.asyncio
-async def test_no_open_session_goes_before_it_is_known_which_rooms_ran_on(place: Place) -> None:
-    """Rooms in processes of their own outlive the bot's first one. People may have been silent together there for
-    longer than their server keeps what is said; the old words go at once all the same.
-    """
-    clock, rooms_known = FakeClock(), asyncio.Event()
-    for name in ("ran-on", "left-behind"):
-        async with Evening(place, name=name, clock=clock, channel=700 + len(name)) as evening:
-            await evening.say(f"I live in {SECRET}ton.")
-    await an_evening(place, "ended", clock, turns=1)
-    clock.advance(40 * DAY_S)
-    in_use: set[SessionId] = set()
-    async with open_database(place) as database:
-        retention = Retention(database, TierSettings(), clock=clock, in_use=in_use, rooms_known=rooms_known)
-        assert (await retention.enforce()).sessions == (SessionId("ended"),)
-        (turn,) = await SqlTurnStore(database, clock).turns(SessionId("ran-on"), Seq(0), Seq(1))
-        assert turn.tombstone
-        in_use.add(SessionId("ran-on"))
-        rooms_known.set()
-        assert (await retention.enforce()).sessions == (SessionId("left-behind"),)
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("late", [False, True])
-async def test_the_first_look_waits_for_the_rooms_that_ran_on(
-    place: Place, monkeypatch: pytest.MonkeyPatch, *, late: bool
-) -> None:
-    """Otherwise the open sessions that nobody goes on with stay for another day, and where the bot is restarted each
-    day for ever. Old words do not wait for rooms that are not known after ten minutes.
-    """
-    clock, rooms_known, looks = FakeClock(), asyncio.Event(), list[bool]()
-
-    async def enforce(_: Retention) -> RetentionResult:
-        looks.append(rooms_known.is_set())
-        return RetentionResult()
-
-    async def taken(_: DatabaseWorkLock) -> bool:
-        return True
-
-    monkeypatch.setattr(Retention, "enforce", enforce)
-    monkeypatch.setattr(DatabaseWorkLock, "taken", taken)
-    if late:
-        monkeypatch.setattr(retention, "ROOMS_S", 0.0)
-    async with (
-        open_database(place) as database,
-        Retention(database, TierSettings(), clock=clock, rooms_known=rooms_known).running(),
-    ):
-        if not late:
-            for _ in range(10):
-                await asyncio.sleep(0)
-            rooms_known.set()
-        await clock.until_somebody_sleeps()
-    assert looks == [not late]
 
 
 @pytest.mark.asyncio

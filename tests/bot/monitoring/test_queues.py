@@ -31,7 +31,6 @@ NO_METRIC = {
     "bot.discord.cooldowns.Cooldowns.use": "when a command was used",
     "bot.participation.costs.CostLedger._entries": "the costs of the last hour",
     "bot.realtime.inputs.Inputs._sent": "the latest inputs, to match transcripts",
-    "bot.remote.processes.machine_losses.MachineLosses._recent": "the processes that were lost lately",
     "bot.screen.readers.ModelWithOcrFallback._looked_at": "when pictures were read",
     "bot.screen.sharer.Sharer.seen": "the latest notes, for the recap",
     "compaction.budget.estimator.Estimator._bills": "the latest bills",
@@ -46,13 +45,11 @@ NO_METRIC = {
     # Held by another attribute, which has the metric.
     "bot.channel.notice_queue.NoticeQueue._waiting": "the attributes that hold a NoticeQueue are in the list",
     "bot.brain.generation.new_sentence_queue": "the attribute Replier._sentences holds it",
-    "bot.remote.gateway_side.remote_page.RemotePage._outbox": "what Sharer.outbox has passed on; both drop the oldest",
     "bot.room.conversation.backlog.UtteranceBacklog._waiting": "each has an entry in Hearing._waiting",
     "voice.asr.fair_queue.FairQueue.add": "part of the recogniser's queue",
     "voice.asr.fair_queue.FairQueue.confirm": "part of the recogniser's queue",
     "voice.transport.handover.Handover.kept": "part of Handover._waiting",
     # Bounded by what it is for.
-    "bot.remote.link.message_link.MessageLink._outgoing": "a full one ends the link; a heartbeat does before",
     "bot.room.conversation.read_ahead.ReadAhead._items": "one answer, as long as llm.max_output_tokens, or the sound "
     "of one sentence",
     "voice.realtime.untranscribed_inputs.UntranscribedInputs._uncommitted": "a number for each utterance of one "
@@ -61,9 +58,6 @@ NO_METRIC = {
     "sentence of each room that it says now",
     "voice.asr.worker.ModelThread._jobs": "one recognition, handed to the thread; the queue before it has the metric",
     "bot.cli.log_view.tail.LogTail._existing": "the last lines of a file",
-    "bot.cli.log_view.other_logs.OtherLogs._lines": "of a command, which says how many were dropped",
-    "bot.shared_log.requested_lines.RequestedLines.chosen": "the last lines of a file",
-    "bot.shared_log.time_order.TimeOrder._batches": "of a command: what has come within a second",
 }
 
 

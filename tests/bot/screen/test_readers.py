@@ -218,8 +218,6 @@ async def test_a_picture_that_is_gone_is_no_failure_of_the_model() -> None:
 def test_who_shares_is_told_who_looks() -> None:
     """The description says whether pictures stay on the bot's machine, or which model at which address gets them."""
     assert "Pictures go nowhere else" in describe_reader(ScreenSettings(), LlmSettings())
-    elsewhere = describe_reader(ScreenSettings(), LlmSettings(), elsewhere=True)
-    assert elsewhere.startswith("By the bot alone, on another machine of whoever runs it")
     eyes = ScreenSettings(model="eyes", base_url="https://models.example.org/v1")
     assert "eyes at models.example.org" in describe_reader(eyes, LlmSettings())
     assert "eyes at OpenAI" in describe_reader(ScreenSettings(model="eyes"), LlmSettings())

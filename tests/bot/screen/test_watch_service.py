@@ -9,7 +9,6 @@ import pytest
 
 from bot.participation.all_guilds import GuildParticipations
 from bot.participation.settings import ParticipationSettings
-from bot.screen.local_screens import LocalScreens
 from bot.screen.messages import NO_ROOM_TO_SHARE_IN, ScreenError
 from bot.screen.watch_service import WatchService
 from bot.settings import WebSettings
@@ -34,7 +33,7 @@ async def desk(
         FakeGuildChoices(), FakeOptOuts(), ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock()
     )
     async with WebServer(settings or WebSettings(port=0), watching.screens) as web:
-        yield WatchService(LocalScreens(watching.screens), web, participation), participation
+        yield WatchService(watching.screens, web, participation), participation
 
 
 @pytest.mark.asyncio

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -116,18 +115,3 @@ def test_the_database_that_the_environment_names_is_named(
     parts = BotSettings.from_schema(settings)
     assert [each.text for each in recipients(parts)] == [f"{WORDS} to 10.0.0.7 (database)"]
     assert remote_database_hosts(parts) == ("10.0.0.7",)
-
-
-def test_the_machines_on_which_rooms_run_are_named(tmp_path: Path) -> None:
-    """What such a room hears and sees leaves the bot's machine: sound, words, and pictures if any are shared."""
-    settings = load(directory=tmp_path, environ={}, overrides={})
-    parts = BotSettings.from_schema(settings)
-    named = [each.text for each in recipients(parts, elsewhere=True)]
-    role = "to cluster (other machines of whoever runs me, on which I may take part here)"
-    assert named == [
-        f"the sound of your voice {role}",
-        f"what is said, as text {role}",
-        f"pictures of shared screens {role}",
-    ]
-    without = replace(parts, screen=parts.screen.model_copy(update={"enabled": False}))
-    assert len(recipients(without, elsewhere=True)) == 2

@@ -13,7 +13,6 @@ from structlog.testing import capture_logs
 from bot.llm.model_calls import ignore_call
 from bot.participation.all_guilds import GuildParticipations
 from bot.participation.settings import ParticipationSettings
-from bot.screen.local_screens import LocalScreens
 from bot.wiring.screens import open_pages, open_screens
 from bot.wiring.settings import BotSettings
 from config.schema import Settings
@@ -37,7 +36,7 @@ async def opened(**web: object) -> AsyncIterator[tuple[Screens, WatchService]]:
     )
     async with AsyncExitStack() as stack:
         screens = await open_screens(stack, parts, FakeClock(), on_call=ignore_call)
-        watching, _ = await open_pages(stack, parts, participation, LocalScreens(screens), screens)
+        watching, _ = await open_pages(stack, parts, participation, screens)
         yield screens, watching
 
 

@@ -91,7 +91,7 @@ async def equipped(
 ) -> AsyncIterator[EquippedHouse]:
     """Open all services from settings: the chat model at `server`, no other models, and the sections in `more`.
 
-    `spans`: gets the traces. `in_cluster`, `elsewhere`: see `room_services`.
+    `spans`: gets the traces. `in_cluster`: see `room_services`.
     """
     settings = Settings.model_validate(
         {
@@ -132,7 +132,6 @@ async def equipped(
             observe=house.seen.append,
             traces=traces,
             in_cluster=in_cluster,
-            elsewhere=elsewhere,
         )
         yield house
 

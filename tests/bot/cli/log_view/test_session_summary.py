@@ -6,10 +6,10 @@ import io
 import json
 from typing import TYPE_CHECKING, Any
 
+from bot.cli.log_view.event_filter import EventFilter
 from bot.cli.log_view.events import COMPACTION
 from bot.cli.log_view.session_summary import SessionSummaries
 from bot.cli.log_view.tail import JsonPrinter, LogTail, patterns_of
-from bot.shared_log.event_filter import EventFilter
 
 if TYPE_CHECKING:
     from pathlib import Path

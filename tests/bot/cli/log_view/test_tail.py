@@ -16,12 +16,12 @@ import structlog
 import typer
 from typer.testing import CliRunner
 
+from bot.cli.log_view.event_filter import EventFilter
 from bot.cli.log_view.tail import JsonPrinter, LinePrinter, LogTail, command, patterns_of
 from bot.errors import SetupError
 from bot.logs.log_file import log_path
 from bot.logs.output import configured_logging
 from bot.settings import LogsSettings
-from bot.shared_log.event_filter import EventFilter
 from compaction.model import Mode, SessionId, TurnKind, TurnPart
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings

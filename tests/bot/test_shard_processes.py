@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 from contextlib import asynccontextmanager
 from functools import partial
@@ -15,7 +14,7 @@ import pytest
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
-from tests.bot.bot_process import ADA, CLIPS, ada_in, logged, roomtone, roomtone_run
+from tests.bot.bot_process import ADA, CLIPS, ada_in, logged, roomtone_run
 from tests.bot.test_takeover import events, until
 from tests.patience import PATIENCE_S
 
@@ -140,68 +139,3 @@ async def test_two_processes_share_a_bot_by_shards(
     assert "session_not_resumed" not in events(tmp_path / "low")
     for folder, shard in (("low", 1), ("high", 3)):
         assert {line["shard"] for line in logged(tmp_path / folder, "room_opened")} == {shard}
-
-
-@pytest.mark.rehearsal
-@pytest.mark.postgres
-@pytest.mark.asyncio
-async def test_one_tail_shows_both_processes(
-    tmp_path: Path, whisper_model_dir: Path, postgres_place: SecretStr
-) -> None:
-    """With the rooms of both processes in the order of their times, each line of the other one with its process; it
-    follows a session that the other one has. A process that is gone is named.
-    """
-    folders = {name: tmp_path / name for name in ("low", "high")}
-    for folder in folders.values():
-        folder.mkdir()
-    token, more = f"{ROOMTONE_BOT_ID}.local", {"ROOMTONE_DATABASE_URL": postgres_place.get_secret_value()}
-    async with (
-        LocalDiscord(guild=NORTH) as north,
-        LocalDiscord(guild=SOUTH, beside=north) as south,
-        ada_in(north) as northerner,
-        ada_in(south) as southerner,
-        serving(north, folders["low"], whisper_model_dir, postgres_place, "0-1/4"),
-        serving(north, folders["high"], whisper_model_dir, postgres_place, "2-3/4") as high,
-    ):
-        await north.invoke(ADA, "join")
-        async with asyncio.timeout(PATIENCE_S):
-            await northerner.meet(ROOMTONE_BOT_ID)
-
-        async def tail(*options: str) -> tuple[int, str, str]:
-            words = ("tail", *options)
-            async with roomtone(north, folders["low"], whisper_model_dir, *words, token=token, **more) as process:
-                assert process._process.stdout is not None
-                out = await process._process.stdout.read()
-                status, err = await process.ends()
-                return status, out.decode(), err
-
-        words = ("tail", "--follow", "--event", "room_opened", "session_ended")
-        async with roomtone(north, folders["low"], whisper_model_dir, *words, token=token, **more) as following:
-            await following.says("room_opened")
-            await south.invoke(ADA, "join")
-            async with asyncio.timeout(PATIENCE_S):
-                await southerner.meet(ROOMTONE_BOT_ID)
-            await following.says(":2-3/4")
-            _, screen = following.out.splitlines()[:2]
-            assert "room_opened" in screen
-            _, said = await following.ends(signal.SIGINT)
-            assert said == ""
-
-        status, out, said = await tail("--event", "discord_connected", "room_opened")
-        assert (status, said) == (0, "")
-        assert [(line.split()[3], ":2-3/4" in line) for line in out.splitlines()] == [
-            ("discord_connected", False),
-            ("discord_connected", True),
-            ("room_opened", False),
-            ("room_opened", True),
-        ]
-        _, out, _ = await tail("--json", "--last", "1", "--event", "room_opened")
-        event = json.loads(out)
-        assert (event["shard"], event["process"].rpartition(":")[2]) == (3, "2-3/4")
-        _, out, said = await tail("--here", "--event", "room_opened")
-        assert (out.count("room_opened"), ":2-3/4" in out, said) == (1, False, "")
-
-        await high.ends(signal.SIGTERM)
-        _, out, said = await tail("--event", "room_opened")
-        assert out.count("room_opened") == 1
-        assert said == "Not shown: the log of shards 2-3/4. No process has answered for them.\n"
