@@ -186,8 +186,8 @@ class RecallSettings(BaseModel):
     enabled: Annotated[
         bool,
         Field(
-            description="Put quotes of what was said earlier into the prompt of a reply, where they are about the "
-            "question. The model can search by itself either way."
+            description="Memory search: the model's tool, /recall, and the quotes in prompts. Without it the memory "
+            "mode rolling cannot be used, because what is left out could not be found again."
         ),
     ] = True
     scope: Annotated[
@@ -197,8 +197,15 @@ class RecallSettings(BaseModel):
             "the server's channels that everybody present may enter. Default channel."
         ),
     ] = "channel"
-    # Most quotes in the prompt of a reply; 0 means none, which makes the model search. Rehearsals do so.
-    quotes: Annotated[int, Field(ge=0, le=20, json_schema_extra={"internal": True})] = 4
+    quotes: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=20,
+            description="Most quotes of what was said earlier that are put into the prompt of a reply unasked, where "
+            "they are about the question. 0: none; the model still has its search.",
+        ),
+    ] = 4
     # Milliseconds that a reply waits for quotes; then it goes on with what was found by then.
     wait_ms: Annotated[float, Field(gt=0, le=2_000, json_schema_extra={"internal": True})] = 100.0
     embedder: Annotated[

@@ -159,9 +159,6 @@ _BY_NAME: dict[str, Retired] = {
     "tiers.prune_after_days": _fixed("30 days"),
     "people.facts_each": _fixed("6"),
     "people.section_tokens": _fixed("300 tokens"),
-    "recall.quotes": _replaced(
-        "recall.enabled", {"0": False}, "it is fixed at 4. For none set recall.enabled = false instead."
-    ),
     "recall.quote_tokens": _fixed("400 tokens"),
     "recall.wait_ms": _fixed("100 ms"),
     "recall.timeout_s": _fixed("10 s"),

@@ -1,8 +1,8 @@
 """Builds the instructions of a speech-to-speech session: at most 5,200 characters, filled by priority. Pure.
 
 The instructions do not contain the window, because its turns are conversation items of the session. They contain the
-summary, which covers all turns that are not items, so the room for the summary is reserved first. The other sections
-are shortened in the order of `_Priority`, by whole lines or sentences.
+summary, which covers all turns that are not items. Sections are shortened in the order of `_Priority`, by whole lines
+or sentences. If the summary has no room at all, a note among the items must stand for its turns (`realtime.items`).
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ RESULT_HEAD = "They said yes to what you asked, so it was done just now. Its res
 # Enough for the result of an effect. It comes from outside, so it must not take the room of what people are told.
 MAX_RESULT_CHARS = 600
 _BETWEEN = "\n\n"
+# What the rules of operator and server leave to memory, about the length of a whole summary with its marks.
+_ROOM_FOR_MEMORY = 1_500
 
 _RULES = """You are {name}, one of the people in a Discord voice channel. You hear what people say, you remember \
 the evening, and you take part by speaking.
@@ -53,12 +55,12 @@ class _Priority(IntEnum):
     """Sections by priority, highest first, for when not all fit. `_ORDER` is their order in the text."""
 
     RULES = 0
-    SUMMARY = 1
-    NEXT_REPLY = 2
-    OPERATOR_RULES = 3
-    SERVER_RULES = 4
-    RESULT = 5
-    PARTICIPANTS = 6
+    NEXT_REPLY = 1
+    OPERATOR_RULES = 2
+    SERVER_RULES = 3
+    RESULT = 4
+    PARTICIPANTS = 5
+    SUMMARY = 6
     NOTES = 7
     RECALL = 8
     CONTINUITY = 9
@@ -103,7 +105,8 @@ _KINDS = {
 
 _QUOTES = frozenset({_Priority.RECALL, _Priority.CONTINUITY})
 # One long text is cut after a sentence; lists are cut after a line.
-_CUT_AT_A_SENTENCE = frozenset({_Priority.OPERATOR_RULES, _Priority.SERVER_RULES})
+_RULES_FROM_PEOPLE = frozenset({_Priority.OPERATOR_RULES, _Priority.SERVER_RULES})
+_CUT_AT_A_SENTENCE = _RULES_FROM_PEOPLE | {_Priority.SUMMARY}
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +138,7 @@ def build_realtime_instructions(
     returned that was called for it, cut to `MAX_RESULT_CHARS`. Most important first: `participants` (a line for each
     person present, with facts about them), quotes from this session (`recall`) and from earlier ones (`continuity`).
     `sources`: the ref of each quote, by its text. The newest live notes are kept longest. `max_chars` must leave room
-    for the rules and the summary, together under 3,000 characters, which are never cut.
+    for the rules, under 2,000 characters, which are never cut.
     """
     offered: dict[_Priority, list[str]] = {
         _Priority.RULES: [_RULES.format(name=name, summary_head=SUMMARY_HEAD.rstrip(":"))],
@@ -156,8 +159,8 @@ def build_realtime_instructions(
     left = max_chars
     sections: dict[_Priority, str] = {}
     for priority in _Priority:
-        must = priority in {_Priority.RULES, _Priority.SUMMARY}
-        text = _section(priority, offered[priority], left if not must else max_chars)
+        kept_free = _ROOM_FOR_MEMORY if priority in _RULES_FROM_PEOPLE else 0
+        text = _section(priority, offered[priority], left - kept_free)
         if text:
             sections[priority] = text
             left -= len(text) + len(_BETWEEN)

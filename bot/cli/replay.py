@@ -41,8 +41,9 @@ def command(
         typer.Option(help="The summariser of old turns: extractive (no model), llm (the configured model) or auto."),
     ] = SummariserKind.EXTRACTIVE,
     mode: Annotated[
-        Mode, typer.Option(help="How the session remembers turns that have left the window.")
-    ] = Mode.SUMMARY,
+        Mode | None,
+        typer.Option(help="How the session remembers turns that have left the window. Default: compaction.mode."),
+    ] = None,
     report: Annotated[
         Path | None, typer.Option(help="Write the whole result as JSON to this file.", metavar="FILE.json")
     ] = None,
@@ -62,7 +63,7 @@ def command(
     lines = read_transcript(transcript)
     out = open_console()
     with null_console() as console, logging_from_settings(settings, console=console):
-        result = asyncio.run(_replay(lines, settings, summariser, mode, out))
+        result = asyncio.run(_replay(lines, settings, summariser, mode or settings.compaction.mode, out))
     _show(result, out)
     if report is not None:
         _write(result, report)
@@ -112,6 +113,7 @@ async def _replay(
             system=[SystemPrompt(settings.brain.name, settings.brain.instructions).text()],
             max_input_tokens=settings.budget.max_input_tokens,
             zone=UTC,
+            own_names=(settings.brain.name, *settings.brain.wake_names),
             on_event=lambda event: _tell(event, out),
             on_line=lambda: progress.advance(task),
         )

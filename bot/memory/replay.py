@@ -19,7 +19,7 @@ from compaction.payload import coverage
 from compaction.session import SessionMemory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from datetime import tzinfo
 
     from bot.memory.transcript import TranscriptLine
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from compaction.summary.port import Summariser
 
 SESSION = SessionId("replay")
-# Speakers in transcripts whose turns are the assistant's.
+# Speakers in transcripts whose turns are the bot's, besides its own names.
 ASSISTANTS = frozenset({"assistant", "bot"})
 
 
@@ -140,16 +140,18 @@ async def replay(
     system: Sequence[str],
     max_input_tokens: int,
     zone: tzinfo,
+    own_names: Collection[str] = (),
     on_event: Callable[[CompactionEvent], None],
     on_line: Callable[[], None],
 ) -> Replay:
     """Play `lines` and return the result.
 
     Each turn is treated as one that a model answers, so it checks whether a batch is due; the next line waits for the
-    fold. `on_event` gets each compaction event, `on_line` is called after each line. Raises `StoreError` and
-    `ContextOverflowError`.
+    fold. `own_names`: the bot's. `on_event` gets each compaction event, `on_line` is called after each line. Raises
+    `StoreError` and `ContextOverflowError`.
     """
     clock = TranscriptClock(lines[0].at)
+    own = ASSISTANTS.union(name.casefold() for name in own_names)
     result = Replay(0, 0)
 
     def observe(event: CompactionEvent) -> None:
@@ -178,7 +180,7 @@ async def replay(
                 result.notes += 1
                 await memory.add_note(_note(line, result.notes))
             else:
-                last = await _append_turn(memory, line)
+                last = await _append_turn(memory, line, own)
                 context = memory.context(current=last, max_input_tokens=max_input_tokens)
                 if rolling:
                     # As with a real reply: turns that do not fit are evicted.
@@ -194,10 +196,10 @@ async def replay(
     return result
 
 
-async def _append_turn(memory: SessionMemory, line: SaidLine) -> Turn:
-    own = line.speaker.casefold() in ASSISTANTS
-    kind = TurnKind.ASSISTANT if own else TurnKind.SPEECH
-    part = TurnPart("assistant" if own else line.speaker.casefold(), line.speaker, line.text)
+async def _append_turn(memory: SessionMemory, line: SaidLine, own: Collection[str]) -> Turn:
+    is_own = line.speaker.casefold() in own
+    kind = TurnKind.ASSISTANT if is_own else TurnKind.SPEECH
+    part = TurnPart("assistant" if is_own else line.speaker.casefold(), line.speaker, line.text)
     return await memory.append(kind, (part,), started_at=line.at, ended_at=line.at)
 
 

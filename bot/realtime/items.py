@@ -11,7 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from bot.brain.realtime_instructions import build_realtime_instructions
+from compaction.budget.rolling import EvictedTurns
 from compaction.context.build import build_payload, summarize_eviction
+from compaction.model import Seq
 from compaction.payload import PartKind
 from voice.realtime.port import Briefing, ConversationItem, ItemRole
 from voice.realtime.port import RealtimeTool as CallableTool
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from bot.brain.system_prompt import SystemPrompt
     from bot.brain.tools.tool import RoomTool
     from compaction.context.build import SessionContext
-    from compaction.model import Seq
     from compaction.payload import PayloadPart
     from compaction.session import SessionMemory
     from voice.realtime.port import Realtime
@@ -127,7 +128,7 @@ class Items:
         )
         instruction_tokens = sum(each.tokens for each in built.parts)
         window = build_payload(
-            replace(_since(context, self._oldest), summary=None, live_notes=()),
+            conversation_context(context, built.parts, oldest=self._oldest),
             max_input_tokens=max(1_000, self._max_input_tokens - instruction_tokens),
             zone=self._zone,
         )
@@ -191,16 +192,28 @@ class Items:
         return ConversationItem(f"evicted_{next(self._eviction_notes)}", ItemRole.SYSTEM, text)
 
 
-def _since(context: SessionContext, oldest: int) -> SessionContext:
-    """Return the context without the turns before `oldest`, which count as evicted. A conversation grows at its end
-    alone: what was left out for want of room would come back behind newer turns.
+def conversation_context(
+    context: SessionContext, instructions: Sequence[PayloadPart], *, oldest: int
+) -> SessionContext:
+    """Return the part of the context that stands in conversation items beside the instructions.
+
+    The turns before `oldest` count as evicted. A conversation grows at its end alone: what was left out for want of
+    room would come back behind newer turns. So do the turns of a summary for which the instructions have no room.
     """
     older = [turn for turn in context.window if turn.seq < oldest]
-    if not older:
-        return context
-    gone = summarize_eviction(older)
-    evicted = gone if context.evicted is None else context.evicted.plus(gone)
-    return replace(context, window=context.window[len(older) :], evicted=evicted)
+    evicted = context.evicted
+    if context.cursor > 0 and context.summary is not None and not _has_summary(instructions):
+        start, end = context.summary_started_at or 0.0, context.summary_ended_at or 0.0
+        folded = EvictedTurns(Seq(0), context.cursor, 0, start, end)
+        evicted = folded if evicted is None else folded.plus(evicted)
+    if older:
+        gone = summarize_eviction(older)
+        evicted = gone if evicted is None else evicted.plus(gone)
+    return replace(context, window=context.window[len(older) :], evicted=evicted, summary=None, live_notes=())
+
+
+def _has_summary(parts: Sequence[PayloadPart]) -> bool:
+    return any(part.kind is PartKind.SUMMARY for part in parts)
 
 
 def _written(turn: PayloadPart, times: int) -> ConversationItem:

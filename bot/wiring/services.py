@@ -231,7 +231,7 @@ def _toolbox_factory(
         settings.tools,
         recollection.models.recall,
         accesses=parts.stores.accesses,
-        reach=settings.recall.scope,
+        reach=settings.recall.scope if settings.recall.enabled else None,
         clock=parts.clock,
         zone=parts.zone,
         more=models.mcp_tools,

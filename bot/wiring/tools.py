@@ -32,8 +32,8 @@ ATTACHMENT_BYTES = 512 * 1024
 class Toolset:
     """Makes each room's toolbox.
 
-    `accesses` counts what memory search shows, and `reach` is its scope. `more`: the tools of MCP servers, for every
-    room. `screens` returns a room's view of its shared screens, or None if it has none.
+    `accesses` counts what memory search shows, and `reach` is its scope, or None if there is no search. `more`: the
+    tools of MCP servers, for every room. `screens` returns a room's view of its shared screens, or None if it has none.
     `withheld` returns the ids of people of a guild whose words and files a model may not get.
     """
 
@@ -43,7 +43,7 @@ class Toolset:
         recall: Recall,
         *,
         accesses: AccessLog | None = None,
-        reach: str,
+        reach: str | None,
         clock: Clock,
         zone: tzinfo,
         more: Callable[[], Sequence[RoomTool]] = tuple,
@@ -65,7 +65,7 @@ class Toolset:
         if not settings.max_steps:
             return Toolbox()
         tools: list[RoomTool] = []
-        if settings.memory:
+        if self._reach is not None:
             room = RoomRecall(
                 self._recall,
                 here,

@@ -47,7 +47,7 @@ def make_eviction_note(
     if turns or evicted is not None:
         before = 0 if evicted is None else evicted.count
         tokens = sum(part.tokens for part in turns) + (0 if evicted is None else evicted.tokens)
-        listed.append(f"{len(turns) + before} messages evicted ({tokens} tokens)")
+        listed.append(f"{len(turns) + before} messages evicted" + f" ({tokens} tokens)" * (tokens > 0))
         if (span := _seq_span(turns, evicted)) is not None:
             listed.append(f"turns {span[0]} to {span[1]}")
         if times := [each.timestamp for each in turns if each.timestamp is not None]:

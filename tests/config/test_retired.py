@@ -159,7 +159,6 @@ def test_a_renamed_key_keeps_its_value(tmp_path: Path) -> None:
         ("[web]\nenabled = false", ("screen", "enabled"), False),
         ("[screen]\ncommentary = false", ("screen", "commentary_every_s"), 0),
         ("[tools]\nlink_words = []", ("tools", "links"), False),
-        ("[recall]\nquotes = 0", ("recall", "enabled"), False),
         ("[screen]\nmodel = 'eyes'\nreader = 'ocr'", ("screen", "model"), ""),
         ("[web]\nenabled = true", ("screen", "enabled"), True),
     ],

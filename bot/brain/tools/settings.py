@@ -39,8 +39,6 @@ class ToolsSettings(BaseModel):
             "said nothing yet and is sure to answer. Empty: it stays silent.",
         ),
     ] = DEFAULT_FILLER
-    # Offer memory_search and recall_turns, which quote what was said.
-    memory: Annotated[bool, Field(json_schema_extra={"internal": True})] = True
     # How often the model may call tools and read the results in one reply. Each time is a model call that the listeners
     # wait for. 0 offers no tools.
     max_steps: Annotated[int, Field(ge=0, le=8, json_schema_extra={"internal": True})] = 2

@@ -16,7 +16,7 @@ from rich.text import Text
 from bot.cli.doctor.finding import Finding, Status
 from bot.cli.doctor.installation import INSTALL_AGAIN, check_opus, check_packages, check_python, check_rehearsal
 from bot.cli.doctor.machine import check_ports, check_receive_buffer, check_user, check_web_port
-from bot.cli.doctor.memory_search import check_embedder
+from bot.cli.doctor.memory_search import check_embedder, check_memory_mode
 from bot.cli.doctor.services import check_discord, check_language_model, check_mcp_server, check_screens
 from bot.cli.doctor.speech_models import check_device, check_engine, check_recogniser, check_turns, check_voice
 from bot.cli.doctor.storage import check_data_dir, check_database
@@ -113,6 +113,7 @@ def run_checks() -> list[Finding]:
         *_check_hearing(settings),
         check_voice(settings.speaking, settings.models.directory, installed=find_spec("piper") is not None),
         check_embedder(settings.models.directory, settings.recall),
+        check_memory_mode(settings.compaction.mode, settings.recall),
         *accounts,
         *tools,
         check_screens(settings.screen, settings.web, installed=find_spec("rapidocr") is not None),

@@ -108,6 +108,9 @@ def _skipped(event: Event) -> Iterator[Span]:
 def _failed(event: Event) -> Iterator[Span]:
     yield f"cursor {_get(event, 'cursor')} stays", _CURSOR
     yield f"{_get(event, 'error_class')}: {_get(event, 'error')}", _TROUBLE
+    if event.get("model"):
+        yield str(event["model"]), ""
+    yield "retryable" if event.get("retryable") else "not retryable", ""
     if event.get("timeout"):
         yield "timed out", _TROUBLE
     yield _milliseconds(event.get("latency_ms")), _FIGURE

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from bot.brain.decider import Reason
 from bot.brain.realtime_instructions import MAX_CHARS, SUMMARY_HEAD, build_realtime_instructions
 from bot.brain.skip import skip_instruction
-from compaction.context.build import SessionContext
+from bot.realtime.items import conversation_context
+from compaction.context.build import SessionContext, build_payload
 from compaction.language.text import ends_a_sentence
 from compaction.model import Mode, Note, NoteId, RenderedSummary, Seq
 from compaction.payload import PartKind, coverage
-from compaction.untrusted_text import defuse, mark_as_data, without_marks
+from compaction.untrusted_text import defuse, without_marks
 
 SUMMARY = "Ada leads the raid on Friday. Bo brings the potions. They meet at nine."
 
@@ -102,7 +103,7 @@ def test_without_anything_to_say_there_are_the_rules_alone() -> None:
     st.integers(0, 12),
     st.text(max_size=800),
 )
-def test_never_over_the_limit_and_never_without_the_summary(
+def test_never_over_the_limit_and_no_turn_lost(
     summary: str | None,
     house: str,
     server: str,
@@ -112,11 +113,12 @@ def test_never_over_the_limit_and_never_without_the_summary(
     notes: int,
     note: str,
 ) -> None:
-    """For any content, the text stays within the limit. The rules come first and are whole, the summary is included
-    whole, and the sections keep their order.
+    """For any content, the text stays within the limit. The rules come first and are whole, and the sections keep their
+    order. Each turn is an item, or covered by the summary, or by the note among the items.
     """
+    session = _session(summary=summary, cursor=20, notes=notes, note=note)
     built = build_realtime_instructions(
-        _session(summary=summary, cursor=20, notes=notes, note=note),
+        session,
         name="R" * 60,
         operator_rules=house,
         server_rules=server,
@@ -134,8 +136,8 @@ def test_never_over_the_limit_and_never_without_the_summary(
     assert heads == [head for head in HEADS if head in heads]
     assert built.text == "\n\n".join(each.content for each in built.parts)
     if summary is not None and defuse(summary):
-        assert f"{SUMMARY_HEAD}\n{mark_as_data('summary', summary)}" in built.text
-        assert coverage(built.parts, 20).missing == ()
+        items = build_payload(conversation_context(session, built.parts, oldest=0), max_input_tokens=1_000)
+        assert coverage((*built.parts, *items), 20).missing == ()
 
 
 @given(lines, lines, lines, st.integers(0, 12))
@@ -154,16 +156,18 @@ def test_what_is_worth_less_takes_no_room_from_what_is_worth_more(
     bare = build_realtime_instructions(
         _session(summary=SUMMARY, cursor=10), name="Roomtone", participants=participants, zone=UTC
     )
+    # The people are worth more than the summary, which has the room that they leave.
     kinds = {PartKind.SYSTEM, PartKind.PARTICIPANTS, PartKind.SUMMARY}
     assert [each for each in whole.parts if each.kind in kinds] == list(bare.parts)
 
 
 def test_long_house_rules_end_with_a_sentence() -> None:
-    """House rules that are too long are cut at the end of a sentence, and no room is left for notes."""
+    """House rules that are too long are cut at the end of a sentence, and leave room for the summary."""
     house = " ".join(f"Rule {number} is that nobody shouts at anybody." for number in range(200))
     built = build_realtime_instructions(
         _session(summary=SUMMARY, cursor=10, notes=12, note="y" * 200), name="Roomtone", operator_rules=house, zone=UTC
     )
+    assert SUMMARY in built.text
     rules = next(each.content for each in built.parts if each.content.startswith("House rules:"))
     assert ends_a_sentence(rules)
     assert len(built.text) > MAX_CHARS - 300
@@ -193,7 +197,7 @@ def test_a_long_persona_gives_way_to_the_rules_and_the_summary() -> None:
     built = build_realtime_instructions(
         _session(summary=SUMMARY, cursor=10),
         name="Roomtone",
-        operator_rules="Nobody shouts. " * 150,
+        operator_rules="Nobody shouts. " * 40,
         server_rules=f"{sentence} " * 60,
         next_reply=[skip_instruction(Reason.SCREEN)],
         zone=UTC,
@@ -203,3 +207,17 @@ def test_a_long_persona_gives_way_to_the_rules_and_the_summary() -> None:
     assert RULES_END in built.text
     assert skip_instruction(Reason.SCREEN) in built.text
     assert built.text.endswith(f"{SUMMARY}\n</data>")
+
+
+def test_people_are_worth_more_than_the_summary() -> None:
+    """A long list of people stays, and the summary is cut after a sentence, or stands in the note among the items."""
+    session = _session(summary=f"{SUMMARY} {'They talked on and on. ' * 40}", cursor=10)
+    for size, kept in ((1_900, True), (3_100, True), (3_800, False)):
+        person = "Ada likes tea and toast. ".ljust(size, "a")
+        built = build_realtime_instructions(session, name="Roomtone", participants=[person], zone=UTC)
+        assert person in built.text
+        assert (SUMMARY.split(". ", maxsplit=1)[0] in built.text) is kept
+        summary = [part.content for part in built.parts if part.kind is PartKind.SUMMARY]
+        assert all(ends_a_sentence(without_marks(each.partition("\n")[2]).strip()) for each in summary)
+        items = build_payload(conversation_context(session, built.parts, oldest=0), max_input_tokens=1_000)
+        assert coverage((*built.parts, *items), 10).missing == ()

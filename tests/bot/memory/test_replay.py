@@ -37,6 +37,7 @@ async def play(
     summariser: Summariser | None = None,
     mode: Mode = Mode.SUMMARY,
     room: int = 30_000,
+    own_names: Sequence[str] = (),
 ) -> Replay:
     """Replay the lines, by default with the extractive summariser."""
     return await replay(
@@ -49,6 +50,7 @@ async def play(
         system=["You are in a room."],
         max_input_tokens=room,
         zone=UTC,
+        own_names=own_names,
         on_event=lambda event: None,
         on_line=lambda: None,
     )
@@ -174,3 +176,11 @@ async def test_a_rolling_replay_evicts_and_tells() -> None:
     assert f"({evicted[1] + 1} messages, " in note.content
     assert "memory_search" in note.content
     assert sum(part.tokens for part in result.payload) <= 2_000
+
+
+@pytest.mark.asyncio
+async def test_the_bot_is_known_by_its_name() -> None:
+    """What the bot said is not taken for a person's."""
+    lines: list[TranscriptLine] = [SaidLine("Ada", "Hello.", 1_000.0), SaidLine("ROOMTONE", "Hi, Ada.", 1_004.0)]
+    played = await play([*lines, SaidLine("Ada", "Well?", 1_008.0)], own_names=["Roomtone"])
+    assert [part.role for part in played.payload] == ["system", "user", "assistant", "user"]

@@ -34,13 +34,14 @@ async def toolbox(
     *,
     view: View | None = None,
     withheld: frozenset[str] = frozenset(),
+    reach: str | None = "channel",
 ) -> Toolbox:
     """Return the tools of a session in `place`."""
     index, store = await evening(*SAID)
     toolset = Toolset(
         ToolsSettings.model_validate(settings or {}),
         Recall(index, store),
-        reach="channel",
+        reach=reach,
         clock=FakeClock(),
         zone=UTC,
         screens=lambda _: view,
@@ -54,7 +55,6 @@ async def toolbox(
     ("settings", "names"),
     [
         ({}, {"memory_search", "recall_turns", "read_attachment", "post_link"}),
-        ({"memory": False}, {"read_attachment", "post_link"}),
         ({"attachments": False, "links": False}, {"memory_search", "recall_turns"}),
         ({"max_steps": 0}, set()),
     ],
@@ -62,6 +62,13 @@ async def toolbox(
 async def test_tools_are_as_the_settings_want(settings: dict[str, object], names: set[str]) -> None:
     """Each tool can be switched off."""
     assert {tool.name for tool in (await toolbox(FakePlace(), settings)).tools(ADA)} == names
+
+
+@pytest.mark.asyncio
+async def test_without_memory_search_no_tool_searches() -> None:
+    """`recall.enabled` off leaves no tool that finds what was said, and the others stay."""
+    made = await toolbox(FakePlace(), reach=None)
+    assert {tool.name for tool in made.tools(ADA)} == {"read_attachment", "post_link"}
 
 
 @pytest.mark.asyncio

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.cli.doctor.finding import Status
-from bot.cli.doctor.memory_search import check_embedder
+from bot.cli.doctor.memory_search import check_embedder, check_memory_mode
 from bot.cli.doctor.speech_models import PULL_ALL
 from bot.models.catalogue import EMBED_MINILM
 from bot.models.entry import ModelFile
 from bot.settings import RecallSettings
+from compaction.model import Mode
 from tests.bot.cli.doctor.findings import is_missing
 
 if TYPE_CHECKING:
@@ -54,3 +55,23 @@ def test_where_no_model_is_needed_here_none_is_missed(tmp_path: Path, settings: 
     """Whatever is in the folder of models."""
     finding = check_embedder(tmp_path, settings)
     assert (finding.status, told in finding.detail) == (Status.OK, True)
+
+
+@pytest.mark.parametrize(
+    ("mode", "searchable", "status", "named"),
+    [
+        (Mode.SUMMARY, False, Status.OK, "summary"),
+        (Mode.OFF, True, Status.OK, "off"),
+        (Mode.ROLLING, True, Status.OK, "rolling"),
+        (Mode.ROLLING, False, Status.WARNING, "summary is in force"),
+    ],
+)
+def test_the_mode_in_force_is_told(mode: Mode, searchable: bool, status: Status, named: str) -> None:
+    """Rolling without memory search is summary, with a warning."""
+    finding = check_memory_mode(mode, RecallSettings(enabled=searchable))
+    assert (finding.status, finding.detail.startswith(named)) == (status, True)
+
+
+def test_memory_search_that_is_off_needs_no_model(tmp_path: Path) -> None:
+    """Nothing is missing where nobody searches."""
+    assert check_embedder(tmp_path, RecallSettings(enabled=False)).status is Status.OK

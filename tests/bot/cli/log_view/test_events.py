@@ -134,8 +134,10 @@ def test_failed_shows_what_and_when_again(again: float | None, said: str) -> Non
         latency_ms=30000,
         run_id="r2",
     )
-    assert f"cursor 10 stays  CompletionError: did not answer in time  timed out  30,000 ms  {said}" in line
+    assert "cursor 10 stays  CompletionError: did not answer in time  gpt" in line
+    assert f"timed out  30,000 ms  {said}" in line
     assert ("until it is repaired" in line) == (again is None)
+    assert ("  retryable" in line) == (again is not None)
 
 
 def test_incomplete_compactions_are_still_told() -> None:
