@@ -183,19 +183,14 @@ class ScreenNoted:
 
 @dataclass(frozen=True, slots=True)
 class CompactionLanded:
-    """A compaction was applied. `summary`: the new summary; `covered_through_turn`: the highest folded seq.
-
-    `paragraph_by`: who wrote the paragraph, the model or code; nobody in a repair.
-    """
+    """A compaction was applied. `summary`: the new summary; `covered_through_turn`: the highest folded seq."""
 
     old_cursor: int
     new_cursor: int
     covered_through_turn: int
     summary: str
     latency_ms: float
-    degraded: bool
     at: float
-    paragraph_by: str = "code"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """What one session gives to models: its window and summary as a context, by its mode, and the record of what was sent.
 
-`session_window` decides which turns that are, `folding` makes the summary, and `context` makes messages of both.
+`session_window` decides which turns that are, `compactor` makes the summary, and `context` makes messages of both.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import structlog
 
     from compaction.budget.rolling import EvictedTurns
-    from compaction.folding.compactor import Compactor
+    from compaction.compactor import Compactor
     from compaction.model import Seq, Turn
     from compaction.payload import PayloadPart
     from compaction.restored_session import RestoredSession
@@ -75,13 +75,13 @@ class ContextSource:
         return SessionContext(
             mode=self.mode,
             total_turns=self._timeline.total,
-            cursor=state.memory.cursor,
-            summary=self._compactor.rendered if shown else None,
-            summary_revision=state.memory.revision,
+            cursor=state.cursor,
+            summary=self._compactor.summary if shown else None,
+            summary_revision=state.revision,
             summary_started_at=None if span is None else span[0],
             summary_ended_at=None if span is None else span[1],
             window=window,
-            live_notes=tuple(map(self._withheld.note, state.notes.live)),
+            live_notes=tuple(map(self._withheld.note, self._compactor.notes.live)),
             current=None if current is None else self._withheld.turn(current),
             max_input_tokens=max_input_tokens,
             evicted=self._window.evicted,
@@ -149,7 +149,7 @@ class ContextSource:
 
     @property
     def _cursor(self) -> Seq:
-        return self._compactor.state.memory.cursor
+        return self._compactor.cursor
 
     def _needed_from(self) -> Seq:
         """Return the first turn that must stay in memory."""

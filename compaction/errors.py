@@ -19,14 +19,6 @@ class StoreError(CompactionError):
     """The store failed, and no write is half done. The operator must check the disk or the database."""
 
 
-class TurnsLostError(StoreError):
-    """Turns that were stored are gone, so nothing can be made of them again."""
-
-
-class RecordRefusedError(StoreError):
-    """The store refuses a record for good: the segment that it would replace is archived and never changes again."""
-
-
 class StaleOwnerError(CompactionError):
     """Another process has taken the session over: the store refuses this one's writes for good. The caller must stop.
 

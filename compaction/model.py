@@ -1,4 +1,4 @@
-"""The values of a session's memory: turns, notes, facts, segments, the rendered summary and the compaction state.
+"""The values of a session's memory: turns, notes, facts, segments and the compaction state.
 
 All values are immutable and use only the standard library. Terms: docs/glossary.md; invariants: docs/memory.md.
 """
@@ -13,11 +13,15 @@ SessionId = NewType("SessionId", str)
 NoteId = NewType("NoteId", str)
 RunId = NewType("RunId", str)
 SegmentId = NewType("SegmentId", str)
-ChapterId = NewType("ChapterId", str)
 
 # The number of a turn in its session, from 0, never reused. Cursors and ranges use seqs and not list indices, because
 # the positions in a bounded list shift.
 Seq = NewType("Seq", int)
+
+
+# Versions of segments that no model wrote.
+EXTRACTIVE = "extractive"
+IMPORTED = "imported"
 
 
 class Mode(StrEnum):
@@ -26,13 +30,6 @@ class Mode(StrEnum):
     SUMMARY = "summary"
     ROLLING = "rolling"
     OFF = "off"
-
-
-class Strategy(StrEnum):
-    """How a batch becomes a summary: by facts (`ledger`) or by rewriting one paragraph (`recursive`)."""
-
-    LEDGER = "ledger"
-    RECURSIVE = "recursive"
 
 
 class TurnKind(StrEnum):
@@ -77,8 +74,8 @@ class Turn:
         return " ".join(part.text for part in self.parts)
 
 
-class NoteReason(StrEnum):
-    """Why a note was taken."""
+class NoteTrigger(StrEnum):
+    """What made the bot look at a screen."""
 
     SHARE_START = "share_start"
     CUT = "cut"
@@ -94,20 +91,26 @@ class NoteSource(StrEnum):
     MODEL = "model"
 
 
+# The longest reason of a note.
+MAX_REASON_CHARS = 80
+
+
 @dataclass(frozen=True, slots=True)
 class Note:
     """One thing seen on the screen that `who` shared. `what`: a text of at most 220 characters. `at`: UTC epoch
-    seconds. `person_id`: the id of `who`; None in notes of earlier versions, of which only the name is known.
+    seconds. `why`: the reason for which it was noted, such as 'Ada asked about it', at most 80 characters. `person_id`:
+    the id of `who`, None if only the name is known. `trigger` is not stored.
     """
 
     id: NoteId
     at: float
     who: str
     what: str
-    why: NoteReason = NoteReason.TEXT
+    why: str = ""
     source: NoteSource = NoteSource.OCR
     frame_hash: str = ""
     person_id: str | None = None
+    trigger: NoteTrigger = field(default=NoteTrigger.TEXT, compare=False)
 
 
 class FactKind(StrEnum):
@@ -131,56 +134,46 @@ Importance: TypeAlias = Literal[1, 2, 3]
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One statement worth keeping, with the turns it was said in.
+    """One sentence worth keeping, with the turns that it was made of.
 
-    `turns`: ascending, at least one. `speaker` and `at` come from the first of them, never from a model. `quoted`:
-    `text` is the speaker's own words; otherwise it is a sentence that names its `subject`, the person or thing it is
-    about. `supersedes`: the facts that this one replaces or closes, each as `segment_id#index`. A fact read from a
-    screen has its note in `note_id`; its `speaker` is who shared, and its turn is the first of its segment.
+    `turns`: ascending, at least one. `text`: names whom it is about; without a model, a quote: 'Ada: "…"'. `closes`:
+    the facts that this one replaces, answers or finishes, each as `segment_id#index`. `speaker` and `at` (UTC epoch
+    seconds) come from the first turn, never from a model. `owner`: whose fact it is, or who has to do it; `until`: when
+    it is due; both only where a model gives them. `note_id`: the screen note that it was made of, if any; its `speaker`
+    is who shared, and its turn is the first of its segment.
     """
 
     turns: tuple[Seq, ...]
-    kind: FactKind
-    speaker: str
-    at: float
     text: str
-    supersedes: tuple[str, ...] = ()
-    note_id: NoteId | None = None
-    subject: str = ""
+    kind: FactKind = FactKind.OTHER
     importance: Importance = 2
-    quoted: bool = True
+    closes: tuple[str, ...] = ()
+    speaker: str = ""
+    at: float = 0.0
+    owner: str = ""
+    until: str = ""
+    note_id: NoteId | None = None
 
     @property
     def turn_seq(self) -> Seq:
-        """Return the first turn it was said in."""
+        """Return the first turn that it was made of."""
         return self.turns[0]
 
-    @property
-    def attributed_text(self) -> str:
-        """Return the text, after its speaker's name if it is quoted; a fact read from a screen names the person."""
-        return f"{self.speaker}: {self.text}" if self.quoted and self.note_id is None else self.text
-
-    def blanked(self, supersedes: tuple[str, ...]) -> Fact:
-        """Return the fact without what it says and who said it. It holds its number, which others may name."""
-        return replace(self, speaker="", subject="", text="", supersedes=supersedes)
-
-
-def is_by_model(summariser: str) -> bool:
-    """Return whether a record's `summariser` is a model."""
-    return summariser.startswith("llm")
+    def blanked(self) -> Fact:
+        """Return the fact without what it says. It keeps its number in the segment, which others may name."""
+        return replace(self, text="", speaker="", owner="", until="", note_id=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """The stored record of one folded batch: turns `start <= seq < end`. Times are UTC epoch seconds.
+    """The stored record of one fold: turns `start <= seq < end`. Times are UTC epoch seconds.
 
-    `gist`: what its turns were about. `paragraph`: the summary of the whole session as the model wrote it in this fold;
-    empty if code makes the summary instead, and `paragraph_problem` says why the model's was not used.
+    `gist`: what these turns were about. `paragraph`: the summary of the whole session up to `end`, as it was written in
+    this fold; empty in a closing segment, and where words in it were forgotten. `prompt_version`: the prompt that a
+    model was asked with, or what made the segment without one: `extractive`, `imported`.
 
-    The range is empty (`start == end == cursor`) if the run folded notes alone. `summariser`: the kind of summariser
-    and the version of its prompt, if any (`llm ledger.v8`, `extractive`, `llm recursive.v6`). `degraded`: the model
-    failed, so sentences were extracted without it. `closing`: the segment was made at the end of the session without
-    moving the cursor. `created_at`: later than that of every record that was made before it in its session.
+    The range is empty (`start == end == cursor`) if the run folded notes alone. `closing`: made at the end of the
+    session, without moving the cursor. `created_at`: later than that of every earlier segment of its session.
     """
 
     id: SegmentId
@@ -192,62 +185,26 @@ class Segment:
     gist: str
     facts: tuple[Fact, ...]
     note_ids: tuple[NoteId, ...]
-    summariser: str
-    degraded: bool = False
+    prompt_version: str
+    paragraph: str = ""
     closing: bool = False
     created_at: float = 0.0
     original_tokens: int = 0
     compressed_tokens: int = 0
     # The segment was archived for so long that its facts were deleted. Its gist is kept.
     pruned: bool = False
-    paragraph: str = ""
-    paragraph_problem: str = ""
 
     @property
-    def is_recursive(self) -> bool:
-        """Return whether the gist summarises the whole session so far (`Strategy.RECURSIVE`) and not only its batch."""
-        return any(word.startswith(Strategy.RECURSIVE.value) for word in self.summariser.split())
-
-    @property
-    def was_asked_of_model(self) -> bool:
-        """Return whether a model was asked in this fold; it may have failed, or its answer may have been of no use."""
-        return self.degraded or bool(self.paragraph_problem) or is_by_model(self.summariser)
-
-
-@dataclass(frozen=True, slots=True)
-class Chapter:
-    """The stored record of eight closed segments, or of eight chapters of the level below. Times: UTC epoch seconds.
-
-    It covers turns `start <= seq < end`. `level`: 1 over segments. `gist`: what those turns were about.
-    `refs`: which of their facts matter most, as `segment_id#index`. `paragraph`, `paragraph_problem`: as in a segment;
-    written without the paragraph before, so that drift can't add up. `summariser`: as in a segment.
-    """
-
-    id: ChapterId
-    session_id: SessionId
-    level: int
-    start: Seq
-    end: Seq
-    started_at: float
-    ended_at: float
-    gist: str
-    refs: tuple[str, ...]
-    summariser: str
-    created_at: float = 0.0
-    paragraph: str = ""
-    paragraph_problem: str = ""
-
-
-def has_model_paragraph(record: Segment | Chapter) -> bool:
-    """Return whether a model wrote the summary with this record, and what it wrote is used."""
-    return bool(record.paragraph) and is_by_model(record.summariser)
+    def is_by_model(self) -> bool:
+        """Return whether a model wrote it."""
+        return self.prompt_version not in {"", EXTRACTIVE, IMPORTED}
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionState:
     """The stored state of one session's compaction.
 
-    `cursor` is the first seq that is not folded. `revision` counts landings and repairs; the store compares it to
+    `cursor` is the first seq that is not folded. `revision` counts landings; the store compares it to
     detect conflicting writes (compare-and-swap). `last_at`: UTC epoch seconds of the last landing.
     """
 
@@ -261,30 +218,3 @@ class CompactionState:
     def covered_through_turn(self) -> int:
         """Return the highest folded seq, or -1 before the first landing."""
         return self.cursor - 1
-
-
-@dataclass(frozen=True, slots=True)
-class RenderedSentence:
-    """One sentence of the summary and its sources.
-
-    `speaker` is empty for a sentence from a gist. `at`: UTC epoch seconds. `refs`: the facts it comes from, each as
-    `segment_id#index`; empty for a gist.
-    """
-
-    text: str
-    segment_ids: tuple[SegmentId, ...]
-    turn_seqs: tuple[Seq, ...]
-    kind: FactKind
-    speaker: str
-    at: float
-    refs: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class RenderedSummary:
-    """The summary as it is sent to a model (`text`), and its sentences in order. `text` is the sentences joined by
-    spaces.
-    """
-
-    text: str
-    sentences: tuple[RenderedSentence, ...]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from compaction.language.meaning import meaning
+from compaction.language.text import words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 # Spec 1 gives the screen-watch buffer 8 to 12 entries.
 LIVE_NOTES = 12
-# This many pending notes start a run of their own if no batch of turns is due, for example while people watch silently.
-PENDING_NOTES_RUN = 48
 # The limit of spec 1, CONTEXT_COMPACTION_MAX_NOTE_CHARS.
 MAX_NOTE_CHARS = 400
 # The text around each note in a prompt: '; 21:04 's screen (the picture changed): '.
@@ -83,7 +81,7 @@ def condense_notes(notes: Sequence[Note], *, max_chars: int = MAX_NOTE_CHARS) ->
         cost = len(note.what) + len(note.who) + _NOTE_FRAME_CHARS
         if cost > room:
             continue
-        about = meaning(f"{note.who} {note.what}").about
+        about = set(words(f"{note.who} {note.what}"))
         if about and len(about - covered) / len(about) < _NOTE_ADDS:
             continue
         chosen.append(note)

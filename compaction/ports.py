@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from compaction.model import Chapter, CompactionState, Note, NoteId, Segment, Seq, SessionId, Turn
+    from compaction.model import CompactionState, Note, NoteId, Segment, Seq, SessionId, Turn
 
 
 class SessionClock(Protocol):
@@ -39,7 +39,6 @@ class StoredMemory:
     speakers: tuple[tuple[str, str], ...] = ()
     # Ids of people who spoke or shared a screen in other sessions, and may be quoted in this one.
     quotable: frozenset[str] = frozenset()
-    chapters: tuple[Chapter, ...] = ()  # ordered by `start`, then by `level`
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +49,14 @@ class Landing:
     `expected_cursor` and `expected_revision`. It then stores `segment` and `state`, and marks `folded_note_ids` as
     folded. Folded notes stay searchable. `state.pending_notes` is ignored: only `move_notes_to_pending` and
     `folded_note_ids` decide which notes are pending.
-
-    `repairs`: `segment` replaces the degraded one with its id and range. The cursor stays, the revision moves, and no
-    note is folded. `chapter`: is stored instead of a segment; the cursor stays, the revision moves.
     """
 
     session_id: SessionId
     expected_cursor: Seq
     expected_revision: int
-    segment: Segment | None
+    segment: Segment
     state: CompactionState
     folded_note_ids: tuple[NoteId, ...]
-    repairs: bool = False
-    chapter: Chapter | None = None
 
 
 class TurnStore(Protocol):
@@ -94,8 +88,7 @@ class TurnStore(Protocol):
 
         A landing is refused, and nothing changes, if (cursor, revision) differ from what it expects, if the session has
         ended, or if a segment with this range is already stored (the idempotency key is (session, start, end), except
-        for empty ranges). A chapter is refused if one with its id is stored. A repair is refused if no degraded segment
-        with its id and range is stored, because the segment was repaired, archived, pruned or deleted in the meantime.
+        for empty ranges).
         """
 
     async def close(self, session_id: SessionId, segment: Segment | None, state: CompactionState) -> None:

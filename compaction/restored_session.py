@@ -6,18 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compaction.errors import SessionEndedError
-from compaction.folding.ledger_view import LedgerView
-from compaction.folding.outbox import Outbox
-from compaction.folding.state import SessionState
-from compaction.folding.withheld import WithheldPeople
 from compaction.notes import NoteBuffer
+from compaction.outbox import Outbox
 from compaction.speaker_names import SpeakerNames
 from compaction.timeline import Timeline
+from compaction.withheld import WithheldPeople
 
 if TYPE_CHECKING:
     import structlog
 
-    from compaction.model import SessionId
+    from compaction.model import CompactionState, Segment, SessionId
     from compaction.ports import TurnStore
 
 
@@ -27,8 +25,9 @@ class RestoredSession:
 
     timeline: Timeline
     outbox: Outbox
-    state: SessionState
-    view: LedgerView
+    state: CompactionState
+    notes: NoteBuffer
+    segments: tuple[Segment, ...]
     names: SpeakerNames
     withheld: WithheldPeople
 
@@ -50,8 +49,9 @@ async def restore_session(
     return RestoredSession(
         timeline,
         Outbox(store, session_id, stored_turns=stored.total_turns, timeout_s=timeout_s),
-        SessionState.restored(stored.state, live=NoteBuffer(live=stored.live_notes), ended=stored.ended),
-        await LedgerView.of_stored(stored),
+        stored.state,
+        NoteBuffer(live=stored.live_notes, pending=stored.state.pending_notes),
+        stored.segments,
         SpeakerNames(stored.speakers),
         WithheldPeople(stored.speakers, stored.quotable),
     )

@@ -19,32 +19,27 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from compaction.compactor import Compactor
 from compaction.context_source import ContextSource, effective_mode
 from compaction.errors import SessionEndedError, StaleOwnerError, StoreError
-from compaction.folding.compactor import Compactor
-from compaction.folding.fold_input import FoldInput
-from compaction.folding.fold_parts import FoldParts
-from compaction.folding.machine import FoldingMachine
-from compaction.folding.summarisers import Summarisers
 from compaction.model import Seq, Turn
-from compaction.notes import PENDING_NOTES_RUN
 from compaction.restored_session import restore_session
 from compaction.settings import CompactionSettings, Trigger
+from compaction.summary.folded import standing_facts
+from compaction.window import PENDING_NOTES_RUN
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
     from datetime import tzinfo
 
     from compaction.context.build import SessionContext
-    from compaction.folding.events import CompactionEvent
+    from compaction.events import CompactionEvent
     from compaction.model import (
         CompactionState,
         Mode,
         Note,
-        RenderedSummary,
         Segment,
         SessionId,
-        Strategy,
         TurnKind,
         TurnPart,
     )
@@ -92,7 +87,6 @@ class SessionMemory:
         *,
         store: TurnStore,
         summariser: Summariser,
-        fallback: Summariser,
         settings: CompactionSettings,
         mode: Mode,
         clock: SessionClock,
@@ -104,26 +98,25 @@ class SessionMemory:
     ) -> AsyncIterator[SessionMemory]:
         """Open a new or stored session, and close it when the block is left.
 
-        `fallback` folds while `summariser` keeps failing, so it must not depend on anything that can fail. `on_event`
-        is called for each compaction event and must not block. `searchable`: there is memory search. Without memory
-        search, evicted turns could not be found again, so the mode `summary` is used instead of the rolling mode.
+        `on_event` is called for each compaction event and must not block. `searchable`: there is memory search. Without
+        it, evicted turns could not be found again, so the mode `summary` is used instead of the rolling mode.
         Raises StoreError if the stored session can't be read, and SessionEndedError if the session has ended.
         """
-        log = (structlog.get_logger() if log is None else log).bind(
-            session_id=session_id, guild_id=guild_id, strategy=settings.strategy.value
-        )
+        log = (structlog.get_logger() if log is None else log).bind(session_id=session_id, guild_id=guild_id)
         requested_mode, mode = mode, effective_mode(mode, log, searchable=searchable)
         log = log.bind(compaction_mode=mode.value)
         restored = await restore_session(session_id, store, timeout_s=settings.store_timeout_s, log=log)
-        machine = FoldingMachine(
-            restored.state,
-            mode=mode,
+        compactor = Compactor(
+            session_id,
+            restored,
+            summariser,
             settings=settings,
+            mode=mode,
+            clock=clock,
             rng=Random() if rng is None else rng,  # noqa: S311 - jitter and names of runs, no secret
+            log=log,
+            on_event=on_event,
         )
-        summarisers = Summarisers(summariser, fallback, strategy=settings.strategy, timeout_s=settings.timeout_s)
-        parts = _fold_parts(session_id, restored, machine, summarisers, strategy=settings.strategy, clock=clock)
-        compactor = Compactor(parts, restored.view, log=log, on_event=on_event)
         contexts = ContextSource(
             restored,
             compactor,
@@ -171,7 +164,7 @@ class SessionMemory:
         self._contexts.make_room()
         self._outbox.put_turn(turn)
         await self._outbox.flush_promptly()
-        backlog = self._timeline.total - self._compactor.state.memory.cursor
+        backlog = self._timeline.total - self._compactor.cursor
         if self._settings.trigger is Trigger.TURN or backlog > SILENT_BACKLOG:
             self._compactor.check()
         return turn
@@ -187,7 +180,7 @@ class SessionMemory:
             self._withheld.note_screen(owner, note, next_turn=Seq(self._timeline.total))
         self._compactor.add_note(note)
         await self._outbox.flush_promptly()
-        if len(self._compactor.state.notes.pending) >= PENDING_NOTES_RUN:
+        if len(self._compactor.notes.pending) >= PENDING_NOTES_RUN:
             # People who watch in silence add no turns, and the bot may never speak.
             self._compactor.check()
 
@@ -298,7 +291,7 @@ class SessionMemory:
             self._log.error("turns_not_stored", count=self._timeline.total - self._outbox.stored_turns, error=exc)
 
     def _refuse_after_end(self) -> None:
-        if self._compactor.state.ending:
+        if self._compactor.ending:
             raise SessionEndedError(f"Session {self._session_id} has ended; nothing can be added to it.")
 
     # -- state, for reports and tests -------------------------------------------------------------------------------
@@ -306,7 +299,7 @@ class SessionMemory:
     @property
     def cursor(self) -> Seq:
         """Return the first seq that is not folded."""
-        return self._compactor.state.memory.cursor
+        return self._compactor.cursor
 
     @property
     def total_turns(self) -> int:
@@ -334,7 +327,7 @@ class SessionMemory:
     @property
     def state(self) -> CompactionState:
         """Return the compaction state that is kept across restarts."""
-        return self._compactor.state.compaction
+        return self._compactor.state
 
     @property
     def turns(self) -> tuple[Turn, ...]:
@@ -358,14 +351,17 @@ class SessionMemory:
     def live_notes(self) -> tuple[Note, ...]:
         """Return the live notes of shared screens, oldest first, without what is withheld now."""
         self._compactor.update_withheld()
-        return tuple(map(self._withheld.note, self._compactor.state.notes.live))
+        return tuple(map(self._withheld.note, self._compactor.notes.live))
 
     @property
-    def summary(self) -> RenderedSummary | None:
-        """Return the summary with the sources of its sentences, without what is withheld now; None before the first
-        landing.
-        """
-        return self._compactor.rendered
+    def summary(self) -> str | None:
+        """Return the summary of all folded turns, without what is withheld now; None before the first landing."""
+        return self._compactor.summary
+
+    @property
+    def unsourced(self) -> int:
+        """Return how many figures and names the summaries of this process have that their requests did not hold."""
+        return self._compactor.unsourced
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -374,19 +370,5 @@ class SessionMemory:
 
     @property
     def known_facts(self) -> tuple[KnownFact, ...]:
-        """Return the standing facts that a new batch may replace: the newest and the weightiest."""
-        return self._compactor.known_facts
-
-
-def _fold_parts(
-    session_id: SessionId,
-    restored: RestoredSession,
-    machine: FoldingMachine,
-    summarisers: Summarisers,
-    *,
-    strategy: Strategy,
-    clock: SessionClock,
-) -> FoldParts:
-    timeline, outbox = restored.timeline, restored.outbox
-    fold_input = FoldInput(session_id, timeline=timeline, outbox=outbox, withheld=restored.withheld, strategy=strategy)
-    return FoldParts(session_id, machine, timeline, outbox, fold_input, summarisers, clock)
+        """Return the facts that hold, oldest first."""
+        return standing_facts(self._compactor.segments)

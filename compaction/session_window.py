@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from compaction.context.build import summarize_eviction
-from compaction.folding.window import RECENT_WINDOW
 from compaction.model import Mode, Seq
+from compaction.window import RECENT_WINDOW
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,23 +2,21 @@
 
 Options marked `LIBRARY_OPTION` are for programs that use this package; operators can't set them by file or environment
 variable. Some numbers are not options, because they depend on each other: 50 recent turns, batches of 10, 1,200
-characters. They are in `folding.window`, `notes` and `summary.ledger`.
+characters. They are in `window`, `notes` and `summary.port`.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from compaction.budget.prompt import default_reserve
 from compaction.budget.rolling import MIN_KEEP_MESSAGES, TARGET_UTILIZATION
 from compaction.budget.tool_outputs import MAX_TOOL_OUTPUT_AGE, MAX_TOOL_OUTPUT_TOKENS
 from compaction.budget.trim import PRESERVE_RECENT_TURNS, TrimStrategy
-from compaction.model import Mode, Strategy
-from compaction.summary.prompt_texts import PromptTexts
+from compaction.model import Mode
 
 # Marks a field in the schema as not settable by an operator.
 LIBRARY_OPTION: dict[str, Any] = {"internal": True}
@@ -59,23 +57,8 @@ class CompactionSettings(BaseModel):
     )
     summariser: SummariserKind = Field(
         default=SummariserKind.AUTO,
-        description="What writes the summary. llm: the language model. extractive: rules that pick sentences, without "
+        description="What writes the summary. llm: the language model. extractive: quotes of what people said, without "
         "any model. auto: llm if a language model is configured, else extractive.",
-    )
-    strategy: Strategy = Field(
-        default=Strategy.LEDGER,
-        description="What the language model writes. ledger: a gist and facts of each ten turns, and the summary, "
-        "which is checked against them, made from them by rules where it fails, and written anew from all chapters at "
-        "the end of each, so that it does not fade by being retold. recursive: one paragraph, rewritten from the "
-        "previous one and the ten turns; easier for small models.",
-    )
-    prompts_dir: Path | None = Field(
-        default=None,
-        examples=["data/prompts"],
-        description="Directory with your own prompts for summaries, for example in another language. The files are "
-        "named as in compaction/summary/prompts (ledger.v8.txt, ledger.v8.json.txt, ledger.v8.lines.txt, "
-        "recursive.v6.txt, chapter.v5.txt, chapter.v5.json.txt, chapter.v5.lines.txt); a missing one keeps its "
-        "default.",
     )
     timeout_s: float = Field(
         default=120.0,
@@ -107,14 +90,6 @@ class CompactionSettings(BaseModel):
         description="Longest pause between retries, in seconds.",
         json_schema_extra=LIBRARY_OPTION,
     )
-    failures_before_degraded: int = Field(
-        default=3,
-        ge=1,
-        le=20,
-        description="Failures in a row after which the extractive summariser folds the batches until the model "
-        "is back, so that an outage of hours loses nothing.",
-        json_schema_extra=LIBRARY_OPTION,
-    )
     ending_deadline_s: float = Field(
         default=3.0,
         ge=0.0,
@@ -129,15 +104,6 @@ class CompactionSettings(BaseModel):
         description="Seconds one write to the store may take before it counts as failed (and is tried again).",
         json_schema_extra=LIBRARY_OPTION,
     )
-
-    @field_validator("prompts_dir")
-    @classmethod
-    def _prompts_can_be_used(cls, folder: Path | None) -> Path | None:
-        if folder is not None:
-            # Read the prompts now, so that a broken one is refused at the start. Otherwise the error would come an hour
-            # into a session.
-            PromptTexts(folder)
-        return folder
 
     @model_validator(mode="after")
     def _retries_grow(self) -> CompactionSettings:

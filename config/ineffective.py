@@ -79,7 +79,7 @@ _RULES = (
         'Set speaking.moderation = "off"',
     ),
     _Rule(
-        ("compaction.prompts_dir", "compaction.timeout_s"),
+        ("compaction.timeout_s",),
         lambda settings: settings.compaction.summariser is SummariserKind.EXTRACTIVE,
         "no model writes summaries (compaction.summariser = extractive)",
         'Set compaction.summariser = "auto"',

@@ -19,7 +19,7 @@ from bot.brain.lexicon import (
 from bot.brain.name_search import SpokenName, find_each, prepare
 from bot.brain.spoken_words import LETTERS, spoken_words
 from bot.brain.wakeword import calls_name, edges_of_calls, is_call, is_unspaced
-from compaction.language.english import ENGLISH
+from compaction.language.languages import ENGLISH
 from compaction.language.text import QUESTION_MARKS
 from compaction.sentence_cache import sentence_cache
 from voice.asr.unspaced import UNSPACED

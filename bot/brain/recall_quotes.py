@@ -19,6 +19,7 @@ from compaction.errors import StoreError
 from compaction.memory.query import parse_query
 from compaction.memory.quotes import select_quotes
 from compaction.model import Mode, TurnKind
+from compaction.summary.folded import summary_texts
 from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
@@ -212,6 +213,6 @@ def _texts_in_view(memory: SessionMemory, sent: Sequence[Turn]) -> list[tuple[st
     texts = [(part.speaker, part.text) for turn in people for part in turn.parts]
     # A prompt of the mode `off` has no summary, though an earlier mode may have made one.
     if memory.mode is not Mode.OFF and memory.summary is not None:
-        texts += [(sentence.speaker, sentence.text) for sentence in memory.summary.sentences]
+        texts += summary_texts(memory.summary)
     texts += [(note.who, note.what) for note in memory.live_notes]
     return texts

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from bot.memory.explain import Explanation, TracedSentence
+    from bot.memory.explain import Explanation, TracedFact
     from compaction.model import SessionId, Turn
     from compaction.payload import PayloadPart
     from config.schema import Settings
@@ -89,14 +89,16 @@ class SessionReplies:
 
     session_id: SessionId
     records: tuple[ContextRecord, ...]
-    summary: tuple[TracedSentence, ...]
+    summary: str | None
+    facts: tuple[TracedFact, ...]
 
     def fields(self, fact: str | None) -> dict[str, object]:
         """Return it as JSON."""
         return {
             "session": self.session_id,
             "replies": [_record_fields(record) for record in self.records],
-            "summary": [_traced_fields(each) for each in _matching(self.summary, fact)],
+            "summary": self.summary,
+            "facts": [_traced_fields(each) for each in _matching(self.facts, fact)],
         }
 
 
@@ -113,14 +115,14 @@ async def _overview(settings: Settings, session: str | None, log: Path) -> Sessi
         session_id = await MemoryAdmin(database, clock).find_session(session)
         turns = SqlTurnStore(database, clock)
         summary = (await turns.load(session_id)).state.summary
-        traced = () if summary is None else await Explainer(database, turns).summary_now(session_id, summary)
+        facts = await Explainer(database, turns).facts_now(session_id)
         # A speech-to-speech session also gets context between replies.
         replies = tuple(
             record
             for record in records_of(log, session_id)
             if isinstance(record, ContextRecord) and record.answer_to is not None
         )
-        return SessionReplies(session_id, replies, traced)
+        return SessionReplies(session_id, replies, summary, facts)
 
 
 async def _explain(settings: Settings, session: str | None, turn: int, log: Path) -> Explanation:
@@ -178,7 +180,7 @@ def _show_overview(overview: SessionReplies, fact: str | None, out: Console) -> 
             of = "" if record.max_input_tokens is None else f" of {record.max_input_tokens:,}"
             line = f"{turn}  {record.total_tokens:,}{of} tokens  summary {record.summary_revision}{evicted}"
             print_indented(out, line, by=_MOMENT_COLUMNS, mark=f"  {_moment(record.at, record.zone)}")
-    _show_summary("The summary now", overview.summary, fact, None, out)
+    _show_summary("The summary now", overview.summary, overview.facts, fact, None, out)
 
 
 def _show(explained: Explanation, fact: str | None, out: Console) -> None:
@@ -203,7 +205,7 @@ def _show(explained: Explanation, fact: str | None, out: Console) -> None:
         for part in rebuilt.payload:
             print_part(part, out)
         _show_calls(explained, out)
-    _show_summary("Where the summary comes from", explained.summary, fact, record.zone, out)
+    _show_summary("The summary", explained.summary, explained.facts, fact, record.zone, out)
 
 
 def _show_verdict(explained: Explanation, out: Console) -> None:
@@ -243,24 +245,23 @@ def _show_calls(explained: Explanation, out: Console) -> None:
 
 
 def _show_summary(
-    head: str, summary: Sequence[TracedSentence], fact: str | None, zone: tzinfo | None, out: Console
+    head: str, summary: str | None, facts: Sequence[TracedFact], fact: str | None, zone: tzinfo | None, out: Console
 ) -> None:
-    traced = _matching(summary, fact)
+    if summary is None:
+        out.print("\nThere is no summary yet.", markup=False)
+        return
+    if fact is None:
+        out.print(f"\n{head}:\n{summary}", markup=False)
+    traced = _matching(facts, fact)
     if not traced:
-        missing = (
-            "There is no summary yet." if not summary else f"No sentence of the summary has all words of “{fact}”."
-        )
+        missing = "It has no facts." if fact is None else f"No fact behind the summary has all words of “{fact}”."
         out.print(f"\n{missing}", markup=False)
         return
-    out.print(f"\n{head}:")
+    out.print("\nThe facts behind it:")
     for each in traced:
-        print_indented(out, each.source.text, by=2, mark="-")
-        if each.source.sentence is None:
-            gone = "no stored segment says this any more: the segment was replaced or forgotten"
-            print_indented(out, gone, by=_PART_INDENT, style="yellow")
-        for segment in each.segments:
-            where = f"segment {segment.id} (turns {segment.start}-{segment.end - 1}, by {segment.summariser})"
-            print_indented(out, where, by=_PART_INDENT, style="cyan")
+        print_indented(out, each.fact.text, by=2, mark="-")
+        where = f"segment {each.segment.id} (turns {each.segment.start}-{each.segment.end - 1}, "
+        print_indented(out, f"{where}by {each.segment.prompt_version})", by=_PART_INDENT, style="cyan")
         for turn in each.turns[:3]:
             said = f"turn {turn.seq}, {_moment(turn.started_at, zone)}, {_format_turn(turn)}"
             print_indented(out, said, by=_PART_INDENT, style="dim")
@@ -318,7 +319,8 @@ def _fields(explained: Explanation, fact: str | None) -> dict[str, object]:
             }
             for call in explained.calls
         ],
-        "summary": [_traced_fields(each) for each in _matching(explained.summary, fact)],
+        "summary": explained.summary,
+        "facts": [_traced_fields(each) for each in _matching(explained.facts, fact)],
     }
 
 
@@ -341,14 +343,15 @@ def _record_fields(record: ContextRecord) -> dict[str, object]:
     }
 
 
-def _traced_fields(traced: TracedSentence) -> dict[str, object]:
-    sentence = traced.source.sentence
+def _traced_fields(traced: TracedFact) -> dict[str, object]:
+    fact = traced.fact
     return {
-        "text": traced.source.text,
-        "speaker": None if sentence is None else sentence.speaker or None,
-        "at": None if sentence is None else sentence.at,
-        "kind": None if sentence is None else sentence.kind.value,
-        "segments": [segment.id for segment in traced.segments],
+        "text": fact.text,
+        "kind": fact.kind.value,
+        "importance": fact.importance,
+        "speaker": fact.speaker or None,
+        "at": fact.at,
+        "segment": traced.segment.id,
         "turns": [
             {
                 "seq": turn.seq,
@@ -360,7 +363,7 @@ def _traced_fields(traced: TracedSentence) -> dict[str, object]:
     }
 
 
-def _matching(summary: Sequence[TracedSentence], fact: str | None) -> list[TracedSentence]:
-    """Return the sentences that contain all words of `fact`."""
+def _matching(facts: Sequence[TracedFact], fact: str | None) -> list[TracedFact]:
+    """Return the facts that contain all words of `fact`."""
     wanted = (fact or "").casefold().split()
-    return [each for each in summary if all(word in each.source.text.casefold() for word in wanted)]
+    return [each for each in facts if all(word in each.fact.text.casefold() for word in wanted)]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from bot.memory.replay import Replay
     from bot.memory.transcript import TranscriptLine
-    from compaction.folding.events import CompactionEvent
+    from compaction.events import CompactionEvent
     from config.schema import Settings
 
 _NAME_COLUMNS = 12
@@ -84,7 +84,6 @@ async def _replay(
     from bot.store.database import open_database
     from bot.store.turns import SqlTurnStore
     from bot.wiring.summariser import open_summariser
-    from compaction.summary.extractive import ExtractiveSummariser
 
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-replay-"))
@@ -107,7 +106,6 @@ async def _replay(
             lines,
             store=SqlTurnStore(database, SystemClock()),
             summariser=summariser,
-            fallback=ExtractiveSummariser(),
             settings=settings.compaction,
             mode=mode,
             system=[SystemPrompt(settings.brain.name, settings.brain.instructions).text()],
@@ -134,14 +132,13 @@ def _write(result: Replay, path: Path) -> None:
 
 def _tell(event: CompactionEvent, out: Console) -> None:
     """Print a compaction as it happens. Skipped checks are only logged."""
-    from compaction.folding.events import FoldFailed, FoldLanded
+    from compaction.events import FoldFailed, FoldLanded
 
     match event:
         case FoldLanded():
-            degraded = "  (degraded: without the model)" if event.degraded else ""
             notes = f" {count(event.folded_note_count, 'note')}," if event.folded_note_count else ""
             moved = f"cursor {event.old_cursor:>5} -> {event.new_cursor:<5}"
-            told = f"{moved}{notes} summary {event.summary_chars} characters, {event.latency_ms:.0f} ms{degraded}"
+            told = f"{moved}{notes} summary {event.summary_chars} characters, {event.latency_ms:.0f} ms"
             print_indented(out, told, by=_NAME_COLUMNS, mark="compaction")
         case FoldFailed():
             told = f"cursor {event.cursor:>5} stays: {event.error} (attempt {event.attempt})"

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from bot.dashboard.messages import chapter_json, note_json, segment_json, turn_json
+from bot.dashboard.messages import note_json, segment_json, turn_json
 from bot.dashboard.shown_memory import MOST_TURNS
 from bot.dashboard.visible import WITHHELD, SpeechFilter
 from bot.memory.explain import Explainer
@@ -90,7 +90,6 @@ class StoredHistory:
         place = {speaker: number for number, speaker in enumerate(shown)}
         spoken = min(total, max(spoke, default=-1) + 1, MOST_TURNS)
         segments = await self._history.segments(session_id)
-        chapters = await self._history.chapters(session_id)
         return {
             "speakers": shown,
             "by_turn": [place.get(spoke.get(seq, ""), -1) for seq in range(spoken)],
@@ -99,7 +98,6 @@ class StoredHistory:
                 for each in segments
                 if not each.closing and each.start < each.end
             ],
-            "chapters": [chapter_json(each) for each in chapters],
         }
 
     async def session_json(self, stored: StoredSession, visible: SpeechFilter, *, first: int | None) -> Json:
@@ -236,13 +234,7 @@ def _message_json(text: str | None) -> Json:
 
 
 def _sources_json(explained: Explanation, visible: SpeechFilter) -> list[Json]:
-    """Return where each sentence of the summary comes from."""
+    """Return the facts behind the summary, each with its turns."""
     if not visible.shows_derived or PartKind.SUMMARY.value not in explained.record.tokens:
         return []
-    return [
-        {
-            "text": each.source.text,
-            "turns": [] if each.source.sentence is None else list(each.source.sentence.turn_seqs),
-        }
-        for each in explained.summary
-    ]
+    return [{"text": each.fact.text, "turns": list(each.fact.turns)} for each in explained.facts]

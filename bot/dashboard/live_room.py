@@ -181,7 +181,7 @@ class LiveRoom:
             "total": memory.total_turns,
             "cursor": memory.cursor,
             "window_from": window[0].seq if window else memory.total_turns,
-            "summary": "" if summary is None else summary.text,
+            "summary": summary or "",
             "folds": self._charts.folds,
         }
 

@@ -9,7 +9,7 @@ from bot.texts.text import all_in_language
 
 if TYPE_CHECKING:
     from bot.web.dashboard_port import Json
-    from compaction.model import Chapter, Note, Segment, Turn
+    from compaction.model import Note, Segment, Turn
 
 
 def turn_json(turn: Turn) -> Json:
@@ -30,7 +30,7 @@ def note_json(note: Note) -> Json:
         "at": note.at,
         "who": note.who,
         "what": note.what,
-        "why": note.why.value,
+        "why": note.why,
         "source": note.source.value,
     }
 
@@ -42,14 +42,9 @@ def segment_json(segment: Segment, *, with_gist: bool) -> Json:
         "end": segment.end,
         "at": segment.created_at,
         "facts": len(segment.facts),
-        "degraded": segment.degraded,
-        "summariser": segment.summariser,
+        "prompt_version": segment.prompt_version,
         "gist": segment.gist if with_gist else "",
     }
-
-
-def chapter_json(chapter: Chapter) -> Json:
-    return {"start": chapter.start, "end": chapter.end, "level": chapter.level}
 
 
 def server_sent_event(number: str, kind: str, data: Json, language: str) -> str:

@@ -90,7 +90,6 @@ class RoomCharts:
                 "from": event.old_cursor,
                 "to": event.new_cursor,
                 "ms": round(event.latency_ms),
-                "degraded": event.degraded,
             }
         )
 

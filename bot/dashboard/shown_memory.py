@@ -21,14 +21,6 @@ class NumberedTurn(Protocol):
         """Return its number in the session."""
 
 
-class SummaryText(Protocol):
-    """A summary of which only the words matter."""
-
-    @property
-    def text(self) -> str:
-        """Return the words."""
-
-
 class ShownMemory(Protocol):
     """A session's memory; `compaction.session.SessionMemory` implements it, and a room in another process tells it."""
 
@@ -49,7 +41,7 @@ class ShownMemory(Protocol):
         """Return the turns that are sent word for word."""
 
     @property
-    def summary(self) -> SummaryText | None:
+    def summary(self) -> str | None:
         """Return the summary, if there is one."""
 
     @property

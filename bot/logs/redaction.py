@@ -79,7 +79,7 @@ NAME_KEYS = frozenset(
         "op",
         "origin",
         "outcome",
-        "paragraph_by",
+        "unsourced",
         "participants",
         "purpose",
         "reason",

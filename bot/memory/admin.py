@@ -25,10 +25,10 @@ from compaction.memory.tiers import (
     TieredSegment,
     check_tiers,
     last_mentions,
+    unfolded_tokens,
     with_last_mention,
 )
 from compaction.model import Mode, Seq, SessionId
-from compaction.summary.ledger import render_summary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -174,15 +174,14 @@ class MemoryAdmin:
         return sum(pruned.results)
 
     async def _context_tokens(self, session_id: SessionId) -> int:
-        """Return the tokens of the session's current prompt, without system prompts."""
+        """Return what the session's prompt would have if nothing were folded, without system prompts."""
         stored = await self._turns.load(session_id)
-        folded = [segment for segment in stored.segments if not segment.closing]
         payload = build_payload(
             SessionContext(
                 mode=Mode.SUMMARY,
                 total_turns=stored.total_turns,
                 cursor=stored.state.cursor,
-                summary=render_summary(folded),
+                summary=stored.state.summary,
                 summary_revision=stored.state.revision,
                 summary_started_at=None,
                 summary_ended_at=None,
@@ -192,7 +191,7 @@ class MemoryAdmin:
                 max_input_tokens=1_000_000_000,
             )
         )
-        return sum(part.tokens for part in payload)
+        return unfolded_tokens(stored.segments, sum(part.tokens for part in payload))
 
 
 def location_of(kept: TieredSegment) -> str:

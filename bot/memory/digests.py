@@ -14,7 +14,6 @@ import structlog
 
 from compaction.errors import CompletionError, SummaryRefusedError
 from compaction.memory.digest import digest_parts, make_digest, request_for_digest
-from compaction.summary.ledger import SegmentLedger
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -73,13 +72,8 @@ class Digests:
 
     async def _parts(self, read: ReadSession, since: float, until: float) -> DigestParts:
         segments = await self._history.segments(read.session.id)
-        chapters = await self._history.chapters(read.session.id)
 
-        def parts() -> DigestParts:
-            ledger = read.clean.ledger(SegmentLedger(segments, chapters))
-            return digest_parts(_within(read, since, until), ledger)
-
-        return await asyncio.to_thread(parts)
+        return digest_parts(_within(read, since, until), read.clean.segments(segments))
 
     async def _fold(self, session: StoredSession, parts: DigestParts, within_s: float) -> Fold | None:
         """Return what the model makes of the stale turns; None if it fails or there is none."""

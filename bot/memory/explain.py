@@ -1,11 +1,10 @@
-"""Explains a reply: what the model saw, part by part, and the source of each sentence of its summary.
+"""Explains a reply: what the model saw, part by part, and the facts behind its summary.
 
 Reads the stored sources of one `model_context_built` record; `compaction.context.provenance` rebuilds the payload.
 """
 
 from __future__ import annotations
 
-import asyncio
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -19,7 +18,7 @@ from compaction.context.record import cited_passages, note_ids
 from compaction.memory.passage import PassageKind
 from compaction.model import Note, Seq, Turn
 from compaction.payload import text_digest
-from compaction.summary.trace import trace_sentences
+from compaction.summary.folded import known_facts_of, standing_facts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -29,20 +28,19 @@ if TYPE_CHECKING:
     from bot.store.history import SessionSnapshot
     from compaction.context.provenance import RebuiltPayload
     from compaction.context.record import CallRecord, ContextRecord
-    from compaction.model import Chapter, Segment, SessionId
+    from compaction.model import Fact, Segment, SessionId
     from compaction.ports import TurnStore
-    from compaction.summary.trace import SentenceSource
 
 # The number of a turn in a citation. The line of a room on another machine may have any.
 _SEQ: Final = re.compile(r"[0-9]{1,15}")
 
 
 @dataclass(frozen=True, slots=True)
-class TracedSentence:
-    """One sentence of a summary, with its stored segments and turns."""
+class TracedFact:
+    """One fact behind a summary, with the segment that has it and its turns, as far as they are stored."""
 
-    source: SentenceSource
-    segments: tuple[Segment, ...]
+    fact: Fact
+    segment: Segment
     turns: tuple[Turn, ...]
 
 
@@ -75,14 +73,15 @@ class ExplainedCall:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """One explained reply: the rebuilt payload, the calls made with it, and the source of each sentence of its summary.
+    """One explained reply: the rebuilt payload, the calls made with it, and the facts behind its summary.
 
     `calls`: empty if the log names none, as in speech-to-speech and in logs of earlier versions.
     """
 
     record: ContextRecord
     rebuilt: RebuiltPayload
-    summary: tuple[TracedSentence, ...]
+    summary: str | None
+    facts: tuple[TracedFact, ...]
     calls: tuple[ExplainedCall, ...] = ()
 
 
@@ -111,15 +110,11 @@ class Explainer:
         snapshot = await self._snapshot(record)
         rebuilt = await self._rebuilt(record, snapshot, prompts)
         given_up = [await self._rebuilt(each.record, await self._snapshot(each.record), prompts) for each in earlier]
-        traced = (
-            ()
-            if snapshot.summary is None
-            else await self._traced(record.session_id, snapshot.summary, snapshot.segments, snapshot.chapters)
-        )
+        facts = await self._traced(record.session_id, snapshot.segments)
         explained = await self._explained_calls(
             record.session_id, rebuilt, given_up, calls, [call for each in earlier for call in each.calls]
         )
-        return Explanation(record, rebuilt, traced, explained)
+        return Explanation(record, rebuilt, snapshot.summary, facts, explained)
 
     async def _snapshot(self, record: ContextRecord) -> SessionSnapshot:
         return await self._history.snapshot(record.session_id, record.summary_revision, record.cursor or 0)
@@ -163,31 +158,23 @@ class Explainer:
             for call, unused in sent
         )
 
-    async def summary_now(self, session_id: SessionId, summary: str) -> tuple[TracedSentence, ...]:
-        """Return the source of each sentence of the session's current summary."""
+    async def facts_now(self, session_id: SessionId) -> tuple[TracedFact, ...]:
+        """Return the facts behind the session's current summary, oldest first."""
         folded = tuple(each for each in await self._history.segments(session_id) if not each.closing)
-        return await self._traced(session_id, summary, folded, await self._history.chapters(session_id))
+        return await self._traced(session_id, folded)
 
-    async def _traced(
-        self, session_id: SessionId, summary: str, folded: tuple[Segment, ...], chapters: tuple[Chapter, ...]
-    ) -> tuple[TracedSentence, ...]:
-        by_id = {segment.id: segment for segment in folded}
-        # In a thread: a session of a day has a thousand segments, whose facts are read anew.
-        found = await asyncio.to_thread(trace_sentences, summary, folded, chapters)
-        wanted = [seq for each in found if each.sentence is not None for seq in each.sentence.turn_seqs]
+    async def _traced(self, session_id: SessionId, folded: tuple[Segment, ...]) -> tuple[TracedFact, ...]:
+        """Return the facts that hold, with their turns."""
+        known = standing_facts(folded)
+        by_ref = {each.ref: segment for segment in folded for each in known_facts_of(segment)}
+        wanted = [seq for each in known for seq in each.fact.turns]
         said: dict[int, Turn] = {}
         if wanted:
             stored = await self._turns.turns(session_id, Seq(min(wanted)), Seq(max(wanted) + 1))
             said = {turn.seq: turn for turn in stored}
         return tuple(
-            TracedSentence(
-                each,
-                ()
-                if each.sentence is None
-                else tuple(by_id[name] for name in each.sentence.segment_ids if name in by_id),
-                () if each.sentence is None else tuple(said[seq] for seq in each.sentence.turn_seqs if seq in said),
-            )
-            for each in found
+            TracedFact(each.fact, by_ref[each.ref], tuple(said[seq] for seq in each.fact.turns if seq in said))
+            for each in known
         )
 
     async def _turns_of(self, record: ContextRecord) -> Mapping[int, Turn]:

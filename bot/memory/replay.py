@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from bot.memory.transcript import NoteLine, SaidLine
 from compaction.context.build import build_payload
-from compaction.folding.events import FoldFailed, FoldLanded
+from compaction.events import FoldFailed, FoldLanded
 from compaction.model import Mode, Note, NoteId, SessionId, TurnKind, TurnPart
 from compaction.payload import coverage
 from compaction.session import SessionMemory
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from bot.memory.transcript import TranscriptLine
-    from compaction.folding.events import CompactionEvent
+    from compaction.events import CompactionEvent
     from compaction.model import Turn
     from compaction.payload import Coverage, PayloadPart
     from compaction.ports import TurnStore
@@ -82,7 +82,7 @@ class Replay:
         self.payload = payload
         self.turns = memory.total_turns
         self.cursor = memory.cursor
-        self.summary = memory.summary.text if memory.summary else ""
+        self.summary = memory.summary or ""
         self.covered = coverage(payload, memory.total_turns)
 
     def report(self) -> dict[str, object]:
@@ -99,7 +99,7 @@ class Replay:
                     "summary_chars": each.summary_chars,
                     "latency_ms": round(each.latency_ms, 1),
                     "folded_note_count": each.folded_note_count,
-                    "degraded": each.degraded,
+                    "unsourced": each.unsourced,
                 }
                 for each in self.landed
             ],
@@ -134,7 +134,6 @@ async def replay(
     *,
     store: TurnStore,
     summariser: Summariser,
-    fallback: Summariser,
     settings: CompactionSettings,
     mode: Mode,
     system: Sequence[str],
@@ -162,7 +161,6 @@ async def replay(
         SESSION,
         store=store,
         summariser=summariser,
-        fallback=fallback,
         settings=settings,
         mode=mode,
         clock=clock,

@@ -10,8 +10,8 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from compaction.folding.withheld import WithheldPeople
 from compaction.model import Seq
+from compaction.withheld import WithheldPeople
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable
@@ -32,7 +32,7 @@ class ReadSession:
     """A session as it may be told. `turns`: without withheld parts and without empty turns, in order.
 
     `cut`: how many of its oldest turns are not in it, because they are too many or were deleted. `recorded`: all other
-    turns as they are stored, only to see who was there and when. `clean`: leaves out of segments and chapters what may
+    turns as they are stored, only to see who was there and when. `clean`: leaves out of segments what may
     hold withheld words.
     """
 

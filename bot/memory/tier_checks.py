@@ -15,6 +15,7 @@ from compaction.memory.tiers import (
     check_tiers,
     is_due,
     last_mentions,
+    unfolded_tokens,
     with_last_mention,
 )
 
@@ -86,7 +87,7 @@ class TierChecks:
             kept,
             self._topics,
             total_turns=total,
-            context_tokens=self.context_tokens,
+            context_tokens=unfolded_tokens(self._memory.segments, self.context_tokens),
             max_input_tokens=self._max_input_tokens,
             now=self._clock.now(),
         )
@@ -117,7 +118,9 @@ class TierChecks:
             session_id=self._session_id,
             total_turns=total,
             segment_count=len(kept),
-            context_share=round(self.context_tokens / max(1, self._max_input_tokens), 3),
+            context_share=round(
+                unfolded_tokens(self._memory.segments, self.context_tokens) / max(1, self._max_input_tokens), 3
+            ),
             queued=len(done.queue),
             released=len(done.release),
             compressed=len(done.compress),

@@ -17,8 +17,8 @@ from bot.memory.outside_changes import OutsideChanges
 from bot.memory.sent_texts import SentTexts
 from bot.memory.tier_checks import TierChecks
 from compaction.errors import StaleOwnerError, StoreError
-from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
 from compaction.model import Mode
+from compaction.window import BATCH_SIZE, RECENT_WINDOW
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -71,7 +71,7 @@ FRAME_OUTCOMES = ("lost", "recovered", "concealed")
 # What the packet counters count that is no outcome of a packet. The queue `sound` has the overruns.
 _NO_OUTCOME = ("received", "padded", "held", "talkspurts", "overrun_frames", *FRAME_OUTCOMES)
 PACKET_OUTCOMES = tuple(field.name for field in fields(PacketCounters) if field.name not in _NO_OUTCOME)
-FOLD_OUTCOMES = ("landed", "degraded", "failed")
+FOLD_OUTCOMES = ("landed", "failed")
 # The parts of a room that report failures.
 PROBLEMS = ("memory_mode", "notice", "realtime", "recogniser", "reply", "session", "store", "transcript")
 # A label that is no single word would be a mistake of ours; it must not become a new series for each event.
@@ -115,7 +115,7 @@ class Metrics:
         )
         self._replies = new.counter("replies", "Replies by how they ended.", "outcome")
         self._spoken = new.counter("spoken_seconds", "Seconds that the bot has spoken.")
-        self._folds = new.counter("folds", "Folds, and who wrote the paragraph.", "outcome", "paragraph_by")
+        self._folds = new.counter("folds", "Folds of turns into the summary.", "outcome")
         self._fold_time = new.histogram("fold_seconds", "Duration of a fold.", "outcome", buckets=FOLD_BUCKETS)
         self._problems = new.counter("problems", "Failures in rooms.", "where")
         self._calls = new.own_counter("model_calls", "Calls of models.", "model", "purpose", "outcome")
@@ -253,11 +253,10 @@ class Metrics:
             case events.ReplyFinished():
                 self._add_reply(event)
             case events.CompactionLanded():
-                outcome = "degraded" if event.degraded else "landed"
-                self._folds.labels(outcome, self._word(event.paragraph_by)).inc()
-                self._fold_time.labels(outcome).observe(_seconds(event.latency_ms / 1000))
+                self._folds.labels("landed").inc()
+                self._fold_time.labels("landed").observe(_seconds(event.latency_ms / 1000))
             case events.CompactionFailed():
-                self._folds.labels("failed", "nobody").inc()
+                self._folds.labels("failed").inc()
                 self._fold_time.labels("failed").observe(_seconds(event.latency_ms / 1000))
             case events.Problem():
                 self._problems.labels(self._word(event.where)).inc()

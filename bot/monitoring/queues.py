@@ -20,7 +20,7 @@ QUEUES: Final[Mapping[str, str]] = {
     "sentences": "bot.brain.reply.Replier._sentences",
     "play": "voice.speaking.playback.Playback._pieces",
     # Of each room, beside that.
-    "store": "compaction.folding.outbox.Outbox._waiting",
+    "store": "compaction.outbox.Outbox._waiting",
     "membership": "bot.room.membership_queue.MembershipQueue._waiting",
     "notices": "bot.participation.participation.Participation._notices",
     "transcript": "bot.room.transcript_writer.TranscriptWriter._lines",

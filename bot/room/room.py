@@ -30,7 +30,7 @@ from bot.room.unfinished_speech import UnfinishedSpeech
 from bot.settings import RESUME_WITHIN_S
 from bot.texts.text import sentence_of
 from compaction.errors import StaleOwnerError, StoreError
-from compaction.folding.events import FoldFailed, FoldLanded
+from compaction.events import FoldFailed, FoldLanded
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from bot.screen.room import RoomScreens
     from bot.store.sessions import OpenedSession
     from bot.texts.text import Text
-    from compaction.folding.events import CompactionEvent
+    from compaction.events import CompactionEvent
     from compaction.model import Note, SessionId, Turn
     from compaction.session import SessionMemory
 
@@ -340,9 +340,7 @@ class Room:
                         covered_through_turn=event.covered_through_turn,
                         summary=event.summary,
                         latency_ms=event.latency_ms,
-                        degraded=event.degraded,
                         at=now,
-                        paragraph_by=event.paragraph_by,
                     )
                 )
             case FoldFailed():

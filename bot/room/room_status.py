@@ -9,16 +9,14 @@ from bot.dropped_sounds import reasons_text
 from bot.room.trouble_notice import DEAFENED, MUTED, SUPPRESSED
 from bot.texts.text import Text, counted, joined, verbatim
 from bot.time_phrases import format_duration
-from compaction.folding.window import RECENT_WINDOW
-from compaction.model import Mode, has_model_paragraph
+from compaction.model import Mode
+from compaction.window import RECENT_WINDOW
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Sequence
 
     from bot.channel.port import Link, Place
     from bot.room.conversation.conversation_status import ConversationStatus
-    from compaction.model import Segment
     from compaction.session import SessionMemory
 
 
@@ -76,7 +74,7 @@ def _voice_sentence(place: Place) -> Text:
 
 
 def memory_sentence(memory: SessionMemory) -> Text:
-    """Return what the bot knows of the session, and who wrote the summary."""
+    """Return what the bot knows of the session."""
     if memory.mode is Mode.OFF and memory.total_turns > RECENT_WINDOW:
         # Also if an earlier mode has made a summary: this one sends none.
         return Text(
@@ -91,27 +89,20 @@ def memory_sentence(memory: SessionMemory) -> Text:
             count=memory.total_turns,
             folded=memory.cursor,
         )
-        return joined((remembered, summary_sentence(memory.segments)))
+        return joined((remembered, unsourced_sentence(memory.unsourced)))
     return counted(
         memory.total_turns, "I remember {count} turn of this session.", "I remember {count} turns of this session."
     )
 
 
-def summary_sentence(segments: Sequence[Segment]) -> Text:
-    """Return how often the model's text was the summary, if one was asked: a small model's often cannot be used."""
-    asked = [segment for segment in segments if segment.was_asked_of_model]
-    written = sum(map(has_model_paragraph, asked))
-    if not asked:
+def unsourced_sentence(count: int) -> Text:
+    """Return how many figures and names of the model's summaries stand in nothing that it was given, if any."""
+    if not count:
         return verbatim("")
-    if written == len(asked):
-        return counted(
-            written, "The language model wrote it.", "The language model wrote each of its {count} versions."
-        )
     return counted(
-        len(asked),
-        "The language model could not write it, so I made it from what was said.",
-        "The language model wrote {written} of its {count} versions; I made the others from what was said.",
-        written=written,
+        count,
+        "{count} figure or name in the model's summaries stands in nothing that it was given.",
+        "{count} figures and names in the model's summaries stand in nothing that it was given.",
     )
 
 

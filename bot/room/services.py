@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from bot.settings import RoomSettings
     from bot.store.claims import RoomClaim
     from bot.store.sessions import Sessions
-    from compaction.folding.events import CompactionEvent
+    from compaction.events import CompactionEvent
     from compaction.model import SessionId
     from compaction.session import SessionMemory
     from voice.asr.port import Recogniser

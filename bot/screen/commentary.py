@@ -11,7 +11,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from compaction.model import NoteReason
+from compaction.model import NoteTrigger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,11 +30,11 @@ QUIET_S: Final = 2.2
 INTERVAL_REMARK_EVERY_S: Final = 90.0
 # Priority of each kind of note for a remark. 0: never, because only the person who asked waits for it.
 _PRIORITY: Final = {
-    NoteReason.SHARE_START: 3,
-    NoteReason.CUT: 2,
-    NoteReason.TEXT: 2,
-    NoteReason.INTERVAL: 1,
-    NoteReason.ASKED: 0,
+    NoteTrigger.SHARE_START: 3,
+    NoteTrigger.CUT: 2,
+    NoteTrigger.TEXT: 2,
+    NoteTrigger.INTERVAL: 1,
+    NoteTrigger.ASKED: 0,
 }
 
 
@@ -47,7 +47,7 @@ class _PendingNote:
 
     @property
     def priority(self) -> int:
-        return _PRIORITY[self.note.why]
+        return _PRIORITY[self.note.trigger]
 
     def is_fresh(self, now: float) -> bool:
         return now - self.at < STALE_S
@@ -86,7 +86,7 @@ class RemarkTiming:
 
     def is_due(self, now: float, *, quiet_for_s: float) -> bool:
         """Return whether to remark now. `quiet_for_s`: how long nobody has spoken, the bot included."""
-        every_s = INTERVAL_REMARK_EVERY_S if self._priority(now) <= _PRIORITY[NoteReason.INTERVAL] else self._every_s
+        every_s = INTERVAL_REMARK_EVERY_S if self._priority(now) <= _PRIORITY[NoteTrigger.INTERVAL] else self._every_s
         return self.is_pending(now) and quiet_for_s >= self._quiet_s and now - self._remarked_at >= every_s
 
     def finish_pending(self, now: float, *, model_asked: bool) -> None:

@@ -315,23 +315,23 @@ class RoomScreens:
     def sharing(self) -> Sequence[str]:
         return [sharer.person.name for sharer in self._sharers.values() if sharer.share is not None]
 
-    async def look(self, question: str, *, who: str | None) -> Text:
+    async def look(self, question: str, *, who: str | None, asker: str = "") -> Text:
         """Return what a shared screen shows about `question`. `who`: whose it is, by their name in the session or a
-        part of it. Raises `ToolError`.
+        part of it. `asker`: who asks; without it, whoever spoke last. Raises `ToolError`.
         """
         shown = self._shown()
         if who is None:
-            return await self._look(shown, question, none=Text("Nobody shares a screen now."))
+            return await self._look(shown, question, asker, none=Text("Nobody shares a screen now."))
         wanted = who.strip().casefold()
         matching = {share: sharer for share, sharer in shown.items() if share.who.casefold() == wanted} or {
             share: sharer for share, sharer in shown.items() if wanted in share.who.casefold()
         }
-        return await self._look(matching, question, none=Text("Nobody of that name shares a screen now."))
+        return await self._look(matching, question, asker, none=Text("Nobody of that name shares a screen now."))
 
-    async def look_at(self, user_id: int, question: str) -> Text:
+    async def look_at(self, user_id: int, question: str, *, asker: str = "") -> Text:
         """Return what this person's screen shows about `question`. Raises `ToolError`."""
         theirs = {share: sharer for share, sharer in self._shown().items() if sharer.person.id == user_id}
-        return await self._look(theirs, question, none=Text("That member shares no screen now."))
+        return await self._look(theirs, question, asker, none=Text("That member shares no screen now."))
 
     def _shown(self) -> dict[Share, Sharer]:
         """Return the shares that may be looked at, and whose they are."""
@@ -341,7 +341,7 @@ class RoomScreens:
             if sharer.share is not None and not self._excludes(sharer.person.id)
         }
 
-    async def _look(self, matching: dict[Share, Sharer], question: str, *, none: Text) -> Text:
+    async def _look(self, matching: dict[Share, Sharer], question: str, asker: str, *, none: Text) -> Text:
         """Look at the only share that matches. `none`: the error if there is none."""
         if not matching:
             raise ToolError(none)
@@ -352,7 +352,7 @@ class RoomScreens:
         if sharer.disconnected_since is not None:
             raise ToolError(Text("{name}'s page is not connected; no picture comes now.", name=share.who))
         try:
-            seen = await share.look(question)
+            seen = await share.look(question, asker=asker)
         except VisionError as error:
             raise ToolError(sentence_of(error)) from error
         heading = Text("On {name}'s screen ({surface}) now:", name=share.who, surface=share.surface)

@@ -323,8 +323,11 @@ class Share:
 
     # -- questions ---------------------------------------------------------------------------------------------
 
-    async def look(self, question: str) -> str:
-        """Return a vision model's answer to `question`, or the screen's text. Raises `VisionError`."""
+    async def look(self, question: str, *, asker: str = "") -> str:
+        """Return a vision model's answer to `question`, or the screen's text. `asker`: who asks, if it is known.
+
+        Raises `VisionError`.
+        """
         name, screen, forgettings = self._current_frame().hash, self._screen, self._forgettings
 
         def latest() -> VisionRequest:
@@ -336,7 +339,7 @@ class Share:
             raise NoPictureError(NO_PICTURE)
         self.counts["asked"] += 1
         if screen is self._screen:
-            await self._take_note(ReadFrame(reading, ScreenNoteReason.ASKED, (WHOLE,), name, self._clock.now()))
+            await self._take_note(ReadFrame(reading, ScreenNoteReason.ASKED, (WHOLE,), name, self._clock.now(), asker))
         if reading.source is VisionSource.MODEL:
             return reading.description
         if not reading.lines:

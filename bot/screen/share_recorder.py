@@ -13,7 +13,7 @@ import structlog
 
 from bot.screen.messages import format_recap, format_share_start
 from compaction.errors import CompactionError, StoreError
-from compaction.model import Note, NoteReason, NoteSource, TurnKind, TurnPart
+from compaction.model import MAX_REASON_CHARS, Note, NoteSource, NoteTrigger, TurnKind, TurnPart
 from voice.screen.notes import ScreenNoteReason
 
 if TYPE_CHECKING:
@@ -78,10 +78,11 @@ class ShareRecorder:
             seen.at,
             sharer.person.name,
             seen.what,
-            NoteReason(seen.why.value),
+            self._reason(sharer, seen),
             NoteSource(seen.source.value),
             seen.frame_hash,
             person_id=str(sharer.person.id),
+            trigger=NoteTrigger(seen.why.value),
         )
         self._drop_forgotten(sharer)
         if seen.why is not ScreenNoteReason.ASKED:
@@ -94,9 +95,31 @@ class ShareRecorder:
             # The note is in memory and stored with the next write, unless the session has ended.
             self._log.warning("note_not_stored", problem=error)
         self._log.info(
-            "screen_noted", note_id=note.id, why=note.why.value, source=note.source.value, char_count=len(note.what)
+            "screen_noted",
+            note_id=note.id,
+            trigger=note.trigger.value,
+            source=note.source.value,
+            char_count=len(note.what),
         )
         self._on_note(note)
+
+    def _reason(self, sharer: Sharer, seen: ScreenNote) -> str:
+        """Return why a note is taken, in words that a summary may use."""
+        match seen.why:
+            case ScreenNoteReason.ASKED:
+                # The tool is called in the answer to whoever spoke last.
+                asker = seen.asker or next(
+                    (turn.parts[0].speaker for turn in reversed(self._memory.turns) if turn.kind is TurnKind.SPEECH),
+                    "somebody",
+                )
+                reason = f"{asker} asked about it"
+            case ScreenNoteReason.SHARE_START:
+                reason = f"{sharer.person.name} began to share"
+            case ScreenNoteReason.CUT:
+                reason = "something else was shown"
+            case _:
+                reason = seen.changed or "new text came up"
+        return reason[:MAX_REASON_CHARS]
 
     async def retire_notes(self) -> None:
         """Leave the live notes to the next compaction: nobody shares a screen any more."""

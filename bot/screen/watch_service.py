@@ -63,7 +63,9 @@ class WatchService:
         room = self._room(guild_id)
         room.require_present(user_id)
         try:
-            return await (room.look(question, who=None) if whose is None else room.look_at(whose, question))
+            if whose is None:
+                return await room.look(question, who=None, asker="somebody")
+            return await room.look_at(whose, question, asker="somebody")
         except ToolError as error:
             raise ScreenError(sentence_of(error)) from error
 

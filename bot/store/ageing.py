@@ -17,11 +17,10 @@ from sqlalchemy import delete, func, or_, select, update
 from bot.store.each_session import SessionResults, write_each
 from bot.store.history import rerender_summary
 from bot.store.prompts import RENEWED_S
-from bot.store.rebuilding import blanked_refs, heard_in, rebuild_records, store_segments
+from bot.store.rebuilding import blanked_refs, rebuild_records, store_segments
 from bot.store.salvage import salvage_segment
-from bot.store.stored_memory import read_turns, segment_rows
+from bot.store.stored_memory import segment_rows
 from bot.store.tables import (
-    chapters,
     landings,
     notes,
     person_facts,
@@ -33,10 +32,8 @@ from bot.store.tables import (
     turns,
 )
 from bot.store.thread_work import in_thread
-from compaction.memory.restating import forgotten_words
-from compaction.memory.segment_forgetting import RemainingWords, forget_in_segment, remake_paragraph
+from compaction.memory.segment_forgetting import forget_in_segment
 from compaction.model import SessionId
-from compaction.summary.port import REACH_TURNS
 from compaction.timeline import CAPACITY
 
 if TYPE_CHECKING:
@@ -47,7 +44,7 @@ if TYPE_CHECKING:
 
     from bot.store.database import Database
     from compaction.errors import StoreError
-    from compaction.model import Segment, Seq, Turn
+    from compaction.model import Segment, Seq
 
 # Old turns that lose their words in one transaction: new turns wait meanwhile.
 MOST_AGED = 4_000
@@ -138,11 +135,6 @@ async def _age(connection: AsyncConnection, session_id: SessionId, *, before: fl
     await connection.execute(delete(sent_texts).where(sent_texts.c.session_id == session_id))
     await connection.execute(delete(landings).where(landings.c.session_id == session_id, landings.c.landed_at < before))
     await connection.execute(update(landings).where(landings.c.session_id == session_id).values(summary=None))
-    await connection.execute(
-        delete(chapters).where(chapters.c.session_id == session_id, chapters.c.started_at < before)
-    )
-    told = (chapters.c.session_id == session_id) & (chapters.c.paragraph != "")
-    await connection.execute(update(chapters).where(told).values(paragraph="", paragraph_problem=AGED))
     await rerender_summary(connection, session_id, now=now)
 
 
@@ -174,19 +166,13 @@ async def _age_segments(
     left = [each.thing for each in salvaged]
     # Nobody can tell whether a segment that cannot be read has one of the notes.
     lost = {each.thing.id for each in salvaged if each.lost is not None and gone_notes}
-    # Only a segment that lies on both sides of the limit, or has an older note, and recursive ones are made of their
-    # turns again.
+    # A segment that lies on both sides of the limit, or has an older note.
     aged = lost | {
         each.id for each in left if each.started_at < before or not gone_notes.keys().isdisjoint(each.note_ids)
     }
-    again = [each for each in left if each.is_recursive or each.id in aged]
-    said: list[Turn] = []
-    if again:
-        first = min(each.start for each in again) - REACH_TURNS
-        said = [turn for turn in await read_turns(connection, session_id, start=first, end=None) if turn.parts]
-    changed = await in_thread(connection, lambda: _remake(left, said, seqs, gone_notes, aged))
+    changed = await in_thread(connection, lambda: _remake(left, seqs, gone_notes, aged))
     await store_segments(connection, session_id, changed)
-    superseded = frozenset(ref for segment in left for fact in segment.facts for ref in fact.supersedes)
+    superseded = frozenset(ref for segment in left for fact in segment.facts for ref in fact.closes)
     await rebuild_records(connection, session_id, [each for each in changed if each.id in aged], superseded, now=now)
     stored_as = {each.id: each for each in left}
     for ref in (ref for each in changed for ref in blanked_refs(stored_as[each.id], each)):
@@ -196,23 +182,16 @@ async def _age_segments(
 
 def _remake(
     left: Sequence[Segment],
-    said: Sequence[Turn],
     seqs: frozenset[Seq],
     gone_notes: Mapping[str, str],
     aged: Collection[str],
 ) -> list[Segment]:
     made: list[Segment] = []
-    shown = forgotten_words(gone_notes.values())
-    remaining = RemainingWords.of(said)
     for each in left:
         segment = each
-        heard = heard_in(said, each)
-        own = [turn for turn in heard if turn.seq >= each.start]
         if each.id in aged:
-            segment, _ = forget_in_segment(each, own, heard, seqs, frozenset(gone_notes), remaining, shown)
-        if each.is_recursive:
-            segment = remake_paragraph(segment, made, own)
-        elif segment.paragraph or segment is not each:
-            segment = replace(segment, paragraph="", paragraph_problem=AGED)
+            segment, _ = forget_in_segment(each, seqs, frozenset(gone_notes))
+        if segment.paragraph or segment is not each:
+            segment = replace(segment, paragraph="")
         made.append(segment)
     return [new for old, new in zip(left, made, strict=True) if new is not old]

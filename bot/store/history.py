@@ -13,13 +13,13 @@ from sqlalchemy import func, select, update
 
 from bot.store import rows
 from bot.store.inserts import add_once
-from bot.store.salvage import salvage_chapter, salvage_segment
+from bot.store.salvage import salvage_segment
 from bot.store.speakers import quotable_speakers
 from bot.store.stored_memory import read_turns, segment_rows
-from bot.store.tables import chapters, landings, notes, sessions, turns
+from bot.store.tables import landings, notes, sessions, turns
 from bot.store.thread_work import in_thread
-from compaction.model import ChapterId, SegmentId
-from compaction.summary.ledger import render_summary
+from compaction.model import SegmentId
+from compaction.summary.folded import summary_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
-    from compaction.model import Chapter, Note, Segment, SessionId
+    from compaction.model import Note, Segment, SessionId
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,6 @@ class SessionSnapshot:
     summary: str | None
     known: bool
     segments: tuple[Segment, ...]
-    chapters: tuple[Chapter, ...]
 
 
 class SessionHistory:
@@ -57,28 +56,20 @@ class SessionHistory:
                 )
             ).all()
             stored = [each for each in await segments_of(connection, session_id) if not each.closing]
-            made = await chapters_of(connection, session_id)
         last = next((row for row in reversed(landed) if row.revision == revision), None)
         by_then = {SegmentId(row.segment_id) for row in landed if row.segment_id is not None}
-        chapters_by_then = {ChapterId(row.chapter_id) for row in landed if row.chapter_id is not None}
         # Earlier versions of Roomtone stored no landings; for their sessions the range of a segment decides.
         present = tuple(each for each in stored if each.id in by_then or (last is None and each.end <= cursor))
         return SessionSnapshot(
             None if last is None else last.summary,
             last is not None and last.summary is not None,
             present,
-            tuple(each for each in made if each.id in chapters_by_then),
         )
 
     async def segments(self, session_id: SessionId) -> tuple[Segment, ...]:
         """Return the present segments of a session, including the closing one."""
         async with self._database.reading() as connection:
             return await segments_of(connection, session_id)
-
-    async def chapters(self, session_id: SessionId) -> tuple[Chapter, ...]:
-        """Return the chapters of a session, ordered by `start`, then by `level`."""
-        async with self._database.reading() as connection:
-            return await chapters_of(connection, session_id)
 
     async def notes(self, session_id: SessionId, note_ids: Iterable[str]) -> dict[str, Note]:
         """Return these notes by id, whatever their status."""
@@ -152,13 +143,6 @@ async def segments_of(connection: AsyncConnection, session_id: SessionId) -> tup
     return await in_thread(connection, lambda: tuple(map(rows.segment_from_row, found)))
 
 
-async def chapters_of(connection: AsyncConnection, session_id: SessionId) -> tuple[Chapter, ...]:
-    """Return the chapters of a session, ordered by `start`, then by `level`."""
-    wanted = select(chapters).where(chapters.c.session_id == session_id)
-    found = await connection.execute(wanted.order_by(chapters.c.start_seq, chapters.c.level))
-    return tuple(rows.chapter_from_row(row) for row in found)
-
-
 async def rerender_summary(connection: AsyncConnection, session_id: SessionId, *, now: float) -> None:
     """Render and store the session's summary again, after its segments were pruned or forgotten. `now`: epoch seconds.
 
@@ -167,16 +151,13 @@ async def rerender_summary(connection: AsyncConnection, session_id: SessionId, *
     """
     session = (await connection.execute(select(sessions).where(sessions.c.id == session_id))).one()
     found = await segment_rows(connection, session_id)
-    of_session = select(chapters).where(chapters.c.session_id == session_id)
-    made = (await connection.execute(of_session.order_by(chapters.c.start_seq, chapters.c.level))).all()
-    # A long session takes half a second; in a thread it does not delay the audio of other rooms.
-    rendered = await in_thread(
-        connection,
-        lambda: render_summary(
-            [salvage_segment(row).thing for row in found], [salvage_chapter(row).thing for row in made]
-        ),
-    )
-    summary = None if rendered is None else rendered.text
+
+    def composed() -> str | None:
+        folded = [each for each in (salvage_segment(row).thing for row in found) if not each.closing]
+        return summary_of(folded, newest=folded[-1] if folded else None)
+
+    # A long session takes a tenth of a second; in a thread it does not delay the audio of other rooms.
+    summary = await in_thread(connection, composed)
     revision = session.revision + 1
     await connection.execute(
         update(sessions).where(sessions.c.id == session_id).values(summary=summary, revision=revision)

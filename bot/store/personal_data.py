@@ -28,9 +28,9 @@ from bot.store.tables import (
     turns,
 )
 from bot.store.thread_work import in_thread
-from compaction.folding.withheld import WithheldPeople
 from compaction.language.text import plain
 from compaction.model import Seq, TurnKind
+from compaction.withheld import WithheldPeople
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

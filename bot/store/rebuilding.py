@@ -14,33 +14,32 @@ from bisect import bisect_left
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sqlalchemy import bindparam, delete, func, select, update
+from sqlalchemy import bindparam, func, select, update
 
 from bot.store import rows
 from bot.store.inserts import execute_for_each
-from bot.store.salvage import salvage_chapter, salvage_segment
+from bot.store.salvage import salvage_segment
 from bot.store.search.indexing import index_segments_again
 from bot.store.stored_memory import segment_rows
-from bot.store.tables import chapters, landings, segment_tiers, segments
+from bot.store.tables import landings, segment_tiers, segments
 from bot.store.thread_work import in_thread
 from bot.store.tier_rows import record_values, text_of_record
 from bot.store.tiers import mark_archived
 from compaction.memory.quotations import is_quotation, names_any, quoted_in
-from compaction.memory.segment_forgetting import RemainingWords, forget_in_segment, remake_paragraph
+from compaction.memory.segment_forgetting import forget_in_segment
 from compaction.memory.segment_record import make_record
-from compaction.summary.port import REACH_TURNS
+from compaction.summary.port import NOTHING_KEPT, REACH_TURNS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-    from bot.store.salvage import Salvaged
     from compaction.memory.restating import ForgottenWords
-    from compaction.model import Chapter, Segment, Seq, SessionId, Turn
+    from compaction.model import Segment, Seq, SessionId, Turn
 
 # The columns of a segment that are made anew.
-_REMADE = ("facts", "gist", "note_ids", "summariser", "degraded", "created_at", "paragraph", "paragraph_problem")
+_REMADE = ("facts", "gist", "note_ids", "created_at", "paragraph")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +62,6 @@ class _Stored:
 
     segments: list[Segment]
     lost: frozenset[str]
-    chapters: list[Salvaged[Chapter]]
     recorded: dict[str, str]
 
 
@@ -92,15 +90,10 @@ async def rebuild_segments(
     """
     stored = await _read_stored(connection, session_id)
     touched = await in_thread(connection, lambda: _touched(stored, left, seqs, gone_notes, words))
-    restating = [
-        each.thing
-        for each in stored.chapters
-        if each.lost is not None or words.quoted_or_named_in(f"{each.thing.gist} {each.thing.paragraph}")
-    ]
-    if not touched and not restating:
+    if not touched:
         return Remade()
-    first = min([*(each.start for each in touched), *(each.start for each in restating)])
-    since = await _made_since(connection, session_id, touched, restating)
+    first = min(each.start for each in touched)
+    since = await _made_since(connection, session_id, touched)
     affected = {each.id for each in touched} | {
         each.id for each in stored.segments if each.end > first or each.created_at >= since
     }
@@ -108,23 +101,19 @@ async def rebuild_segments(
         connection,
         lambda: _remake(stored.segments, affected, left, seqs=seqs, gone_notes=gone_notes, words=words, now=now),
     )
-    superseded = frozenset(ref for segment in stored.segments for fact in segment.facts for ref in fact.supersedes)
+    superseded = frozenset(ref for segment in stored.segments for fact in segment.facts for ref in fact.closes)
     await store_segments(connection, session_id, plan.changed)
     await rebuild_records(connection, session_id, plan.changed, superseded, now=now)
-    followed = (chapters.c.end_seq > first) | (chapters.c.created_at >= since)
-    await connection.execute(delete(chapters).where(chapters.c.session_id == session_id, followed))
     return Remade(plan.blanked, first, stored.lost, frozenset(affected))
 
 
 async def _read_stored(connection: AsyncConnection, session_id: SessionId) -> _Stored:
     found = await segment_rows(connection, session_id)
     salvaged = await in_thread(connection, lambda: list(map(salvage_segment, found)))
-    made = await connection.execute(select(chapters).where(chapters.c.session_id == session_id))
     records = await connection.execute(select(segment_tiers).where(segment_tiers.c.session_id == session_id))
     return _Stored(
         segments=[each.thing for each in salvaged],
         lost=frozenset(each.thing.id for each in salvaged if each.lost is not None),
-        chapters=list(map(salvage_chapter, made)),
         recorded={row.segment_id: text_of_record(row) for row in records},
     )
 
@@ -150,14 +139,12 @@ def _touched(
     ]
 
 
-async def _made_since(
-    connection: AsyncConnection, session_id: SessionId, touched: Sequence[Segment], restating: Sequence[Chapter]
-) -> float:
-    """Return when the first of these segments and chapters was made, UTC epoch seconds: a model may have said its words
+async def _made_since(connection: AsyncConnection, session_id: SessionId, touched: Sequence[Segment]) -> float:
+    """Return when the first of these segments was made, UTC epoch seconds: a model may have said its words
     again in everything that it made afterwards.
     """
-    since = min([*(each.created_at for each in touched), *(each.created_at for each in restating)])
-    # A repair gives a segment a later time; the landings have the first one.
+    since = min(each.created_at for each in touched)
+    # A segment that was made anew has a later time; the landings have the first one.
     landed = await connection.scalar(
         select(func.min(landings.c.landed_at)).where(
             landings.c.session_id == session_id, landings.c.segment_id.in_([each.id for each in touched])
@@ -167,8 +154,7 @@ async def _made_since(
 
 
 def _says_again(segment: Segment, left: Sequence[Turn], words: ForgottenWords, record: str) -> bool:
-    # A quoted fact has somebody's own words.
-    facts = (fact.text for fact in segment.facts if not fact.quoted)
+    facts = (fact.text for fact in segment.facts if segment.is_by_model)
     # A record is made of the facts, but an imported segment has none, and its record those of before.
     told = " ".join((segment.gist, segment.paragraph, *facts, "" if segment.facts else record))
     if words.quoted_or_named_in(told):
@@ -198,22 +184,17 @@ def _remake(
     words: ForgottenWords,
     now: float,
 ) -> _Plan:
-    after: list[Segment] = []
     changed: list[Segment] = []
     blanked: list[str] = []
-    remaining = RemainingWords.of(left)
     for before in stored:
         if before.id not in affected:
-            after.append(before)
             continue
-        heard = heard_in(left, before)
-        said = [turn for turn in heard if turn.seq >= before.start]
-        made, _ = forget_in_segment(before, said, heard, seqs, gone_notes, remaining, words)
-        if before.is_recursive:
-            made = remake_paragraph(made, after, said)
-        made = replace(made, created_at=now)
+        made, _ = forget_in_segment(before, seqs, gone_notes)
+        if _says_again(made, left, words, ""):
+            # A model cited others' turns for it.
+            made = replace(made, facts=tuple(fact.blanked() for fact in made.facts), gist=NOTHING_KEPT)
+        made = replace(made, paragraph="", created_at=now)
         blanked += blanked_refs(before, made)
-        after.append(made)
         changed.append(made)
     return _Plan(tuple(changed), tuple(blanked))
 

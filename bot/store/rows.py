@@ -1,4 +1,4 @@
-"""Converts turns, notes, segments and chapters to database columns and back, without loss.
+"""Converts turns, notes and segments to database columns and back, without loss.
 
 A row that cannot be read raises `UnreadableRowError`. `bot.store.salvage` returns what can be read of it all the same.
 """
@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from bot.texts.text import Text
 from compaction.errors import StoreError
 from compaction.model import (
-    Chapter,
-    ChapterId,
     Fact,
     FactKind,
     Note,
     NoteId,
-    NoteReason,
     NoteSource,
+    NoteTrigger,
     Segment,
     SegmentId,
     Seq,
@@ -116,7 +114,7 @@ def note_values(session_id: SessionId, note: Note) -> dict[str, object]:
         "at": note.at,
         "who": note.who,
         "what": note.what,
-        "why": note.why.value,
+        "why": note.why,
         "source": note.source.value,
         "frame_hash": note.frame_hash,
         "person_id": note.person_id,
@@ -130,7 +128,7 @@ def note_from_row(row: Row[Any]) -> Note:
         at=row.at,
         who=row.who,
         what=row.what,
-        why=NoteReason(row.why),
+        trigger=NoteTrigger(row.why),
         source=NoteSource(row.source),
         frame_hash=row.frame_hash,
         person_id=row.person_id,
@@ -149,15 +147,15 @@ def segment_values(session_id: SessionId, segment: Segment) -> dict[str, object]
         "gist": segment.gist,
         "facts": json.dumps([_fact_fields(fact) for fact in segment.facts]),
         "note_ids": json.dumps(segment.note_ids),
-        "summariser": segment.summariser,
-        "degraded": segment.degraded,
+        "summariser": segment.prompt_version,
+        "degraded": False,
         "closing": segment.closing,
         "created_at": segment.created_at,
         "original_tokens": segment.original_tokens,
         "compressed_tokens": segment.compressed_tokens,
         "pruned": segment.pruned,
         "paragraph": segment.paragraph,
-        "paragraph_problem": segment.paragraph_problem,
+        "paragraph_problem": "",
     }
 
 
@@ -173,67 +171,28 @@ def segment_from_row(row: Row[Any]) -> Segment:
         gist=row.gist,
         facts=tuple(map(fact_of, _list(json.loads(row.facts)))),
         note_ids=note_ids_of(row.note_ids),
-        summariser=row.summariser,
-        degraded=bool(row.degraded),
+        prompt_version=row.summariser,
         closing=bool(row.closing),
         created_at=row.created_at,
         original_tokens=row.original_tokens,
         compressed_tokens=row.compressed_tokens,
         pruned=bool(row.pruned),
         paragraph=row.paragraph,
-        paragraph_problem=row.paragraph_problem,
-    )
-
-
-def chapter_values(session_id: SessionId, chapter: Chapter) -> dict[str, object]:
-    return {
-        "session_id": session_id,
-        "id": chapter.id,
-        "level": chapter.level,
-        "start_seq": chapter.start,
-        "end_seq": chapter.end,
-        "started_at": chapter.started_at,
-        "ended_at": chapter.ended_at,
-        "gist": chapter.gist,
-        "refs": json.dumps(chapter.refs),
-        "summariser": chapter.summariser,
-        "created_at": chapter.created_at,
-        "paragraph": chapter.paragraph,
-        "paragraph_problem": chapter.paragraph_problem,
-    }
-
-
-@read_from("chapters")
-def chapter_from_row(row: Row[Any]) -> Chapter:
-    return Chapter(
-        id=ChapterId(row.id),
-        session_id=SessionId(row.session_id),
-        level=row.level,
-        start=Seq(row.start_seq),
-        end=Seq(row.end_seq),
-        started_at=row.started_at,
-        ended_at=row.ended_at,
-        gist=row.gist,
-        refs=texts_of(row.refs),
-        summariser=row.summariser,
-        created_at=row.created_at,
-        paragraph=row.paragraph,
-        paragraph_problem=row.paragraph_problem,
     )
 
 
 def _fact_fields(fact: Fact) -> dict[str, object]:
     return {
         "turns": fact.turns,
+        "text": fact.text,
         "kind": fact.kind.value,
+        "importance": fact.importance,
+        "closes": fact.closes,
         "speaker": fact.speaker,
         "at": fact.at,
-        "text": fact.text,
-        "supersedes": fact.supersedes,
+        "owner": fact.owner,
+        "until": fact.until,
         "note_id": fact.note_id,
-        "subject": fact.subject,
-        "importance": fact.importance,
-        "quoted": fact.quoted,
     }
 
 
@@ -244,15 +203,15 @@ def fact_of(fields: dict[str, Any]) -> Fact:
         raise ValueError
     return Fact(
         turns=tuple(map(Seq, seqs)),
+        text=_text(fields["text"]),
         kind=FactKind(fields["kind"]),
+        importance=fields["importance"],
+        closes=tuple(map(_text, _list(fields["closes"]))),
         speaker=_text(fields["speaker"]),
         at=fields["at"],
-        text=_text(fields["text"]),
-        supersedes=tuple(map(_text, _list(fields["supersedes"]))),
+        owner=_text(fields["owner"]),
+        until=_text(fields["until"]),
         note_id=fields["note_id"],
-        subject=_text(fields["subject"]),
-        importance=fields["importance"],
-        quoted=fields["quoted"],
     )
 
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Row
 
-    from compaction.model import Chapter
 
 T = TypeVar("T")
 
@@ -77,30 +76,21 @@ def salvage_segment(row: Row[Any]) -> Salvaged[Segment]:
     return Salvaged(segment, f"{readable_text(row.facts)} {readable_text(row.note_ids)}")
 
 
-def salvage_chapter(row: Row[Any]) -> Salvaged[Chapter]:
-    """Return a chapter, without its references if they cannot be read."""
-    try:
-        return Salvaged(rows.chapter_from_row(row))
-    except UnreadableRowError:
-        return Salvaged(rows.chapter_from_row(_with(row, refs="[]")), readable_text(row.refs))
-
-
 def _facts(row: Row[Any]) -> tuple[tuple[Fact, ...], bool]:
     """Return the facts of a segment, and whether some of them could not be read."""
     stored = _read(json.loads, row.facts)
     if not isinstance(stored, list):
         return (), True
     read = [_read(rows.fact_of, each) or _read(_of_unknown_kind, each) for each in stored]
-    return tuple(_blank(row, index) if fact is None else fact for index, fact in enumerate(read)), None in read
+    return tuple(_blank(row) if fact is None else fact for fact in read), None in read
 
 
 def _of_unknown_kind(fields: dict[str, Any]) -> Fact:
     return rows.fact_of({**fields, "kind": FactKind.OTHER.value})
 
 
-def _blank(row: Row[Any], index: int) -> Fact:
-    # It supersedes itself, so it is never shown.
-    return Fact((Seq(row.start_seq),), FactKind.OTHER, "", row.started_at, "", supersedes=(f"{row.id}#{index}",))
+def _blank(row: Row[Any]) -> Fact:
+    return Fact((Seq(row.start_seq),), "", at=row.started_at)
 
 
 def _read(read: Callable[[Any], T], stored: object) -> T | None:

@@ -21,7 +21,7 @@ from bot.store.tables import segment_tiers, segments, sessions, turns
 from bot.store.tier_rows import AccessCount, StoredTier
 from bot.store.tiers import mark_archived, set_last_check, store_tier
 from compaction.memory.tiers import TieredSegment
-from compaction.model import Segment, SegmentId, Seq, SessionId
+from compaction.model import IMPORTED, Segment, SegmentId, Seq, SessionId
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from bot.store.database import Database
     from compaction.memory.export_format import CompressionQueue
     from compaction.memory.segment_record import SegmentRecord
-
-SUMMARISER = "import"
 
 
 class SegmentImportError(BotError):
@@ -153,7 +151,7 @@ async def _new_segment(
         gist=record.compressed_content,
         facts=(),
         note_ids=(),
-        summariser=SUMMARISER,
+        prompt_version=IMPORTED,
         created_at=record.compressed_at,
         original_tokens=record.original_tokens,
         compressed_tokens=record.compressed_tokens,

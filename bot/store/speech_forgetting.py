@@ -34,7 +34,6 @@ from bot.store.servers import drop_person, servers_that_name
 from bot.store.session_forgetting import forget_in_session, notes_of_person, select_turns, turns_of_person
 from bot.store.speakers import StoredSpeaker, may_have_part_of, read_speakers, with_sharers
 from bot.store.tables import (
-    chapters,
     guild_settings,
     person_facts,
     person_forgets,
@@ -263,7 +262,7 @@ async def _sessions_that_tell(
     besides: Collection[SessionId],
     among: Collection[SessionId] | None = None,
 ) -> list[SessionId]:
-    """Return the other sessions in which the bot's turns, segments or chapters may tell of what was forgotten. `among`:
+    """Return the other sessions in which the bot's turns, segments may tell of what was forgotten. `among`:
     only these are searched.
     """
     async with database.reading() as connection:
@@ -277,7 +276,7 @@ async def _sessions_that_tell(
             spoken = (await connection.execute(of_bot)).all()
             made, over, records = [
                 (await connection.execute(select(each).where(each.c.session_id == session_id))).all()
-                for each in (segments, chapters, segment_tiers)
+                for each in (segments, segment_tiers)
             ]
         if await asyncio.to_thread(_any_tells, spoken, made, over, records, words.words):
             found.append(SessionId(session_id))

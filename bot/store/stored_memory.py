@@ -1,7 +1,7 @@
-"""Reads all that a session goes on with: its window, segments, chapters, notes, speakers and state.
+"""Reads all that a session goes on with: its window, segments, notes, speakers and state.
 
 A row that is damaged, or that a newer Roomtone wrote, keeps no room from beginning. What can be read of it is used: a
-turn without its words, a segment with blanks in place of its facts, a chapter without its references; a note is left
+turn without its words, a segment with blanks in place of its facts; a note is left
 out. The row itself stays as it is. So a newer Roomtone or somebody's repair finds it, and it goes when its person is
 forgotten or when it is too old.
 """
@@ -17,9 +17,9 @@ from sqlalchemy.exc import DBAPIError
 
 from bot.store import rows
 from bot.store.rows import UNREADABLE, UnreadableRowError
-from bot.store.salvage import salvage_chapter, salvage_segment, salvage_turn
+from bot.store.salvage import salvage_segment, salvage_turn
 from bot.store.speakers import quotable_speakers
-from bot.store.tables import chapters, notes, segments, sessions, turns
+from bot.store.tables import notes, segments, sessions, turns
 from bot.store.thread_work import in_thread
 from compaction.model import CompactionState, Seq
 from compaction.ports import StoredMemory
@@ -52,8 +52,6 @@ async def read_memory(
     window = await _turn_rows(connection, session_id, start=cursor, end=None)
     of_segments = select(segments).where(segments.c.session_id == session_id)
     kept = (await connection.execute(of_segments.order_by(segments.c.start_seq, segments.c.position))).all()
-    of_chapters = select(chapters).where(chapters.c.session_id == session_id)
-    made = (await connection.execute(of_chapters.order_by(chapters.c.start_seq, chapters.c.level))).all()
     of_notes = select(notes).where(notes.c.session_id == session_id, notes.c.status.in_(("live", "pending")))
     seen = (await connection.execute(of_notes.order_by(notes.c.position))).all()
     speakers = await _speakers(connection, sql, session_id)
@@ -71,7 +69,6 @@ async def read_memory(
             ended=session is not None and session.ended_at is not None,
             speakers=speakers,
             quotable=quotable,
-            chapters=_salvaged("chapters", made, salvage_chapter, unreadable),
         )
         return memory, frozenset(unreadable)
 

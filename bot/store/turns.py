@@ -1,4 +1,4 @@
-"""Stores turns, notes, segments, chapters and the compaction state. Implements `compaction.ports.TurnStore`.
+"""Stores turns, notes, segments and the compaction state. Implements `compaction.ports.TurnStore`.
 
 Each method is one transaction and also indexes the stored item. All methods are idempotent: a caller that does not know
 whether a call succeeded may repeat it.
@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
-from sqlalchemy import delete, exists, func, select, update
+from sqlalchemy import func, select, update
 
 from bot.store import rows
 from bot.store.forgettings import LearnedForgettings
@@ -20,8 +20,7 @@ from bot.store.history import rerender_summary
 from bot.store.inserts import add_once
 from bot.store.search.indexing import index_source
 from bot.store.stored_memory import read_memory, read_turns, session_row
-from bot.store.tables import chapters, corrections, landings, notes, segment_tiers, segments, sessions, turns
-from bot.store.tier_rows import drop_record
+from bot.store.tables import landings, notes, segments, sessions, turns
 from bot.texts.text import Text
 from compaction.errors import StoreError
 from compaction.model import TurnKind
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.store.database import Database
     from bot.store.stored_memory import RowKey
-    from compaction.model import Chapter, CompactionState, Note, NoteId, Segment, Seq, SessionId, Turn
+    from compaction.model import CompactionState, Note, NoteId, Segment, Seq, SessionId, Turn
     from compaction.ports import Landing, StoredMemory
 
 log = structlog.get_logger()
@@ -147,13 +146,7 @@ class SqlTurnStore:
             expected = (landing.expected_cursor, landing.expected_revision)
             if session is None or session.ended_at is not None or (session.cursor, session.revision) != expected:
                 return False
-            if landing.chapter is not None:
-                if not await _add_chapter(connection, session_id, landing.chapter):
-                    return False
-            elif landing.repairs:
-                if landing.segment is None or not await _replace_segment(connection, session_id, landing.segment):
-                    return False
-            elif landing.segment is not None and not await _add_segment(connection, session_id, landing.segment):
+            if not await _add_segment(connection, session_id, landing.segment):
                 return False
             await _store_state(connection, session_id, landing.state)
             await _store_landing(connection, landing)
@@ -223,56 +216,16 @@ async def _add_segment(connection: AsyncConnection, session_id: SessionId, segme
     return True
 
 
-async def _add_chapter(connection: AsyncConnection, session_id: SessionId, chapter: Chapter) -> bool:
-    """Store a chapter; False when its id is stored already."""
-    return await add_once(connection, chapters, rows.chapter_values(session_id, chapter))
-
-
-async def _replace_segment(connection: AsyncConnection, session_id: SessionId, segment: Segment) -> bool:
-    """Replace the degraded segment of the same id and range.
-
-    Returns False if there is none, or if it is archived: archived segments never change.
-    """
-    archived = exists().where(
-        segment_tiers.c.session_id == session_id,
-        segment_tiers.c.segment_id == segment.id,
-        segment_tiers.c.archived_at.is_not(None),
-    )
-    replaced = await connection.execute(
-        update(segments)
-        .where(
-            segments.c.session_id == session_id,
-            segments.c.id == segment.id,
-            segments.c.start_seq == segment.start,
-            segments.c.end_seq == segment.end,
-            segments.c.degraded.is_(True),
-            segments.c.pruned.is_(False),
-            ~archived,
-        )
-        .values(rows.segment_values(session_id, segment))
-    )
-    if replaced.rowcount == 0:
-        return False
-    # A trigger has removed the old text from the index. The record was made from the old text too, and so was what it
-    # says of who has corrected whom.
-    here = (corrections.c.new_seq >= segment.start) & (corrections.c.new_seq < segment.end)
-    await connection.execute(delete(corrections).where(corrections.c.session_id == session_id, here))
-    await index_source(connection, session_id, segment)
-    await drop_record(connection, session_id, segment.id)
-    return True
-
-
 async def _store_landing(connection: AsyncConnection, landing: Landing) -> None:
     """Store the summary of this revision, so that `explain` can show it after it has changed."""
-    state, segment, chapter = landing.state, landing.segment, landing.chapter
+    state, segment = landing.state, landing.segment
     values: dict[str, object] = {
         "session_id": landing.session_id,
         "revision": state.revision,
         "cursor": state.cursor,
         "landed_at": state.last_at or 0.0,
-        "segment_id": None if segment is None else segment.id,
+        "segment_id": segment.id,
         "summary": state.summary,
-        "chapter_id": None if chapter is None else chapter.id,
     }
     await add_once(connection, landings, values)
 

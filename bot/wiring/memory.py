@@ -18,7 +18,6 @@ from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from bot.store.tiers import TierStore
 from compaction.session import SessionMemory
-from compaction.summary.extractive import ExtractiveSummariser
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from bot.store.claims import RoomClaim
     from bot.store.database import Database
     from bot.wiring.settings import BotSettings
-    from compaction.folding.events import CompactionEvent
+    from compaction.events import CompactionEvent
     from compaction.model import SessionId
     from compaction.ports import TurnStore
     from compaction.summary.port import Summariser
@@ -154,7 +153,6 @@ def memory_factory(
             session_id,
             store=store_of(claim),
             summariser=await summariser_of(guild_id),
-            fallback=ExtractiveSummariser(),
             settings=settings.compaction,
             mode=await policy.mode(guild_id),
             clock=clock,

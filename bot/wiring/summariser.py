@@ -45,7 +45,6 @@ def choose_summariser(
     return LlmSummariser(
         completion,
         max_output_tokens=settings.max_output_tokens,
-        prompts_dir=settings.prompts_dir,
         within_s=settings.timeout_s,
         zone=zone,
     )

@@ -12,12 +12,9 @@ from typing import TYPE_CHECKING
 from compaction.budget.messages import is_tool_output
 from compaction.budget.tool_outputs import is_placeholder, summarize_tool_output
 from compaction.language.text import sentences, whole_sentences
-from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
+from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind
-from compaction.summary.extractive import extract_facts, make_gist
-from compaction.summary.ledger import SegmentLedger
-from compaction.summary.port import Fold, FoldRequest
-from compaction.summary.segments import make_segment
+from compaction.summary.extractive import quote_turns
 from compaction.tokens import estimate_text_tokens, estimate_tokens
 from compaction.untrusted_text import without_marks
 
@@ -27,8 +24,6 @@ if TYPE_CHECKING:
     from compaction.payload import PayloadPart
 
 MAX_SUMMARY_CHARS = 1_200
-# How many turns are folded together. A session folds the same number at once (`folding.window`).
-_BATCH_TURNS = 10
 # The kinds of messages that nobody said now.
 _REPRESENTS_OTHERS = frozenset(
     {PartKind.SYSTEM, PartKind.SUMMARY, PartKind.EVICTION_NOTE, PartKind.RECALL, PartKind.CONTINUITY}
@@ -73,8 +68,7 @@ def summarize_context(messages: Sequence[PayloadPart], options: SummarizeOptions
         int(room * _TOOLS_SHARE),
     )
     left = room - sum(len(each) + 1 for each in (previous, tools) if each)
-    rendered = _ledger(messages).render(max_chars=left)
-    texts = (previous, "" if rendered is None else rendered.text, tools)
+    texts = (previous, quote_turns(_turns(messages), max_chars=left), tools)
     summary = whole_sentences(" ".join(each for each in texts if each), room)
     return ContextSummary(summary, original_tokens)
 
@@ -103,32 +97,15 @@ def _newest_sentences(text: str, max_chars: int) -> str:
     return " ".join(reversed(kept))
 
 
-def _ledger(messages: Sequence[PayloadPart]) -> SegmentLedger:
-    """Return the facts of the messages. They are extracted in batches, like the turns of a session."""
+def _turns(messages: Sequence[PayloadPart]) -> tuple[Turn, ...]:
+    """Return what people and the assistant say in the messages."""
     turns: list[Turn] = []
     for message in _own(messages):
         if not is_tool_output(message) and (parts := _parts(message)):
             at = message.timestamp or 0.0
             kind = TurnKind.ASSISTANT if message.role == "assistant" else TurnKind.SPEECH
             turns.append(Turn(Seq(len(turns)), kind, at, at, parts))
-    ledger = SegmentLedger()
-    for start in range(0, len(turns), _BATCH_TURNS):
-        batch = tuple(turns[start : start + _BATCH_TURNS])
-        known = ledger.known_facts()
-        facts = extract_facts(batch, start=Seq(start), known=known)
-        if facts:
-            ledger.add(
-                make_segment(
-                    FoldRequest(Seq(start), batch, (), None, known),
-                    Fold(make_gist(facts, batch), facts),
-                    session_id=SessionId("truncated"),
-                    revision=0,
-                    summariser="extractive",
-                    degraded=False,
-                    at=0.0,
-                )
-            )
-    return ledger
+    return tuple(turns)
 
 
 def _parts(message: PayloadPart) -> tuple[TurnPart, ...]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import tzinfo
 
-    from compaction.model import Note, RenderedSummary
+    from compaction.model import Note
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class SessionContext:
     mode: Mode
     total_turns: int
     cursor: Seq
-    summary: RenderedSummary | None
+    summary: str | None
     summary_revision: int
     summary_started_at: float | None
     summary_ended_at: float | None
@@ -162,7 +162,7 @@ class _SessionParts:
         context = self._context
         if context.summary is None:
             return ()
-        text = f"Earlier in this session: {context.summary.text}"
+        text = f"Earlier in this session: {context.summary}"
         if context.cursor == 0:
             # If only notes have been folded so far, the summary covers no turn.
             return (data_part(PartKind.SUMMARY, text, count=self._count),)

@@ -15,7 +15,7 @@ from compaction.context.build import SessionContext, build_payload
 from compaction.memory.passage import source_parts
 from compaction.memory.people import person_facts_part
 from compaction.memory.quotes import parse_citation, quote_part, quoted_parts
-from compaction.model import Mode, Note, RenderedSummary, Seq, Turn
+from compaction.model import Mode, Note, Seq, Turn
 from compaction.payload import PartKind, PayloadPart, keep_as_sent, make_part, payload_digest
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ def _window(record: ContextRecord, kept: StoredSources, lost: list[str]) -> tupl
     return tuple(kept.turns[seq] for seq in stored)
 
 
-def _summary(record: ContextRecord, kept: StoredSources, lost: list[str]) -> RenderedSummary | None:
+def _summary(record: ContextRecord, kept: StoredSources, lost: list[str]) -> str | None:
     if PartKind.SUMMARY.value not in record.tokens or (record.summary_revision == 0 and record.texts):
         return None
     if kept.summary is None:
@@ -189,7 +189,7 @@ def _summary(record: ContextRecord, kept: StoredSources, lost: list[str]) -> Ren
             "words in it were forgotten."
         )
         return None
-    return RenderedSummary(kept.summary, ())
+    return kept.summary
 
 
 def _span(kept: StoredSources) -> tuple[float, float] | tuple[None, None]:

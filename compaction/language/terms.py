@@ -19,7 +19,7 @@ from compaction.language.languages import LANGUAGES, STEMMER_VERSION
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from compaction.language.language import Language
+    from compaction.language.languages import Language
 
 # Longer strings are not words, and further terms of a text say little more about its subject.
 MAX_TERM_CHARS = 40
@@ -38,7 +38,7 @@ UNSPACED = re.compile(
 _OPENING = frozenset({"remember", "tell"})
 # Increase this number with every change in the results of `terms`. Stored passages are then indexed again
 # (`bot.store.search.indexing`).
-_RULES_VERSION = 4
+_RULES_VERSION = 5
 
 
 def terms_version() -> int:

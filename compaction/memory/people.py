@@ -1,8 +1,7 @@
 """Lasting facts that people say about themselves: where they live, what they are called, what they can't eat. Pure.
 
-They are the facts of kind `lasting` of a folded batch whose subject is the person who said them, as whole sentences and
-with their turn. A fact ends when a later one supersedes it, or when the person's later word takes its place; ended ones
-are kept as history.
+They are the facts of kind `lasting` of a folded batch whose owner is the person who said them. A fact ends when a later
+one closes it; ended ones are kept as history. Without a model no fact has an owner, so nothing is remembered.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from compaction.language.meaning import meaning, replaces
 from compaction.language.text import plain
 from compaction.model import FactKind, Importance, Seq, SessionId, TurnKind
 from compaction.payload import PartKind, PayloadPart, data_part
@@ -133,10 +131,10 @@ def extract_person_facts(
         person_id = _speaker_id(fact, speech)
         if person_id is None or fact.note_id is not None or not fact.text:
             continue
-        if fact.supersedes:
-            old = (superseded[ref] for ref in fact.supersedes if ref in superseded)
+        if fact.closes:
+            old = (superseded[ref] for ref in fact.closes if ref in superseded)
             texts = frozenset(_said(one.text) for one in old if one.speaker == fact.speaker and _is_of_speaker(one))
-            ended.append(EndedFacts(person_id, frozenset(fact.supersedes), each.ref, fact.at, texts))
+            ended.append(EndedFacts(person_id, frozenset(fact.closes), each.ref, fact.at, texts))
         if _is_of_speaker(fact):
             found.append(
                 PersonFact(
@@ -156,7 +154,7 @@ def extract_person_facts(
 
 def _is_of_speaker(fact: Fact) -> bool:
     """Return whether a fact is a lasting one that its speaker told of themselves."""
-    return fact.kind is FactKind.LASTING and fact.subject.casefold() == fact.speaker.casefold()
+    return fact.kind is FactKind.LASTING and fact.owner.casefold() == fact.speaker.casefold()
 
 
 def _speaker_id(fact: Fact, speech: Mapping[Seq, Turn]) -> str | None:
@@ -184,15 +182,6 @@ def merge_facts(extracted: ExtractedFacts, known: Iterable[PersonFact]) -> FactC
             continue
         facts[each.id] = each
         new.add(each.id)
-        # A fact that is extracted late was outdated by what was said after it.
-        later = [one for one in theirs if one.at > each.at and contradicts(one, each)]
-        if later:
-            first = min(later, key=_order)
-            end(each, first.id, first.at)
-            continue
-        for one in theirs:
-            if one.is_current and contradicts(each, one):
-                end(one, each.id, each.at)
     for gone in extracted.ended:
         for one in list(facts.values()):
             if one.person_id != gone.person_id or not one.is_current:
@@ -203,11 +192,6 @@ def merge_facts(extracted: ExtractedFacts, known: Iterable[PersonFact]) -> FactC
         tuple(sorted((facts[each] for each in new), key=_order)),
         tuple(sorted((facts[each] for each in changed - new), key=_order)),
     )
-
-
-def contradicts(new: PersonFact, old: PersonFact) -> bool:
-    """Return whether a person's later fact takes the place of an earlier one."""
-    return new.at >= old.at and replaces(meaning(new.text), meaning(old.text), same_speaker=True)
 
 
 def _says_the_same(one: PersonFact, other: PersonFact) -> bool:

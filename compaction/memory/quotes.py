@@ -13,14 +13,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from compaction.clock_time import format_clock_time
-from compaction.language.meaning import meaning
-from compaction.language.terms import terms
+from compaction.language.terms import normalized_words, terms
 from compaction.language.text import cut_at_word, plain, sentences
 from compaction.memory.passage import PassageKind
 from compaction.model import SessionId, TurnKind
 from compaction.payload import PartKind, PayloadPart, data_part
 from compaction.speaker_names import plain_name
-from compaction.summary.checks import clauses
 from compaction.untrusted_text import inline
 
 if TYPE_CHECKING:
@@ -202,28 +200,22 @@ def _quoted(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _SeenText:
-    """A text that the prompt has, and the terms of it and of its speaker's name."""
+    """The words of a text that the prompt has, and of its speaker's name."""
 
-    terms: frozenset[str]
-    text: str
+    words: frozenset[str]
 
     @classmethod
     def of(cls, speaker: str, text: str) -> _SeenText:
-        return cls(frozenset(terms(f"{speaker} {text}")), text)
-
-    def says(self, own: frozenset[str], *, negated: bool) -> bool:
-        """Return whether a clause with some of these terms has this sign."""
-        return any(said.negated is negated and not own.isdisjoint(terms(clause)) for clause, said in clauses(self.text))
+        return cls(frozenset(normalized_words(f"{speaker} {text}")))
 
 
 def _is_in_view(speaker: str, sentence: str, seen: Sequence[_SeenText]) -> bool:
-    """Return whether one text of the prompt has every word of a sentence and its speaker's name, with the same sign.
+    """Return whether one text of the prompt has every word of a sentence and its speaker's name.
 
-    A text that lacks one word may be about another person or name another value. 'Not' is no search term.
+    A text that lacks one word may be about another person or name another value.
     """
-    own = frozenset(terms(sentence))
-    wanted = own.union(terms(speaker))
-    return not own or any(wanted <= each.terms and each.says(own, negated=meaning(sentence).negated) for each in seen)
+    wanted = frozenset(normalized_words(f"{speaker} {sentence}"))
+    return not terms(sentence) or any(wanted <= each.words for each in seen)
 
 
 def _cited(recalled: RecallHit, chosen: tuple[int, ...]) -> Citation:

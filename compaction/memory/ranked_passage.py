@@ -9,7 +9,6 @@ from compaction.language.terms import normalized_words, terms
 from compaction.language.text import QUESTION_MARKS
 from compaction.memory.passage import PassageKind, source_kind
 from compaction.model import Turn, TurnKind
-from compaction.summary.denials import says_no
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,8 +23,15 @@ SPEAKER_BOOST = 1.2
 # A question rarely holds the answer, but a turn next to it may.
 QUESTION_WEIGHT = 0.9
 NEIGHBOUR_SHARE = 0.5
+# What people asked the bot, and what it answered, comes after what they told.
+ASKED_BOT_WEIGHT = 0.4
 _KIND_WEIGHT = {PassageKind.TURN: 1.0, PassageKind.NOTE: 0.95, PassageKind.SEGMENT: 0.7}
-_TURN_WEIGHT = {TurnKind.SPEECH: 1.0, TurnKind.ASSISTANT: 0.7, TurnKind.MEMBERSHIP: 0.5, TurnKind.EFFECT: 0.5}
+_TURN_WEIGHT = {
+    TurnKind.SPEECH: 1.0,
+    TurnKind.ASSISTANT: ASKED_BOT_WEIGHT,
+    TurnKind.MEMBERSHIP: 0.5,
+    TurnKind.EFFECT: 0.5,
+}
 # A passage without a word of the query is a hit only if its embedding is so similar to the query's: cosine.
 LEAST_LIKENESS = 0.3
 
@@ -42,8 +48,7 @@ class TurnRef:
 class RankedPassage:
     """A passage with its score, and what it corrects. `covered`: the weight of the query's terms in its own text and in
     the turn that it answers. `found_itself`: it was found for its own text, not only for a neighbour's. `answers`:
-    the turn that must be shown with it. `through`: the last turn that must be shown, because it takes the found one
-    back.
+    the turn that must be shown with it.
     """
 
     passage: Passage
@@ -56,7 +61,6 @@ class RankedPassage:
     superseded_by: TurnRef | None = None
     supersedes: list[TurnRef] = field(default_factory=list)
     answers: Turn | None = None
-    through: int = -1
 
     @classmethod
     def of(
@@ -88,12 +92,12 @@ class RankedPassage:
 
 
 def answered_turn(passage: Passage) -> Turn | None:
-    """Return the turn just before this one, if it asks something or this one denies it."""
+    """Return the turn just before this one, if it asks something."""
     source = passage.source
     before = passage.around[0] if passage.around else None
     if not isinstance(source, Turn) or before is None or before.seq != source.seq - 1:
         return None
-    return before if ends_in_question(before.text) or says_no(source.text) else None
+    return before if ends_in_question(before.text) else None
 
 
 def ends_in_question(text: str) -> bool:
@@ -117,10 +121,14 @@ def _weight(passage: Passage) -> float:
     if isinstance(source, Turn):
         weight *= _TURN_WEIGHT[source.kind]
         if ends_in_question(passage.text):
-            weight *= QUESTION_WEIGHT
+            weight *= ASKED_BOT_WEIGHT if _is_answered_by_bot(passage, source) else QUESTION_WEIGHT
     return weight
 
 
 def _named(name: str, words: frozenset[str]) -> bool:
     """Return whether the query has any word of this speaker's name that is longer than a letter."""
     return any(word in words for word in normalized_words(name) if len(word) > 1)
+
+
+def _is_answered_by_bot(passage: Passage, source: Turn) -> bool:
+    return any(turn.kind is TurnKind.ASSISTANT and turn.seq == source.seq + 1 for turn in passage.around)

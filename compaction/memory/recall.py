@@ -1,7 +1,7 @@
 """Ranks the passages that a search found: corrections before what they correct, and no turn shown twice.
 
-`ranked_passage` weighs each passage by what it is and who said it; `corrections` moves a correction up to the passage
-that it corrects. `bot.memory.recall` queries the index first. Deterministic.
+`ranked_passage` weighs each passage by what it is and who said it. Which turn corrects which is known from the facts
+that closed earlier ones (`Passage.replaced_by`). `bot.memory.recall` queries the index first. Deterministic.
 """
 
 from __future__ import annotations
@@ -9,9 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from compaction.language.meaning import meaning
 from compaction.language.terms import normalized_words
-from compaction.memory.corrections import move_corrections_up
 from compaction.memory.passage import PassageKind, source_kind, source_parts
 from compaction.memory.ranked_passage import RankedPassage, TurnRef, answered_turn, ends_in_question
 from compaction.model import Note, Segment, Seq, Turn, TurnKind
@@ -77,7 +75,7 @@ def rank_hits(
     ranked = [RankedPassage.of(each, query, search_terms, scores, alike) for each in passages]
     if search_terms.weights or alike:
         ranked = [each for each in ranked if each.relevance > 0.0 or each.score == 0.0]
-        move_corrections_up(sorted(ranked, key=_order), search_terms)
+        _move_corrections_up(ranked)
         _join_questions(ranked, in_view)
     stale = {each.ref for each in ranked if each.superseded_by is not None}
     chosen: list[RankedPassage] = []
@@ -97,16 +95,35 @@ def rank_hits(
     return tuple(hits)
 
 
+def _move_corrections_up(ranked: Sequence[RankedPassage]) -> None:
+    """Mark the turns that a later one corrects, and give the correction the better score of both. A question is
+    answered, not corrected, so it is not marked.
+    """
+    turns = {each.ref: each for each in ranked if isinstance(each.passage.source, Turn)}
+    # From the oldest on, so that the last value of a chain gets the best score of all.
+    for old in sorted(turns.values(), key=lambda each: (each.passage.at, each.passage.id)):
+        by = old.passage.replaced_by
+        new = None if by is None else turns.get(TurnRef(old.passage.session_id, by))
+        if new is None:
+            continue
+        new.score, new.relevance = max(new.score, old.score), max(new.relevance, old.relevance)
+        if not ends_in_question(old.passage.text):
+            old.superseded_by = new.ref
+            if old.ref is not None:
+                new.supersedes.append(old.ref)
+
+
 def _join_questions(ranked: Sequence[RankedPassage], in_view: tuple[SessionId, Seq] | None) -> None:
-    """Have an answer that says that something is otherwise show its question, at the better of both places: 'No, Sunday
-    now.' alone tells nothing, and the question alone names the old value.
+    """Have a correction that answers a question show the question, at the better of both places.
+
+    'No, Sunday now.' alone tells nothing, and the question alone names the old value.
     """
     turns = {each.ref: each for each in ranked}
     for each in ranked:
         asked = answered_turn(each.passage)
         if asked is None or ends_in_question(each.passage.text) or each.passage.is_in(in_view):
             continue
-        if each.supersedes or (each.score and meaning(each.passage.text).announces):
+        if each.supersedes:
             each.answers = asked
             if (question := turns.get(TurnRef(each.passage.session_id, asked.seq))) is not None:
                 each.score, question.score = max(each.score, question.score), 0.0
@@ -119,13 +136,12 @@ def _hit(ranked: RankedPassage, elsewhere: Collection[TurnRef | None]) -> Recall
     seq = seq_from = seq_to = None
     if isinstance(source, Turn):
         seq = source.seq
-        last = max(seq + _NEIGHBOURS, ranked.through)
         asked = None if ranked.answers is None else ranked.answers.seq
         turns = tuple(
             each
             for each in passage.around
-            if seq - _NEIGHBOURS <= each.seq <= last
-            and (each.seq in (seq, asked, ranked.through) or TurnRef(passage.session_id, each.seq) not in elsewhere)
+            if abs(each.seq - seq) <= _NEIGHBOURS
+            and (each.seq in (seq, asked) or TurnRef(passage.session_id, each.seq) not in elsewhere)
         )
         turns = turns or (source,)
         seq_from, seq_to = turns[0].seq, turns[-1].seq

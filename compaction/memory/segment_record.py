@@ -1,7 +1,7 @@
 """Makes the record of a folded segment for lists and exports, with exactly the fields of spec 3. Pure.
 
-Rules derive topic, key decisions, key files and flags, so the same segment always gives the same record.
-`compressed_content` is the gist without superseded facts.
+Topic, key decisions and flags come from the facts that a model labelled, so a segment without a model claims none.
+`compressed_content` is the gist.
 """
 
 from __future__ import annotations
@@ -10,10 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from compaction.language.meaning import meaning
 from compaction.language.text import as_sentence, plain, sentences
 from compaction.model import Fact, FactKind, Segment, SegmentId, SessionId
-from compaction.summary.extractive import make_gist
 from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
@@ -40,14 +38,8 @@ _FILE = re.compile(
 _CODE = re.compile(
     r"```|`[^`\n]+`|\b(?:def|class|import|return|SELECT|function)\b[^.?!]{0,200}[({;=]|=>|\w\(\)|[{}]\s*$"
 )
-_ERRORS = re.compile(
-    r"\b(?:error|exception|traceback|stack trace|crash(?:e[sd]|ing)?|fail(?:s|ed|ure|ing)?|bug|broken|segfault|"
-    r"timed? ?out|doesn't work|not working)\b",
-    re.IGNORECASE,
-)
 # The first estimate of how likely a segment is to be searched for again. Lasting facts raise the estimate.
 _LEAST_RELEVANCE = 0.3
-_DURABLE = 1.6
 # Each retrieval closes this share of the gap between the score and 1.
 _RELEVANCE_STEP = 0.15
 
@@ -88,16 +80,22 @@ class SegmentRecord:
 
 
 def make_record(
-    segment: Segment, *, superseded: Collection[str] = (), task_completed: bool = False, at: float
+    segment: Segment,
+    *,
+    superseded: Collection[str] = (),
+    task_completed: bool = False,
+    contains_errors: bool = False,
+    at: float,
 ) -> SegmentRecord:
     """Return the record of a segment at the time `at` (UTC epoch seconds).
 
-    `superseded`: refs of superseded facts (`segment_id#index`), which are left out. `task_completed`: all threads (open
-    questions) of the segment are closed.
+    `superseded`: refs of closed facts (`segment_id#index`), which are left out. `task_completed`: all threads (open
+    questions) of the segment are closed. `contains_errors`: a tool failed in its turns.
     """
-    told = [(f"{segment.id}#{index}", fact) for index, fact in enumerate(segment.facts) if fact.text]
-    current = tuple(fact for ref, fact in told if ref not in superseded)
-    content = segment.gist if len(current) == len(told) or not current else make_gist(current, ())
+    current = tuple(
+        fact for index, fact in enumerate(segment.facts) if fact.text and f"{segment.id}#{index}" not in superseded
+    )
+    content = segment.gist
     texts = [content, *(fact.text for fact in current)]
     compressed = estimate_text_tokens(content)
     return SegmentRecord(
@@ -114,13 +112,11 @@ def make_record(
         access_count=0,
         relevance_score=relevance_of(current),
         compressed_content=content,
-        key_decisions=tuple(fact.attributed_text for fact in current if fact.kind is FactKind.DECISION)[
-            :MAX_KEY_DECISIONS
-        ],
+        key_decisions=tuple(fact.text for fact in current if fact.kind is FactKind.DECISION)[:MAX_KEY_DECISIONS],
         key_files=files_in(texts),
         metadata=RecordMetadata(
             contains_code=any(_CODE.search(text) for text in texts),
-            contains_errors=any(_ERRORS.search(text) for text in texts),
+            contains_errors=contains_errors,
             task_completed=task_completed,
         ),
     )
@@ -132,14 +128,7 @@ def topic_of(gist: str, facts: Sequence[Fact]) -> str:
     """
     with_text = [fact for fact in facts if fact.text]
     if with_text:
-        best = min(
-            with_text,
-            key=lambda fact: (
-                _TOPIC_ORDER.index(fact.kind),
-                -meaning(fact.text).weight * _density(fact.text),
-                fact.turn_seq,
-            ),
-        )
+        best = min(with_text, key=lambda fact: (_TOPIC_ORDER.index(fact.kind), -fact.importance, fact.turn_seq))
         text = best.text
     else:
         text = next(iter(sentences(gist)), "")
@@ -165,7 +154,7 @@ def relevance_of(facts: Sequence[Fact]) -> float:
     """Return the first estimate (0.0-1.0) of how likely a segment is to be searched for again."""
     if not facts:
         return _LEAST_RELEVANCE
-    lasting = sum(meaning(fact.text).weight >= _DURABLE for fact in facts) / len(facts)
+    lasting = sum(fact.importance > 2 for fact in facts) / len(facts)
     return round(_LEAST_RELEVANCE + (0.9 - _LEAST_RELEVANCE) * lasting, 3)
 
 
@@ -177,8 +166,3 @@ def more_relevant(score: float) -> float:
 def compression_ratio(original_tokens: int, compressed_tokens: int) -> float:
     """Return how many times shorter a segment has become. Returns 0.0 if nothing is left."""
     return round(original_tokens / compressed_tokens, 1) if compressed_tokens else 0.0
-
-
-def _density(text: str) -> float:
-    about = meaning(text)
-    return float((len(about.topics) + 2 * len(about.values | about.names)) / max(len(text), 12) ** 0.7)

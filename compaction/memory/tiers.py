@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from compaction.language.meaning import answers, meaning
+from compaction.language.terms import terms
 from compaction.memory.segment_record import SegmentRecord, make_record
 from compaction.model import FactKind, Segment, SegmentId, TurnKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from compaction.model import Fact, Turn
+    from compaction.model import Turn
 
 # The numbers come from spec 3, 'Triggers' and 'Hook configuration'.
 CHECK_EVERY_TURNS = 10
@@ -34,11 +34,11 @@ MOST_MOVED = 10
 # A question that nobody has returned to for this many turns counts as closed, because people seldom say that they drop
 # a question.
 DROPPED_AFTER_TURNS = 100
-# A turn mentions a segment if both share two concepts (_SHARED), or one name or figure that at most two segments
-# contain (_RARE).
+# A turn mentions a segment if both share two search terms (_SHARED), or one figure that at most two segments contain
+# (_RARE).
 _SHARED = 2
 _RARE = 2
-# A concept that more than a quarter of the segments contain is a constant subject of the session, so it is ignored.
+# A term that more than a quarter of the segments contain is a constant subject of the session, so it is ignored.
 _COMMON_SHARE = 0.25
 _SPOKEN = frozenset({TurnKind.SPEECH, TurnKind.ASSISTANT})
 
@@ -124,28 +124,25 @@ class TierChanges:
 
 
 class SegmentTopics:
-    """The concepts of a session's segments. Tells whether a turn mentions a segment and whether a question was
-    answered.
+    """The search terms of a session's segments. Tells which segments a turn mentions, and which threads are closed.
 
     The cost of a lookup depends on the words of the turn, not on the number of segments.
     """
 
     def __init__(self, segments: Iterable[Segment] = ()) -> None:
         self._known: set[SegmentId] = set()
-        # Lists, because a session of hours has thousands of concepts, and a set takes four times as much.
+        # Lists, because a session of hours has thousands of terms, and a set takes four times as much.
         self._holders: defaultdict[str, list[SegmentId]] = defaultdict(list)
-        # For each concept, the facts with this concept that are not questions.
-        self._statements: defaultdict[str, list[Fact]] = defaultdict(list)
-        # The refs (`segment_id#index`) of superseded facts.
-        self._superseded: set[str] = set()
+        # The refs (`segment_id#index`) of closed facts.
+        self._closed: set[str] = set()
         self._roster: set[str] = set()
         for segment in segments:
             self.add(segment)
 
     @property
     def superseded(self) -> frozenset[str]:
-        """Return the refs of all superseded facts."""
-        return frozenset(self._superseded)
+        """Return the refs of all closed facts."""
+        return frozenset(self._closed)
 
     def add(self, segment: Segment) -> None:
         """Add one segment. Nothing happens if the segment was added before."""
@@ -153,52 +150,29 @@ class SegmentTopics:
             return
         self._known.add(segment.id)
         for fact in segment.facts:
-            self._superseded.update(fact.supersedes)
-            if not fact.text:
-                continue
-            self._roster.update(meaning(fact.speaker).about)
-            for concept in meaning(fact.text).about:
-                holders = self._holders[concept]
-                if holders[-1:] != [segment.id]:
-                    holders.append(segment.id)
-                if fact.kind is not FactKind.OPEN:
-                    self._statements[concept].append(fact)
+            self._closed.update(fact.closes)
+            self._roster.update(terms(fact.speaker))
+        for term in {term for fact in segment.facts for term in terms(fact.text)}:
+            self._holders[term].append(segment.id)
 
     def segments_mentioned(self, turn: Turn) -> frozenset[SegmentId]:
         if turn.kind not in _SPOKEN or turn.tombstone:
             return frozenset()
         common = max(1.0, _COMMON_SHARE * len(self._known))
-        about = [meaning(part.text) for part in turn.parts]
-        values = frozenset().union(*(each.values | each.names for each in about))
         shared: Counter[SegmentId] = Counter()
-        for concept in frozenset().union(*(each.about for each in about)) - self._roster:
-            holders = self._holders.get(concept, ())
+        for term in frozenset(terms(turn.text)) - self._roster:
+            holders = self._holders.get(term, ())
             if 0 < len(holders) <= common:
-                tells = concept in values and len(holders) <= _RARE
+                tells = term.isdigit() and len(holders) <= _RARE
                 shared.update(dict.fromkeys(holders, _SHARED if tells else 1))
         return frozenset(each for each, weight in shared.items() if weight >= _SHARED)
 
     def threads_closed(self, segment: Segment, *, turns_since_mention: int) -> bool:
-        """Return whether each thread (open question) of the segment was superseded, answered, or dropped long ago."""
-        if turns_since_mention >= DROPPED_AFTER_TURNS:
-            return True
-        return all(
-            f"{segment.id}#{index}" in self._superseded or self._answered(fact)
+        """Return whether each thread (open question) of the segment was closed by a later fact, or dropped long ago."""
+        return turns_since_mention >= DROPPED_AFTER_TURNS or all(
+            f"{segment.id}#{index}" in self._closed
             for index, fact in enumerate(segment.facts)
             if fact.kind is FactKind.OPEN and fact.text
-        )
-
-    def _answered(self, asked: Fact) -> bool:
-        """Return whether somebody else said later what answers this question, or whether it asks about nothing."""
-        question = meaning(asked.text)
-        if not question.about:
-            return True
-        # An answer speaks of all that was asked, so it is found by any word of it: by the one that the fewest have.
-        told = (self._statements.get(each, []) for each in question.topics | question.names or question.values)
-        return any(
-            answers(meaning(each.text), question, at_once=each.turns[-1] - asked.turns[-1] <= 1)
-            for each in min(told, key=len)
-            if each.turns[-1] > asked.turns[-1] and each.speaker != asked.speaker
         )
 
 
@@ -214,10 +188,10 @@ def check_tiers(
 ) -> TierChanges:
     """Return which of a session's segments change their tier.
 
-    `context_tokens`: the tokens of the last prompt. Their share of `max_input_tokens` decides whether anything is
-    queued or archived. `now`: UTC epoch seconds. `regardless`: act as if the context were full, compress queued
-    segments at once, and move any number of segments. Otherwise at most 10 segments are queued, 10 compressed and 10
-    archived.
+    `context_tokens`: what the session would have to send if nothing were folded (`unfolded_tokens`). Its share of
+    `max_input_tokens` decides whether anything is queued or archived. `now`: UTC epoch seconds. `regardless`: act as if
+    the context were full, compress queued segments at once, and move any number of segments. Otherwise at most 10
+    segments are queued, 10 compressed and 10 archived.
     """
     filled = 1.0 if regardless else context_tokens / max(1, max_input_tokens)
     queue: list[SegmentId] = []
@@ -254,6 +228,13 @@ def is_cold(kept: TieredSegment, subjects: SegmentTopics, *, total_turns: int) -
         and silent >= COLD_AFTER_TURNS
         and subjects.threads_closed(kept.segment, turns_since_mention=silent)
     )
+
+
+def unfolded_tokens(segments: Iterable[Segment], prompt_tokens: int) -> int:
+    """Return how many tokens the session's prompt would have if nothing were folded: those of the last prompt, and of
+    the turns that its summary stands for. A prompt itself hardly grows after the first hour.
+    """
+    return prompt_tokens + sum(segment.original_tokens for segment in segments)
 
 
 def is_due(total_turns: int, last_turn: int) -> bool:

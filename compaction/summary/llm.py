@@ -1,99 +1,54 @@
-"""The summariser that asks a text model: for gist, facts and the paragraph in one call, or for the paragraph alone.
+"""The summariser that asks a text model: gist, facts and paragraph in one structured answer.
 
-The model says what matters; `checks` and `paragraph_checks` refuse what it certainly invented or turned round. What it
-left out stays out. A paragraph with a fault is asked for once more; if that fails too, the fold has none and says why.
-If it answers time and again with nothing but a turn's own words, code chooses the facts of such a batch.
+The model alone says what matters. Of a fact, its turns are checked, and speaker and time are taken from them. Nothing
+else about its prose is judged: figures and names that the request does not hold are only counted.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import asyncio
+import re
 from datetime import UTC
-from functools import partial
 from typing import TYPE_CHECKING
 
-from compaction.errors import SummaryRefusedError
-from compaction.language.meaning import meaning
-from compaction.language.text import as_sentence, plain, sentences, whole_sentences
-from compaction.model import Strategy, TurnKind
-from compaction.notes import condense_notes
-from compaction.summary.answer import parse_answer
-from compaction.summary.checks import checked_facts, clauses, gives_orders, may_deny
-from compaction.summary.copied_facts import CopiedFacts
-from compaction.summary.day import (
-    Recorded,
-    day_at,
-    last_day,
-    periods_of,
-    periods_of_records,
-    sayings_of_day,
-    weekdays_of_records,
-)
-from compaction.summary.extractive import ExtractiveSummariser, extract_chapter, extract_facts, make_gist
-from compaction.summary.fold_prompts import (
-    ChapterPrompts,
-    LedgerPrompts,
-    RecursivePrompts,
-    chapter_sections,
-    fold_sections,
-)
-from compaction.summary.paragraph_checks import ParagraphCheck, is_transcript
-from compaction.summary.paragraph_writer import Calls, Paragraph, ParagraphWriter
-from compaction.summary.port import (
-    CHAPTER_FACTS,
-    MAX_CHAPTER_GIST_CHARS,
-    MAX_GIST_CHARS,
-    ChapterFold,
-    Fold,
-    FoldRequest,
-)
-from compaction.summary.prompt_data import shown_since
-from compaction.summary.prompt_texts import PromptTexts
-from compaction.summary.required_facts import required_after_fold, required_facts
-from compaction.summary.sources import sources_of, unfounded
+from compaction.errors import CompletionError, SummaryRefusedError
+from compaction.language.text import as_sentence, plain, sentences, whole_sentences, words
+from compaction.model import Fact, Seq
+from compaction.summary.answer import parse_answer, whole_answer
+from compaction.summary.port import MAX_FACT_CHARS, MAX_FACTS, MAX_GIST_CHARS, MAX_SUMMARY_CHARS, Fold
+from compaction.summary.prompt import PROMPT_VERSION, shortening_request, write_prompt
+from compaction.untrusted_text import without_copied_marks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from datetime import date, tzinfo
-    from pathlib import Path
+    from collections.abc import Sequence
+    from datetime import tzinfo
 
-    from compaction.model import Chapter, Fact, Turn
-    from compaction.ports import Completion
-    from compaction.summary.answer import ModelAnswer
-    from compaction.summary.dates import Period
-    from compaction.summary.port import ChapterPart, ChapterRequest, KnownFact
-    from compaction.summary.sources import Sources
+    from compaction.model import Turn
+    from compaction.ports import Completion, CompletionAnswer
+    from compaction.summary.answer import ModelFact
+    from compaction.summary.port import FoldRequest
+    from compaction.summary.prompt import FoldPrompt
 
-_ONLY_COPIED = "The model repeats turns instead of writing facts."
+# A second call is made only if the first took less than this share of the time.
+_SHARE_OF_FIRST_CALL = 0.5
+# Figures, and words with a capital letter that begin no sentence.
+_FIGURE_OR_NAME = re.compile(r"\d[\d.,:]*\d|\d|(?<=[^\W_]\s)[^\W\d_a-z][\w'’-]+|(?<=, )[^\W\d_a-z][\w'’-]+")
 
 
 class LlmSummariser:
     """The summariser behind any `Completion`.
 
-    Between folds it keeps whether to ask this endpoint for JSON or for lines, and whether its last answers only
-    repeated turns. `within_s`: the caller's deadline for one fold; a second call is left out if it would not end
-    before. `zone`: of the days and times that it reads.
+    `within_s`: the caller's deadline for one fold; a paragraph is not shortened by the model if half of it is over.
+    `zone`: of the days and times in the prompt.
     """
 
     def __init__(
-        self,
-        completion: Completion,
-        *,
-        max_output_tokens: int,
-        prompts_dir: Path | None = None,
-        within_s: float | None = None,
-        zone: tzinfo = UTC,
+        self, completion: Completion, *, max_output_tokens: int, within_s: float | None = None, zone: tzinfo = UTC
     ) -> None:
-        texts = PromptTexts(prompts_dir)
-        self._zone = zone
         self._completion = completion
         self._max_output_tokens = max_output_tokens
         self._within_s = within_s
-        self._prompts = LedgerPrompts(texts, zone)
-        self._recursive_prompts = RecursivePrompts(texts)
-        self._chapter_prompts = ChapterPrompts(texts)
-        self._structured = True
-        self._copied = CopiedFacts()
+        self._zone = zone
 
     @property
     def name(self) -> str:
@@ -107,195 +62,90 @@ class LlmSummariser:
 
     async def fold(self, request: FoldRequest) -> Fold:
         """Return the fold of one batch. Raises CompletionError and SummaryRefusedError."""
-        calls = Calls(self._completion, within_s=self._within_s)
-        if request.strategy is Strategy.RECURSIVE:
-            return await self._recursive(calls, request)
-        prompt = self._prompts.write(request, structured=self._structured, max_output_tokens=self._max_output_tokens)
-        answer = await calls.ask(prompt.request)
-        sources = _sources(request, self._zone)
+        began_at = asyncio.get_running_loop().time()
+        prompt = write_prompt(request, max_output_tokens=self._max_output_tokens, zone=self._zone)
+        answers = [await self._completion.complete(prompt.request)]
+        parsed = parse_answer(answers[0], request.turns)
+        paragraph = parsed.paragraph
+        took_s = asyncio.get_running_loop().time() - began_at
+        if len(paragraph) > MAX_SUMMARY_CHARS and (
+            self._within_s is None or took_s < _SHARE_OF_FIRST_CALL * self._within_s
+        ):
+            paragraph = await self._shortened(paragraph, answers)
+        paragraph = cut_to_sentence(paragraph, MAX_SUMMARY_CHARS)
+        gist = cut_to_sentence(parsed.gist or sentences(paragraph)[-1], MAX_GIST_CHARS)
+        return Fold(
+            gist=gist,
+            facts=_facts(parsed.facts, request, prompt),
+            paragraph=paragraph,
+            prompt_version=PROMPT_VERSION,
+            prompt_tokens=_sum([each.prompt_tokens for each in answers]),
+            completion_tokens=_sum([each.completion_tokens for each in answers]),
+            unsourced=count_unsourced(paragraph, prompt.request.prompt),
+        )
+
+    async def _shortened(self, paragraph: str, answers: list[CompletionAnswer]) -> str:
+        """Return the paragraph as the model shortens it, or as it was if the model does not."""
         try:
-            parsed = parse_answer(answer, request.turns, labels=self._prompts.labels)
-            if self._copied.note(parsed.facts, (*request.before, *request.turns)):
-                return await self._without_model(request, calls)
-            labels = {each.label: each.ref for each in prompt.shown}
-            facts = checked_facts(parsed.facts, request.turns, sources, labels)
-            gist = _checked_gist(parsed.gist, request.turns, sources, MAX_GIST_CHARS)
-            if not gist and not facts:
-                raise SummaryRefusedError("Nothing of the model's answer has a source in what was said.")
-        except SummaryRefusedError:
-            # A deterministic model would give the same answer again, so the retry asks for the other form. Some
-            # endpoints also do better with lines than with JSON.
-            self._structured = not self._structured
-            raise
-        superseded = {ref for fact in facts for ref in fact.supersedes}
-        paragraph = Paragraph("")
-        if request.wants_paragraph:
-            paragraph = await self._settled(calls, request, parsed, facts, superseded, sources)
-        return Fold(
-            gist=gist or make_gist(facts, request.turns),
-            facts=facts,
-            prompt_tokens=calls.prompt_tokens,
-            completion_tokens=calls.completion_tokens,
-            form=self._prompts.version,
-            paragraph=paragraph.text,
-            paragraph_problem=paragraph.problem,
+            answer = await self._completion.complete(
+                shortening_request(paragraph, max_output_tokens=self._max_output_tokens)
+            )
+            answers.append(answer)
+            shorter = plain(without_copied_marks(whole_answer(answer)))
+        except (CompletionError, SummaryRefusedError):
+            return paragraph
+        return shorter if len(shorter) < len(paragraph) else paragraph
+
+
+def cut_to_sentence(text: str, max_chars: int) -> str:
+    """Return a text of at most `max_chars` that ends with a sentence: as many whole ones as fit."""
+    if len(text) < max_chars:
+        return as_sentence(text, max_chars)
+    return whole_sentences(text, max_chars) or as_sentence(text, max_chars)
+
+
+def count_unsourced(paragraph: str, prompt: str) -> int:
+    """Return how many figures and names of a paragraph stand nowhere in the prompt that it was written from."""
+    known = set(words(prompt))
+    found = {match.group() for sentence in sentences(paragraph) for match in _FIGURE_OR_NAME.finditer(sentence)}
+    return sum(1 for each in found if not set(words(each)) <= known)
+
+
+def _sum(counts: Sequence[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
+
+
+def _facts(written: list[ModelFact], request: FoldRequest, prompt: FoldPrompt) -> tuple[Fact, ...]:
+    """Return the facts whose turns lie in the batch, or are those of facts that they close."""
+    said = {turn.seq: turn for turn in request.turns if turn.parts}
+    facts: list[Fact] = []
+    for each in written:
+        closes = [prompt.facts[label] for label in each.closes if label in prompt.facts]
+        cited = {Seq(int(label)) for label in each.turns if label.isascii() and label.isdigit() and len(label) < 10}
+        turns = sorted(cited & said.keys())
+        note = next((prompt.notes[label] for label in each.turns if label in prompt.notes), None)
+        if not turns and note is None:
+            continue
+        before = sorted(cited & {seq for known in closes for seq in known.fact.turns})
+        facts.append(
+            Fact(
+                turns=(*(seq for seq in before if seq < request.start), *(turns or [request.start])),
+                text=as_sentence(each.text, MAX_FACT_CHARS),
+                kind=each.kind,
+                importance=each.importance,
+                closes=tuple(known.ref for known in closes),
+                speaker=_speaker(said[turns[0]], each.owner) if turns else note.who if note else "",
+                at=said[turns[0]].started_at if turns else note.at if note else 0.0,
+                owner=each.owner,
+                until=each.until,
+                note_id=None if turns or note is None else note.id,
+            )
         )
-
-    async def _without_model(self, request: FoldRequest, calls: Calls) -> Fold:
-        """Return the fold that code makes. It says why, and is no failure: the model would answer no better again."""
-        by_code = ExtractiveSummariser()
-        return replace(
-            await by_code.fold(request),
-            made_by=by_code.name,
-            prompt_tokens=calls.prompt_tokens,
-            completion_tokens=calls.completion_tokens,
-            paragraph_problem=_ONLY_COPIED if request.wants_paragraph else "",
-        )
-
-    async def _settled(
-        self,
-        calls: Calls,
-        request: FoldRequest,
-        parsed: ModelAnswer,
-        facts: tuple[Fact, ...],
-        superseded: set[str],
-        sources: Sources,
-    ) -> Paragraph:
-        """Return the checked paragraph of a fold with these facts."""
-        standing = [each.fact for each in request.known if each.ref not in superseded]
-        shown = required_facts([each.fact for each in request.known])
-        check = ParagraphCheck(
-            sources,
-            standing=(*standing, *facts),
-            musts=required_after_fold([each for each in shown if each in standing], facts),
-            turns=request.turns,
-            previous=request.previous or "",
-            adds=any(each.importance > 1 for each in facts),
-            people=request.roster,
-        )
-        sections = partial(fold_sections, request, self._zone, added=facts, superseded=superseded)
-        return await self._writer(calls, sections, request.turns).settle(
-            parsed.paragraph, parsed.paragraph_problem, check
-        )
-
-    async def _recursive(self, calls: Calls, request: FoldRequest) -> Fold:
-        facts = extract_facts(request.turns, request.notes, start=request.start, before=request.before)
-        check = ParagraphCheck(
-            _sources(request, self._zone),
-            standing=_said_of_themselves(facts, request.turns),
-            turns=request.turns,
-            previous=request.previous or "",
-            adds=_says_something(request.turns),
-            people=request.roster,
-        )
-        paragraph = await self._writer(calls, partial(fold_sections, request, self._zone), request.turns).write(check)
-        return Fold(
-            gist=make_gist(facts, request.turns),
-            facts=(),
-            prompt_tokens=calls.prompt_tokens,
-            completion_tokens=calls.completion_tokens,
-            form=self._recursive_prompts.version,
-            paragraph=paragraph.text,
-        )
-
-    async def fold_chapter(self, request: ChapterRequest) -> ChapterFold:
-        """Return one chapter. Raises CompletionError and SummaryRefusedError."""
-        calls = Calls(self._completion, within_s=self._within_s)
-        prompt = self._chapter_prompts.write(
-            request, structured=self._structured, max_output_tokens=self._max_output_tokens
-        )
-        answer = await calls.ask(prompt.request)
-        parsed = parse_answer(answer, (), labels=self._chapter_prompts.labels)
-        sources = _sources_of_chapter(request, self._zone)
-        extracted = extract_chapter(request)
-        refs = {each.label: each.ref for each in prompt.shown}
-        chosen = tuple(dict.fromkeys(refs[label] for label in parsed.refs if label in refs))[:CHAPTER_FACTS]
-        standing = tuple(each.fact for each in request.known)
-        check = ParagraphCheck(sources, standing=standing, musts=required_facts(standing), people=request.roster)
-        writer = self._writer(calls, partial(chapter_sections, request), ())
-        paragraph = await writer.settle(parsed.paragraph, parsed.paragraph_problem, check)
-        return ChapterFold(
-            gist=_checked_gist(parsed.gist, (), sources, MAX_CHAPTER_GIST_CHARS) or extracted.gist,
-            refs=chosen or extracted.refs,
-            prompt_tokens=calls.prompt_tokens,
-            completion_tokens=calls.completion_tokens,
-            form=self._chapter_prompts.version,
-            paragraph=paragraph.text,
-            paragraph_problem=paragraph.problem,
-        )
-
-    def _writer(
-        self, calls: Calls, sections: Callable[[], Mapping[str, str]], turns: Sequence[Turn]
-    ) -> ParagraphWriter:
-        return ParagraphWriter(
-            calls, self._recursive_prompts, sections, turns, max_output_tokens=self._max_output_tokens
-        )
+    return tuple(facts[:MAX_FACTS])
 
 
-def _sources(request: FoldRequest, zone: tzinfo) -> Sources:
-    """Return all that a fold of this batch may be made of: what its prompt shows, and every known fact."""
-    texts = [request.previous or "", *(each.gist for each in request.chapters)]
-    texts += [part.text for turn in (*request.before, *request.turns) for part in turn.parts]
-    notes = condense_notes(request.notes)
-    texts += [note.what for note in notes]
-    texts += sayings_of_day(request.turns, zone)
-    people = {part.speaker for turn in (*request.before, *request.turns) for part in turn.parts}
-    people |= request.roster | {note.who for note in notes}
-    periods = periods_of((*request.before, *request.turns), zone)
-    return _sources_of_known(texts, request.known, frozenset(people), periods, last_day(request.turns, zone))
-
-
-def _sources_of_chapter(request: ChapterRequest, zone: tzinfo) -> Sources:
-    """Return all that a chapter may be made of: what its prompt shows, every known fact, and the days of both.
-
-    The prompt names no day, but writers know it from facts, and tell it.
-    """
-    facts = (*request.known, *(each for part in request.parts for each in part.facts))
-    stretches: list[Chapter | ChapterPart] = [*request.chapters, *request.parts]
-    texts = [*(each.gist for each in stretches), *shown_since(request)]
-    records = [Recorded(each.fact.text, each.fact.at) for each in facts]
-    records += [Recorded(each.gist, at) for each in stretches for at in (each.started_at, each.ended_at)]
-    texts += weekdays_of_records(records, zone)
-    last = max((day_at(each.at, zone) for each in records), default=None)
-    return _sources_of_known(texts, facts, request.roster, periods_of_records(records, zone), last)
-
-
-def _sources_of_known(
-    texts: Sequence[str],
-    known: Iterable[KnownFact],
-    people: frozenset[str],
-    periods: frozenset[Period],
-    today: date | None,
-) -> Sources:
-    facts = [each.fact for each in known]
-    said = [text for fact in facts for text in (fact.text, fact.subject)]
-    return sources_of([*texts, *said], people | {fact.speaker for fact in facts}, periods, today)
-
-
-def _checked_gist(gist: str, turns: Sequence[Turn], sources: Sources, most: int) -> str:
-    """Return the sentences of the gist that pass, at most `most` characters; empty if it only repeats the turns."""
-    if is_transcript(gist, turns, ""):
-        return ""
-    kept = [each for each in sentences(gist) if not unfounded(each, sources) and not gives_orders(each)]
-    return whole_sentences(" ".join(as_sentence(each, most) for each in kept), most)
-
-
-def _said_of_themselves(facts: Iterable[Fact], turns: Sequence[Turn]) -> tuple[Fact, ...]:
-    """Return what people said of themselves, unless they deny something in a later turn: it may have been that."""
-    denied_in = {
-        plain(part.speaker): turn.seq
-        for turn in turns
-        for part in turn.parts
-        if any(may_deny(said) for _, said in clauses(part.text))
-    }
-    return tuple(
-        each
-        for each in facts
-        if each.note_id is None and each.subject == each.speaker and each.turns[-1] >= denied_in.get(each.speaker, 0)
-    )
-
-
-def _says_something(turns: Sequence[Turn]) -> bool:
-    """Return whether anybody says something in these turns that asks to be kept."""
-    spoken = [part.text for turn in turns if turn.kind is not TurnKind.ASSISTANT for part in turn.parts]
-    return any(meaning(each).weight > 1.0 for text in spoken for each in sentences(text))
+def _speaker(turn: Turn, owner: str) -> str:
+    """Return who said it: of several speakers of a turn the one whose fact it is, else the first."""
+    names = [part.speaker for part in turn.parts]
+    return next((name for name in names if name.casefold() == owner.casefold()), names[0])

@@ -176,7 +176,6 @@ def _compactions(record: RunRecord) -> tuple[CompactionReport, ...]:
             covered_through_turn=one.covered_through_turn,
             summary_chars=one.summary_chars,
             latency_ms=round(one.latency_ms, 1),
-            degraded=one.degraded,
         )
         for one in record.compactions
     )

@@ -91,7 +91,6 @@ def build_written_report(
                 one.covered_through_turn,
                 one.summary_chars,
                 round(one.latency_ms, 1),
-                one.degraded,
             )
             for one in record.compactions
         ),
@@ -218,7 +217,7 @@ def _compaction(record: EveningRecord) -> ExpectationResult:
     connected = all(earlier.new_cursor == later.old_cursor for earlier, later in pairwise(compactions))
     met = connected and (not compactions or compactions[0].old_cursor == 0)
     last = compactions[-1].new_cursor if compactions else 0
-    # A chapter or a repair folds no new turns.
+    # A run of notes alone folds no turns.
     folds = sum(each.new_cursor > each.old_cursor for each in compactions)
     detail = f"{count(folds, 'fold')} without a gap, up to turn {last}"
     return ExpectationResult("compaction", met, detail if met else f"{folds} folds do not follow each other")

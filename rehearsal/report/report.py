@@ -72,7 +72,6 @@ class CompactionReport:
     covered_through_turn: int
     summary_chars: int
     latency_ms: float
-    degraded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

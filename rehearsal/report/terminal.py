@@ -125,9 +125,8 @@ class TerminalReport(RunObserver):
     def compacted(self, at_s: float, result: ObservedCompaction | ObservedCompactionFailure) -> None:
         """Print a compaction: the cursor before and after, and the size of the summary."""
         if isinstance(result, ObservedCompaction):
-            by = ", by the embedded summariser" if result.degraded else ""
             text = f"compaction: cursor {result.old_cursor} -> {result.new_cursor}"
-            text += f", summary of {result.summary_chars} characters{by}"
+            text += f", summary of {result.summary_chars} characters"
             self._line(at_s, "", Text(text, style="green"), result.latency_ms)
         else:
             self._line(at_s, "", Text(f"compaction failed: {result.reason}", style="yellow"))

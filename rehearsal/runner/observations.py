@@ -70,7 +70,6 @@ class ObservedCompaction:
     summary_chars: int
     latency_ms: float
     summary: str
-    degraded: bool = False
     at: float = 0.0
 
 

@@ -99,7 +99,6 @@ class Evening:
                 self.session_id,
                 store=self.store,
                 summariser=self._summariser,
-                fallback=ExtractiveSummariser(),
                 settings=self._compaction,
                 mode=Mode.SUMMARY,
                 clock=self.clock,

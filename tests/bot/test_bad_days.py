@@ -178,7 +178,6 @@ async def test_a_clock_that_jumps_an_hour_and_back(place: Place) -> None:
             EVENING,
             store=store,
             summariser=ExtractiveSummariser(),
-            fallback=ExtractiveSummariser(),
             settings=CompactionSettings(),
             mode=Mode.SUMMARY,
             clock=clock,

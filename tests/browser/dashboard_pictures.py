@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from PIL import Image
 
 from bot.machine_load import MachineLoad
-from compaction.model import NoteReason
 from tests.bot.dashboard.house import ADA, BEN, CHLOE, open_house
 from tests.browser.chromium import browser
 from tests.browser.evening import LAPTOP, PHONE
@@ -51,8 +50,8 @@ async def live_through(house: House) -> None:
             await house.say(_TALK[4 * number + line], (ADA, BEN, CHLOE)[(number + line) % 3])
             house.measure(180 + 40 * ((number + line) % 3), recognise=line % 2)
     await house.fold()
-    await house.note("Lisboa · 3 hotels near Santa Apolónia", ADA, why=NoteReason.SHARE_START)
-    await house.note("Train 09:12, 11:40, 14:05 · from 49 €", ADA, why=NoteReason.CUT)
+    await house.note("Lisboa · 3 hotels near Santa Apolónia", ADA)
+    await house.note("Train 09:12, 11:40, 14:05 · from 49 €", ADA)
     await house.look()
 
 

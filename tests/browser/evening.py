@@ -215,7 +215,6 @@ async def _evening(readers: ScreenReaders, chromium: Browser, *, script: str = "
                 EVENING,
                 store=here.store,
                 summariser=ExtractiveSummariser(),
-                fallback=ExtractiveSummariser(),
                 settings=CompactionSettings(),
                 mode=Mode.SUMMARY,
                 clock=clock,

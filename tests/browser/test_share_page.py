@@ -16,7 +16,7 @@ import pytest_asyncio
 import bot.screen.share as share_module
 from bot.screen.messages import ShareEnd
 from compaction.context.build import build_payload
-from compaction.model import NoteReason
+from compaction.model import NoteTrigger
 from compaction.notes import LIVE_NOTES
 from tests.browser.evening import EVENING, GUILD, evenings, noted, until
 from tests.browser.game import DISTRICTS, GAME
@@ -101,7 +101,7 @@ async def test_a_game_in_a_tab_is_watched(evening: OpenEvening) -> None:
         await here.page.click("#choose")
         await until(lambda: here.notes)
         first = here.notes[0]
-        assert (first.who, first.why) == ("Ada", NoteReason.SHARE_START)
+        assert (first.who, first.why) == ("Ada", NoteTrigger.SHARE_START)
         # The first test of the file may share before the reader is loaded; then the text is the second note.
         for text in ("Tokyo 2099", "Round 2 of 3", "HP 87"):
             await until(lambda text=text: here.saw(text))  # type: ignore[misc]
@@ -455,7 +455,7 @@ async def test_something_else_may_be_shared(evening: OpenEvening, monkeypatch: p
     async with evening(script=COUNTING) as here:
         await here.share()
         await here.page.click("#change")
-        await until(lambda: len([note for note in here.notes if note.why is NoteReason.SHARE_START]) == 2)
+        await until(lambda: len([note for note in here.notes if note.trigger is NoteTrigger.SHARE_START]) == 2)
         assert await here.page.evaluate("stops") == [0]
         assert "You are sharing a browser tab" in await here.state("sharing")
         assert "You are sharing a browser tab." in await here.page.inner_text("#announcer")

@@ -15,14 +15,13 @@ from compaction.model import Mode, Note, NoteId, SessionId, Turn, TurnKind, Turn
 from compaction.payload import Coverage, coverage
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
-from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.llm import LlmSummariser
 from tests.fakes.completion import MoodyModel
 from tests.fakes.turn_store import InMemoryTurnStore
 from tests.fakes.virtual_time import EPOCH_S, LoopClock
 
 if TYPE_CHECKING:
-    from compaction.folding.events import CompactionEvent
+    from compaction.events import CompactionEvent
     from compaction.summary.port import Summariser
 
 EVENING = SessionId("evening")
@@ -90,7 +89,6 @@ class Room:
                 self.session_id,
                 store=self.store,
                 summariser=self.summariser or LlmSummariser(self.model, max_output_tokens=700),
-                fallback=ExtractiveSummariser(),
                 settings=self.settings,
                 mode=self.mode,
                 clock=LoopClock(),

@@ -15,18 +15,16 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from compaction.context.build import build_payload
 from compaction.errors import ContextOverflowError, SessionEndedError, StoreError
-from compaction.folding.events import FoldFailed, FoldLanded, FoldSkipped, FoldStarted
-from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
+from compaction.events import FoldFailed, FoldLanded, FoldSkipped, FoldStarted
 from compaction.language.text import ends_a_sentence
-from compaction.model import CompactionState, SessionId, Strategy
-from compaction.notes import PENDING_NOTES_RUN
+from compaction.model import CompactionState, SessionId
 from compaction.payload import coverage
 from compaction.settings import CompactionSettings, Trigger
-from compaction.summary.ledger import render_summary
-from compaction.summary.port import CHAPTER_PARTS, MAX_SUMMARY_CHARS
+from compaction.summary.port import MAX_SUMMARY_CHARS
 from compaction.timeline import CAPACITY
+from compaction.window import BATCH_SIZE, PENDING_NOTES_RUN, RECENT_WINDOW
 from tests.compaction.rooms import Room
-from tests.fakes.completion import INVENTED_NAME, INVENTED_NUMBER, Mood, MoodyModel
+from tests.fakes.completion import Mood, MoodyModel
 from tests.fakes.turn_store import Fault, InMemoryTurnStore
 from tests.fakes.virtual_time import VirtualTimeLoop
 
@@ -56,7 +54,6 @@ class Evening(RuleBasedStateMachine):
         self.notes_acknowledged: list[str] = []
         self.notes_taken = 0
         self.highest_cursor = 0
-        self.rendered_revision = 0
 
     def _next_fault(self, operation: str) -> Fault | None:
         del operation
@@ -66,14 +63,9 @@ class Evening(RuleBasedStateMachine):
         return self.runner.run(main)
 
     def stored(self) -> StoredMemory:
-        """Return what the store holds, read without planned faults, and note how many repairs it has by then."""
-
-        async def load() -> tuple[StoredMemory, int]:
-            # Of one moment: until the loop stops, the room goes on with its repairs.
-            return await self.store.load(self.room.session_id), self.store.repairs[self.room.session_id]
-
+        """Return what the store holds, read without planned faults."""
         faults, self.faults = self.faults, []
-        memory, self.repairs = self.run(load())
+        memory = self.run(self.store.load(self.room.session_id))
         self.faults = faults
         return memory
 
@@ -87,10 +79,10 @@ class Evening(RuleBasedStateMachine):
         )
         self.run(self.room.enter())
 
-    @initialize(trigger=st.sampled_from(Trigger), strategy=st.sampled_from(Strategy))
-    def begin(self, trigger: Trigger, strategy: Strategy) -> None:
+    @initialize(trigger=st.sampled_from(Trigger))
+    def begin(self, trigger: Trigger) -> None:
         """Open the first session."""
-        self.settings = CompactionSettings(trigger=trigger, strategy=strategy)
+        self.settings = CompactionSettings(trigger=trigger)
         self._open()
 
     def teardown(self) -> None:
@@ -188,7 +180,7 @@ class Evening(RuleBasedStateMachine):
         assert memory.state == stored.state
         assert memory.window == stored.window
         assert memory.segments == stored.segments
-        assert (None if memory.summary is None else memory.summary.text) == stored.state.summary
+        assert memory.summary == stored.state.summary
 
     @precondition(lambda self: self.room.memory.total_turns > 0)
     @rule()
@@ -217,7 +209,6 @@ class Evening(RuleBasedStateMachine):
         self.acknowledged = 0
         self.notes_acknowledged = []
         self.highest_cursor = 0
-        self.rendered_revision = 0
         self._open()
 
     # -- what is always true ---------------------------------------------------------------------------------
@@ -250,18 +241,13 @@ class Evening(RuleBasedStateMachine):
 
     @invariant()
     def summary_is_short_and_whole(self) -> None:
-        """The summary is short, consists of whole sentences and contains nothing that nobody said (invariant 5 of
-        COMPACTION).
-        """
+        """The summary is short and ends with a sentence (invariant 5 of COMPACTION)."""
         summary = self.room.memory.summary
         if summary is None:
             assert self.room.memory.cursor == 0
             return
-        assert 0 < len(summary.text) <= MAX_SUMMARY_CHARS
-        assert ends_a_sentence(summary.text)
-        assert summary.text == " ".join(sentence.text for sentence in summary.sentences)
-        assert INVENTED_NAME not in summary.text
-        assert INVENTED_NUMBER not in summary.text
+        assert 0 < len(summary) <= MAX_SUMMARY_CHARS
+        assert ends_a_sentence(summary)
 
     @invariant()
     def memory_is_bounded(self) -> None:
@@ -273,7 +259,7 @@ class Evening(RuleBasedStateMachine):
 
     @invariant()
     def store_has_each_folded_turn_once(self) -> None:
-        """The stored segments form a chain from turn 0 to the cursor, and the stored summary is rendered from them
+        """The stored segments form a chain from turn 0 to the cursor, and the stored summary is the newest paragraph
         (invariant 7 of COMPACTION).
         """
         stored = self.stored()
@@ -282,34 +268,8 @@ class Evening(RuleBasedStateMachine):
             assert segment.start == reached
             reached = segment.end
         assert reached == stored.state.cursor
-        if stored.state.revision != self.rendered_revision:
-            rendered = render_summary(stored.segments, stored.chapters)
-            assert stored.state.summary == (None if rendered is None else rendered.text)
-            self.rendered_revision = stored.state.revision
-        assert (
-            stored.state == CompactionState()
-            or stored.state.revision == len(stored.segments) + len(stored.chapters) + self.repairs
-        )
-
-    @invariant()
-    def chapters_hold_eight_parts_each(self) -> None:
-        """Each chapter covers exactly eight consecutive parts of the level below, without a gap. There is at most one
-        chapter for each stored batch or repair.
-        """
-        stored = self.stored()
-        for level in {each.level for each in stored.chapters}:
-            ranges = (
-                [(each.start, each.end) for each in stored.segments if each.start < each.end]
-                if level == 1
-                else [(each.start, each.end) for each in stored.chapters if each.level == level - 1]
-            )
-            reached = 0
-            for chapter in (each for each in stored.chapters if each.level == level):
-                held = [end for start, end in ranges if chapter.start <= start < chapter.end]
-                assert (chapter.start, chapter.end, len(held)) == (reached, held[-1], CHAPTER_PARTS)
-                reached = chapter.end
-        landings = len(stored.segments) + self.repairs
-        assert len(stored.chapters) <= landings
+        assert stored.state.summary == (stored.segments[-1].paragraph if stored.segments else None)
+        assert stored.state == CompactionState() or stored.state.revision == len(stored.segments)
 
     @invariant()
     def every_run_is_told_from_start_to_end(self) -> None:

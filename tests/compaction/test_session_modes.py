@@ -9,12 +9,12 @@ import pytest
 from compaction.budget.trim import TrimOptions
 from compaction.context.build import build_payload
 from compaction.errors import StoreError
-from compaction.folding.window import RECENT_WINDOW
 from compaction.model import Mode
 from compaction.payload import Coverage, PartKind, PayloadPart, coverage
 from compaction.session_window import ROLLING_TURNS
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.timeline import CAPACITY
+from compaction.window import RECENT_WINDOW
 from tests.compaction.rooms import Room
 from tests.fakes.turn_store import Fault, InMemoryTurnStore
 from tests.fakes.virtual_time import run_virtually

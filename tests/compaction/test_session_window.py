@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from compaction.budget.rolling import EvictedTurns
-from compaction.folding.window import RECENT_WINDOW
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
 from compaction.session_window import ROLLING_TURNS, SessionWindow
 from compaction.timeline import Timeline
+from compaction.window import RECENT_WINDOW
 
 CURSOR = Seq(20)
 

@@ -13,9 +13,7 @@ from compaction.context.turn_text import format_turn
 from compaction.language.text import plain
 from compaction.model import TurnKind, TurnPart
 from compaction.speaker_names import NAMELESS, SpeakerNames, plain_name
-from compaction.summary.extractive import ExtractiveSummariser
 from tests.compaction.rooms import Room
-from tests.fakes.virtual_time import run_virtually
 
 
 @pytest.mark.parametrize(
@@ -71,44 +69,6 @@ def test_a_name_is_written_in_a_fold_as_it_stands(shown: str) -> None:
     name = plain_name(shown)
     assert plain(name) == name == plain_name(name)
     assert plain(f"Then {name} came.") == f"Then {name} came."
-
-
-async def fold_talk(room: Room, other: str, *said: str) -> None:
-    """Let Sam and somebody else begin with `said`, in turn, and laugh until that is folded."""
-    for number in range(61):
-        text = said[number] if number < len(said) else "Haha."
-        part = TurnPart(str(number % 2), ("Sam", other)[number % 2], text)
-        await room.memory.append(TurnKind.SPEECH, (part,), started_at=number, ended_at=number)
-    room.memory.context(max_input_tokens=9_000)
-    await room.memory.settle()
-
-
-def test_nobody_takes_back_what_somebody_of_a_like_name_said() -> None:
-    """A fold without a model keeps what two people say of themselves, whatever marks one of them has in their name."""
-
-    async def main() -> None:
-        async with Room(summariser=ExtractiveSummariser()) as room:
-            await fold_talk(room, "- Sam", "I'm allergic to peanuts.", "I'm not allergic to peanuts any more.")
-            told = [(each.fact.speaker, each.fact.text) for each in room.memory.known_facts]
-            assert told == [
-                ("Sam", "I'm allergic to peanuts."),
-                ("Sam (2)", "I'm not allergic to peanuts any more."),
-            ]
-
-    run_virtually(main())
-
-
-def test_nobody_answers_in_the_name_of_somebody_of_a_like_name() -> None:
-    """A summary quotes the question and its answer as of two people, though marks of emphasis are left out of it."""
-
-    async def main() -> None:
-        async with Room(summariser=ExtractiveSummariser()) as room:
-            await fold_talk(room, "_Sam", "How much is the tent?", "It's 450 pounds.")
-            summary = room.memory.summary
-            assert summary is not None
-            assert summary.text == 'Sam said: "How much is the tent?" Sam (2) said: "It\'s 450 pounds."'
-
-    run_virtually(main())
 
 
 LOOK_ALIKE = ["Sam", "sam", "Sam (2)", "\uff33am", "\uff33am (2)", "Bo", ""]

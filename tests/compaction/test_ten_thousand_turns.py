@@ -4,17 +4,13 @@ memory.
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 
 from compaction.context.build import build_payload
 from compaction.errors import ContextOverflowError
-from compaction.model import Fact, FactKind, Mode
+from compaction.model import Fact, Mode
 from compaction.payload import coverage
-from compaction.summary.extractive import extract_chapter
-from compaction.summary.ledger import SegmentLedger
-from compaction.summary.port import CHAPTER_PARTS, ChapterFold, ChapterRequest, Fold, FoldRequest
+from compaction.summary.port import Fold, FoldRequest
 from compaction.timeline import CAPACITY
 from tests.compaction.rooms import EVENING, Room
 from tests.fakes.virtual_time import run_virtually
@@ -30,24 +26,18 @@ class FirstWords:
     name = "first-words"
     model = ""
 
-    async def fold_chapter(self, request: ChapterRequest) -> ChapterFold:
-        """Return the chapter that the extractive summariser makes."""
-        return extract_chapter(request)
-
     async def fold(self, request: FoldRequest) -> Fold:
         """Return a fold with one fact."""
         turn = request.turns[0]
         (part,) = turn.parts
-        fact = Fact((turn.seq,), FactKind.OTHER, part.speaker, turn.started_at, part.text)
-        return Fold(gist=fact.attributed_text, facts=(fact,))
+        fact = Fact((turn.seq,), f"{part.speaker}: {part.text}", speaker=part.speaker, at=turn.started_at)
+        return Fold(fact.text, (fact,), fact.text, "first-words")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", [Mode.SUMMARY, Mode.ROLLING])
 def test_ten_thousand_turns(mode: Mode) -> None:
-    """A reply at every tenth turn fits models of every size over ten thousand turns, memory stays bounded, and the
-    chapters that no other chapter holds grow with the logarithm of the turns.
-    """
+    """A reply at every tenth turn fits models of every size over ten thousand turns, and memory stays bounded."""
 
     async def main() -> None:
         most_in_memory = 0
@@ -70,10 +60,7 @@ def test_ten_thousand_turns(mode: Mode) -> None:
             assert memory.total_turns == TURNS
             assert most_in_memory <= CAPACITY + 10
             stored = await room.store.load(EVENING)
-            counts = Counter(each.level for each in stored.chapters)
-            assert counts == ({1: 124, 2: 15, 3: 1} if mode is Mode.SUMMARY else {})
-            top = SegmentLedger(stored.segments, stored.chapters).top_chapters
-            assert len(top) < CHAPTER_PARTS * 3
+            assert len(stored.segments) == (994 if mode is Mode.SUMMARY else 0)
             with pytest.raises(ContextOverflowError):
                 build_payload(memory.context(max_input_tokens=5), system=["You take part."])
 

@@ -14,14 +14,11 @@ import pytest
 
 from compaction.errors import StoreError
 from compaction.model import (
-    Chapter,
-    ChapterId,
     CompactionState,
     Fact,
     FactKind,
     Note,
     NoteId,
-    NoteReason,
     NoteSource,
     Segment,
     SegmentId,
@@ -66,7 +63,7 @@ def note(name: str, *, at: float = T0) -> Note:
         at=at,
         who="Bob",
         what=f"a map with the mark {name}",
-        why=NoteReason.CUT,
+        why="the score changed",
         source=NoteSource.MODEL,
         frame_hash="f00d",
     )
@@ -92,20 +89,25 @@ def segment(
         gist=f"Ada counted from {start} to {end - 1}: “done”, 1½ times.",
         facts=(
             Fact(
-                (Seq(start),), FactKind.DECISION, "Ada", T0 + start * 3.0, "Ada: we leave at nine.", ("old#0", "old#2")
+                turns=(Seq(start), Seq(start + 1)),
+                text="Ada leaves at nine.",
+                kind=FactKind.DECISION,
+                importance=3,
+                closes=("old#0", "old#2"),
+                speaker="Ada",
+                at=T0 + start * 3.0,
+                owner="Ada",
+                until="Friday",
             ),
-            Fact((Seq(start),), FactKind.LASTING, "Bob", T0 + start * 3.0, "Bob: I'm in Genève."),
-            Fact((Seq(start),), FactKind.DOING, "Bob", T0 + 1.5, "On Bob's screen: a map.", (), NoteId("n")),
+            Fact((Seq(start),), "On Bob's screen: a map.", FactKind.DOING, note_id=NoteId("n")),
         ),
         note_ids=tuple(NoteId(each) for each in note_ids),
-        summariser="extractive",
-        degraded=True,
+        prompt_version="fold.v1",
         closing=closing,
         created_at=T0 + 500.5,
         original_tokens=420,
         compressed_tokens=42,
         paragraph=f"Ada counts to {end - 1}; “nobody” minds.",
-        paragraph_problem="names nobody said: Zoë",
     )
 
 
@@ -122,51 +124,6 @@ def landing(
             cursor=Seq(end), revision=revision + 1, summary=f"Ada counted to {end - 1}.", last_at=T0 + 600.25
         ),
         folded_note_ids=tuple(NoteId(each) for each in note_ids),
-    )
-
-
-def repairing(start: int, end: int, *, cursor: int, revision: int) -> Landing:
-    """Return the landing that repairs the segment `start..end`. It expects this cursor and revision."""
-    return Landing(
-        session_id=EVENING,
-        expected_cursor=Seq(cursor),
-        expected_revision=revision,
-        segment=replace(segment(start, end), gist="Ada and the model counted.", degraded=False, summariser="llm x"),
-        state=CompactionState(cursor=Seq(cursor), revision=revision + 1, summary="Made again.", last_at=T0 + 700.0),
-        folded_note_ids=(),
-        repairs=True,
-    )
-
-
-def chapter(start: int, end: int, *, level: int = 1) -> Chapter:
-    """The chapter over turns `start <= seq < end`, with every field set to something of its own."""
-    return Chapter(
-        id=ChapterId(f"{EVENING}:{start}-{end}@{level}"),
-        session_id=EVENING,
-        level=level,
-        start=Seq(start),
-        end=Seq(end),
-        started_at=T0 + start * 3.0,
-        ended_at=T0 + end * 3.0,
-        gist=f"Ada counted “all” from {start} to {end - 1}.",
-        refs=(f"{EVENING}:{start}-{start + 10}#0", f"{EVENING}:{start}-{start + 10}#2"),
-        summariser="llm x",
-        created_at=T0 + 501.5,
-        paragraph=f"Ada counts to {end - 1}, Zoë listens.",
-        paragraph_problem="too long",
-    )
-
-
-def chapter_landing(made: Chapter, *, cursor: int, revision: int) -> Landing:
-    """The landing that stores a chapter on top of (cursor, revision)."""
-    return Landing(
-        session_id=EVENING,
-        expected_cursor=Seq(cursor),
-        expected_revision=revision,
-        segment=None,
-        state=CompactionState(cursor=Seq(cursor), revision=revision + 1, summary="A chapter ended.", last_at=T0 + 800),
-        folded_note_ids=(),
-        chapter=made,
     )
 
 
@@ -191,7 +148,6 @@ class TurnStoreContract:
         assert memory.state == CompactionState()
         assert memory.window == ()
         assert memory.segments == ()
-        assert memory.chapters == ()
         assert memory.live_notes == ()
         assert memory.ended is False
 
@@ -351,7 +307,7 @@ class TurnStoreContract:
         assert await store.load(EVENING) == before
 
     @pytest.mark.asyncio
-    async def test_notes_only_landing_has_no_segment(self, store: TurnStore) -> None:
+    async def test_notes_only_landing_has_an_empty_range(self, store: TurnStore) -> None:
         """A landing of notes alone leaves the cursor, raises the revision and removes the notes from the
         pending ones.
         """
@@ -359,11 +315,12 @@ class TurnStoreContract:
         await store.add_note(EVENING, note("a"))
         await store.move_notes_to_pending(EVENING, [NoteId("a")])
         state = CompactionState(cursor=Seq(0), revision=1, summary="On Bob's screen: a map.", last_at=T0)
-        land = Landing(EVENING, Seq(0), 0, None, state, (NoteId("a"),))
+        made = segment(0, 0, note_ids=["a"])
+        land = Landing(EVENING, Seq(0), 0, made, state, (NoteId("a"),))
         assert await store.land(land) is True
         memory = await store.load(EVENING)
         assert memory.state == state
-        assert memory.segments == ()
+        assert memory.segments == (made,)
         assert memory.total_turns == 5
 
     @pytest.mark.asyncio
@@ -420,91 +377,6 @@ class TurnStoreContract:
         memory = await store.load(EVENING)
         assert memory.total_turns == 81
         assert [each.seq for each in memory.window] == list(range(10, 81))
-
-    @pytest.mark.asyncio
-    async def test_chapter_lands_beside_its_segments(self, store: TurnStore) -> None:
-        """The revision and the summary move, and the cursor, the segments and the notes stay."""
-        await fill(store, 30)
-        await store.add_note(EVENING, note("a"))
-        await store.move_notes_to_pending(EVENING, [NoteId("a")])
-        assert await store.land(landing(0, 10, revision=0))
-        before = await store.load(EVENING)
-        made = chapter(0, 10)
-        assert await store.land(chapter_landing(made, cursor=10, revision=1))
-        memory = await store.load(EVENING)
-        assert memory.chapters == (made,)
-        assert (memory.state.cursor, memory.state.revision, memory.state.summary) == (10, 2, "A chapter ended.")
-        assert (memory.segments, memory.window, memory.state.pending_notes) == (
-            before.segments,
-            before.window,
-            before.state.pending_notes,
-        )
-
-    @pytest.mark.asyncio
-    async def test_chapters_come_back_by_start_then_by_level(self, store: TurnStore) -> None:
-        """A chapter stands before the chapter above it that begins at the same turn."""
-        await fill(store, 30)
-        assert await store.land(landing(0, 10, revision=0))
-        made = [chapter(10, 20), chapter(0, 20, level=2), chapter(0, 10)]
-        for revision, each in enumerate(made, start=1):
-            assert await store.land(chapter_landing(each, cursor=10, revision=revision))
-        assert (await store.load(EVENING)).chapters == (made[2], made[1], made[0])
-
-    @pytest.mark.asyncio
-    async def test_chapter_comes_once_and_in_time(self, store: TurnStore) -> None:
-        """A chapter is refused if its id is stored, if the state moved on, or if the session has ended."""
-        await fill(store, 30)
-        assert await store.land(landing(0, 10, revision=0))
-        assert not await store.land(chapter_landing(chapter(0, 10), cursor=10, revision=0))
-        assert not await store.land(chapter_landing(chapter(0, 10), cursor=0, revision=1))
-        assert (await store.load(EVENING)).chapters == ()
-        assert await store.land(chapter_landing(chapter(0, 10), cursor=10, revision=1))
-        before = await store.load(EVENING)
-        assert not await store.land(chapter_landing(chapter(0, 10), cursor=10, revision=1))
-        assert not await store.land(chapter_landing(chapter(0, 10), cursor=10, revision=2))
-        assert await store.load(EVENING) == before
-        await store.close(EVENING, None, before.state)
-        assert not await store.land(chapter_landing(chapter(10, 20), cursor=10, revision=2))
-
-    # -- ending ----------------------------------------------------------------------------------------------
-
-    @pytest.mark.asyncio
-    async def test_repair_puts_a_segment_in_the_place_of_a_degraded_one(self, store: TurnStore) -> None:
-        """A repair replaces a degraded segment and raises the revision. The cursor and the other segments stay
-        unchanged.
-        """
-        await fill(store, 30)
-        assert await store.land(landing(0, 10, revision=0))
-        assert await store.land(landing(10, 20, revision=1))
-        assert await store.land(repairing(0, 10, cursor=20, revision=2))
-        memory = await store.load(EVENING)
-        assert [(each.start, each.degraded) for each in memory.segments] == [(0, False), (10, True)]
-        assert memory.segments[0] == repairing(0, 10, cursor=20, revision=2).segment
-        assert (memory.state.cursor, memory.state.revision, memory.state.summary) == (20, 3, "Made again.")
-
-    @pytest.mark.asyncio
-    async def test_repair_comes_once_and_in_time(self, store: TurnStore) -> None:
-        """A repair is refused if its segment is not degraded, if its segment is unknown, or if it expects an older
-        revision.
-        """
-        await fill(store, 30)
-        assert await store.land(landing(0, 10, revision=0))
-        assert not await store.land(repairing(0, 10, cursor=10, revision=0))
-        assert not await store.land(repairing(10, 20, cursor=10, revision=1))
-        assert await store.land(repairing(0, 10, cursor=10, revision=1))
-        before = await store.load(EVENING)
-        assert not await store.land(repairing(0, 10, cursor=10, revision=2))
-        assert not await store.land(repairing(0, 10, cursor=10, revision=1))
-        assert await store.load(EVENING) == before
-
-    @pytest.mark.asyncio
-    async def test_repair_of_an_ended_session_is_refused(self, store: TurnStore) -> None:
-        """Nothing lands after the end of a session, not even a repair."""
-        await fill(store, 30)
-        assert await store.land(landing(0, 10, revision=0))
-        memory = await store.load(EVENING)
-        await store.close(EVENING, None, memory.state)
-        assert not await store.land(repairing(0, 10, cursor=10, revision=1))
 
     @pytest.mark.asyncio
     async def test_who_shared_a_screen_is_known_after_a_restart(self, store: TurnStore) -> None:

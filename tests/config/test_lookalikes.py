@@ -32,7 +32,6 @@ NUMBER = "must be a number, but is true or false."
         ('[storage]\ndata_dir = ""', "storage.data_dir in roomtone.toml line 2 is empty. Name a path"),
         ('[storage]\ndata_dir = "\\u0000"', "storage.data_dir in roomtone.toml line 2 is empty. Name a path"),
         ('[models]\ndirectory = " "', "models.directory in roomtone.toml line 2 is empty. Name a path"),
-        ('[compaction]\nprompts_dir = ""', "compaction.prompts_dir in roomtone.toml line 2 is empty. Name a path"),
         ('[discord]\nca_file = " "', "discord.ca_file in roomtone.toml line 2 is empty. Name a path"),
         ('[llm]\nmodel = " "', "llm.model in roomtone.toml line 2 is empty. Name a text"),
         ('[brain]\nname = " "', "brain.name in roomtone.toml line 2 is empty. Name a text"),

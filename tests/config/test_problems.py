@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Its folder must exist.
-EXAMPLES = [setting for setting in SETTINGS.values() if setting.name != "compaction.prompts_dir"]
+EXAMPLES = list(SETTINGS.values())
 
 
 def told(directory: Path, text: str) -> tuple[str, ...]:

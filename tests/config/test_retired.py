@@ -60,7 +60,7 @@ FORMER_KEYS = {
     "mcp": "servers",
     "compaction": (
         "mode rolling_target_utilization rolling_min_keep_messages rolling_eviction_note trigger summariser "
-        "strategy prompts_dir timeout_s max_output_tokens retry_base_s retry_max_s failures_before_degraded "
+        "timeout_s max_output_tokens retry_base_s retry_max_s failures_before_degraded "
         "ending_deadline_s store_timeout_s"
     ),
     "budget": (

@@ -26,12 +26,12 @@ from bot.store import wiping
 from bot.web import login_tries, open_pages, viewer
 from bot.wiring.tools import ATTACHMENT_BYTES
 from compaction.budget import files, prompt, tool_outputs, trim
-from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
 from compaction.memory import quotes, tiers
 from compaction.memory.people import MAX_FACTS_PER_BATCH
-from compaction.notes import LIVE_NOTES, PENDING_NOTES_RUN
+from compaction.notes import LIVE_NOTES
 from compaction.session import SILENT_BACKLOG
-from compaction.summary.port import CHAPTER_PARTS, MAX_SUMMARY_CHARS
+from compaction.summary.port import MAX_SUMMARY_CHARS
+from compaction.window import BATCH_SIZE, PENDING_NOTES_RUN, RECENT_WINDOW
 from config.schema import SETTINGS
 from tests.docs.pages import REPOSITORY, text_of
 from voice.asr import reloading_model
@@ -99,7 +99,6 @@ QUOTED = [
     ("memory", "the oldest # beyond them are folded together", BATCH_SIZE),
     ("memory", "# pending notes are folded alone", PENDING_NOTES_RUN),
     ("memory", "more than # turns are not folded", SILENT_BACKLOG),
-    ("memory", "stand over # closed Segments", CHAPTER_PARTS),
     ("recall", "Of more than # characters the sentences about the question", quotes.MAX_QUOTE_CHARS),
     ("budget", "# tokens are kept free for the answer", prompt.RESERVED_OUTPUT_TOKENS),
     ("budget", "the newest # turns; what is known", trim.PRESERVE_RECENT_TURNS),

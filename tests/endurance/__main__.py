@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from tests.endurance import kills, schedules
+from tests.endurance import kills
 from tests.endurance.databases import PostgresDatabases, SqliteFiles
 from tests.endurance.report import (
     KILLS,
     LIVE_MINUTES,
-    STEPS,
     VIRTUAL_HOURS,
     curves,
     endurance_report,
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from benchmarks.report import Json
     from tests.endurance.databases import Databases
 
-PIECES = ("kills", "kills-postgresql", "schedules", "outages", "outages-postgresql", "virtual", "live")
+PIECES = ("kills", "kills-postgresql", "outages", "outages-postgresql", "virtual", "live")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -47,7 +46,6 @@ def main(arguments: Sequence[str]) -> int:
         # First, because only a process with one thread may be forked.
         "kills": partial(_kills, chosen.kills, chosen.seed),
         "kills-postgresql": partial(_kills_on_postgresql, chosen.kills, chosen.seed),
-        "schedules": partial(_schedules, chosen.steps, chosen.seed),
         "outages": partial(_outages, chosen.outage_seconds),
         "outages-postgresql": partial(_outages_of_postgresql, chosen.outage_seconds),
         "virtual": partial(_virtual, chosen.hours),
@@ -94,10 +92,6 @@ def _killed(count: int, databases: Databases, seed: int) -> dict[str, Json]:
 
     counts = kills.kill(count, databases, seed=seed, on_kill=on_kill)
     return counts.figures(seed=seed, wall_s=time.monotonic() - begun)
-
-
-def _schedules(steps: int, seed: int) -> dict[str, Json]:
-    return {"schedules": schedules.walk(steps, seed=seed)}
 
 
 # The pieces below import what starts threads, so they are imported after the kills.
@@ -147,7 +141,6 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.endurance", description="The long runs.")
     parser.add_argument("--only", action="append", choices=PIECES, help="Only this piece. May be repeated.")
     parser.add_argument("--kills", type=int, default=KILLS)
-    parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--outage-seconds", type=float, default=3600.0, help="Room time of each outage.")
     parser.add_argument("--hours", type=float, default=VIRTUAL_HOURS, help="Hours on the virtual clock.")
     parser.add_argument("--minutes", type=float, default=LIVE_MINUTES, help="Minutes in real time.")

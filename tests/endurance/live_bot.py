@@ -25,7 +25,7 @@ from bot.background_task import background_task
 from bot.cli.environment import logging_from_settings, null_console
 from bot.runtime_tuning import release_free_memory
 from config.load import load
-from tests.endurance.full_caches import fill_interned_strings, fill_sentence_caches
+from tests.endurance.full_caches import fill_interned_strings
 from tests.endurance.kept_descriptors import keep_descriptors
 from tests.endurance.pool_threads import start_all_threads
 from tests.endurance.samples import LeastUse, take_sample
@@ -62,7 +62,6 @@ class LiveBot:
                 self._stack.enter_context(logging_from_settings(settings, console=console))
                 await self._bot.start(request["settings"], request["discord"])
                 await start_all_threads()
-                await asyncio.to_thread(fill_sentence_caches)
                 await asyncio.to_thread(fill_interned_strings)
                 await asyncio.to_thread(keep_descriptors, settings.storage.database_path)
                 self._begun_at = time.monotonic()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bot.store.database import Database
     from compaction.model import CompactionState, Note, NoteId, Segment, SessionId, Turn
     from compaction.ports import Completion, Landing
-    from compaction.summary.port import ChapterFold, ChapterRequest, Fold, FoldRequest
+    from compaction.summary.port import Fold, FoldRequest
 
 
 class Activity(StrEnum):
@@ -112,8 +112,3 @@ class ObservedSummariser(LlmSummariser):
         """Make a fold."""
         with self._doing(Activity.FOLD):
             return await super().fold(request)
-
-    async def fold_chapter(self, request: ChapterRequest) -> ChapterFold:
-        """Make a chapter."""
-        with self._doing(Activity.FOLD):
-            return await super().fold_chapter(request)

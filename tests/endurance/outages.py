@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 from bot.store.database import Database, open_database
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
-from compaction.folding.window import RECENT_WINDOW
 from compaction.model import Mode, Seq, SessionId, TurnKind
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
+from compaction.window import RECENT_WINDOW
 from tests.bot.conftest import Place
 from tests.bot.store.outages import full, locked
 from tests.endurance.databases import Databases, check_whole
@@ -105,7 +105,6 @@ def open_session(store: SqlTurnStore, clock: FakeClock) -> AbstractAsyncContextM
         SESSION,
         store=store,
         summariser=ExtractiveSummariser(),
-        fallback=ExtractiveSummariser(),
         settings=CompactionSettings(),
         mode=Mode.SUMMARY,
         clock=clock,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from benchmarks.report import Json
 
 # What a long run does. Fewer is a smaller run, and the target says so.
-KILLS, STEPS, VIRTUAL_HOURS, LIVE_MINUTES = 1_000, 1_000_000, 8.0, 60.0
+KILLS, VIRTUAL_HOURS, LIVE_MINUTES = 1_000, 8.0, 60.0
 # Memory may grow by this much in an hour: what folds leave, and the allocator's own ways.
 MEMORY_MB_AN_HOUR = 4.0
 # The most tokens that a prompt may have: in written evenings, and with the bot's default settings.
@@ -110,7 +110,6 @@ def endurance_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
             )
             for piece, name in KILLED.items()
         ),
-        at_least("random steps of the folding machine with all invariants", f"{STEPS:,}", _steps(ours), STEPS),
         *(
             at_most(f"turns lost of an hour with {name}", "0", _number(ours, name, "lost"), 0, _said(ours, name))
             for name in OUTAGES
@@ -170,10 +169,6 @@ def _handed_out(ours: Mapping[str, Json], piece: str) -> str:
     """
     between = _interval(ours, piece, "allocated")
     return f", and what malloc has handed out by {between[0]:.3g} to {between[1]:.3g} MB an hour" if between else ""
-
-
-def _steps(ours: Mapping[str, Json]) -> float | None:
-    return _number(ours, "schedules", "steps")
 
 
 def _said(ours: Mapping[str, Json], name: str) -> str:

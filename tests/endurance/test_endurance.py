@@ -10,7 +10,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-import tracemalloc
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -21,15 +20,11 @@ import pytest
 
 from bot.store.database import open_database
 from bot.store.turns import SqlTurnStore
-from compaction.folding import machine, next_run
-from compaction.folding import state as transitions
-from compaction.language.meaning import meaning
 from compaction.model import Seq, TurnKind
-from compaction.sentence_cache import clear_sentence_caches
 from tests.compaction.turn_store_contract import turn
 from tests.endurance.curves import FIGURES, draw
 from tests.endurance.databases import PostgresDatabases, SqliteFiles, check_whole
-from tests.endurance.full_caches import fill_interned_strings, fill_sentence_caches
+from tests.endurance.full_caches import fill_interned_strings
 from tests.endurance.kept_descriptors import keep_descriptors
 from tests.endurance.kills import SEED
 from tests.endurance.moments import Activity
@@ -37,19 +32,17 @@ from tests.endurance.outages import OUTAGES, POSTGRESQL_OUTAGES, measure_outage
 from tests.endurance.promises import Promises, check, note_of, parts_of, session_name
 from tests.endurance.report import KILLED, endurance_report
 from tests.endurance.samples import LeastUse, Sample, Use, allocated_mb, figures
-from tests.endurance.schedules import walk
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from benchmarks.report import Json
-    from compaction.folding.state import SessionState
-    from compaction.model import RunId, Turn
+    from compaction.model import Turn
     from tests.endurance.databases import Databases
 
 ROOT = Path(__file__).parents[2]
-KILLS, STEPS, OUTAGE_S = 50, 30_000, 240.0
+KILLS, OUTAGE_S = 50, 240.0
 # With this seed, few processes play every phase several times.
 KILLS_ON_POSTGRESQL, POSTGRESQL_SEED = 16, 57
 
@@ -153,86 +146,6 @@ def _promised(*lines: str) -> Promises:
 
 
 @pytest.mark.slow
-def test_random_schedules_break_no_invariant() -> None:
-    """Thirty thousand steps end, and are the same steps with the same seed."""
-    told = walk(STEPS)
-    assert told["steps"] == STEPS
-    happened = told["happened"]
-    assert isinstance(happened, dict)
-    assert {"FoldLanded", "FoldFailed", "StoreAhead", "DeadlinePassed", "late answers"} <= happened.keys()
-    chapters = ("chapters of level 1", "chapters of level 2", "chapters begun without the model", "chapters made anew")
-    for name in (*chapters, "chapters deleted", "repairs stored", "landings refused"):
-        assert happened.get(name, 0) != 0, f"no {name}"
-    assert walk(2_000) == walk(2_000)
-
-
-def _keeps_its_run(state: SessionState, run_id: RunId, *, by_model: bool) -> SessionState:
-    landed = transitions.land_run(state, run_id, by_model=by_model)
-    return state if landed is state else replace(landed, run=state.run)
-
-
-def _keeps_its_notes(state: SessionState, run_id: RunId, *, by_model: bool) -> SessionState:
-    return replace(transitions.land_run(state, run_id, by_model=by_model), notes=state.notes)
-
-
-def _allows_every_chapter(state: SessionState, run_id: RunId, *, by_model: bool) -> SessionState:
-    return replace(transitions.land_run(state, run_id, by_model=by_model), chapter_allowed=True)
-
-
-def _forgets_failures(state: SessionState, run_id: RunId, *, by_model: bool) -> SessionState:
-    return replace(transitions.fail_chapter(state, run_id, by_model=by_model), failed_chapters={})
-
-
-def _delays_batches(state: SessionState, run_id: RunId, *, by_model: bool) -> SessionState:
-    return replace(transitions.fail_chapter(state, run_id, by_model=by_model), hold_until=1e9)
-
-
-@pytest.mark.parametrize(
-    ("function", "broken"),
-    [
-        ("land_run", _keeps_its_run),
-        ("land_run", _keeps_its_notes),
-        ("land_run", _allows_every_chapter),
-        ("fail_chapter", _forgets_failures),
-        ("fail_chapter", _delays_batches),
-    ],
-)
-def test_a_broken_machine_is_found(
-    function: str, broken: Callable[..., SessionState], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A machine that keeps its run or its notes after a landing, makes chapters in a burst, or draws other conclusions
-    from the failure of one breaks an invariant within some thousand steps.
-    """
-
-    class Broken:
-        def __getattr__(self, name: str) -> object:
-            return broken if name == function else getattr(transitions, name)
-
-    monkeypatch.setattr(machine, "transitions", Broken())
-    with pytest.raises(AssertionError, match=r"step \d+ of seed"):
-        walk(20_000)
-
-
-@pytest.mark.parametrize(
-    ("name", "broken"),
-    [
-        ("_given_up", lambda state, segment: True),
-        pytest.param("_given_up", lambda state, segment: False, marks=pytest.mark.slow),
-        ("_may_start", lambda state, chapter, check: state.chapter_allowed),
-        ("_repair_due", lambda state, check: None),
-        ("_without_model", lambda state, chapter: False),
-    ],
-)
-def test_a_wrong_chapter_is_found(name: str, broken: Callable[..., object], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A chapter over a segment that is to be made again, or made by the wrong summariser, breaks an invariant, and so
-    does a repair or a chapter that is left out.
-    """
-    monkeypatch.setattr(next_run, name, broken)
-    with pytest.raises(AssertionError, match=r"step \d+ of seed"):
-        walk(20_000)
-
-
-@pytest.mark.slow
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("databases", "outage"),
@@ -329,24 +242,6 @@ def test_kept_descriptors_are_those_of_later_connections(tmp_path: Path) -> None
                 later.execute("SELECT words FROM said").fetchall()
             assert descriptors() == 5
         assert descriptors() == 5
-
-
-@pytest.mark.slow
-def test_full_caches_take_no_more_for_new_sentences() -> None:
-    """Two thousand new sentences take 2.4 MB of a bot that has just begun. Once the caches are filled, as many are
-    forgotten.
-    """
-    tracemalloc.start()
-    clear_sentence_caches()
-    fill_sentence_caches()
-    filled = tracemalloc.get_traced_memory()[0]
-    for number in range(2_000):
-        word = "".join("abcdefghij"[int(digit)] for digit in str(number))
-        meaning(f"They bought a green {word}k and another {word}p behind the station.")
-    more_mb = (tracemalloc.get_traced_memory()[0] - filled) / 2**20
-    tracemalloc.stop()
-    clear_sentence_caches()
-    assert more_mb < 0.4
 
 
 def test_new_names_take_no_more_once_the_interned_strings_have_their_size() -> None:

@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, NoReturn
 from bot.clock import SystemClock
 from bot.store.database import open_database
 from bot.store.speech_forgetting import SpeechForgetter
-from compaction.folding.events import FoldLanded
-from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
+from compaction.events import FoldLanded
 from compaction.model import Mode, TurnKind
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
-from compaction.summary.extractive import ExtractiveSummariser
+from compaction.window import BATCH_SIZE, RECENT_WINDOW
 from tests.endurance.moments import Activities, Activity, ObservedStore, ObservedSummariser
 from tests.endurance.promises import FORGETS, T0, check, note_of, parts_of
 from tests.fakes.completion import MoodyModel
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from bot.store.database import Database
-    from compaction.folding.events import CompactionEvent
+    from compaction.events import CompactionEvent
     from tests.bot.conftest import Place
     from tests.endurance.promises import Promises
 
@@ -105,7 +104,6 @@ def _session(
         promises.session_id,
         store=store,
         summariser=ObservedSummariser(MoodyModel(), max_output_tokens=700, activities=activities),
-        fallback=ExtractiveSummariser(),
         settings=CompactionSettings(),
         mode=Mode.SUMMARY,
         clock=SystemClock(),

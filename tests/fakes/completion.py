@@ -13,8 +13,8 @@ from compaction.ports import CompletionAnswer, CompletionRequest
 # A name and a number that nobody says in any test.
 INVENTED_NAME = "Zebulon"
 INVENTED_NUMBER = "987654"
-_PREVIOUS = re.compile(r'<data from="the summary so far">\n(.*?)\n</data>', re.DOTALL)
-_LABEL = re.compile(r"^(\d+[a-z]*)\*? \((?:lasting|decision|open|doing|other)\) ", re.MULTILINE)
+_PREVIOUS = re.compile(r'<data from="previous summary">\n(.*?)\n</data>', re.DOTALL)
+_LONG = "Ada spoke of many things at length. " * 90
 _TURN = re.compile(r"^\[(\d+)\] \d\d:\d\d (.+?): (.*)$", re.MULTILINE)
 
 
@@ -22,7 +22,7 @@ class Mood(Enum):
     """How the model answers."""
 
     GOOD = "good"
-    LINES = "plain lines instead of JSON"
+    LINES = "prose instead of JSON"
     FENCED = "JSON in a fence with talk around it"
     SLOW = "good, after 20 seconds"
     HANGS = "never"
@@ -33,11 +33,10 @@ class Mood(Enum):
     ERROR_TEXT = "an error message as text"
     REFUSAL = "a refusal"
     CUT_OFF = "half a JSON object"
-    OVERLONG = "a gist of three thousand characters"
+    OVERLONG = "a gist and a paragraph of three thousand characters"
     ANSWER = "an answer to the room"
     COPY = "the prompt"
     INVENTS = "names and numbers from nowhere"
-    WRONG_SPEAKER = "everything put into Bob's mouth"
     GARBAGE = "bytes"
 
 
@@ -73,23 +72,22 @@ class MoodyModel:
         await asyncio.sleep(0)
         if self.refuses is not None and self.refuses in request.prompt:
             return CompletionAnswer("I'm sorry, but I can't summarise this conversation.", "stop", 500, 12)
-        if request.schema is None and "| kind |" not in request.system:
+        if request.schema is None:
             return await self._paragraph(request)
         good = _good(request)
         await self._delay_or_fail()
         finish = "length" if self.mood is Mood.CUT_OFF else "stop"
         text = {
-            Mood.LINES: _as_lines(good),
+            Mood.LINES: str(good["paragraph"]),
             Mood.FENCED: f"Here you are:\n```json\n{json.dumps(good)}\n```\nAnything else?",
             Mood.BLANK: " \n ",
             Mood.ERROR_TEXT: "Error: the conversation is too long to summarize.",
             Mood.REFUSAL: "I'm sorry, but I can't summarise this conversation.",
             Mood.CUT_OFF: json.dumps(good)[: len(json.dumps(good)) // 2],
-            Mood.OVERLONG: json.dumps({**good, "gist": "Ada spoke of many things at length. " * 90}),
+            Mood.OVERLONG: json.dumps({**good, "gist": _LONG, "paragraph": _LONG}),
             Mood.ANSWER: "Sure, I would take the left door. Let me know if you need anything else!",
             Mood.COPY: request.prompt,
             Mood.INVENTS: json.dumps(_inventing(good)),
-            Mood.WRONG_SPEAKER: json.dumps(_wrong_speaker(good)),
             Mood.GARBAGE: "\x00\ufffd}{ ]]] \x1b[31m ???",
         }.get(self.mood, json.dumps(good))
         return CompletionAnswer(text, finish, prompt_tokens=500, completion_tokens=80)
@@ -111,7 +109,7 @@ class MoodyModel:
                 pass
 
     async def _paragraph(self, request: CompletionRequest) -> CompletionAnswer:
-        """Answer a request for a prose summary."""
+        """Answer a request to shorten a paragraph."""
         good = _retold(request)
         await self._delay_or_fail()
         text = {
@@ -121,7 +119,7 @@ class MoodyModel:
             Mood.ERROR_TEXT: "Error: the conversation is too long to summarize.",
             Mood.REFUSAL: "I'm sorry, but I can't summarise this conversation.",
             Mood.CUT_OFF: good[: len(good) * 2 // 3],
-            Mood.OVERLONG: "Ada spoke of many things at length. " * 90,
+            Mood.OVERLONG: _LONG,
             Mood.ANSWER: "Sure, I would take the left door. Let me know if you need anything else!",
             Mood.COPY: request.prompt,
             Mood.INVENTS: f"{good} {INVENTED_NAME} promised the group {INVENTED_NUMBER} pounds.",
@@ -143,20 +141,18 @@ def _retold(request: CompletionRequest) -> str:
 
 
 def _good(request: CompletionRequest) -> dict[str, object]:
-    if "The stretch that is closed" in request.prompt:
-        labels = list(dict.fromkeys(_LABEL.findall(request.prompt)))
-        return {"gist": "They talked about what comes next.", "facts": labels[:3], "paragraph": _retold(request)}
     new = request.prompt.split("New turns", 1)[-1]
     told = [(int(seq), speaker, text) for seq, speaker, text in _TURN.findall(new)]
     speakers = list(dict.fromkeys(speaker for _, speaker, _ in told)) or ["Nobody"]
     facts = [
         {
             "turns": [seq],
-            "subject": speaker,
+            "text": f"{speaker}: {' '.join(text.split()[:12])}",
             "kind": "decision",
-            "text": " ".join(text.split()[:12]),
             "importance": 2,
-            "supersedes": [],
+            "closes": [],
+            "owner": speaker,
+            "until": "",
         }
         for seq, speaker, text in told[:4]
     ]
@@ -170,27 +166,7 @@ def _facts(good: dict[str, object]) -> list[dict[str, object]]:
     return [each for each in facts if isinstance(each, dict)]
 
 
-def _as_lines(good: dict[str, object]) -> str:
-    lines = [f"gist: {good['gist']}", f"paragraph: {good['paragraph']}"]
-    for each in _facts(good):
-        turns = each["turns"]
-        assert isinstance(turns, list)
-        lines.append(f"{turns[0]} | {each['subject']} | {each['kind']} | {each['importance']} | {each['text']} | -")
-    return "\n".join(lines)
-
-
 def _inventing(good: dict[str, object]) -> dict[str, object]:
     said = f"{INVENTED_NAME} promised the group {INVENTED_NUMBER} pounds."
-    return {
-        "gist": said,
-        "facts": [
-            {**each, "text": f"{INVENTED_NAME} pays {INVENTED_NUMBER} for {each['text']}", "supersedes": ["1", "99"]}
-            for each in _facts(good)
-        ],
-        "paragraph": f"{good['paragraph']} {said}",
-    }
-
-
-def _wrong_speaker(good: dict[str, object]) -> dict[str, object]:
-    facts = [{**each, "subject": "Bob", "text": f"Bob said that {each['text']}"} for each in _facts(good)]
-    return {**good, "facts": facts}
+    facts = [{**each, "text": said, "turns": [99_999], "closes": ["F1", "F99"]} for each in _facts(good)]
+    return {"gist": said, "facts": facts, "paragraph": f"{good['paragraph']} {said}"}

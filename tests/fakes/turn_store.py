@@ -6,7 +6,6 @@ It passes the same contract tests as the database adapter (`tests/compaction/tur
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -18,7 +17,7 @@ from compaction.ports import StoredMemory
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from compaction.model import Chapter, Note, NoteId, Segment, Seq, SessionId, Turn
+    from compaction.model import Note, NoteId, Segment, Seq, SessionId, Turn
     from compaction.ports import Landing
 
 
@@ -38,7 +37,6 @@ class _Session:
     live: set[NoteId] = field(default_factory=set)
     pending: set[NoteId] = field(default_factory=set)
     segments: list[Segment] = field(default_factory=list)
-    chapters: list[Chapter] = field(default_factory=list)
     state: CompactionState = field(default_factory=CompactionState)
     ended: bool = False
 
@@ -51,8 +49,6 @@ class InMemoryTurnStore:
     def __init__(self, *, fault: Callable[[str], Fault | None] | None = None) -> None:
         self.fault = fault
         self.operations: list[str] = []
-        # How many segments of each session were repaired.
-        self.repairs: Counter[SessionId] = Counter()
         self._sessions: dict[SessionId, _Session] = {}
 
     async def load(self, session_id: SessionId) -> StoredMemory:
@@ -80,7 +76,6 @@ class InMemoryTurnStore:
                     (note.person_id, note.who) for note in session.notes.values() if note.person_id is not None
                 )
             ),
-            chapters=tuple(sorted(session.chapters, key=lambda each: (each.start, each.level))),
         )
 
     async def append_turn(self, session_id: SessionId, turn: Turn) -> None:
@@ -124,22 +119,11 @@ class InMemoryTurnStore:
         expected = (landing.expected_cursor, landing.expected_revision)
         if session.ended or expected != (session.state.cursor, session.state.revision):
             return False
-        if landing.chapter is not None:
-            if any(each.id == landing.chapter.id for each in session.chapters):
-                return False
-            session.chapters.append(landing.chapter)
-        elif landing.repairs:
-            found = [place for place, each in enumerate(session.segments) if _is_repaired_by(each, segment)]
-            if segment is None or not found:
-                return False
-            session.segments[found[0]] = segment
-            self.repairs[landing.session_id] += 1
-        elif segment is not None:
-            if segment.start < segment.end and any(
-                (each.start, each.end) == (segment.start, segment.end) for each in session.segments
-            ):
-                return False
-            session.segments.append(segment)
+        if segment.start < segment.end and any(
+            (each.start, each.end) == (segment.start, segment.end) for each in session.segments
+        ):
+            return False
+        session.segments.append(segment)
         session.state = replace(landing.state, pending_notes=())
         session.pending -= set(landing.folded_note_ids)
         _answer(lost)
@@ -179,11 +163,6 @@ class InMemoryTurnStore:
                 return True
             case None:
                 return False
-
-
-def _is_repaired_by(old: Segment, new: Segment | None) -> bool:
-    same = new is not None and (old.id, old.start, old.end) == (new.id, new.start, new.end)
-    return same and old.degraded and not old.pruned
 
 
 def _answer(lost: bool) -> None:

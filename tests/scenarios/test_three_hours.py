@@ -20,9 +20,9 @@ from structlog.testing import capture_logs
 
 from bot.cli.rehearsal.written.player import open_player
 from bot.cli.rehearsal.written.services import EVENING_SETTINGS
-from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
 from compaction.summary.port import MAX_SUMMARY_CHARS
 from compaction.timeline import CAPACITY
+from compaction.window import BATCH_SIZE, RECENT_WINDOW
 from config.load import load
 from rehearsal.script.written_evening import SilenceEvent, bundled_evenings, read_evening
 from tests.scenarios.program import Program

@@ -5,6 +5,7 @@ A small state machine for one share: it gets readings and returns notes. It does
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
@@ -28,6 +29,7 @@ _LEAST_SIGNS: Final = 4
 # The last noted lines, which are not new when they come back, for example when a menu is closed or a sign blinks.
 _REMEMBERED_LINES: Final = 60
 _BETWEEN: Final = " · "
+_FIGURE: Final = re.compile(r"\d+")
 _OPENS, _CLOSES, _PLAIN_QUOTE = "“", "”", '"'
 
 
@@ -43,13 +45,17 @@ class ScreenNoteReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ScreenNote:
-    """One observation of a screen. `what`: one line of at most 220 characters. `at`: UTC epoch seconds."""
+    """One observation of a screen. `what`: one line of at most 220 characters. `at`: UTC epoch seconds. `changed`:
+    which figure changed, in words, if one did. `asker`: who asked to look, if it is known.
+    """
 
     at: float
     what: str
     why: ScreenNoteReason
     source: VisionSource
     frame_hash: str
+    changed: str = ""
+    asker: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +69,7 @@ class ReadFrame:
     boxes: tuple[Box, ...]
     frame_hash: str
     at: float
+    asker: str = ""
 
 
 class NoteTaker:
@@ -140,6 +147,7 @@ class NoteTaker:
 
     def _note(self, seen: ReadFrame, what: str, told: Sequence[OcrLine] | None = None) -> ScreenNote | None:
         what = shorten_note(what)
+        changed = changed_figure(self._told, () if told is None else told)
         self._told = [*self._told, *(self._lines if told is None else told)][-_REMEMBERED_LINES:]
         if seen.why is not ScreenNoteReason.ASKED:
             self._last = what
@@ -147,11 +155,21 @@ class NoteTaker:
                 self._waiting = ()
             else:
                 self._text_note_at = seen.at
-        return ScreenNote(seen.at, what, seen.why, seen.reading.source, seen.frame_hash)
+        return ScreenNote(seen.at, what, seen.why, seen.reading.source, seen.frame_hash, changed, seen.asker)
 
     @staticmethod
     def _on_it(lines: Sequence[OcrLine]) -> str:
         return f"It reads {_quoted(lines)}" if lines else ""
+
+
+def changed_figure(before: Sequence[OcrLine], fresh: Sequence[OcrLine]) -> str:
+    """Return which figure changed on the screen ('“HP 87” became “HP 40”'); empty if none did."""
+    known = {_FIGURE.sub("#", line.text.casefold()): line.text for line in before}
+    for line in fresh:
+        old = known.get(_FIGURE.sub("#", line.text.casefold()))
+        if old is not None and old != line.text and _FIGURE.search(line.text):
+            return f"{_OPENS}{old}{_CLOSES} became {_OPENS}{line.text}{_CLOSES}"
+    return ""
 
 
 def shorten_note(what: str) -> str:

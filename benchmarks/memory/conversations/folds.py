@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from compaction.folding.window import BATCH_SIZE, RECENT_WINDOW
+from compaction.window import BATCH_SIZE, RECENT_WINDOW
 
 if TYPE_CHECKING:
     from benchmarks.memory.conversations.conversation import RecordedConversation

@@ -1,5 +1,1 @@
-"""The parts of a run, each a measurement with its figures for the report.
-
-`race` plays the conversations of `conversation_sets` to each system (`evaluation`), `cases` short talks. The others
-measure Roomtone alone.
-"""
+"""The parts of a run: `extractive`, `prompt_quotes`, `reply_path` and `search_speed`, over a `room`."""

@@ -14,11 +14,11 @@ from benchmarks.stats import share_of
 from bot.brain.recall_quotes import QUOTE_TOKENS, RESULTS_PER_QUOTE
 from bot.brain.wakeword import strip_call
 from bot.settings import RecallSettings
-from compaction.folding.window import RECENT_WINDOW
 from compaction.memory.passage import Scope
 from compaction.memory.query import parse_query
 from compaction.memory.quotes import select_quotes
 from compaction.model import Seq
+from compaction.window import RECENT_WINDOW
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

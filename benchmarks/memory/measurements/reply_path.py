@@ -13,19 +13,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.memory.conversations.synthetic_evenings import TemplateSet, generate_evening
-from benchmarks.memory.systems.memory_system import MAX_INPUT_TOKENS, add_turn, open_roomtone_memory
+from benchmarks.memory.measurements.room import MAX_INPUT_TOKENS, add_turn, open_roomtone_memory
 from benchmarks.stats import percentile
 from bot.clock import SystemClock
 from bot.store.turns import SqlTurnStore
 from compaction.budget.tool_outputs import ToolOutputOptions
 from compaction.budget.trim import TrimOptions
 from compaction.context.build import build_payload
-from compaction.summary.extractive import ExtractiveSummariser
-from compaction.summary.ledger import SegmentLedger
+from compaction.summary.extractive import ExtractiveSummariser, compose_paragraph
+from compaction.summary.folded import standing_facts
 from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
-    from benchmarks.memory.systems.memory_system import RoomtoneMemory
+    from benchmarks.memory.measurements.room import RoomtoneMemory
     from benchmarks.progress import Progress
     from benchmarks.report import Json
     from compaction.settings import CompactionSettings
@@ -81,15 +81,15 @@ async def measure_reply_path(turns: int, settings: CompactionSettings, progress:
 
 
 async def _rendering(contender: RoomtoneMemory) -> dict[str, Json]:
-    """Return the CPU time of making the summary's text of all stored segments."""
+    """Return the CPU time of composing a paragraph of all stored facts."""
     stored = await SqlTurnStore(contender.database, SystemClock()).load(contender.memory.session_id)
-    ledger = SegmentLedger(stored.segments, stored.chapters)
+    facts = [each.fact for each in standing_facts(stored.segments)]
     times_ms: list[float] = []
     for _ in range(_RENDERINGS):
         started = time.thread_time()
-        ledger.render()
+        compose_paragraph(facts)
         times_ms.append((time.thread_time() - started) * 1000)
-    return {"segments": len(stored.segments), "chapters": len(stored.chapters), "cpu_ms": _spread(times_ms)}
+    return {"segments": len(stored.segments), "cpu_ms": _spread(times_ms)}
 
 
 def _sample(contender: RoomtoneMemory, meter: _Meter, samples: _Samples) -> None:
@@ -136,7 +136,7 @@ def _size(contender: RoomtoneMemory, turns: int) -> dict[str, Json]:
         "turns": turns,
         "turns_in_memory": len(memory.turns),
         "segments": len(memory.segments),
-        "summary_chars": len(memory.summary.text) if memory.summary else 0,
+        "summary_chars": len(memory.summary or ""),
         "payload_messages": len(payload),
         "payload_tokens": sum(part.tokens for part in payload),
         "process_mb": _process_mb(),

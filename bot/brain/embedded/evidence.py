@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from bot.brain.lexicon import is_question
 from bot.brain.wakeword import strip_call
 from compaction.language.languages import LANGUAGES
-from compaction.language.meaning import Meaning, meaning
 from compaction.language.terms import normalized_words, terms
+from compaction.language.text import words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 # 'Think', 'say', 'machen': words that a question has whatever it is about.
 _LIGHT = frozenset(form for each in LANGUAGES for word in each.light for form in (word, each.stem(word)))
 _SMALL = frozenset(word for each in LANGUAGES for word in each.stopwords)
+# Who asks of themselves, in the known languages.
+_FIRST_PERSON = frozenset({"i", "my", "me", "mine", "i'm", "ich", "mein", "meine", "mir", "mich"})
 _ADDRESSED = re.compile(r"^\s*\w+,\s")
 # The share of the question's words, weighted by rarity, that an answer must have.
 ENOUGH = 0.35
@@ -116,28 +118,26 @@ def _concerns(candidate: Evidence, stems: frozenset[str], speakers: frozenset[st
 
 def asks(text: str) -> bool:
     """Return whether a text is a question, with or without a question mark."""
-    return is_question(text) or meaning(text).asks
+    return is_question(text)
 
 
 def content_stems(text: str) -> frozenset[str]:
     """Return the stems of the words that say what a text is about, with its numbers as digits."""
-    return _stems(meaning(text))
-
-
-def _stems(said: Meaning) -> frozenset[str]:
-    # A word is written with a capital in one sentence and without in the next: 'the Folding Chairs'.
-    return (said.about | {stem for name in said.names for stem in terms(name)}) - _LIGHT
+    return frozenset(terms(text)) - _LIGHT
 
 
 def _parse_question(question: str, speakers: set[str], ignore: Iterable[str], asker: str | None) -> _Question:
     names = tuple(ignore)
     asked = strip_call(question, names)
-    read = meaning(asked)
-    stems = _stems(read).difference(*map(name_stems, names))
+    stems = content_stems(asked).difference(*map(name_stems, names))
     named = {name for name in speakers if name_stems(name) & stems}
-    if asker is not None and not named and read.own and not read.together:
+    if asker is not None and not named and not _FIRST_PERSON.isdisjoint(words(asked)):
         named = {asker}
-    return _Question(stems, read.values, _content_words(asked), frozenset(named))
+    return _Question(stems, _figures(stems), _content_words(asked), frozenset(named))
+
+
+def _figures(stems: frozenset[str]) -> frozenset[str]:
+    return frozenset(stem for stem in stems if stem.isdigit())
 
 
 def _content_words(text: str) -> frozenset[str]:
@@ -163,8 +163,7 @@ def _bonus(asked_for: _Question, candidate: Evidence, rest: frozenset[str]) -> f
         # The sentence only repeats the question's words, so it is no answer.
         return -0.5
     bonus = 0.3 if candidate.speaker in asked_for.speakers else 0.0
-    said = meaning(candidate.text)
     # 'On the fifteenth' and 'parcel 15' have the same value; the word itself is nearer.
     literal = len(asked_for.words & _content_words(candidate.text)) / max(1, len(asked_for.words))
-    added = 0.2 * bool(said.values - asked_for.values) + 0.1 * bool(said.names - asked_for.stems)
+    added = 0.2 * bool(_figures(rest) - asked_for.values)
     return bonus + added + NEW_WORD_SHARE * min(len(rest), MOST_NEW_WORDS) + LITERAL_SHARE * literal

@@ -6,7 +6,6 @@ contains nothing that a model would not have seen.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from bot.brain.embedded.evidence import Evidence, EvidenceOrigin
@@ -14,6 +13,7 @@ from compaction.language.text import sentences
 from compaction.memory.passage import PassageKind
 from compaction.model import TurnKind
 from compaction.payload import PartKind
+from compaction.summary.folded import summary_texts
 from compaction.untrusted_text import without_marks
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ def collect_evidence(context: ModelContext, *, own_names: Collection[str]) -> li
     return found
 
 
-# What code quotes in a summary: 'Ada said: "We rent the cabin."'
-_QUOTE = re.compile(r'(?:^|(?<=" ))([^":]+?) \w+: "([^"]+)"')
 _Found = tuple[str, EvidenceOrigin, str | None, float | None, float | None]
 
 
@@ -84,17 +82,17 @@ def _recalled(context: ModelContext) -> Iterator[_Found]:
 def _summarised(context: ModelContext, content: str, own_names: Collection[str]) -> Iterator[_Found]:
     """Yield the summary's sentences; all have the time range of the summary."""
     session = context.session
-    for rendered in session.summary.sentences if session.summary else ():
-        if rendered.text not in content:
-            continue
-        quotes = _QUOTE.findall(rendered.text) if rendered.speaker else []
-        # A fact in a model's words has a speaker and no quote.
-        for speaker, text in quotes or [("", rendered.text)]:
-            if (speaker or rendered.speaker) in own_names:
-                continue
-            for sentence in sentences(text):
-                since, until = session.summary_started_at, session.summary_ended_at
-                yield sentence, EvidenceOrigin.SUMMARY, speaker or None, since, until
+    if session.summary is None or session.summary not in content:
+        return
+    for speaker, sentence in summary_texts(session.summary):
+        if speaker not in own_names:
+            yield (
+                sentence,
+                EvidenceOrigin.SUMMARY,
+                speaker or None,
+                session.summary_started_at,
+                session.summary_ended_at,
+            )
 
 
 def _after_clock(content: str) -> str:

@@ -51,14 +51,7 @@ def format_event(event: Event, *, zone: tzinfo | None = None, with_session: bool
 
 def _completed(event: Event) -> Iterator[Span]:
     old, new = _get(event, "old_cursor"), _get(event, "new_cursor")
-    if event.get("repairs"):
-        yield f"{_plain(event['repairs'])} replaced by the model", ""
-        yield f"cursor {new} stays", _CURSOR
-    elif event.get("chapter_level"):
-        yield f"chapter of level {_get(event, 'chapter_level')} made", ""
-        yield f"cursor {new} stays", _CURSOR
-    else:
-        yield f"cursor {old} -> {new}", _CURSOR
+    yield f"cursor {old} -> {new}", _CURSOR
     yield f"covered through turn {_get(event, 'covered_through_turn')}", ""
     yield f"summary {_get(event, 'summary_chars')} characters", ""
     if event.get("folded_note_count"):
@@ -66,20 +59,14 @@ def _completed(event: Event) -> Iterator[Span]:
     yield _milliseconds(event.get("latency_ms")), _FIGURE
     if event.get("prompt_tokens") is not None or event.get("completion_tokens") is not None:
         yield f"{_get(event, 'prompt_tokens')} + {_get(event, 'completion_tokens')} tokens", _QUIET
-    if event.get("degraded"):
-        yield "degraded: without the model", "yellow"
-    if event.get("paragraph_problem"):
-        yield f"paragraph by code: {_plain(event['paragraph_problem'])}", "yellow"
+    if event.get("unsourced"):
+        yield f"{_get(event, 'unsourced')} unsourced", "yellow"
     yield from _run(event)
 
 
 def _started(event: Event) -> Iterator[Span]:
     cursor, size = event.get("cursor"), event.get("batch_size")
-    if event.get("repairs"):
-        yield f"replaces {_plain(event['repairs'])}", _CURSOR
-    elif event.get("chapter_level"):
-        yield f"chapter of level {_get(event, 'chapter_level')}", _CURSOR
-    elif isinstance(cursor, int) and isinstance(size, int) and size > 0:
+    if isinstance(cursor, int) and isinstance(size, int) and size > 0:
         yield f"cursor {cursor} -> {cursor + size} to come", _CURSOR
         yield f"turns {cursor} to {cursor + size - 1}", ""
     else:

@@ -44,9 +44,7 @@ class _SessionFigures:
     folds: int = 0
     first_cursor: int | None = None
     cursor: int | None = None
-    degraded: int = 0
-    repaired: int = 0
-    chapters: int = 0
+    unsourced: int = 0
     notes: int = 0
     failures: Counter[str] = field(default_factory=Counter)
     skips: Counter[str] = field(default_factory=Counter)
@@ -81,10 +79,6 @@ class SessionSummaries:
 
 def _count_event(figures: _SessionFigures, name: str, event: Event) -> None:
     match name:
-        case "completed" if event.get("repairs"):
-            figures.repaired += 1
-        case "completed" if event.get("chapter_level"):
-            figures.chapters += 1
         case "completed":
             _completed(figures, event)
         case "failed":
@@ -106,7 +100,8 @@ def _count_event(figures: _SessionFigures, name: str, event: Event) -> None:
 def _completed(figures: _SessionFigures, event: Event) -> None:
     old, new = event.get("old_cursor"), event.get("new_cursor")
     figures.folds += 1
-    figures.degraded += bool(event.get("degraded"))
+    unsourced = event.get("unsourced")
+    figures.unsourced += unsourced if isinstance(unsourced, int) else 0
     notes, latency = event.get("folded_note_count"), event.get("latency_ms")
     figures.notes += notes if isinstance(notes, int) else 0
     if isinstance(latency, int | float):
@@ -132,13 +127,10 @@ def _summarise(figures: _SessionFigures) -> str:
         parts.append(f"the slowest took {figures.slowest_ms / 1000:.1f} s")
     else:
         parts.append("nothing was folded")
-    if figures.chapters:
-        parts.append(count(figures.chapters, "chapter"))
     if figures.notes:
         parts.append(f"{count(figures.notes, 'note')} folded")
-    if figures.degraded:
-        again = f", {figures.repaired} of them replaced by the model since" if figures.repaired else ""
-        parts.append(f"{figures.degraded} without the model{again}")
+    if figures.unsourced:
+        parts.append(f"{figures.unsourced} unsourced figures and names")
     if figures.failures:
         kinds = ", ".join(f"{times} {name}" for name, times in figures.failures.most_common())
         parts.append(f"{count(figures.failures.total(), 'failure')} ({kinds})")

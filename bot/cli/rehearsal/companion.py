@@ -277,7 +277,6 @@ def _memory_and_reply(event: events.Event) -> list[seen.Observation]:
                     len(event.summary),
                     event.latency_ms,
                     event.summary,
-                    event.degraded,
                     event.at,
                 )
             ]

@@ -13,12 +13,12 @@ from bot.brain.skip import skip_instruction
 from bot.brain.tools.permission import NOBODY, Asker
 from bot.brain.wakeword import strip_name
 from compaction.budget.messages import message_json
+from compaction.clock_time import format_day
 from compaction.errors import StoreError
 from compaction.memory.people import Audience
 from compaction.model import TurnKind
 from compaction.payload import PartKind, text_digest
 from compaction.speaker_names import plain_name
-from compaction.summary.day import format_day
 from voice.asr.language_names import language_name
 
 if TYPE_CHECKING:
@@ -124,13 +124,12 @@ class PromptBuilder:
         return (f"Here they also call you {' or '.join(names)}.",) if names else ()
 
     def _answer_instructions(self, question: Question) -> tuple[str, ...]:
-        """Return what changes with the reply: the date, with those of the days that are named, and how to answer."""
+        """Return what changes with the reply: the date, and how to answer."""
         skipping = skip_instruction(question.reason) if question.may_skip and question.reason is not None else ""
         language = language_name(question.language)
         answering = f"Whom you answer now speaks {language}. Answer in {language}." if language else ""
         # Turns have clock times only, and summaries name dates. A remark after a long silence follows a turn of before.
-        now = replace(question.turn, started_at=self._services.clock.now())
-        today = f"Today is {format_day([now], self._services.zone)}."
+        today = f"Today is {format_day(self._services.clock.now(), self._services.zone)}."
         return tuple(text for text in (today, skipping, answering) if text)
 
     def introductions(self, asker: Asker) -> list[str]:

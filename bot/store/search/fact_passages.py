@@ -36,8 +36,8 @@ async def index_facts(connection: AsyncConnection, session_id: SessionId, segmen
     """
     written = [
         (f"{segment.id}#{index}.{seq}", seq, fact)
-        for index, fact in enumerate(segment.facts)
-        if fact.text and fact.note_id is None and not fact.quoted
+        for index, fact in enumerate(segment.facts if segment.is_by_model else ())
+        if fact.text and fact.note_id is None
         for seq in fact.turns
     ]
     if not written:
@@ -76,7 +76,7 @@ async def text_of_fact(connection: AsyncConnection, session_id: str, key: str) -
     facts: Sequence[Fact] = () if found is None else salvage_segment(found).thing.facts
     if not index.isdecimal() or int(index) >= len(facts):
         return None
-    text = facts[int(index)].attributed_text
+    text = facts[int(index)].text
     return text if len(normalized_words(text)) >= LEAST_EMBEDDED_WORDS else None
 
 

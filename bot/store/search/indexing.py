@@ -19,9 +19,8 @@ from bot.store.search.tags import passage_tags
 from bot.store.tables import corrections, notes, passages, search_marks, segments, sessions, turns
 from bot.store.thread_work import in_thread
 from compaction.language.terms import terms_version
-from compaction.memory.outdated_turns import outdated_turns
 from compaction.memory.passage import PassageKind, source_kind, source_terms
-from compaction.model import Note, Segment, Seq, SessionId, Turn
+from compaction.model import FactKind, Note, Segment, Seq, SessionId, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -31,8 +30,9 @@ if TYPE_CHECKING:
 
     from bot.store.database import Database
     from compaction.memory.passage import PassageSource
-    from compaction.model import Fact
 
+# Facts whose closing says that they are so no longer.
+_CORRECTED = frozenset({FactKind.LASTING, FactKind.DECISION, FactKind.OTHER})
 # Rows indexed in one transaction: few, because new turns wait for it.
 CATCH_UP_BATCH = 50
 # The mark that says which version of `terms` made the index.
@@ -253,8 +253,8 @@ def _terms_text(source: PassageSource) -> str:
 
 
 async def _store_corrections(connection: AsyncConnection, session_id: SessionId, segment: Segment) -> None:
-    """Store which turn corrects which, from facts that supersede others."""
-    replacing = {ref: fact for fact in segment.facts if fact.text and fact.note_id is None for ref in fact.supersedes}
+    """Store which turn corrects which, from facts that close others."""
+    replacing = {ref: fact for fact in segment.facts if fact.text and fact.note_id is None for ref in fact.closes}
     if not replacing:
         return
     names = sorted({ref.rpartition("#")[0] for ref in replacing})
@@ -262,22 +262,11 @@ async def _store_corrections(connection: AsyncConnection, session_id: SessionId,
         select(segments).where(segments.c.session_id == session_id, segments.c.id.in_(names))
     )
     for row in found.all():
-        of_segment = [(f"{row.id}#{number}", fact) for number, fact in enumerate(salvage_segment(row).thing.facts)]
-        standing = {seq for ref, fact in of_segment if ref not in replacing and fact.text for seq in fact.turns}
-        for ref, old in of_segment:
-            if ref in replacing and old.text and old.note_id is None:
-                new, said = replacing[ref], await _turns_of(connection, session_id, old)
-                for old_seq in outdated_turns(old, new, said):
-                    # A turn that another fact still holds of is outdated only where this one was said, at its end.
-                    if old_seq == old.turns[-1] or old_seq not in standing:
-                        await _store_correction(connection, session_id, old_seq, new.turns[-1])
-
-
-async def _turns_of(connection: AsyncConnection, session_id: SessionId, fact: Fact) -> dict[Seq, Turn]:
-    """Return the turns that a fact cites, as far as they can be read."""
-    stored = select(turns).where(turns.c.session_id == session_id, turns.c.seq.in_(fact.turns))
-    found = [read_or_none(rows.turn_from_row, row) for row in await connection.execute(stored)]
-    return {turn.seq: turn for turn in found if turn is not None}
+        for number, old in enumerate(salvage_segment(row).thing.facts):
+            new = replacing.get(f"{row.id}#{number}")
+            # What is done or answered was not wrong; what was lasting or decided is so no longer.
+            if new is not None and old.text and old.kind in _CORRECTED:
+                await _store_correction(connection, session_id, old.turns[-1], new.turns[-1])
 
 
 async def _store_correction(connection: AsyncConnection, session_id: SessionId, old_seq: Seq, new_seq: Seq) -> None:

@@ -134,32 +134,27 @@ const MOST_TICKS = 2_000;
 export class MemoryPicture {
   constructor() {
     this.folds = svg("g", { class: "folds" });
-    this.chapters = svg("g", { class: "chapters" });
     this.ticks = svg("g", { class: "ticks" });
     this.cursor = svg("g", { class: "cursor" }, svg("line", { x1: 0, x2: 0, y1: 2, y2: 54 }), svg("path", { d: "M-5,0h10l-5,7z" }));
     this.marker = svg("g", { class: "marker" }, svg("rect", { x: -1.5, y: 14, width: 3, height: 34, rx: 1.5 }));
     this.image = svg("svg", { viewBox: "0 0 640 58", class: "memory-image", role: "img", preserveAspectRatio: "none" },
-      this.chapters, this.folds, this.ticks, this.marker, this.cursor);
+      this.folds, this.ticks, this.marker, this.cursor);
     this.words = el("p", { class: "figure" });
     this.root = el("figure", { class: "memory-picture" }, this.image, this.words);
     this.marker.setAttribute("display", "none");
   }
 
-  /* `memory`: total, cursor, window_from, segments, chapters. `kinds`: seq -> colour of its speaker. `mark`: a turn. */
+  /* `memory`: total, cursor, window_from, segments. `kinds`: seq -> colour of its speaker. `mark`: a turn. */
   show(memory, kinds, mark) {
     const total = Math.max(memory.total, 1), unit = 640 / Math.max(total, 24);
     this.folds.replaceChildren(...memory.segments.map((segment) => {
       const wide = Math.max(1.5, (segment.end - segment.start) * unit - 1.2);
       const facts = counted(segment.facts, "{count} fact", "{count} facts");
       const place = { first: String(segment.start), last: String(segment.end - 1), facts };
-      const words = segment.degraded ? t("Turns {first} to {last}: {facts}, without the model.", place) : t("Turns {first} to {last}: {facts}.", place);
-      return svg("rect", { class: segment.degraded ? "fold degraded" : "fold", x: (segment.start * unit).toFixed(1), y: 18, width: wide.toFixed(1), height: 26, rx: 2 },
+      const words = t("Turns {first} to {last}: {facts}.", place);
+      return svg("rect", { class: "fold", x: (segment.start * unit).toFixed(1), y: 18, width: wide.toFixed(1), height: 26, rx: 2 },
         svg("title", {}, words, segment.gist ? svg("tspan", { lang: "", text: ` ${segment.gist}` }) : null));
     }));
-    this.chapters.replaceChildren(...memory.chapters.map((chapter) => svg("rect", {
-      class: "chapter", x: (chapter.start * unit).toFixed(1), y: 10 - 4 * Math.min(2, chapter.level - 1), height: 3,
-      width: Math.max(2, (chapter.end - chapter.start) * unit - 1.2).toFixed(1), rx: 1.5,
-    }, svg("title", { text: t("Chapter: turns {first} to {last}", { first: String(chapter.start), last: String(chapter.end - 1) }) }))));
     const ticks = [];
     const step = Math.max(1, Math.ceil((memory.total - memory.window_from) / MOST_TICKS));
     for (let seq = memory.window_from; seq < memory.total; seq += step) {

@@ -131,9 +131,8 @@ class Session {
   drawMemory(at, mark) {
     const cursor = at === undefined ? Math.max(0, ...this.data.segments.map((each) => each.end)) : at;
     const segments = this.data.segments.filter((each) => each.end <= cursor);
-    const chapters = this.data.chapters.filter((each) => each.end <= cursor);
     const total = mark === undefined ? this.data.total : Math.max(mark + 1, cursor);
-    this.picture.show({ total, cursor, window_from: cursor, segments, chapters }, (seq) => this.speakers.get(seq) ?? "none", mark);
+    this.picture.show({ total, cursor, window_from: cursor, segments }, (seq) => this.speakers.get(seq) ?? "none", mark);
   }
 
   // -- the transcript -------------------------------------------------------------------------------------------------

@@ -323,7 +323,7 @@ class Room {
     const made = data.folds.at(-1);
     const segments = [...before.segments];
     if (made && made.to > made.from && !segments.some((each) => each.start === made.from)) {
-      segments.push({ start: made.from, end: made.to, facts: 0, degraded: made.degraded, gist: "" });
+      segments.push({ start: made.from, end: made.to, facts: 0, gist: "" });
     }
     this.showFold({ ...before, ...data, segments });
   }

@@ -288,9 +288,7 @@ class ObedientSummariser(ExtractiveSummariser):
         """Return a fold that gives the order on."""
         made = await super().fold(request)
         first = request.turns[0]
-        fact = Fact(
-            (first.seq,), FactKind.DECISION, first.parts[0].speaker, first.started_at, ORDER, importance=3, quoted=False
-        )
+        fact = Fact((first.seq,), ORDER, FactKind.DECISION, 3, (), first.parts[0].speaker, first.started_at)
         return replace(made, gist=f"Eve: {ORDER}", facts=(fact, *made.facts), paragraph=f"Eve decided this: {BREAKOUT}")
 
 
@@ -300,7 +298,6 @@ def obedient_memory() -> AbstractAsyncContextManager[SessionMemory]:
         SessionId("s"),
         store=InMemoryTurnStore(),
         summariser=ObedientSummariser(),
-        fallback=ObedientSummariser(),
         settings=CompactionSettings(),
         mode=Mode.SUMMARY,
         clock=FakeClock(1_760_000_000.0),

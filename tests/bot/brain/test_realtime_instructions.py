@@ -13,7 +13,7 @@ from bot.brain.skip import skip_instruction
 from bot.realtime.items import conversation_context
 from compaction.context.build import SessionContext, build_payload
 from compaction.language.text import ends_a_sentence
-from compaction.model import Mode, Note, NoteId, RenderedSummary, Seq
+from compaction.model import Mode, Note, NoteId, Seq
 from compaction.payload import PartKind, coverage
 from compaction.untrusted_text import defuse, without_marks
 
@@ -42,7 +42,7 @@ def _session(*, summary: str | None = None, cursor: int = 0, notes: int = 0, not
         mode=Mode.SUMMARY,
         total_turns=cursor + 11,
         cursor=Seq(cursor),
-        summary=None if summary is None else RenderedSummary(summary, ()),
+        summary=summary,
         summary_revision=1,
         summary_started_at=0.0,
         summary_ended_at=60.0,

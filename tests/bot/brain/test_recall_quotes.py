@@ -52,7 +52,7 @@ async def asked_of_the_summary(room: Room) -> tuple[InMemoryRecallIndex, Turn]:
     index = await talked(room, fact_at=3, turns=90)
     await folded(room)
     assert room.memory.summary is not None
-    assert FACT in room.memory.summary.text
+    assert FACT in room.memory.summary
     return index, await room.say("Where is the spare key?")
 
 
@@ -241,7 +241,7 @@ class Forgetful(ExtractiveSummariser):
     async def fold(self, request: FoldRequest) -> Fold:
         """Return a fold with a gist and no facts."""
         del request
-        return Fold(gist="They played.", facts=())
+        return Fold("They played.", (), "They played.", "fold.v1")
 
 
 class Counting(InMemoryRecallIndex):

@@ -38,7 +38,7 @@ from bot.store.sessions import Sessions
 from bot.texts.text import verbatim
 from bot.web.port import NotAdmittedError
 from bot.web.server import WebServer
-from compaction.model import Note, NoteId, NoteReason, NoteSource, SessionId, TurnKind, TurnPart
+from compaction.model import Note, NoteId, NoteSource, SessionId, TurnKind, TurnPart
 from tests.bot.evening import CHANNEL, GUILD, Evening
 from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.place import FakePlace
@@ -200,14 +200,14 @@ class House:
         self.memory.context(max_input_tokens=self.evening.max_input_tokens)
         await self.memory.settle()
         if self.memory.cursor != before:
-            summary = "" if self.memory.summary is None else self.memory.summary.text
+            summary = self.memory.summary or ""
             self.observe(
                 events.CompactionLanded(
-                    before, self.memory.cursor, self.memory.cursor - 1, summary, 840.0, False, self.clock.monotonic()
+                    before, self.memory.cursor, self.memory.cursor - 1, summary, 840.0, self.clock.monotonic()
                 )
             )
 
-    async def note(self, what: str, who: Person = ADA, *, why: NoteReason = NoteReason.TEXT) -> Note:
+    async def note(self, what: str, who: Person = ADA, *, why: str = "new text came up") -> Note:
         """Take a note about a shared screen."""
         self._number += 1
         note = Note(NoteId(f"n{self._number}"), self.clock.now(), who.name, what, why, NoteSource.OCR)

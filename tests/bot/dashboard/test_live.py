@@ -15,7 +15,7 @@ from bot.dashboard.live import LiveRooms
 from bot.events import CompactionLanded, UtteranceTranscribed
 from bot.participation.costs import Cost
 from bot.store.speech_forgetting import SpeechForgetter
-from compaction.model import NoteReason, SessionId
+from compaction.model import SessionId
 from tests.bot.dashboard.house import ADA, BEN, House, open_house
 from tests.bot.evening import CHANNEL, GUILD
 from tests.fakes.place import FakePlace
@@ -62,7 +62,7 @@ async def test_a_page_gets_what_happens_as_it_happens(house: House) -> None:
         await house.say("Shall we visit Lisbon?")
         turn = await house.say("Roomtone, when is the train?", BEN)
         await house.answer(turn, "At nine.")
-        await house.note("A map", why=NoteReason.SHARE_START)
+        await house.note("A map")
         events = await waiting(feed)
         kinds = [kind for _, kind, _ in events]
         assert kinds == ["heard", "turn", "heard", "turn", "prompt", "turn", "reply", "note"]
@@ -430,7 +430,7 @@ async def test_of_a_room_that_has_ended_nothing_more_is_told_or_kept(house: Hous
     is forgotten, and a page that comes back would get it.
     """
     guild = await house.participation.of_guild(GUILD)
-    landed = CompactionLanded(0, 1, 0, SECRET, 1.0, degraded=False, at=house.clock.monotonic())
+    landed = CompactionLanded(0, 1, 0, SECRET, 1.0, at=house.clock.monotonic())
     with house.live.follow(everything, "") as feed:
         with house.live.show(SessionId("over"), house.place, house.memory, guild) as observe:
             start = house.live.mark

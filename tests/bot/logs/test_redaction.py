@@ -23,7 +23,7 @@ from bot.errors import BotError, SetupError
 from bot.llm.endpoint_errors import translate_error
 from bot.logs.redaction import NAME_KEYS, REDACTED, LogRedactor, describe_library_message, describe_traceback
 from compaction.errors import StoreError
-from compaction.folding.events import CompactionEvent
+from compaction.events import CompactionEvent
 from compaction.payload import context_built_fields
 from tests.growth import LINEAR, cpu_growth
 from voice.errors import VoiceError

@@ -5,7 +5,6 @@ difference is given.
 from __future__ import annotations
 
 import json
-import threading
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, timedelta, timezone
@@ -25,7 +24,6 @@ from bot.brain.tools.toolbox import Toolbox
 from bot.guild import PromptPolicy
 from bot.llm.factory import open_model
 from bot.llm.settings import LlmSettings
-from bot.memory import explain
 from bot.memory.explain import Explainer, Explanation
 from bot.memory.prompt_records import reply_records
 from bot.memory.recall import Recall, RecallScope, RoomRecall
@@ -58,7 +56,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bot.brain.context import ModelContext
-    from compaction.summary.trace import SentenceSource
     from tests.bot.conftest import Place
 
 EAST = timezone(timedelta(hours=5, minutes=30))
@@ -175,47 +172,21 @@ async def test_what_was_evicted_is_told_as_it_was(place: Place) -> None:
 
 @pytest.mark.slow
 @pytest.mark.asyncio
-async def test_each_sentence_of_the_summary_leads_to_who_said_it(place: Place) -> None:
-    """Each sentence of a summary is traced to its segment and its turn, for sent summaries and for the current one."""
+async def test_each_fact_behind_the_summary_leads_to_who_said_it(place: Place) -> None:
+    """For sent summaries and for the current one."""
     async with Evening(place) as evening:
         replies = await an_evening(evening)
         explained = await replies.explained(5)
         assert explained.summary
-        for traced in explained.summary:
-            assert traced.source.sentence is not None
-            if not traced.source.sentence.speaker:
-                # Code names what a stretch of the talk was about; that has a segment and no turn of its own.
-                assert traced.segments
-                continue
-            assert traced.turns
-            for turn in traced.turns:
-                assert any(segment.start <= turn.seq < segment.end for segment in traced.segments)
-                (said,) = turn.parts
-                assert traced.source.text.startswith(f'{said.speaker} said: "')
-            quoted = traced.source.text.partition('"')[2].rstrip('".')
-            assert quoted in " ".join(turn.parts[0].text for turn in traced.turns)
-        code = [traced for traced in explained.summary if "4411" in traced.source.text]
-        assert [traced.turns[0].seq for traced in code] == [0]
-        summary = evening.memory.summary
-        assert summary is not None
-        now = await Explainer(evening.database, evening.store).summary_now(evening.session_id, summary.text)
-        assert [traced.source.text for traced in now] == [sentence.text for sentence in summary.sentences]
-
-
-@pytest.mark.asyncio
-async def test_sentences_are_traced_beside_the_event_loop(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The dashboard explains replies in the process of the rooms, which go on hearing meanwhile."""
-    threads: list[int] = []
-
-    def trace(*about: object) -> tuple[SentenceSource, ...]:
-        threads.append(threading.get_ident())
-        return ()
-
-    monkeypatch.setattr(explain, "trace_sentences", trace)
-    async with Evening(place) as evening:
-        await Explainer(evening.database, evening.store).summary_now(evening.session_id, "They met.")
-    assert threads
-    assert threading.get_ident() not in threads
+        assert explained.facts
+        for traced in explained.facts:
+            (turn,) = traced.turns
+            (said,) = turn.parts
+            assert traced.segment.start <= turn.seq < traced.segment.end
+            assert traced.fact.text.startswith(f'{said.speaker}: "')
+        assert [traced.turns[0].seq for traced in explained.facts if "4411" in traced.fact.text] == [0]
+        now = await Explainer(evening.database, evening.store).facts_now(evening.session_id)
+        assert len(now) >= len(explained.facts)
 
 
 @pytest.mark.asyncio
@@ -257,7 +228,6 @@ async def test_a_replays_last_payload_comes_out_word_for_word(place: Place) -> N
                 lines,
                 store=store,
                 summariser=ExtractiveSummariser(),
-                fallback=ExtractiveSummariser(),
                 settings=CompactionSettings(),
                 mode=Mode.SUMMARY,
                 system=["You are in a room."],

@@ -32,7 +32,7 @@ from compaction.errors import StoreError
 from compaction.memory.export_format import read_paragraph, read_record, segment_json
 from compaction.memory.restating import forgotten_words
 from compaction.model import Fact, FactKind, Note, NoteId, Seq, SessionId, TurnKind, TurnPart
-from compaction.summary.port import ChapterFold, Fold
+from compaction.summary.port import Fold
 from tests.bot.evening import GUILD, Evening
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-    from compaction.summary.port import ChapterRequest, FoldRequest
+    from compaction.summary.port import FoldRequest
 
 PERSON = "482915736640102939"
 NAMES = ("Quillfeather", "Will")
@@ -56,7 +56,7 @@ RARE = ("zanzibarq", "wickhamq", "hazelq", "ostendq", "petronella")
 
 
 class RestatingSummariser:
-    """A model that tells again, in every fold and chapter, all that it has ever read of the person."""
+    """A model that tells again, in every fold, all that it has ever read of the person."""
 
     name, model = "llm", "restating"
 
@@ -68,16 +68,11 @@ class RestatingSummariser:
         veiled = told and f"The matter of {RARE[0]} goes on."
         text = told if request.start % 20 else veiled
         facts = tuple(
-            Fact((turn.seq,), FactKind.LASTING, "Bob", turn.started_at, text, subject="Bob", quoted=False)
+            Fact((turn.seq,), text, FactKind.LASTING, 2, (), "Bob", turn.started_at, "Bob")
             for turn in request.turns[-1:]
             if text
         )
-        return Fold(gist=text or "They talked.", facts=facts, form="ledger.v8", paragraph=text)
-
-    async def fold_chapter(self, request: ChapterRequest) -> ChapterFold:
-        """Return a chapter that restates its parts."""
-        told = self._told(" ".join(part.gist for part in request.parts))
-        return ChapterFold(gist=told or "They talked.", refs=(), form="chapter.v5", paragraph=told)
+        return Fold(text or "They talked.", facts, text or "They talked.", "fold.v1")
 
     def _told(self, text: str) -> str:
         rare = [word for word in RARE if word in text.casefold()]
@@ -230,7 +225,6 @@ async def test_no_byte_of_a_forgotten_person_stays(tmp_path: Path) -> None:
     async with Evening(path, summariser=RestatingSummariser()) as evening:
         await fill(evening)
         stored = await evening.store.load(evening.session_id)
-        assert NAMES[0] in stored.chapters[0].gist
         assert all(RARE[0] in each.gist.casefold() for each in stored.segments if not each.pruned)
         async with Evening(path, name="later", clock=evening.clock, summariser=RestatingSummariser()) as later:
             await later.say("Bot, who likes parrots?", "Bob")

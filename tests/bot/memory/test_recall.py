@@ -13,10 +13,8 @@ from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from compaction.errors import EmbeddingError, StoreError
 from compaction.memory.passage import Scope
-from compaction.memory.ranked_passage import TurnRef
 from compaction.model import Seq, SessionId, TurnKind
 from tests.bot.evening import Evening
-from tests.compaction.memory.corrected_statements import REPLACED
 from tests.compaction.memory.recall_index_contract import (
     ELSEWHERE,
     EVENING,
@@ -86,35 +84,6 @@ async def test_what_is_in_view_crowds_nothing_out() -> None:
     found = await Recall(index, store).search("What do we know about the dragon?", Scope(in_view=(EVENING, Seq(300))))
     assert 7 in [each.seq for each in found]
     assert all(each.seq is not None and each.seq < 300 for each in found)
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize(("old", "new", "question"), REPLACED)
-async def test_in_an_evening_s_talk_the_value_that_holds_comes_first(old: str, new: str, question: str) -> None:
-    """A corrected value is found before the old one, in a session of 60 turns, for each of 23 questions."""
-    said = [turn(seq, CHATTER[seq % 5], "Bob") for seq in range(60)]
-    said[7], said[48] = turn(7, old), turn(48, new)
-    index, store = await evening(*said)
-    found = await Recall(index, store).search(question)
-    assert found[0].seq == 48
-    assert TurnRef(EVENING, Seq(7)) in found[0].supersedes
-    assert all(each.superseded_by == TurnRef(EVENING, Seq(48)) for each in found if each.seq == 7)
-
-
-@pytest.mark.asyncio
-async def test_the_end_of_a_chain_of_corrections_is_found_first() -> None:
-    """The query finds the first word only. What corrects it was corrected too, so it is not told as what holds."""
-    said = [turn(seq, CHATTER[seq % 5], "Bob") for seq in range(60)]
-    said[7], said[20], said[48] = (
-        turn(7, "The raid is on Friday."),
-        turn(20, "Saturday then."),
-        turn(48, "Better Sunday."),
-    )
-    index, store = await evening(*said)
-    index.correct(EVENING, 7, 20)
-    index.correct(EVENING, 20, 48)
-    found = await Recall(index, store).search("When is the raid?")
-    assert found[0].seq == 48
 
 
 @pytest.mark.asyncio

@@ -12,13 +12,13 @@ from bot.memory.transcript import NoteLine, SaidLine, TranscriptLine
 from compaction.errors import CompletionError
 from compaction.model import Mode
 from compaction.settings import CompactionSettings
-from compaction.summary.extractive import ExtractiveSummariser, extract_chapter
+from compaction.summary.extractive import ExtractiveSummariser
 from tests.fakes.turn_store import InMemoryTurnStore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from compaction.summary.port import ChapterFold, ChapterRequest, Fold, FoldRequest, Summariser
+    from compaction.summary.port import Fold, FoldRequest, Summariser
 
 NAMES = ("Ada", "Bo", "Cy")
 
@@ -44,7 +44,6 @@ async def play(
         lines,
         store=InMemoryTurnStore(),
         summariser=summariser or ExtractiveSummariser(),
-        fallback=ExtractiveSummariser(),
         settings=CompactionSettings(),
         mode=mode,
         system=["You are in a room."],
@@ -64,11 +63,7 @@ async def test_a_thousand_turns_lose_nothing() -> None:
     report = result.report()
     assert report["turns"] == 1000
     assert report["cursor"] == 940
-    folds = [each for each in result.landed if each.chapter_level is None]
-    assert [each.new_cursor for each in folds] == list(range(10, 941, 10))
-    chapters = [each for each in result.landed if each.chapter_level is not None]
-    assert chapters
-    assert all(each.old_cursor == each.new_cursor for each in chapters)
+    assert [each.new_cursor for each in result.landed] == list(range(10, 941, 10))
     assert report["coverage"] == {
         "summarised": [[0, 939]],
         "verbatim": [[940, 999]],
@@ -128,10 +123,6 @@ class Away:
     def __init__(self) -> None:
         self.asked = 0
 
-    async def fold_chapter(self, request: ChapterRequest) -> ChapterFold:
-        """Return the chapter that the extractive summariser makes."""
-        return extract_chapter(request)
-
     async def fold(self, request: FoldRequest) -> Fold:
         """Fail."""
         self.asked += 1
@@ -140,12 +131,12 @@ class Away:
 
 @pytest.mark.asyncio
 async def test_a_model_that_is_away_costs_nothing_but_its_words() -> None:
-    """After three failures the extractive summariser takes over, so every turn is still covered."""
+    """The window grows, so every turn is still covered, and nothing is folded without the model."""
     away = Away()
     result = await play(talk(200), summariser=away)
     assert away.asked >= 3
     assert result.failed[0].error_class == "CompletionError"
-    assert any(each.degraded for each in result.landed)
+    assert result.landed == []
     assert result.covered is not None
     assert result.covered.missing == ()
 

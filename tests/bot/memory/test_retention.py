@@ -29,12 +29,12 @@ from bot.store.ageing import _blank_turns as blank_once
 from bot.store.database import Database, DatabaseWorkLock, open_database
 from bot.store.people import PeopleStore
 from bot.store.sessions import Sessions
-from bot.store.tables import chapters, notes, passages, person_facts, segments, sessions, turns
+from bot.store.tables import notes, passages, person_facts, segments, sessions, turns
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from compaction.memory.restating import forgotten_words
-from compaction.model import CompactionState, Note, NoteId, SessionId, Strategy
+from compaction.model import CompactionState, Note, NoteId, SessionId
 from compaction.settings import CompactionSettings, PeopleSettings, TierSettings
 from tests.bot.evening import GUILD, HERE, Evening
 from tests.fakes.clock import FakeClock
@@ -161,10 +161,7 @@ async def test_sessions_of_open_rooms_and_without_limit_stay(place: Place) -> No
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("strategy", list(Strategy))
-async def test_much_old_talk_of_one_session_goes_in_steps(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, strategy: Strategy
-) -> None:
+async def test_much_old_talk_of_one_session_goes_in_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its server may have chosen a shorter time after months: in one transaction that would fail each day. Only the
     last step makes all later segments anew, because new turns wait meanwhile. What is left is the same.
     """
@@ -185,7 +182,7 @@ async def test_much_old_talk_of_one_session_goes_in_steps(
             ages.append(before)
             await age_once(connection, session_id, before=before, now=now)
 
-        settings = CompactionSettings(strategy=strategy)
+        settings = CompactionSettings()
         async with Evening(tmp_path / f"{most}.db", clock=clock, compaction=settings) as evening:
             await evening.say(f"I live in {SECRET}ton with my aunt {SECRET}.")
             await evening.memory.add_note(Note(NoteId("map"), clock.now(), "Ada", f"A map of {SECRET}."))
@@ -201,7 +198,7 @@ async def test_much_old_talk_of_one_session_goes_in_steps(
             async with evening.database.reading() as connection:
                 left[most] = [
                     [tuple(row) for row in await connection.execute(select(each).order_by(*each.primary_key))]
-                    for each in (turns, segments, notes, chapters, person_facts, passages)
+                    for each in (turns, segments, notes, person_facts, passages)
                 ]
         assert ages == [before]
         assert steps == sorted(steps)
@@ -235,14 +232,13 @@ async def test_a_session_that_nobody_used_is_deleted_after_a_week(place: Place) 
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("strategy", list(Strategy))
 @pytest.mark.parametrize("every_h", [3.0, 30.0])
-async def test_a_session_that_never_ends_keeps_thirty_days(tmp_path: Path, strategy: Strategy, every_h: float) -> None:
+async def test_a_session_that_never_ends_keeps_thirty_days(tmp_path: Path, every_h: float) -> None:
     """In a session that goes on, no byte of what was said 30 days ago stays, neither when it is folded nor when it is
     still in the window. Seqs and cursor go on, what is folded next has a summary, and a restart reads the same.
     """
     path, clock = tmp_path / "roomtone.db", FakeClock()
-    settings = CompactionSettings(strategy=strategy)
+    settings = CompactionSettings()
     async with Evening(path, clock=clock, compaction=settings) as evening:
         await evening.say(f"I live in {SECRET}ton with my aunt {SECRET}.")
         await evening.memory.add_note(Note(NoteId("map"), clock.now(), "Ada", f"A map of {SECRET}."))
@@ -274,11 +270,11 @@ async def test_a_session_that_never_ends_keeps_thirty_days(tmp_path: Path, strat
         await evening.talk(30)
         assert memory.cursor > before
         assert memory.summary is not None
-        state, summary = memory.state, memory.summary.text
+        state, summary = memory.state, memory.summary
     async with Evening(path, clock=clock, compaction=settings) as again:
         assert again.memory.state == state
         assert again.memory.summary is not None
-        assert again.memory.summary.text == summary
+        assert again.memory.summary == summary
 
 
 @pytest.mark.asyncio

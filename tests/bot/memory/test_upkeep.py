@@ -21,12 +21,12 @@ from compaction.memory.people import Audience, PersonFact
 from compaction.model import Note, NoteId, Seq, SessionId
 from compaction.payload import PartKind, make_part, text_digest
 from compaction.settings import TierSettings
-from compaction.summary.extractive import ExtractiveSummariser, extract_chapter
+from compaction.summary.extractive import ExtractiveSummariser
 from tests.bot.evening import CHANNEL, GUILD, HERE, Evening
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
-    from compaction.summary.port import ChapterFold, ChapterRequest, Fold, FoldRequest
+    from compaction.summary.port import Fold, FoldRequest
     from tests.bot.conftest import Place
 
 
@@ -301,10 +301,6 @@ class _Held:
     def __init__(self) -> None:
         self.thinking = asyncio.Event()
         self.go = asyncio.Event()
-
-    async def fold_chapter(self, request: ChapterRequest) -> ChapterFold:
-        """Return the chapter that the extractive summariser makes."""
-        return extract_chapter(request)
 
     async def fold(self, request: FoldRequest) -> Fold:
         self.thinking.set()

@@ -53,7 +53,7 @@ HAPPENED: tuple[events.Event, ...] = (
     events.TurnDecided(0, SPOKEN, True, "named", 12.9, 12.95, 12.96),
     events.ReplyFinished(0, ReplyOutcome.SPOKEN, 12.0, 13.0, 13.6, 0.2, 14.0, 17.0),
     events.ReplyFinished(0, ReplyOutcome.SKIPPED, None, 13.0, None, None, None, 17.0),
-    events.CompactionLanded(0, 10, 9, WORDS, 1500.0, False, 20.0, "model"),
+    events.CompactionLanded(0, 10, 9, WORDS, 1500.0, 20.0),
     events.CompactionFailed(10, WORDS, 21.0, 400.0),
     events.Problem("reply", Text(WORDS), 22.0),
     events.QueuesMeasured((QueueFigures("recognise", 3, 68, {"overloaded": 2}), QueueFigures("store", 1, None)), 23.0),
@@ -125,8 +125,8 @@ def test_what_happens_in_a_room_is_counted() -> None:
     assert value(metrics, "spoken_seconds_total") == 3.0
     assert value(metrics, "speech_dropped_total", reason="too_short") == 1
     assert value(metrics, "speech_heard_again_total", doubt="unsure", outcome="mended") == 1
-    assert value(metrics, "folds_total", outcome="landed", paragraph_by="model") == 1
-    assert value(metrics, "folds_total", outcome="failed", paragraph_by="nobody") == 1
+    assert value(metrics, "folds_total", outcome="landed") == 1
+    assert value(metrics, "folds_total", outcome="failed") == 1
     assert value(metrics, "fold_seconds_sum", outcome="landed") == 1.5
     assert value(metrics, "problems_total", where="reply") == 1
     assert value(metrics, "packets_total", outcome="decoded") == 7
@@ -309,7 +309,7 @@ def test_a_room_that_makes_words_up_adds_few_series() -> None:
         for number in range(5 * MOST_WORDS):
             word = f"word{number}"
             observe(events.SpeechDropped("u", ADA, word, "", 1.0, 2.0, 3.0))
-            observe(events.CompactionLanded(0, 10, 9, "", 1500.0, False, 20.0, WORDS))
+            observe(events.CompactionLanded(0, 10, 9, WORDS, 1500.0, 20.0))
             observe(events.QueuesMeasured((QueueFigures(word, 1, 1, {"x": 1}),), 23.0))
             observe(events.QueuesMeasured((QueueFigures("store", 1, 1, {word: 1}),), 23.0))
         assert len(samples(metrics)) - before < 3 * MOST_WORDS
@@ -335,7 +335,7 @@ def test_a_time_that_nothing_takes_spoils_no_sum(seconds: float) -> None:
     metrics = new_metrics()
     with metrics.room() as observe:
         observe(events.SoundReceived(seconds, 10.0))
-        observe(events.CompactionLanded(0, 10, 9, "", seconds, False, 20.0))
+        observe(events.CompactionLanded(0, 10, 9, "", seconds, 20.0))
         observe(events.LinkChanged("connected", {}, 24.0, seconds))
         observe(events.ReplyFinished(0, ReplyOutcome.SPOKEN, 12.0, 13.0, 13.6, 0.2, 14.0, seconds))
     found = samples(metrics)

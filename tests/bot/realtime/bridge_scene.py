@@ -171,7 +171,6 @@ async def desk(mode: str = "turns", *, toolbox: Toolbox | None = None, quoting: 
         SessionId("s"),
         store=InMemoryTurnStore(),
         summariser=ExtractiveSummariser(),
-        fallback=ExtractiveSummariser(),
         settings=CompactionSettings(),
         mode=Mode.SUMMARY,
         clock=clock,

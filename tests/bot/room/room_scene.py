@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from bot.memory.upkeep import MemoryUpkeep
     from bot.room.guild_policy import GuildPolicy
     from bot.store.claims import RoomClaim
-    from compaction.folding.events import CompactionEvent
+    from compaction.events import CompactionEvent
     from compaction.model import SessionId, Turn
     from compaction.ports import TurnStore
     from voice.errors import RecogniserError
@@ -148,7 +148,6 @@ class House:
             session_id,
             store=self.store_of(claim),
             summariser=ExtractiveSummariser(),
-            fallback=ExtractiveSummariser(),
             settings=CompactionSettings(),
             mode=Mode.SUMMARY,
             clock=self.clock,

@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
-from sqlalchemy import insert
 
 from bot.memory.digests import Digests
 from bot.memory.readable_memory import ReadableMemory
@@ -19,7 +18,6 @@ from bot.store.database import open_database
 from bot.store.history import SessionHistory
 from bot.store.sessions import Sessions
 from bot.store.speech_forgetting import SpeechForgetter
-from bot.store.tables import chapters, sessions
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from compaction.summary.extractive import ExtractiveSummariser
@@ -131,28 +129,6 @@ async def test_a_posted_recap_loses_what_is_forgotten(tmp_path: Path) -> None:
         assert "Zanzibarq" not in str(left)
         assert left.people == ("Ada",)
         assert await house.sessions.stale_recaps() == ()
-
-
-@pytest.mark.asyncio
-async def test_a_session_that_cannot_be_read_keeps_no_recap_of_others(tmp_path: Path) -> None:
-    """Its recap is tried again later, and those of the sessions after it are renewed."""
-    async with house_with_recaps(tmp_path) as house:
-        database = house.sessions._database
-        async with database.writing() as connection:
-            for name, channel in (("a", 1), ("b", 2)):
-                stale = {"recap_message_id": channel, "recap_stale_at": 1.0, "started_at": 0.0, "ended_at": 1.0}
-                await connection.execute(
-                    insert(sessions).values(stale | {"id": name, "guild_id": 77, "channel_id": channel})
-                )
-            chapter: dict[str, object] = {column.name: "" for column in chapters.columns}
-            numbers = {"level": 1, "start_seq": 0, "end_seq": 9, "started_at": 0.0, "ended_at": 1.0, "created_at": 1.0}
-            chapter |= {**numbers, "session_id": "a", "refs": "damaged"}
-            await connection.execute(insert(chapters).values(chapter))
-        assert [each.session.id for each in await house.sessions.stale_recaps()] == ["a", "b"]
-        assert house.readable is not None
-        await RecapRenewal(house.sessions, house.readable.digests).run_once(lambda *_: house.place)
-        assert [message_id for message_id, _ in house.place.renewed] == [2]
-        assert [each.session.id for each in await house.sessions.stale_recaps()] == ["a"]
 
 
 @pytest.mark.asyncio

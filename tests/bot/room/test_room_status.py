@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from bot.guild import VoiceMode
 from bot.participation.statistics import mode_sentence
-from bot.room.room_status import memory_sentence, summary_sentence
+from bot.room.room_status import memory_sentence, unsourced_sentence
 from compaction.model import Mode
 from tests.bot.room.room_scene import a_house, living
 from tests.compaction.rooms import Room, fold_until
-from tests.compaction.turn_store_contract import segment
 from tests.fakes.hearing import speech
 from tests.fakes.place import ADA, BO
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from compaction.model import Segment
 
 
 @pytest.mark.asyncio
@@ -45,40 +41,10 @@ async def test_the_state_is_told_in_sentences(tmp_path: Path) -> None:
         assert room.status().endswith(f"\n{house.ailing}")
 
 
-_WRITTEN = replace(
-    segment(0, 10), summariser="llm ledger.v8", degraded=False, paragraph="Ada counts.", paragraph_problem=""
-)
-# The model's paragraph had a fault, its answer was of no use, it failed, and its turns were made a segment again later.
-_FAULTY = replace(_WRITTEN, paragraph="", paragraph_problem="names nobody said")
-_COPIED = replace(_WRITTEN, summariser="extractive", paragraph="", paragraph_problem="only copied words")
-_AWAY = replace(_WRITTEN, summariser="extractive", paragraph="", degraded=True)
-_REWRITTEN_BY_CODE = replace(_WRITTEN, summariser="extractive recursive", degraded=True)
-_REPAIRED = replace(_WRITTEN, paragraph="")
-# No model was asked: none is configured, or nothing of the batch may be told.
-_BY_RULE = replace(_WRITTEN, summariser="extractive", paragraph="")
-_PARAGRAPH_BY_RULE = replace(_WRITTEN, summariser="extractive recursive")
-
-
-@pytest.mark.parametrize(
-    ("segments", "sentence"),
-    [
-        ((), ""),
-        ((_BY_RULE, _PARAGRAPH_BY_RULE), ""),
-        ((_WRITTEN, _BY_RULE), "The language model wrote it."),
-        ((_WRITTEN, _WRITTEN), "The language model wrote each of its 2 versions."),
-        ((_FAULTY,), "The language model could not write it, so I made it from what was said."),
-        *(
-            (
-                (_WRITTEN, other, _WRITTEN),
-                "The language model wrote 2 of its 3 versions; I made the others from what was said.",
-            )
-            for other in (_FAULTY, _COPIED, _AWAY, _REWRITTEN_BY_CODE, _REPAIRED)
-        ),
-    ],
-)
-def test_the_status_says_how_often_the_model_wrote_the_summary(segments: tuple[Segment, ...], sentence: str) -> None:
-    """Whoever runs a small model sees how often its text was of no use. Without a model there is nothing to say."""
-    assert summary_sentence(segments) == sentence
+@pytest.mark.parametrize(("count", "told"), [(0, ""), (1, "1 figure or name"), (3, "3 figures and names")])
+def test_what_the_model_made_up_is_counted(count: int, told: str) -> None:
+    """It is a reason to look."""
+    assert unsourced_sentence(count).startswith(told)
 
 
 @pytest.mark.asyncio

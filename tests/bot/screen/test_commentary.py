@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.screen.commentary import CHECK_INTERVAL_S, INTERVAL_REMARK_EVERY_S, STALE_S, RemarkTiming, ScreenCommentary
-from compaction.model import Note, NoteId, NoteReason
+from compaction.model import Note, NoteId, NoteTrigger
 from tests.fakes.clock import FakeClock
 from voice.screen.settings import ScreenSettings
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 
-def note(why: NoteReason, *, who: str = "Ada") -> Note:
+def note(why: NoteTrigger, *, who: str = "Ada") -> Note:
     """Return a note of a shared screen."""
     return Note(NoteId("n"), 0, who, "now: a map", why)
 
@@ -45,7 +45,7 @@ class Watched:
         self.remarks.append(self.clock.monotonic())
         return self.wanted
 
-    def see(self, why: NoteReason = NoteReason.CUT, *, who: str = "Ada") -> None:
+    def see(self, why: NoteTrigger = NoteTrigger.CUT, *, who: str = "Ada") -> None:
         """Report a new note."""
         self.commentary.on_note(note(why, who=who))
 
@@ -146,16 +146,16 @@ async def test_who_stops_sharing_while_another_person_shares_is_not_remarked_upo
     """The notes of a share go with it, also its last one, which comes when it has ended. Those of others stay."""
     async with Watched().running() as room:
         room.busy = True
-        room.see(NoteReason.SHARE_START, who="Ada")
+        room.see(NoteTrigger.SHARE_START, who="Ada")
         await room.pass_time(2)
         room.sharing.remove("Ada")
-        room.see(NoteReason.TEXT, who="Ada")
+        room.see(NoteTrigger.TEXT, who="Ada")
         room.busy = False
         await room.pass_time(8)
         assert room.remarks == []
         room.sharing.add("Ada")
-        room.see(NoteReason.SHARE_START, who="Ada")
-        room.see(NoteReason.TEXT, who="Bo")
+        room.see(NoteTrigger.SHARE_START, who="Ada")
+        room.see(NoteTrigger.TEXT, who="Bo")
         room.sharing.remove("Ada")
         await room.pass_time(4)
         assert len(room.remarks) == 1
@@ -165,8 +165,8 @@ def timing() -> RemarkTiming:
     return RemarkTiming(every_s=15, quiet_s=2.2)
 
 
-@pytest.mark.parametrize("why", [NoteReason.SHARE_START, NoteReason.CUT, NoteReason.TEXT, NoteReason.INTERVAL])
-def test_what_is_seen_gives_occasion_when_it_is_quiet(why: NoteReason) -> None:
+@pytest.mark.parametrize("why", [NoteTrigger.SHARE_START, NoteTrigger.CUT, NoteTrigger.TEXT, NoteTrigger.INTERVAL])
+def test_what_is_seen_gives_occasion_when_it_is_quiet(why: NoteTrigger) -> None:
     """A note is remarked on only after a long enough pause, and not after it is stale."""
     remarks = timing()
     assert not remarks.is_due(0, quiet_for_s=60)
@@ -180,51 +180,51 @@ def test_what_is_seen_gives_occasion_when_it_is_quiet(why: NoteReason) -> None:
 def test_who_asked_waits_for_an_answer_and_not_for_a_remark() -> None:
     """A note that was made because somebody asked gets no remark."""
     remarks = timing()
-    remarks.add_note(note(NoteReason.ASKED), now=0)
+    remarks.add_note(note(NoteTrigger.ASKED), now=0)
     assert not remarks.is_pending(0)
 
 
 def test_what_has_gone_by_is_no_occasion() -> None:
     """A dropped note gets no remark, and does not prevent a later one."""
     remarks = timing()
-    remarks.add_note(note(NoteReason.SHARE_START), now=0)
+    remarks.add_note(note(NoteTrigger.SHARE_START), now=0)
     remarks.drop_pending()
     assert not remarks.is_pending(0)
-    remarks.add_note(note(NoteReason.TEXT), now=1)
+    remarks.add_note(note(NoteTrigger.TEXT), now=1)
     assert remarks.is_due(2, quiet_for_s=60)
 
 
 def test_remarks_keep_their_distance() -> None:
     """Two remarks are at least fifteen seconds apart; a remark that was not made does not count."""
     remarks = timing()
-    remarks.add_note(note(NoteReason.SHARE_START), now=0)
+    remarks.add_note(note(NoteTrigger.SHARE_START), now=0)
     remarks.finish_pending(3, model_asked=True)
-    remarks.add_note(note(NoteReason.TEXT), now=4)
+    remarks.add_note(note(NoteTrigger.TEXT), now=4)
     assert not remarks.is_due(17.9, quiet_for_s=60)
     assert remarks.is_due(18, quiet_for_s=60)
     remarks.finish_pending(18, model_asked=False)
-    remarks.add_note(note(NoteReason.CUT), now=19)
+    remarks.add_note(note(NoteTrigger.CUT), now=19)
     assert remarks.is_due(19, quiet_for_s=60)
 
 
 def test_a_screen_that_merely_goes_on_is_remarked_rarely() -> None:
     """Notes taken at intervals get remarks less often, and do not replace a better pending note."""
     remarks = timing()
-    remarks.add_note(note(NoteReason.CUT), now=0)
+    remarks.add_note(note(NoteTrigger.CUT), now=0)
     remarks.finish_pending(0, model_asked=True)
-    remarks.add_note(note(NoteReason.INTERVAL), now=20)
+    remarks.add_note(note(NoteTrigger.INTERVAL), now=20)
     assert not remarks.is_due(20, quiet_for_s=60)
-    remarks.add_note(note(NoteReason.TEXT), now=25)
-    remarks.add_note(note(NoteReason.INTERVAL), now=40)
+    remarks.add_note(note(NoteTrigger.TEXT), now=25)
+    remarks.add_note(note(NoteTrigger.INTERVAL), now=40)
     assert remarks.is_due(41, quiet_for_s=60)
     assert not remarks.is_due(25 + STALE_S, quiet_for_s=60)
     remarks.finish_pending(41, model_asked=True)
-    remarks.add_note(note(NoteReason.INTERVAL), now=41 + INTERVAL_REMARK_EVERY_S - 1)
+    remarks.add_note(note(NoteTrigger.INTERVAL), now=41 + INTERVAL_REMARK_EVERY_S - 1)
     assert remarks.is_due(41 + INTERVAL_REMARK_EVERY_S, quiet_for_s=60)
 
 
-@given(st.lists(st.tuples(st.sampled_from(list(NoteReason)), st.floats(0, 10), st.floats(0, 10)), max_size=60))
-def test_never_more_often_than_allowed(seen: list[tuple[NoteReason, float, float]]) -> None:
+@given(st.lists(st.tuples(st.sampled_from(list(NoteTrigger)), st.floats(0, 10), st.floats(0, 10)), max_size=60))
+def test_never_more_often_than_allowed(seen: list[tuple[NoteTrigger, float, float]]) -> None:
     """Any sequence of notes keeps the minimum pause and the minimum distance of remarks."""
     remarks, now, remarked = timing(), 0.0, float("-inf")
     for why, gap, quiet in seen:

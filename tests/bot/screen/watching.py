@@ -125,7 +125,6 @@ class Watching:
             EVENING,
             store=self.store,
             summariser=ExtractiveSummariser(),
-            fallback=ExtractiveSummariser(),
             settings=CompactionSettings(),
             mode=Mode.SUMMARY,
             clock=self.clock,

@@ -19,7 +19,7 @@ from compaction.memory.quotations import runs_of
 from compaction.memory.segment_record import make_record
 from compaction.model import SessionId
 from compaction.payload import text_digest
-from tests.compaction.summary.test_ledger import batch, fact
+from tests.compaction.segments import batch, fact
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection

@@ -39,7 +39,7 @@ SAID = (
 
 def told(text: str, seq: int) -> Fact:
     """Return a fact that a model wrote of something that Ada said in this turn."""
-    return Fact((Seq(seq),), FactKind.LASTING, "Ada", T0 + seq * 3.0, text, subject="Ada", quoted=False)
+    return Fact((Seq(seq),), text, FactKind.LASTING, speaker="Ada", at=T0 + seq * 3.0, owner="Ada")
 
 
 FACTS = (told(BANK, 1), told("Ada is allergic to peanuts.", 3))

@@ -20,7 +20,7 @@ from bot.store.search.indexing import catch_up
 from bot.store.search.vector_store import VectorStore
 from bot.store.sessions import Sessions
 from bot.store.turns import SqlTurnStore
-from compaction.model import CompactionState, Fact, FactKind, Mode, NoteId, Seq, SessionId
+from compaction.model import CompactionState, Mode, Seq, SessionId
 from compaction.payload import text_digest
 from compaction.ports import Landing
 from compaction.session import SessionMemory
@@ -141,33 +141,6 @@ def _old_rows(version: int) -> Iterator[tuple[str, dict[str, object]]]:
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("version", range(1, FIRST_WITH_CHAPTERS))
-async def test_facts_of_an_older_database_are_read(tmp_path: Path, version: int) -> None:
-    """Every field of every old fact is read as the kind that replaced its slot, in the old order."""
-    write_old_database(tmp_path / "a.db", version)
-    async with open_database(tmp_path / "a.db") as database:
-        memory = await SqlTurnStore(database, FakeClock()).load(EVENING)
-    kinds = (FactKind.LASTING, FactKind.DOING, FactKind.OPEN, FactKind.DECISION, FactKind.OTHER, FactKind.OTHER)
-    assert memory.segments[0].facts == tuple(
-        Fact(
-            turns=(Seq(3),),
-            kind=kind,
-            speaker=old["speaker"],
-            at=T0 + 9.0,
-            text=old["text"],
-            supersedes=old["supersedes"],
-            note_id=None if old["note_id"] is None else NoteId("n1"),
-            subject=old["speaker"],
-            importance=2,
-            quoted=True,
-        )
-        for kind, old in zip(kinds, OLD_FACTS, strict=True)
-    )
-    assert (memory.segments[0].gist, memory.segments[0].paragraph) == ("Ada counted.", "")
-    assert memory.chapters == ()
-
-
-@pytest.mark.asyncio
 async def test_a_recursive_gist_becomes_the_paragraph(tmp_path: Path) -> None:
     """The whole text is the paragraph, and its first sentence is the gist."""
     write_old_database(tmp_path / "a.db", FIRST_WITH_CHAPTERS - 1)
@@ -284,7 +257,6 @@ async def _goes_on(place: Place) -> None:
             EVENING,
             store=store,
             summariser=extractive,
-            fallback=extractive,
             settings=CompactionSettings(),
             mode=Mode.SUMMARY,
             clock=FakeClock(),

@@ -4,7 +4,6 @@ separately.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,18 +13,35 @@ from bot.store.database import open_database
 from bot.store.people import PeopleStore
 from bot.store.personal_data import PersonalDataStore
 from bot.store.sessions import Sessions
-from compaction.memory.people import ExtractedFacts
-from compaction.model import SessionId
+from compaction.memory.people import EndedFacts, ExtractedFacts, PersonFact
+from compaction.model import Seq, SessionId
 from tests.bot.evening import GUILD as EVENING_GUILD
 from tests.bot.evening import Evening
-from tests.compaction.memory.test_people import drawn, held, known_after
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bot.store.database import Database
     from tests.bot.conftest import Place
 
 GUILD, OTHER = 7, 8
+
+
+def drawn(*texts: str, session: str = "evening", start: int = 0, closes: str = "") -> ExtractedFacts:
+    """Return what Ada says of herself in a batch. `closes`: the fact that the first one takes the place of."""
+    facts = tuple(
+        PersonFact(
+            f"{session}:{start}#{at}", "id-Ada", "Ada", each, SessionId(session), Seq(start + at), start + at + 0.0
+        )
+        for at, each in enumerate(texts)
+    )
+    ended = (EndedFacts("id-Ada", frozenset({closes}), facts[0].id, facts[0].at),) if closes else ()
+    return ExtractedFacts(facts, ended)
+
+
+def held(known: Sequence[PersonFact]) -> list[str]:
+    return [fact.text for fact in known if fact.is_current]
 
 
 async def store(database: Database, *sessions: tuple[str, int]) -> PeopleStore:
@@ -43,8 +59,8 @@ async def test_the_store_keeps_what_the_rules_say(place: Place) -> None:
     """
     batches = [
         ("evening", drawn("I live in Lisbon.", "I'm vegan.")),
-        ("later", drawn("I live in Berlin now.", session="later", start=100)),
-        ("later", drawn("I'm not vegan any more.", session="later", start=110)),
+        ("later", drawn("I live in Berlin now.", session="later", start=100, closes="evening:0#0")),
+        ("later", drawn("I'm not vegan any more.", session="later", start=110, closes="evening:0#1")),
     ]
     async with open_database(place) as database:
         people = await store(database, ("evening", GUILD), ("later", GUILD))
@@ -52,10 +68,7 @@ async def test_the_store_keeps_what_the_rules_say(place: Place) -> None:
             await people.store_facts(SessionId(session), batch, through=10 * (number + 1), is_current=lambda _: True)
         known = await people.facts_about(["id-Ada"], GUILD, history=True)
         assert {each.session_id: each.channel_id for each in known} == {"evening": 0, "later": 1}
-        in_no_channel = [replace(each, channel_id=None) for each in known]
-        assert sorted(in_no_channel, key=lambda each: each.id) == sorted(
-            known_after(*(batch for _, batch in batches)), key=lambda each: each.id
-        )
+        assert [each.superseded_by for each in known] == ["later:100#0", "later:110#0", None, None]
         assert held(await people.facts_about(["id-Ada"], GUILD)) == ["I live in Berlin now.", "I'm not vegan any more."]
         assert set(await people.by_id([known[0].id, "nothing"])) == {known[0].id}
 

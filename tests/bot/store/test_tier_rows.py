@@ -11,7 +11,7 @@ from bot.store.rows import UnreadableRowError
 from bot.store.tier_rows import AccessCount, StoredTier, record_values, tier_from_row, with_accesses
 from compaction.memory.segment_record import make_record
 from compaction.memory.tiers import TieredSegment
-from tests.compaction.summary.test_ledger import batch, fact
+from tests.compaction.segments import batch, fact
 
 SEGMENT = batch(1, fact(12, "We decided to keep notes.md in the shed."), fact(14, "The build failed with an error."))
 

@@ -23,7 +23,7 @@ from bot.store.search.indexing import catch_up
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from bot.store.speech_forgetting import SpeechForgetter
-from bot.store.tables import chapters, metadata, notes, passages, person_facts, segments, tier_opt_outs, turns
+from bot.store.tables import metadata, notes, passages, person_facts, segments, tier_opt_outs, turns
 from bot.texts.text import in_language, sentence_of
 from compaction.errors import StoreError
 from compaction.model import Note, NoteId, Seq, SessionId, TurnKind, TurnPart
@@ -63,11 +63,10 @@ DAMAGES: tuple[tuple[Table, dict[str, object]], ...] = (
     (segments, {"facts": '[{"turns": [], "kind": "other"}]'}),
     (segments, {"note_ids": "["}),
     (segments, {"note_ids": "[1]"}),
-    (chapters, {"refs": "nothing"}),
 )
 
 # One of each sort, for the tests that take two databases.
-SORTS = (DAMAGES[0], DAMAGES[8], DAMAGES[9], DAMAGES[13], DAMAGES[15])
+SORTS = (DAMAGES[0], DAMAGES[8], DAMAGES[9], DAMAGES[13])
 
 
 async def damage(database: Database, table: Table, values: dict[str, object], *where: ColumnElement[bool]) -> None:
@@ -75,15 +74,6 @@ async def damage(database: Database, table: Table, values: dict[str, object], *w
     async with database.writing() as connection:
         changed = await connection.execute(update(table).where(*where).values(values))
     assert changed.rowcount > 0
-
-
-async def add_chapter(evening: Evening) -> None:
-    """Store a chapter over the first turns."""
-    values = {column.name: "" for column in chapters.columns}
-    numbers = {"level": 1, "start_seq": 0, "end_seq": 20, "started_at": T0, "ended_at": T0, "created_at": T0}
-    async with evening.database.writing() as connection:
-        named = {"session_id": evening.session_id, "id": "c1", "refs": "[]"}
-        await connection.execute(insert(chapters).values({**values, **numbers, **named}))
 
 
 async def words_in(database: Database, *, besides: str = "forgotten") -> str:
@@ -99,13 +89,12 @@ async def words_in(database: Database, *, besides: str = "forgotten") -> str:
 READ: dict[str, Callable[[Any], object]] = {
     "turns": rows.turn_from_row,
     "segments": rows.segment_from_row,
-    "chapters": rows.chapter_from_row,
     "notes": rows.note_from_row,
 }
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize(("table", "values"), [*DAMAGES, (notes, {"why": "a whim"}), (notes, {"source": "a dream"})])
+@pytest.mark.parametrize(("table", "values"), [*DAMAGES, (notes, {"source": "a dream"})])
 async def test_a_row_that_cannot_be_read_is_a_sentence(tmp_path: Path, table: Table, values: dict[str, object]) -> None:
     """The error is one of the store. It names the session and says what to do, in the reader's language, and does not
     quote the row.
@@ -113,7 +102,6 @@ async def test_a_row_that_cannot_be_read_is_a_sentence(tmp_path: Path, table: Ta
     async with Evening(tmp_path / "a.db") as evening:
         await evening.memory.add_note(Note(NoteId("n1"), T0, "Bob", "A cat."))
         await evening.talk(65)
-        await add_chapter(evening)
         await damage(evening.database, table, values)
         async with evening.database.reading() as connection:
             row = (await connection.execute(select(table).limit(1))).one()
@@ -133,7 +121,6 @@ async def test_an_unreadable_row_elsewhere_stops_no_forgetting(
     async with Evening(place, name="a-damaged") as damaged:
         await damaged.say("The gate code is 4411.", "Bob")
         await damaged.talk_of_bob(65)
-        await add_chapter(damaged)
         await damage(damaged.database, table, values, table.c.session_id == damaged.session_id)
         async with Evening(place, name="own", clock=damaged.clock, channel=702) as own:
             await own.say(SECRET)
@@ -163,7 +150,6 @@ async def test_a_session_of_the_person_that_cannot_be_read_loses_their_words(
     async with Evening(tmp_path / "a.db") as evening:
         await evening.say(SECRET)
         await evening.talk_of_bob(65)
-        await add_chapter(evening)
         await damage(evening.database, table, values, *((turns.c.seq == 1,) if table is turns else ()))
         forgetting = SpeechForgetter(evening.database, evening.clock)
         ada = await forgetting.find_by_id("id-Ada")
@@ -328,7 +314,6 @@ async def test_what_is_old_goes_although_rows_cannot_be_read(
             clock.advance(31 * DAY_S)
             for each in (damaged, other):
                 await each.talk_of_bob(60)
-            await add_chapter(damaged)
             await damage(damaged.database, table, values, table.c.session_id == damaged.session_id)
             in_use = {damaged.session_id, other.session_id}
             retention = Retention(damaged.database, TierSettings(), clock=clock, in_use=in_use)
@@ -439,13 +424,12 @@ async def test_the_failure_of_one_session_is_raised_when_the_others_are_done(
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize(("table", "values"), [*DAMAGES, (notes, {"why": "a whim"})])
+@pytest.mark.parametrize(("table", "values"), [*DAMAGES])
 async def test_a_session_with_an_unreadable_row_goes_on(place: Place, table: Table, values: dict[str, object]) -> None:
     """It opens with what can be read, folds, and ends, and the log names the rows once. They stay as they are."""
     async with Evening(place) as before:
         await before.memory.add_note(Note(NoteId("n1"), T0, "Bob", "A cat."))
         await before.talk(65)
-        await add_chapter(before)
     where = {turns: turns.c.seq == 64, notes: notes.c.id == "n1"}
     async with open_database(place) as database:
         await damage(database, table, values, *([where[table]] if table in where else []))
@@ -480,7 +464,6 @@ async def test_what_can_be_read_is_found_beside_what_cannot(
     async with Evening(place) as evening:
         await evening.talk(65)
         await evening.say("The ferry to Ostend leaves at nine.", "Bob")
-        await add_chapter(evening)
         await damage(evening.database, table, values, *((turns.c.seq.in_((64, 3)),) if table is turns else ()))
         async with evening.database.writing() as connection:
             await connection.execute(delete(passages))

@@ -16,9 +16,8 @@ from bot.participation.all_guilds import GuildParticipations
 from bot.participation.settings import ParticipationSettings
 from bot.wiring.summariser import choose_summariser, open_summariser, summarisers_by_guild
 from compaction.errors import CompletionError
-from compaction.model import Mode, Seq, Strategy
+from compaction.model import Mode, Seq
 from compaction.settings import CompactionSettings, SummariserKind
-from compaction.summary.extractive import ExtractiveSummariser
 from compaction.summary.port import FoldRequest
 from rehearsal.servers.chat import ChatBehaviour, ChatCall, ChatMode, LocalChatServer
 from tests.compaction.turn_store_contract import turn
@@ -30,13 +29,13 @@ from tests.patience import PATIENCE_S
 
 TURNS = 80
 TALK = [SaidLine("Ada", f"We decided to hide parcel {n} in cabin {n % 9}.", 1e9 + 4 * n) for n in range(TURNS)]
-PREVIOUS = re.compile(r'<data from="the summary so far">\n(.+)\n</data>')
+PREVIOUS = re.compile(r'<data from="previous summary">\n(.+)\n</data>')
 NUMBERED = re.compile(r"^\[(\d+)\] \d\d:\d\d Ada: (.+)$", re.MULTILINE)
 
 
 def told(prompt: str) -> tuple[int, str, str]:
     """Return the first turn of the batch with its number, and a summary that goes on from the one in the prompt."""
-    turns = prompt[prompt.rindex('<data from="the new turns">') :]
+    turns = prompt[prompt.rindex('<data from="new turns">') :]
     seq, said = NUMBERED.findall(turns)[0]
     fact = said.replace("We", "Ada")
     previous = PREVIOUS.search(prompt)
@@ -46,35 +45,19 @@ def told(prompt: str) -> tuple[int, str, str]:
 def keeps_record(call: ChatCall) -> str:
     """Answer as a good model does: one fact from the first turn of the batch and the summary, in JSON."""
     seq, fact, summary = told(call.messages[-1]["content"])
-    written = {"turns": [seq], "subject": "Ada", "kind": "decision", "text": fact, "importance": 2, "supersedes": []}
+    written = {"turns": [seq], "kind": "decision", "text": fact, "importance": 2, "closes": [], "owner": "Ada"}
     return json.dumps({"gist": f"Ada hides a parcel: {fact}", "facts": [written], "paragraph": summary})
 
 
-def keeps_record_in_lines(call: ChatCall) -> str:
-    """Answer a prompt for plain lines correctly, and a prompt for JSON with plain text."""
-    if "turn numbers | " not in call.messages[0]["content"]:
-        return "There is much to tell about the parcels."
-    seq, fact, summary = told(call.messages[-1]["content"])
-    return f"gist: Ada hides a parcel.\nparagraph: {summary}\n{seq} | Ada | decision | 2 | {fact} | -"
-
-
-def retells(call: ChatCall) -> str:
-    """Answer with the previous summary and the first turn of the batch."""
-    return f"Summary: {told(call.messages[-1]['content'])[2]}"
-
-
-async def fold_all(
-    server: LocalChatServer, *, timeout_s: float = PATIENCE_S, strategy: Strategy = Strategy.LEDGER
-) -> Replay:
+async def fold_all(server: LocalChatServer, *, timeout_s: float = PATIENCE_S) -> Replay:
     """Replay the transcript with the server's model as summariser."""
     llm = LlmSettings(base_url=server.base_url, model="local-chat", completion_timeout_s=timeout_s)
-    settings = CompactionSettings(strategy=strategy, retry_base_s=0.001, retry_max_s=0.001)
+    settings = CompactionSettings(retry_base_s=0.001, retry_max_s=0.001)
     async with open_summariser(llm, settings, SummariserKind.LLM) as summariser:
         return await replay(
             TALK,
             store=InMemoryTurnStore(),
             summariser=summariser,
-            fallback=ExtractiveSummariser(),
             settings=settings,
             mode=Mode.SUMMARY,
             system=[],
@@ -87,12 +70,11 @@ async def fold_all(
 
 @pytest.mark.asyncio
 async def test_a_models_records_become_the_summary() -> None:
-    """Each batch is one call that asks for JSON. Speaker and words of the summary come from the turns."""
+    """Each batch is one call that asks for JSON, and its paragraph is the summary."""
     async with LocalChatServer(ChatBehaviour(answer=keeps_record)) as server:
         result = await fold_all(server)
     assert [each.new_cursor for each in result.landed] == [10, 20]
     assert "Ada decided to hide parcel 10 in cabin 1." in result.summary
-    assert not any(each.degraded for each in result.landed)
     assert len(server.calls) == 2
     assert "response_format" in server.calls[0].body
 
@@ -113,37 +95,15 @@ async def test_structured_output_is_asked_for_as_the_endpoint_takes_it(formats: 
 
 
 @pytest.mark.asyncio
-async def test_a_model_that_keeps_to_no_json_is_asked_for_lines() -> None:
-    """A model whose first answer is not JSON is asked for plain lines from then on."""
-    async with LocalChatServer(ChatBehaviour(answer=keeps_record_in_lines, formats=frozenset())) as server:
-        result = await fold_all(server)
-    assert len(result.failed) == 1
-    assert [(each.new_cursor, each.degraded) for each in result.landed] == [(10, False), (20, False)]
-    assert "Ada decided to hide parcel 10 in cabin 1." in result.summary
-
-
-@pytest.mark.asyncio
-async def test_a_model_retells_the_summary() -> None:
-    """The recursive strategy asks for no structure, and its paragraph becomes the summary."""
-    async with LocalChatServer(ChatBehaviour(answer=retells)) as server:
-        result = await fold_all(server, strategy=Strategy.RECURSIVE)
-    assert result.summary == "Ada decided to hide parcel 0 in cabin 0. Ada decided to hide parcel 10 in cabin 1."
-    assert "response_format" not in server.calls[0].body
-    assert result.failed == []
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("strategy", list(Strategy))
 @pytest.mark.parametrize(
     "mode",
     [ChatMode.STALL, ChatMode.GARBAGE, ChatMode.BROKEN, ChatMode.EMPTY, ChatMode.WRONG_KEY, ChatMode.LENGTH],
 )
-async def test_a_model_that_misbehaves_loses_nothing(mode: ChatMode, strategy: Strategy) -> None:
+async def test_a_model_that_misbehaves_loses_nothing(mode: ChatMode) -> None:
     """However the model fails, every turn is in the window or in the summary, and the reason is reported."""
     async with LocalChatServer(ChatBehaviour(answer=keeps_record, mode=mode)) as server:
-        result = await fold_all(server, timeout_s=0.1, strategy=strategy)
-    # A paragraph that was cut off is used up to its last sentence.
-    assert result.failed or (mode, strategy) == (ChatMode.LENGTH, Strategy.RECURSIVE)
+        result = await fold_all(server, timeout_s=0.1)
+    assert result.failed
     assert all(each.error for each in result.failed)
     assert result.covered is not None
     assert result.covered.missing == ()

@@ -10,7 +10,8 @@ from compaction.budget.summarize import summarize_context
 from compaction.budget.tool_outputs import create_truncated_placeholder, extract_key_info, truncate_old_tool_outputs
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, make_part
-from compaction.summary.statements import SpokenStatement, statements_of
+from compaction.summary.extractive import extract_quotes
+from compaction.summary.port import FoldRequest
 from compaction.tokens import estimate_text_tokens
 from compaction.untrusted_text import defuse, inline, mark_as_data, visible
 from tests.growth import LINEAR, cpu_growth
@@ -66,11 +67,12 @@ def test_summary_by_rules_of_a_long_line() -> None:
     )
 
 
-def test_statements_of_many_short_sentences() -> None:
-    """Each looks back for a question that it answers, through questions alone."""
+def test_quotes_of_many_short_sentences() -> None:
+    """Each begins quotes of several lengths."""
 
-    def read(text: str) -> list[SpokenStatement]:
+    def read(text: str) -> object:
         said = (TurnPart("1", "Ada", text),), (TurnPart("2", "Bob", text),)
-        return statements_of([Turn(Seq(seq), TurnKind.SPEECH, 0.0, 1.0, parts) for seq, parts in enumerate(said)])
+        turns = tuple(Turn(Seq(seq), TurnKind.SPEECH, 0.0, 1.0, parts) for seq, parts in enumerate(said))
+        return extract_quotes(FoldRequest(Seq(0), turns))
 
     assert cpu_growth(read, "We met. ", chars=4_000) < LINEAR

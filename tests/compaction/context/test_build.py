@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 from compaction.context.build import SessionContext, build_payload
 from compaction.context.turn_text import FORGOTTEN, MAX_TURN_CHARS, format_turn
 from compaction.errors import ContextOverflowError
-from compaction.model import FactKind, Mode, Note, RenderedSentence, RenderedSummary, Seq, Turn, TurnKind, TurnPart
+from compaction.model import Mode, Note, Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, PayloadPart, coverage, make_part
 from compaction.untrusted_text import without_marks
 from tests.compaction.turn_store_contract import T0, note, turn
 
 SYSTEM = ["You take part in a conversation."]
-SENTENCE = RenderedSentence("Ada: We leave at nine.", (), (Seq(3),), FactKind.DECISION, "Ada", T0)
 
 
 def context(
@@ -37,7 +36,7 @@ def context(
         mode=Mode.SUMMARY,
         total_turns=total,
         cursor=Seq(cursor),
-        summary=None if summary is None else RenderedSummary(summary, (SENTENCE,)),
+        summary=summary,
         summary_revision=1,
         summary_started_at=T0,
         summary_ended_at=T0 + 600.0,
@@ -261,7 +260,7 @@ def test_any_payload_fits_and_covers_every_turn(
         mode=Mode.SUMMARY,
         total_turns=total,
         cursor=Seq(folded),
-        summary=RenderedSummary("Ada: We leave at nine. " * 20, ()) if folded else None,
+        summary="Ada: We leave at nine. " * 20 if folded else None,
         summary_revision=1,
         summary_started_at=T0,
         summary_ended_at=T0,

@@ -11,12 +11,9 @@ from hypothesis import strategies as st
 from compaction.context.build import SessionContext, build_payload
 from compaction.context.provenance import StoredSources, rebuild_payload
 from compaction.context.record import read_record
-from compaction.language.text import plain
 from compaction.model import Mode, Seq, TurnPart
 from compaction.payload import PartKind, context_built_fields, keep_as_sent, make_part, text_digest
-from compaction.summary.ledger import render_summary
-from compaction.summary.trace import trace_sentences
-from tests.compaction.summary.test_ledger import batch, fact
+from tests.compaction.segments import batch, fact
 from tests.compaction.turn_store_contract import EVENING, note, turn
 
 SYSTEM = "You take part."
@@ -30,7 +27,7 @@ def context(window: range, *, current: int | None = None, limit: int = 100_000) 
         mode=Mode.SUMMARY,
         total_turns=window.stop,
         cursor=Seq(20),
-        summary=render_summary(folded),
+        summary=" ".join(each.gist for each in folded),
         summary_revision=2,
         summary_started_at=folded[0].started_at,
         summary_ended_at=folded[1].ended_at,
@@ -60,7 +57,7 @@ def kept(made: SessionContext) -> StoredSources:
     folded = (batch(0, fact(1, "We rent the cabin in Braemar.")), batch(1, fact(12, "The gate code is 4411.")))
     return StoredSources(
         turns={each.seq: each for each in (*made.window, *([made.current] if made.current else []))},
-        summary=None if made.summary is None else made.summary.text,
+        summary=made.summary,
         segments=folded,
         notes={each.id: each for each in made.live_notes},
         prompts={text_digest(text): text for text in (SYSTEM, ABOUT_REPLY)},
@@ -154,33 +151,6 @@ def test_parts_of_another_kind_are_told_as_lost() -> None:
     record = read_record(line)
     assert record is not None
     assert rebuild_payload(record, kept(made)).lost == ("What was sent as tool is not stored.",)
-
-
-def test_sentences_have_their_sources_also_when_a_segment_was_made_again() -> None:
-    """After a segment was repaired, sentences that are still in the segments have their sources, and other sentences
-    have none.
-    """
-    old = [
-        batch(0, fact(1, "We rent the cabin in Braemar.")),
-        batch(1, fact(12, "The gate code is 4411.", speaker="Bob")),
-    ]
-    summary = render_summary(old)
-    assert summary is not None
-    found = trace_sentences(summary.text, old)
-    assert [each.text for each in found] == [sentence.text for sentence in summary.sentences]
-    assert [each.sentence.turn_seqs for each in found if each.sentence] == [(1,), (12,)]
-    made_again = [old[0], batch(1, fact(13, "The gate has a code."))]
-    first, second = trace_sentences(summary.text, made_again)
-    assert first.sentence is not None
-    assert first.sentence.segment_ids == (old[0].id,)
-    assert (second.text, second.sentence) == ('Bob said: "The gate code is 4411."', None)
-
-
-@given(st.text(max_size=200))
-def test_no_word_of_a_summary_gets_lost(summary: str) -> None:
-    """The texts of the traced sentences together are the whole summary."""
-    told = " ".join(each.text for each in trace_sentences(summary, [batch(0, fact(1, "We rent the cabin."))]))
-    assert told.split() == plain(summary).split()
 
 
 def test_spoken_conversation_comes_out_again() -> None:

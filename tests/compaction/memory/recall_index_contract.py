@@ -34,7 +34,7 @@ def note(name: str, what: str, at: float = T0 + 30.0) -> Note:
 
 def segment(start: int, end: int, gist: str, *facts: str) -> Segment:
     """A folded batch."""
-    kept = tuple(Fact((Seq(start),), FactKind.DECISION, "Bob", T0 + start, text) for text in facts)
+    kept = tuple(Fact((Seq(start),), text, FactKind.DECISION, speaker="Bob", at=T0 + start) for text in facts)
     return Segment(
         SegmentId(f"evening:{start}"), EVENING, Seq(start), Seq(end), T0, T0 + 40.0, gist, kept, (), "extractive"
     )

@@ -1,224 +1,88 @@
-"""Digests: made of what folding stored where possible, and never of confidences or what people say of themselves."""
+"""What people read of a session: what a model labelled, and without a model what is certain."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-
 import pytest
 
-from compaction.memory.digest import (
-    MOST_ABOUT,
-    MOST_FACTS,
-    STALE_TURNS,
-    confided,
-    digest_parts,
-    make_digest,
-    request_for_digest,
-)
-from compaction.model import (
-    Chapter,
-    ChapterId,
-    Fact,
-    FactKind,
-    Segment,
-    SegmentId,
-    Seq,
-    SessionId,
-    Turn,
-    TurnKind,
-    TurnPart,
-)
-from compaction.summary.ledger import SegmentLedger
-from compaction.summary.llm import LlmSummariser
+from compaction.memory.digest import STALE_TURNS, digest_parts, make_digest, request_for_digest
+from compaction.model import EXTRACTIVE, Fact, FactKind, NoteId, Segment, SegmentId, Seq, SessionId, Turn, TurnKind
+from compaction.model import TurnPart as Part
 from compaction.summary.port import Fold
-from tests.compaction.summary.test_paragraph_writer import Says
-
-AT = 1_769_889_600.0
-SESSION = SessionId("evening")
 
 
-def turn(seq: int, speaker: str, text: str, *, kind: TurnKind = TurnKind.SPEECH, at: float | None = None) -> Turn:
-    begun = AT + 4.0 * seq if at is None else AT + at
-    return Turn(Seq(seq), kind, begun, begun + 2.0, (TurnPart(f"id-{speaker}", speaker, text),))
+def turn(seq: int, who: str = "Ada", kind: TurnKind = TurnKind.SPEECH) -> Turn:
+    return Turn(Seq(seq), kind, seq * 10.0, seq * 10.0 + 5, (Part(who, who, f"Word {seq}."),))
 
 
-def fact(seq: int, kind: FactKind, text: str, *, supersedes: tuple[str, ...] = (), importance: int = 2) -> Fact:
-    return Fact((Seq(seq),), kind, "Ada", AT + 4.0 * seq, text, supersedes, importance=importance)  # type: ignore[arg-type]
-
-
-def segment(start: int, end: int, gist: str, *facts: Fact, summariser: str = "llm ledger.v8") -> Segment:
+def segment(start: int, *facts: Fact, version: str = "fold.v1") -> Segment:
     return Segment(
-        SegmentId(f"evening:{start}-{end}"),
-        SESSION,
+        SegmentId(f"s{start}"),
+        SessionId("s"),
         Seq(start),
-        Seq(end),
-        AT + 4.0 * start,
-        AT + 4.0 * end,
-        gist,
+        Seq(start + 10),
+        start * 10.0,
+        start * 10.0 + 99,
+        f"Gist of {start}.",
         facts,
         (),
-        summariser,
+        version,
     )
 
 
-def talk(start: int, end: int) -> list[Turn]:
-    return [turn(seq, ("Ada", "Bob")[seq % 2], f"Parcel {seq} is in shed {5000 + seq}.") for seq in range(start, end)]
+def fact(seq: int, text: str, kind: FactKind, *closes: str, owner: str = "", until: str = "") -> Fact:
+    return Fact((Seq(seq),), text, kind, 2, closes, "Ada", seq * 10.0, owner, until)
 
 
-def test_it_is_made_of_what_was_folded() -> None:
-    """Gists say what it was about, the facts that hold what was decided and is open, and turns who was there."""
-    decided = fact(1, FactKind.DECISION, "We meet on Friday.")
-    asked = fact(2, FactKind.OPEN, "Who brings the map?")
-    moved = fact(12, FactKind.DECISION, "We meet on Sunday.", supersedes=("evening:0-10#0",))
-    own = fact(3, FactKind.LASTING, "I am allergic to nuts.")
-    ledger = SegmentLedger(
-        [
-            segment(0, 10, "They planned a trip.", decided, asked, own),
-            segment(10, 20, "They moved the trip. The gate code is 4411.", moved),
-        ]
-    )
-    turns = [*talk(0, 20), turn(20, "Cy", "joined the channel.", kind=TurnKind.MEMBERSHIP)]
-    parts = digest_parts(turns, ledger)
-    assert (parts.loose, parts.stale) == ((), ())
-    digest = make_digest(parts)
-    assert [line.text for line in digest.about] == ["They planned a trip.", "They moved the trip."]
-    assert [(line.speaker, line.text) for line in digest.decisions] == [("Ada", "We meet on Sunday.")]
-    assert [line.text for line in digest.open] == ["Who brings the map?"]
-    assert digest.people == ("Ada", "Bob", "Cy")
-    assert (digest.turn_count, digest.started_at, digest.ended_at) == (20, AT, AT + 82)
+TURNS = [turn(seq, "Ada" if seq % 2 else "Bob") for seq in range(20)]
 
 
-def test_chapters_stand_for_their_segments() -> None:
-    """A chapter's gist takes the place of those of its segments; the facts stay."""
-    segments = [segment(10 * n, 10 * n + 10, f"Part {n} was told.") for n in range(9)]
-    chapter = Chapter(ChapterId("c"), SESSION, 1, Seq(0), Seq(80), AT, AT + 320, "The first part was told.", (), "llm")
-    digest = make_digest(digest_parts(talk(0, 90), SegmentLedger(segments, [chapter])))
-    assert [line.text for line in digest.about] == ["The first part was told.", "Part 8 was told."]
-
-
-def test_turns_that_are_not_folded_are_extracted_or_folded_by_a_model() -> None:
-    """Few new turns are extracted; of many, a model is given those after the last segment."""
-    ledger = SegmentLedger([segment(0, 10, "They planned a trip.", fact(1, FactKind.OPEN, "Who brings the map?"))])
-    few = [*talk(0, 10), turn(10, "Bob", "We decided to take the train on Friday.")]
-    parts = digest_parts(few, ledger)
-    assert parts.stale == ()
-    assert [line.text for line in make_digest(parts).decisions] == ["We decided to take the train on Friday."]
-    many = [*few, *talk(11, 11 + STALE_TURNS)]
-    parts = digest_parts(many, ledger)
-    request = request_for_digest(parts)
-    assert [each.seq for each in request.turns] == list(range(10, 21))
-    assert [each.seq for each in request.before] == list(range(2, 10))
-    (known,) = request.known
-    assert (known.ref, known.label) == (ledger.known_facts()[0].ref, ""), "the prompt names it by its turn alone"
-    told = Fact((Seq(12),), FactKind.DECISION, "Bob", AT, "Bob brings the map.", (known.ref,), quoted=False)
-    digest = make_digest(parts, Fold("They settled the map.", (told,)))
-    assert [line.text for line in digest.about] == ["They planned a trip.", "They settled the map."]
-    assert [(line.speaker, line.text) for line in digest.decisions] == [("", "Bob brings the map.")]
-    assert digest.open == ()
-
-
-def test_a_model_writes_no_summary_for_a_digest() -> None:
-    """Nobody reads it, and it is not asked for again when it is missing, while somebody waits for the digest."""
-    parts = digest_parts(talk(0, STALE_TURNS), SegmentLedger())
-    model = Says(json.dumps({"gist": "They list parcels and sheds.", "facts": []}))
-    fold = asyncio.run(LlmSummariser(model, max_output_tokens=700).fold(request_for_digest(parts)))
-    assert (fold.gist, len(model.requests)) == ("They list parcels and sheds.", 1)
-    assert model.requests[0].schema is not None
-    assert "paragraph" not in json.dumps(model.requests[0].schema)
-
-
-CONFIDENCES = [
-    "Between you and me, I am leaving the company.",
-    "Don't tell anyone, I failed the exam.",
-    "This is off the record.",
-    "Keep it to yourself.",
-    "I tell you that in confidence.",
-    "Das bleibt unter uns, ich kündige.",
-    "Sag das bitte niemandem.",
-    "Das ist vertraulich.",
-    "Behalt das bitte für dich.",
-]
-
-
-@pytest.mark.parametrize("words", CONFIDENCES)
-def test_a_confidence_is_in_no_digest(words: str) -> None:
-    """Neither what is marked, nor what the same person said just before or after, nor a gist or fact made of it."""
-    turns = talk(0, 10)
-    turns[4] = turn(4, "Ada", "We decided that I resign in March.")
-    turns[6] = turn(6, "Ada", words)
-    assert confided(turns) == {0, 2, 4, 6, 8}
-    resigned = fact(4, FactKind.DECISION, "We decided that I resign in March.")
-    ledger = SegmentLedger([segment(0, 10, "Ada resigns in March.", resigned)])
-    digest = make_digest(digest_parts(turns, ledger))
-    told = " ".join(line.text for lines in (digest.about, digest.decisions, digest.open) for line in lines)
-    assert "March" not in told
-    assert words not in told
-    assert "5001" in told
-
-
-def test_plain_talk_is_no_confidence() -> None:
-    """Who asks to be told something, or speaks later, has confided nothing."""
-    plain = [
-        "Tell me what the gate code is.",
-        "Sag mir, wann du kommst.",
-        "I told her about the map.",
-        "Unter dem Tisch.",
+def test_facts_are_told_by_kind_with_their_turn_and_who_has_to_do_them() -> None:
+    """What is closed, lasting or seen on a screen is not told."""
+    segments = [
+        segment(
+            0,
+            fact(1, "They rent the cabin.", FactKind.DECISION),
+            fact(2, "Who drives?", FactKind.OPEN),
+            fact(3, "Ada is ill.", FactKind.LASTING),
+            Fact((Seq(4),), "A map.", FactKind.OPEN, note_id=NoteId("n")),
+        ),
+        segment(
+            10,
+            fact(11, "Bob drives.", FactKind.DECISION, "s0#1"),
+            fact(12, "The tent is to be mended.", FactKind.OPEN, owner="Bob", until="Friday"),
+        ),
     ]
-    assert confided([turn(seq, "Ada", text) for seq, text in enumerate(plain)]) == frozenset()
-    apart = [turn(0, "Ada", "I like jazz."), turn(1, "Ada", "Don't tell anyone: I hate jazz.", at=300.0)]
-    assert confided(apart) == {1}
+    digest = make_digest(digest_parts(TURNS, segments))
+    assert [(line.text, line.seq) for line in digest.decisions] == [("They rent the cabin.", 1), ("Bob drives.", 11)]
+    assert [line.text for line in digest.open] == ["The tent is to be mended. (Bob, Friday)"]
+    assert [(line.text, line.seq) for line in digest.about] == [("Gist of 0.", 0), ("Gist of 10.", 10)]
+    assert digest.people == ("Bob", "Ada")
+    assert [line.text for line in digest.last] == ["Word 17.", "Word 18.", "Word 19."]
 
 
-def test_a_withheld_turn_is_neither_read_nor_counted() -> None:
-    """Tombstones take part in nothing."""
-    gone = Turn(Seq(1), TurnKind.SPEECH, AT, AT, (), tombstone=True)
-    digest = make_digest(digest_parts([turn(0, "Ada", "We decided to meet on Friday."), gone], SegmentLedger()))
-    assert (digest.turn_count, digest.people) == (1, ("Ada",))
-    assert make_digest(digest_parts([gone], SegmentLedger())).is_empty
-    assert make_digest(digest_parts([], SegmentLedger())).is_empty
+def test_without_a_model_there_are_no_guesses() -> None:
+    """Who was there, when, and what was said last."""
+    digest = make_digest(digest_parts(TURNS, [segment(0, fact(1, "x", FactKind.DECISION), version=EXTRACTIVE)]))
+    assert (digest.about, digest.decisions, digest.open) == ((), (), ())
+    assert (digest.turn_count, digest.started_at, digest.ended_at, len(digest.last)) == (20, 0.0, 195.0, 3)
 
 
-def test_only_what_people_say_is_quoted() -> None:
-    """Neither comings and goings nor the bot's words are a topic, a decision or a question; who came was there."""
-    turns = [
-        turn(0, "Cy", "Cy joined the channel.", kind=TurnKind.MEMBERSHIP),
-        turn(1, "Roomtone", "We decided that the parrot flies to Lisbon.", kind=TurnKind.ASSISTANT),
-        turn(2, "Ada", "The boat race was wonderful."),
-    ]
-    digest = make_digest(digest_parts(turns, SegmentLedger()))
-    assert digest.decisions == ()
-    assert [line.text for line in digest.about] == ["Ada: The boat race was wonderful."]
-    assert (digest.people, [line.text for line in digest.last]) == (("Cy", "Ada"), ["The boat race was wonderful."])
+@pytest.mark.parametrize(("folded", "stale"), [(1, STALE_TURNS), (2, 0)])
+def test_model_is_asked_for_what_is_not_folded(folded: int, stale: int) -> None:
+    """Its facts are told with the others, and close them."""
+    parts = digest_parts(TURNS, [segment(0, fact(2, "Who drives?", FactKind.OPEN)), segment(10)][:folded])
+    assert len(parts.stale) == stale
+    if stale:
+        request = request_for_digest(parts)
+        assert (request.start, len(request.turns), [each.ref for each in request.known]) == (10, 10, ["s0#0"])
+        closing = fact(15, "Ada drives.", FactKind.DECISION, "s0#0")
+        digest = make_digest(parts, Fold("They go.", (closing,), "P.", "fold.v1"))
+        assert (digest.open, [line.text for line in digest.decisions]) == ((), ["Ada drives."])
+        assert digest.about[-1].text == "They go."
 
 
-def test_long_last_words_are_cut_between_words() -> None:
-    """Of the last turns as many whole words are quoted as fit, and a text without spaces is cut somewhere."""
-    turns = [turn(0, "Ada", f"{'walking ' * 24}along the embankment"), turn(1, "Bob", "x" * 300)]
-    ada, bob = make_digest(digest_parts(turns, SegmentLedger())).last
-    assert ada.text == f"{'walking ' * 24}along …"
-    assert bob.text == f"{'x' * 200} …"
-
-
-def test_it_is_short() -> None:
-    """Of a long session the topics are spread over it, and the most important facts are kept in the order of talk."""
-
-    def deal(n: int) -> Fact:
-        return fact(10 * n, FactKind.DECISION, f"Deal {n} is on.", importance=3 if n == 2 else 2)
-
-    segments = [segment(10 * n, 10 * n + 10, f"Part {n} was told.", deal(n)) for n in range(30)]
-    digest = make_digest(digest_parts(talk(0, 300), SegmentLedger(segments)))
-    assert len(digest.about) == MOST_ABOUT
-    assert (digest.about[0].text, digest.about[-1].text) == ("Part 0 was told.", "Part 29 was told.")
-    assert len(digest.decisions) == MOST_FACTS
-    assert digest.decisions[0].text == "Deal 2 is on."
-    assert digest.decisions[-1].text == "Deal 29 is on."
-
-
-def test_without_a_model_a_gist_leaves_out_what_people_say_of_themselves() -> None:
-    """An extracted gist quotes the facts, so it is made again without the lasting ones."""
-    own, plan = fact(1, FactKind.LASTING, "I am allergic to nuts."), fact(2, FactKind.DOING, "We watch the boat race.")
-    ledger = SegmentLedger([segment(0, 10, "Ada: I am allergic to nuts.", own, plan, summariser="extractive")])
-    (line,) = make_digest(digest_parts(talk(0, 10), ledger)).about
-    assert "nuts" not in line.text
-    assert "boat race" in line.text
+def test_nothing_that_may_be_told_is_an_empty_digest() -> None:
+    """All turns of the stretch are withheld."""
+    gone = [Turn(each.seq, each.kind, 0.0, 1.0, (), tombstone=True) for each in TURNS]
+    assert make_digest(digest_parts(gone, [segment(0, fact(1, "x", FactKind.DECISION))])).is_empty
+    assert make_digest(digest_parts([], [])).is_empty

@@ -25,7 +25,9 @@ from compaction.memory.export_format import (
 from compaction.memory.segment_record import RecordMetadata, SegmentRecord, make_record
 from compaction.memory.tiers import TieredSegment
 from compaction.model import SegmentId, SessionId
-from tests.compaction.memory.test_tiers import NOW, fact, segment
+from tests.compaction.segments import batch as segment
+from tests.compaction.segments import fact
+from tests.compaction.turn_store_contract import T0 as NOW
 
 EXAMPLE = {
     "segment_id": "seg_42_0",

@@ -175,7 +175,7 @@ def test_a_denial_is_not_in_view_with_what_it_denies() -> None:
     summary = ["Ada: I'm allergic to walnuts."]
     denied = recalled("I'm not allergic to walnuts.")
     assert quoted(denied, question="allergic to walnuts?", in_view=summary) != []
-    assert quoted(denied, question="allergic to walnuts?", in_view=["Ada: I am not allergic to walnuts."]) == []
+    assert quoted(denied, question="allergic to walnuts?", in_view=["Ada: I'm not allergic to walnuts."]) == []
     affirmed = recalled("I'm allergic to walnuts.")
     assert quoted(affirmed, question="allergic to walnuts?", in_view=["Ada: I'm not allergic to walnuts."]) != []
     assert quoted(affirmed, question="walnuts?", in_view=["Ada: I can't swim and I'm allergic to walnuts."]) == []

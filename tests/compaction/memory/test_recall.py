@@ -5,7 +5,6 @@ from __future__ import annotations
 from compaction.language.terms import terms
 from compaction.memory.passage import Passage, PassageId, PassageKind, source_text
 from compaction.memory.query import SearchTerms, choose_terms, fuse_rankings, parse_query
-from compaction.memory.ranked_passage import TurnRef
 from compaction.memory.recall import RecallHit, rank_hits
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.compaction.memory.recall_index_contract import EVENING, MORNING, note, segment, turn
@@ -117,18 +116,3 @@ def at_once(seq: int, *said: tuple[str, str]) -> Turn:
     first = turn(seq, "")
     parts = tuple(TurnPart(f"id-{who}", who, text) for who, text in said)
     return Turn(first.seq, first.kind, first.started_at, first.ended_at, parts)
-
-
-def test_of_several_at_once_the_one_who_is_asked_about_is_judged() -> None:
-    """In turns of several speakers, Bob's move corrects Bob's home, although another person spoke first in both turns.
-    Bob's move does not correct Ada's home in the same turn.
-    """
-    old = at_once(3, ("Ada", "I live in Lisbon."), ("Bob", "My flat is in Rome."))
-    new = at_once(60, ("Cy", "Pass the salt."), ("Bob", "My flat is in Oslo now."))
-    found = told(old, new, query="Where is Bob's flat?")
-    assert [each.seq for each in found] == [60, 3]
-    assert found[1].superseded_by == TurnRef(EVENING, Seq(60))
-    adas = told(
-        old, at_once(60, ("Cy", "Pass the salt."), ("Bob", "I live in Oslo now.")), query="Who lives in Lisbon?"
-    )
-    assert all(each.superseded_by is None for each in adas)

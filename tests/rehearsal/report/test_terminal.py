@@ -32,7 +32,7 @@ def shown(*, terminal: bool = False, encoding: str = "utf-8") -> str:
         program.heard(3.0, "Mira", utterance, 512.0)
         program.heard(3.5, "Jonas the Unpronounceable", ObservedUtterance("u2", 12, "", 1, 2, 2, "silence"), 300.0)
         program.replied(65.0, ObservedReply("It was Ithaca.", 64.0, 65.0, interrupted=True), 812.0)
-        program.compacted(66.0, ObservedCompaction(0, 10, 9, 640, 12.0, "A summary.", degraded=True))
+        program.compacted(66.0, ObservedCompaction(0, 10, 9, 640, 12.0, "A summary."))
         program.compacted(67.0, ObservedCompactionFailure("the model did not answer", 10))
         program.heard(68.0, "Mira", ObservedUtterance("u3", 11, "Naïve, isn’t it…", 66.0, 67.0, 68.0), 1000.0)
         program.troubled(70.0, "step 3: the bot did not speak within 30 s")

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.memory.conversations.synthetic_evenings import TemplateSet, generate_evening
-from benchmarks.memory.judges.fact_judge import FactJudge
-from benchmarks.memory.judges.text_matching import mentions_any
 
 EVENING = generate_evening(1, TemplateSet.TUNING, lines=400)
 
@@ -37,21 +34,8 @@ def test_every_statement_is_where_it_says(seed: int, templates: TemplateSet) -> 
         for number, each in enumerate(fact.statements):
             line = made.lines[each.seq]
             assert line.speaker == each.speaker
-            assert mentions_any(line.text, each.value)
-            assert number > 0 or mentions_any(line.text, (fact.key,))
-
-
-@pytest.mark.parametrize("templates", TemplateSet)
-def test_the_judge_reads_the_evening_itself_rightly(templates: TemplateSet) -> None:
-    """From the full text of an evening the judge reads every fact, so no fact is lost by the judge itself."""
-    made = generate_evening(3, templates, lines=1_000)
-    text = "\n".join(f"{line.speaker}: {line.text}" for line in made.lines)
-    judge = FactJudge(made.facts, made.speakers)
-    tally = judge.tally(text, judge.due(1_000, 1_000), 1_000)
-    assert tally.facts > 40
-    assert tally.kept == tally.facts
-    assert tally.attributed_wrong == 0
-    assert tally.corrected > 5
+            assert any(value.casefold() in line.text.casefold() for value in each.value)
+            assert number > 0 or fact.key.casefold() in line.text.casefold()
 
 
 def test_several_people_and_the_bot_speak() -> None:

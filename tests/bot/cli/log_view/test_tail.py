@@ -258,7 +258,6 @@ async def test_a_session_tells_its_story(tmp_path: Path) -> None:
             SessionId("evening"),
             store=InMemoryTurnStore(),
             summariser=ExtractiveSummariser(),
-            fallback=ExtractiveSummariser(),
             settings=CompactionSettings(),
             mode=Mode.SUMMARY,
             clock=FakeClock(),

@@ -48,8 +48,8 @@ PART = PayloadPart("system", PartKind.SUMMARY, Seq(0), Seq(9), 12, "Earlier in t
             [seen.ObservedTurn(7, "speech", "1", "Yes.", 4.0), seen.ObservedTurn(7, "speech", "2", "No.", 4.0)],
         ),
         (
-            events.CompactionLanded(0, 10, 9, "Ada agreed.", 3.5, False, 4.0),
-            [seen.ObservedCompaction(0, 10, 9, 11, 3.5, "Ada agreed.", False, 4.0)],
+            events.CompactionLanded(0, 10, 9, "Ada agreed.", 3.5, 4.0),
+            [seen.ObservedCompaction(0, 10, 9, 11, 3.5, "Ada agreed.", 4.0)],
         ),
         (events.CompactionFailed(10, "away", 4.0), [seen.ObservedCompactionFailure("away", 10, 4.0)]),
         (

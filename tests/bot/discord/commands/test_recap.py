@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from bot.discord.client import AddCommands
     from bot.memory.session_reader import SessionReader
-    from compaction.summary.port import ChapterFold, ChapterRequest, FoldRequest, Summariser
+    from compaction.summary.port import FoldRequest, Summariser
     from tests.bot.evening import Evening
 
 
@@ -46,14 +46,9 @@ class ScriptedModel:
             await self.meanwhile()
         if self.failure is not None:
             raise self.failure
-        decided = Fact(
-            (request.turns[-1].seq,), FactKind.DECISION, "Ben", 1.77e9, "Ben brings *the* map.", quoted=False
-        )
-        return Fold("They planned the trip.", (decided,))
-
-    async def fold_chapter(self, request: ChapterRequest) -> ChapterFold:
-        """Not used."""
-        raise NotImplementedError
+        seq = request.turns[-1].seq
+        decided = Fact((seq,), "Ben brings *the* map.", FactKind.DECISION, speaker="Ben", at=1.77e9)
+        return Fold("They planned the trip.", (decided,), "They planned the trip.", "fold.v1")
 
 
 def commands_with(model: Summariser) -> Callable[[Evening, SessionReader], Sequence[AddCommands]]:
@@ -144,7 +139,6 @@ async def test_words_that_are_withheld_are_neither_shown_nor_sent(tmp_path: Path
         assert "They planned the trip." in told
         sent = model.requests[-1]
         assert "Zanzibarq" not in str(sent)
-        assert sent.roster == {"Ada"}
         here.withheld.add(str(ADA))
         assert (await here.use(ADA, "recap")).content == NOTHING_TO_TELL
 

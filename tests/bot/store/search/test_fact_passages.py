@@ -30,7 +30,7 @@ TURNS = (turn(0, "Where is it now?"), turn(1, SAID, "Bob"), turn(2, "Above a bak
 def written(start: int = 0, end: int = 3) -> Segment:
     """A segment with one fact in a model's words, which cites turn 1."""
     made = segment(start, end, "They speak of a flat.", FACT)
-    return replace(made, facts=(replace(made.facts[0], turns=(Seq(1),), quoted=False),))
+    return replace(made, facts=(replace(made.facts[0], turns=(Seq(1),)),), prompt_version="fold.v1")
 
 
 @pytest_asyncio.fixture
@@ -100,7 +100,7 @@ async def test_a_fact_is_no_hit_of_its_own(room: _Room) -> None:
     newest = await room.index.passages(await room.index.newest(Scope(), limit=9))
     assert len(newest) == len(TURNS) + 1
     quoted = segment(3, 4, "More.", "Above a bakery!")
-    await room.tell(EVENING, turn(3, "Yes."), replace(quoted, facts=(replace(quoted.facts[0], quoted=True),)))
+    await room.tell(EVENING, turn(3, "Yes."), quoted)
     assert await facts(room) == 1
 
 

@@ -24,7 +24,7 @@ from bot.store.tables import turns
 from bot.store.turns import SqlTurnStore
 from compaction.language.terms import terms
 from compaction.memory.passage import Scope, source_text
-from compaction.model import CompactionState, Note, NoteId, Seq, SessionId, Turn
+from compaction.model import CompactionState, FactKind, Note, Seq, SessionId, Turn
 from compaction.ports import Landing
 from tests.compaction.memory.recall_index_contract import (
     ELSEWHERE,
@@ -147,11 +147,11 @@ async def test_it_finds_what_brute_force_finds(room: _Room) -> None:
 
 @pytest.mark.asyncio
 async def test_folding_tells_which_turn_corrects_which(room: _Room) -> None:
-    """A fact that supersedes another marks the old turn as replaced by the new one."""
+    """A fact that closes another marks the old turn as replaced by the new one."""
     told = (turn(0, "The gate code is 4411."), turn(1, "Fine."), turn(2, "The gate code is 7702 now."))
     first = segment(0, 2, "A code.", "The gate code is 4411.")
     second = segment(2, 3, "Another code.", "The gate code is 7702 now.")
-    second = replace(second, facts=(replace(second.facts[0], supersedes=(f"{first.id}#0", "nothing#7", "odd")),))
+    second = replace(second, facts=(replace(second.facts[0], closes=(f"{first.id}#0", "nothing#7", "odd")),))
     await room.tell(EVENING, *told, first, second)
     (old, _, new) = await room.index.passages(await room.index.find_turns(EVENING, [Seq(0), Seq(1), Seq(2)]))
     assert old.replaced_by == 2
@@ -159,66 +159,30 @@ async def test_folding_tells_which_turn_corrects_which(room: _Room) -> None:
 
 
 @pytest.mark.asyncio
-async def test_only_what_has_changed_in_a_models_fact_is_marked(room: _Room) -> None:
-    """A fact that a model wrote marks the turns with the value that it changes, and none if it only says more."""
-    told = [turn(0, "They said six hundred."), turn(1, "Back on Thursday."), turn(2, "It is red."), turn(3, "Monday.")]
-    first = segment(0, 3, "A car.", "The repair costs 600, ready on Thursday.", "Ada's car is red.")
-    price, colour = first.facts
-    price, colour = replace(price, turns=(Seq(0), Seq(1)), quoted=False), replace(colour, turns=(Seq(2),), quoted=False)
-    first = replace(first, facts=(price, colour))
-    second = segment(3, 4, "Later.", "The repair costs 600, ready on Monday.", "Ada's car is red and old.")
-    facts = [
-        replace(fact, turns=(Seq(3),), quoted=False, supersedes=(f"{first.id}#{number}",))
-        for number, fact in enumerate(second.facts)
-    ]
-    await room.tell(EVENING, *told, first, replace(second, facts=tuple(facts)))
-    found = await room.index.passages(await room.index.find_turns(EVENING, [Seq(seq) for seq in range(4)]))
-    assert [each.replaced_by for each in found] == [None, 3, None, None]
-
-
-@pytest.mark.asyncio
-async def test_only_turns_that_are_outdated_are_marked(room: _Room) -> None:
-    """Of a question and its answer, the answer corrects and is corrected; a turn before it is marked unless it has
-    another fact that holds. The latest correction counts.
-    """
-    told = [turn(seq, f"Something {seq}.") for seq in range(12)]
-    first = segment(0, 6, "Plans.", "The quiz is on Wednesday.", "Bob brings snacks.", "The code is 4411.")
-    quiz, snacks, code = first.facts
+async def test_answers_and_what_is_done_correct_nothing(room: _Room) -> None:
+    """A fact that closes an open one, or what the group did, leaves its turn as it was said. The latest one counts."""
+    told = [turn(seq, f"Something {seq}.") for seq in range(5)]
+    first = segment(0, 2, "Plans.", "Who drives?", "The quiz is on Wednesday.")
     first = replace(
         first,
         facts=(
-            replace(quiz, turns=(Seq(0), Seq(1), Seq(2))),
-            replace(snacks, turns=(Seq(1),)),
-            replace(code, turns=(Seq(4), Seq(5))),
+            replace(first.facts[0], kind=FactKind.OPEN),
+            replace(first.facts[1], kind=FactKind.DECISION, turns=(Seq(1),)),
         ),
     )
-    later = segment(6, 9, "New plans.", "The quiz is on Sunday.", "The code is 7702.")
+    later = segment(2, 5, "New plans.", "Bob drives.", "The quiz is on Sunday.", "The quiz is on Monday.")
+    drives, sunday, monday = later.facts
     later = replace(
         later,
         facts=(
-            replace(later.facts[0], turns=(Seq(6), Seq(7)), supersedes=(f"{first.id}#0",)),
-            replace(later.facts[1], turns=(Seq(5), Seq(8)), supersedes=(f"{first.id}#2",)),
+            replace(drives, turns=(Seq(2),), closes=(f"{first.id}#0",)),
+            replace(sunday, turns=(Seq(3),), closes=(f"{first.id}#1",)),
+            replace(monday, turns=(Seq(4),), closes=(f"{first.id}#1", f"{later.id}#1")),
         ),
     )
-    last = segment(9, 12, "Newer plans.", "The code is 1234.", "The quiz is on Monday.")
-    last = replace(
-        last,
-        facts=(
-            replace(last.facts[0], turns=(Seq(10),), supersedes=(f"{first.id}#2", f"{later.id}#1")),
-            replace(last.facts[1], turns=(Seq(11),), note_id=NoteId("n1"), supersedes=(f"{later.id}#0",)),
-        ),
-    )
-    await room.tell(EVENING, *told, first, later, last)
-    found = await room.index.passages(await room.index.find_turns(EVENING, [Seq(seq) for seq in range(12)]))
-    assert {
-        each.source.seq: each.replaced_by for each in found if isinstance(each.source, Turn) and each.replaced_by
-    } == {
-        0: 7,
-        2: 7,
-        4: 10,
-        5: 10,
-        8: 10,
-    }
+    await room.tell(EVENING, *told, first, later)
+    found = await room.index.passages(await room.index.find_turns(EVENING, [Seq(seq) for seq in range(5)]))
+    assert [each.replaced_by for each in found][:2] == [None, 4]
 
 
 @pytest.mark.asyncio
@@ -249,7 +213,7 @@ async def test_what_has_no_session_is_left_out(tmp_path: Path) -> None:
     """Somebody has edited the file and deleted sessions alone. What other sessions have is indexed, also anew."""
     path = tmp_path / "roomtone.db"
     made = segment(0, 0, "They talk.", "They go to Lisbon.")
-    made = replace(made, facts=(replace(made.facts[0], quoted=False),))
+    made = replace(made, prompt_version="fold.v1")
     async with open_database(path) as database:
         room = _Room(database)
         for session_id in (EVENING, ELSEWHERE, MORNING):

@@ -12,7 +12,7 @@ from bot.store.database import open_database
 from bot.store.guilds import OptOutStore
 from bot.store.search.vector_store import VectorStore, select_withheld_sessions
 from compaction.memory.passage import PassageId, Scope
-from compaction.model import Fact, FactKind, Seq, TurnKind
+from compaction.model import Fact, Seq, TurnKind
 from tests.bot.store.search.test_search import _Room
 from tests.compaction.memory.recall_index_contract import (
     ELSEWHERE,
@@ -152,8 +152,10 @@ async def test_embeddings_of_what_may_repeat_who_opted_out_are_deleted(vector_pl
     early, ada = turn(0, "We might see the lighthouse.", "Bob"), turn(1, "The lighthouse is closed until May.")
     bob = turn(0, "When is the lighthouse open?", "Bob", at=T0 + 5_000)
     told = turn(1, "Ada said: the lighthouse opens in May.", "Roomtone", at=T0 + 5_010)
-    fact = Fact((Seq(0),), FactKind.OTHER, "Bob", T0, "Ada's lighthouse opens in May.", quoted=False)
-    quoting = replace(segment(0, 2, "They spoke of Ada's lighthouse."), started_at=T0 + 5_000, facts=(fact,))
+    fact = Fact((Seq(0),), "Ada's lighthouse opens in May.", speaker="Bob", at=T0)
+    quoting = replace(
+        segment(0, 2, "They spoke of Ada's lighthouse."), started_at=T0 + 5_000, facts=(fact,), prompt_version="fold.v1"
+    )
     async with open_database(vector_place) as database:
         room, opt_outs = _Room(database), OptOutStore(database, FakeClock(T0 + 10_000))
         await room.tell(EVENING, early, ada)

@@ -1,0 +1,484 @@
+"""Folds the turns of one session, batch after batch, in at most one task: the run in flight.
+
+`window.next_batch` decides what is folded, and the summariser makes the segment. A run that fails moves nothing and is
+tried again later. Only `settle` and `end` wait for the run in flight, and a barge-in does not stop it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from math import inf, nextafter
+from typing import TYPE_CHECKING
+
+from compaction.errors import CompletionError, StaleOwnerError, StoreError, SummaryRefusedError
+from compaction.events import EventReporter, FoldFailed, FoldLanded, FoldSkipped, FoldStarted
+from compaction.model import CompactionState, Mode, RunId, Seq
+from compaction.ports import Landing
+from compaction.summary.folded import closing_segment, fold_request, make_segment, span_of, summary_of
+from compaction.summary.port import NOTHING_KEPT, REACH_TURNS, Fold
+from compaction.window import BATCH_SIZE, RECENT_WINDOW, Batch, Skip, backoff_s, eligible_turns, next_batch
+from compaction.withheld import tells_anything
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from random import Random
+
+    import structlog
+
+    from compaction.events import CompactionEvent
+    from compaction.model import Note, NoteId, Segment, SessionId
+    from compaction.ports import SessionClock, StoredMemory
+    from compaction.restored_session import RestoredSession
+    from compaction.settings import CompactionSettings
+    from compaction.summary.port import FoldRequest, Summariser
+
+# How long to wait for a cancelled run. Only a summariser that ignores its cancellation takes this long.
+_CANCEL_S = 1.0
+# The maximum length of an error text in a log line.
+_ERROR_CHARS = 200
+_STATE_CHANGED = "The store knows a later state of this session; going on from there."
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One attempt to fold a batch and the notes that were pending when it began. `started_at`: monotonic seconds."""
+
+    id: RunId
+    batch: Batch
+    notes: tuple[Note, ...]
+    attempt: int
+    started_at: float
+
+    @property
+    def note_ids(self) -> tuple[NoteId, ...]:
+        return tuple(note.id for note in self.notes)
+
+
+class Compactor:
+    """Folds the turns of one session. Not thread-safe.
+
+    `restored`: what is stored of the session. `rng`: for jitter and the names of runs. `on_event`: called for each
+    event; it must not block.
+
+    *Ownership*: the session creates the compactor and calls `end` or `aclose`. Both stop the run in flight; `aclose`
+    also waits for those that were cancelled before.
+    """
+
+    def __init__(
+        self,
+        session_id: SessionId,
+        restored: RestoredSession,
+        summariser: Summariser,
+        *,
+        settings: CompactionSettings,
+        mode: Mode,
+        clock: SessionClock,
+        rng: Random,
+        log: structlog.typing.FilteringBoundLogger,
+        on_event: Callable[[CompactionEvent], None] | None,
+    ) -> None:
+        self._session_id = session_id
+        self._timeline = restored.timeline
+        self._outbox = restored.outbox
+        self._withheld = restored.withheld
+        self._state = replace(restored.state, pending_notes=())
+        self._segments = restored.segments
+        self._summariser = summariser
+        self._settings = settings
+        self._mode = mode
+        self._clock = clock
+        self._rng = rng
+        self._reporter = EventReporter(log, on_event)
+        self._run: _Run | None = None
+        # Set while the store writes what the run made: if the write were cancelled, nobody would know its outcome.
+        self._landing = False
+        # The task of the newest run, and every task that has not ended: a run that was cancelled may still be ending
+        # when the next one begins.
+        self._task: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._failures = 0
+        self._hold_until = -inf
+        self._closed = False
+        # One call of `end` at a time stores the end.
+        self._ending_lock = asyncio.Lock()
+        self.notes = restored.notes
+        self.ending = False
+        self.ended = False
+        # How often somebody else changed the session.
+        self.external_changes = 0
+        self.unsourced = 0
+
+    # -- state ---------------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> CompactionState:
+        """Return the state that is kept across restarts."""
+        return replace(self._state, pending_notes=self.notes.pending)
+
+    @property
+    def cursor(self) -> Seq:
+        return self._state.cursor
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """Return the segments of all stored runs, in order."""
+        return self._segments
+
+    @property
+    def summary(self) -> str | None:
+        """Return the summary of all folded turns and notes, without what is withheld now."""
+        return summary_of(self._allowed(), newest=self._newest)
+
+    @property
+    def span(self) -> tuple[float, float] | None:
+        """Return when the first and the last folded turn were said (UTC epoch seconds), None before the first fold."""
+        return span_of(self._segments)
+
+    def set_mode(self, mode: Mode) -> None:
+        """Change the mode. Turns are folded only in the mode `summary`."""
+        self._mode = mode
+        self._reporter.set_mode(mode)
+
+    def update_withheld(self) -> None:
+        """Take over who is withheld now. Called before anything goes to a model."""
+        folded_until = self.cursor if self._run is None else max(self._run.batch.end, self.cursor)
+        self._withheld.update(
+            said_until=Seq(self._timeline.total),
+            folded_until=Seq(folded_until),
+            landed_at=-inf if self._state.last_at is None else self._state.last_at,
+        )
+
+    @property
+    def _newest(self) -> Segment | None:
+        return self._segments[-1] if self._segments else None
+
+    def _allowed(self) -> Sequence[Segment]:
+        self.update_withheld()
+        return self._withheld.segments(self._segments)
+
+    # -- notes ---------------------------------------------------------------------------------------------
+
+    def add_note(self, note: Note) -> None:
+        """Add a live note; the session's next flush stores it."""
+        before = self.notes
+        self.notes = before.with_note(note)
+        if self.notes is not before:
+            self._outbox.put_note(note)
+            self._put_newly_pending(self.notes.newly_pending(before))
+
+    def retire_notes(self) -> None:
+        """Make all live notes pending."""
+        before = self.notes
+        self.notes = before.with_all_pending()
+        self._put_newly_pending(self.notes.newly_pending(before))
+
+    def _put_newly_pending(self, note_ids: tuple[NoteId, ...]) -> None:
+        if note_ids:
+            self._outbox.put_pending(note_ids)
+
+    # -- one run -------------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Start a run if one is due and the session is open, and return at once. Must be called while an event loop is
+        running.
+        """
+        if self._closed:
+            return
+        try:
+            due = next_batch(
+                self._timeline.total,
+                self.cursor,
+                stored_turns=self._outbox.stored_turns,
+                pending_notes=len(self.notes.pending),
+                in_flight=self._run is not None,
+                ending=self.ending,
+                enabled=self._mode is Mode.SUMMARY,
+                backing_off=self._clock.monotonic() < self._hold_until,
+            )
+            if isinstance(due, Skip):
+                self._reporter.skip(self._skipped(due))
+            else:
+                self._start(due)
+        except Exception as exc:  # noqa: BLE001 - a reply must not fail because compaction has a bug
+            self._reporter.warn("compaction_check_broke", exc)
+
+    def _start(self, batch: Batch) -> None:
+        run_id = RunId(f"{self._rng.getrandbits(64):016x}")
+        run = _Run(run_id, batch, self.notes.pending, self._failures + 1, self._clock.monotonic())
+        self._run = run
+        self._reporter.emit(
+            FoldStarted(
+                run_id=run.id,
+                cursor=batch.start,
+                batch_size=batch.end - batch.start,
+                recent_start=batch.recent_start,
+                pending_note_count=len(run.notes),
+                summariser=self._summariser.name,
+                model=self._summariser.model,
+            )
+        )
+        task = asyncio.create_task(self._carry_out(run), name=f"compaction-{self._session_id}-{run.id}")
+        self._task = task
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _carry_out(self, run: _Run) -> None:
+        """Fold and land. Whatever is raised fails the run, so that a later check may start another."""
+        try:
+            # While the store takes nothing, the result could not be stored either.
+            await self._outbox.flush()
+            request = self._request(run.batch.start, run.batch.end, run.notes)
+            changes = self._withheld.changes
+            fold = await self._fold(request)
+            self.update_withheld()
+            if self._withheld.changes != changes:
+                raise SummaryRefusedError("Somebody's words were withheld or given back meanwhile.")
+            await self._land(run, request, fold)
+        except asyncio.CancelledError as exc:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            # Nobody cancelled this task: something inside the summariser or the store was cancelled.
+            self._fail(run, exc)
+        except Exception as exc:  # noqa: BLE001 - a bug anywhere in a fold fails the run, not the session
+            self._fail(run, exc)
+        # There may be more to fold.
+        if not self.ending:
+            self.check()
+
+    def _request(self, start: Seq, end: Seq, notes: Sequence[Note]) -> FoldRequest:
+        """Return the request for turns `start <= seq < end`, as far as a model may be told of them."""
+        segments = self._allowed()
+        before = self._timeline.between(Seq(max(self._timeline.first, start - REACH_TURNS)), start)
+        return fold_request(
+            start,
+            tuple(map(self._withheld.turn, self._timeline.between(start, end))),
+            tuple(map(self._withheld.note, notes)),
+            tuple(map(self._withheld.turn, before)),
+            segments,
+            newest=self._newest,
+        )
+
+    async def _fold(self, request: FoldRequest) -> Fold:
+        if not tells_anything(request.turns, request.notes):
+            # There is nothing that a model may be told.
+            paragraph = request.previous or summary_of(self._allowed(), newest=self._newest) or NOTHING_KEPT
+            return Fold(NOTHING_KEPT, (), paragraph, "")
+        async with asyncio.timeout(self._settings.timeout_s):
+            return await self._summariser.fold(request)
+
+    async def _land(self, run: _Run, request: FoldRequest, fold: Fold) -> None:
+        """Store the result of a run and take it over. Nothing happens if the run is not in flight any more."""
+        if self._run is not run:
+            return
+        before = self._state
+        segment = make_segment(
+            request, fold, session_id=self._session_id, revision=before.revision, at=self._record_time()
+        )
+        after = CompactionState(run.batch.end, before.revision + 1, fold.paragraph, segment.created_at)
+        landing = Landing(self._session_id, before.cursor, before.revision, segment, after, run.note_ids)
+        self._landing = True
+        try:
+            landed = await self._outbox.land(landing)
+        finally:
+            self._landing = False
+        if not landed:
+            # An earlier attempt landed and its answer was lost, or another process changed the session.
+            stored, gone = await self._load_stored()
+            self._adopt(stored, gone, overtaken=run)
+            return
+        if self._run is not run:
+            return
+        self._run = None
+        self._state = after
+        self._segments = (*self._segments, segment)
+        self.notes = self.notes.without_folded(run.note_ids)
+        self._failures, self._hold_until = 0, -inf
+        self.unsourced += fold.unsourced
+        self._timeline.release(self.cursor)
+        self._reporter.emit(
+            FoldLanded(
+                run_id=run.id,
+                old_cursor=before.cursor,
+                new_cursor=after.cursor,
+                covered_through_turn=after.covered_through_turn,
+                summary=fold.paragraph,
+                summary_chars=len(fold.paragraph),
+                latency_ms=self._ms_since(run.started_at),
+                prompt_tokens=fold.prompt_tokens,
+                completion_tokens=fold.completion_tokens,
+                folded_note_count=len(run.notes),
+                unsourced=fold.unsourced,
+            )
+        )
+
+    def _record_time(self) -> float:
+        """Return now (UTC epoch seconds), but always later than the last landing, even if the clock was set back."""
+        last = self._state.last_at
+        return self._clock.now() if last is None else max(self._clock.now(), nextafter(last, inf))
+
+    def _fail(self, run: _Run, exc: BaseException) -> None:
+        """Report that a run failed. Nothing more happens if it is not in flight any more."""
+        if self._run is not run:
+            return
+        timeout = isinstance(exc, TimeoutError) or (isinstance(exc, CompletionError) and exc.timeout)
+        if isinstance(exc, CompletionError | SummaryRefusedError | StoreError | StaleOwnerError):
+            error = str(exc)[:_ERROR_CHARS]
+        elif timeout:
+            error = f"No summary within {self._settings.timeout_s:g} s."
+        else:
+            # The text of a bug's error may hold what people said, so only its class is logged.
+            error = "The fold broke."
+            self._reporter.warn("fold_broke", exc)
+        retryable = not isinstance(exc, CompletionError) or exc.retryable
+        self._run = None
+        self._failures += 1
+        pause_s = backoff_s(
+            self._failures,
+            base_s=self._settings.retry_base_s,
+            max_s=self._settings.retry_max_s,
+            jitter=self._rng.random(),
+        )
+        self._hold_until = self._clock.monotonic() + pause_s
+        self._reporter.emit(
+            FoldFailed(
+                run_id=run.id,
+                cursor=self.cursor,
+                batch_size=run.batch.end - run.batch.start,
+                pending_note_count=len(self.notes.pending),
+                model=self._summariser.model,
+                error_class=type(exc).__name__,
+                error=error,
+                timeout=timeout,
+                retryable=retryable,
+                attempt=run.attempt,
+                next_retry_s=None if self.ending else pause_s,
+                latency_ms=self._ms_since(run.started_at),
+            )
+        )
+
+    # -- changes by others ---------------------------------------------------------------------------------
+
+    async def refresh(self) -> bool:
+        """Adopt the stored state if somebody else changed it, for example by forgetting words. Returns whether it had
+        changed.
+
+        If the state had changed, the run in flight is cancelled, because the store would refuse its result. Raises
+        StoreError.
+        """
+        stored, gone = await self._load_stored()
+        if stored.state.revision <= self._state.revision:
+            return False
+        overtaken = self._run
+        self._adopt(stored, gone, overtaken=overtaken)
+        if overtaken is not None and self._task is not None:
+            self._task.cancel()
+        return True
+
+    async def _load_stored(self) -> tuple[StoredMemory, frozenset[NoteId]]:
+        """Return the stored session with every turn that is in memory, and the known notes that it has no more."""
+        return await self._outbox.reload(self.notes, since=self._timeline.first)
+
+    def _adopt(self, stored: StoredMemory, gone: frozenset[NoteId], *, overtaken: _Run | None = None) -> None:
+        """Continue from the stored state; `overtaken` is the run whose result it replaces. The cursor never goes back.
+
+        Copies of words are dropped, because the words may have been forgotten.
+        """
+        if overtaken is not None:
+            self._fail(overtaken, StoreError(_STATE_CHANGED))
+        self._withheld.forget_cached()
+        self.external_changes += 1
+        if stored.state.revision < self._state.revision or stored.state.cursor < self.cursor:
+            return
+        self._state = replace(stored.state, pending_notes=())
+        self._segments = stored.segments
+        self.notes = self.notes.without(gone)
+        self.ending, self.ended = self.ending or stored.ended, self.ended or stored.ended
+        self._timeline.replace_turns(stored.window)
+        self._timeline.release(self.cursor)
+
+    # -- the end -------------------------------------------------------------------------------------------
+
+    async def settle(self) -> None:
+        """Wait until no run is in flight or ending. *Cancellation*: cancelling `settle` does not stop the run."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def end(self) -> None:
+        """End the session: wait for the run in flight until its deadline, then store the closing segment.
+
+        Raises StoreError if the store fails. No new run starts after that, and `end` may be called again.
+        """
+        async with self._ending_lock:
+            if self.ended:
+                return
+            self.ending = True
+            await self._await_last_run()
+            try:
+                await self._store_end()
+            except StoreError:
+                stored, gone = await self._load_stored()
+                if stored.ended:
+                    pass  # it was stored, and the answer was lost
+                elif (stored.state.cursor, stored.state.revision) == (self.cursor, self._state.revision):
+                    raise
+                else:
+                    self._adopt(stored, gone)
+                    await self._store_end()
+            self.ended = True
+
+    async def aclose(self) -> None:
+        """Cancel every run that has not ended, and start no other. What they fold is folded when the session is opened
+        again.
+
+        A summariser that ignores its cancellation may still end its run, but no more follow it.
+        """
+        self._closed = True
+        self._task = None
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=_CANCEL_S)
+
+    async def _await_last_run(self) -> None:
+        task, run = self._task, self._run
+        if task is None or run is None:
+            return
+        await asyncio.wait({task}, timeout=self._settings.ending_deadline_s)
+        if self._landing:
+            # The store's timeout limits how long that takes.
+            await asyncio.wait({task})
+        if self._run is run:
+            # Its answer is ignored from now on.
+            self._fail(
+                run, CompletionError("The session ended before the summary came.", retryable=False, timeout=True)
+            )
+            task.cancel()
+            await asyncio.wait({task}, timeout=_CANCEL_S)
+
+    async def _store_end(self) -> None:
+        segment: Segment | None = None
+        try:
+            # Its quotes are made at once, without a model, so nothing changes meanwhile.
+            start = max(self.cursor, self._timeline.first)
+            request = self._request(start, Seq(self._timeline.total), (*self.notes.pending, *self.notes.live))
+            segment = closing_segment(request, session_id=self._session_id, at=self._record_time())
+        except Exception as exc:  # noqa: BLE001 - whatever a bug raises must not keep the session open
+            self._reporter.warn("fold_broke", exc)
+        await self._outbox.close(segment, self.state)
+
+    def _skipped(self, due: Skip) -> FoldSkipped:
+        return FoldSkipped(
+            run_id=None if self._run is None else self._run.id,
+            reason=due.reason,
+            cursor=self.cursor,
+            total_turns=self._timeline.total,
+            eligible_count=eligible_turns(self._timeline.total, self.cursor),
+            threshold=RECENT_WINDOW + BATCH_SIZE,
+            pending_note_count=len(self.notes.pending),
+            repeated=0,
+        )
+
+    def _ms_since(self, started_at: float) -> float:
+        return round((self._clock.monotonic() - started_at) * 1000.0, 1)

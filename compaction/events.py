@@ -1,0 +1,164 @@
+"""The four events of compaction, and the reporter that writes each to the log and passes it to a listener.
+
+Event names and fields are public (docs/monitoring.md, `roomtone tail`), so they must not change. No event contains what
+people said, except `FoldLanded.summary`, which is not logged.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
+
+from compaction.errors import CompactionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import structlog
+
+    from compaction.model import Mode, RunId, Seq
+    from compaction.window import SkipReason
+
+
+@dataclass(frozen=True, slots=True)
+class FoldSkipped:
+    """A check started no run.
+
+    The first skip for a reason is reported at once with `repeated` 0. Further skips for the same reason are counted,
+    and the count is reported once, when the reason changes. `run_id`: the run in flight, if any.
+    """
+
+    name: ClassVar[str] = "voice_context_compaction_skipped"
+    run_id: RunId | None
+    reason: SkipReason
+    cursor: Seq
+    total_turns: int
+    eligible_count: int
+    threshold: int
+    pending_note_count: int
+    repeated: int
+
+
+@dataclass(frozen=True, slots=True)
+class FoldStarted:
+    """A run began to fold turns `cursor <= seq < cursor + batch_size`."""
+
+    name: ClassVar[str] = "voice_context_compaction_started"
+    run_id: RunId
+    cursor: Seq
+    batch_size: int
+    recent_start: Seq
+    pending_note_count: int
+    summariser: str
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class FoldLanded:
+    """The result of a run was stored. `latency_ms`: from the start of the run to the store's answer.
+
+    `unsourced`: how many figures and names of the summary the request does not hold.
+    """
+
+    name: ClassVar[str] = "voice_context_compaction_completed"
+    run_id: RunId
+    old_cursor: Seq
+    new_cursor: Seq
+    covered_through_turn: int
+    summary: str
+    summary_chars: int
+    latency_ms: float
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    folded_note_count: int
+    unsourced: int
+
+
+@dataclass(frozen=True, slots=True)
+class FoldFailed:
+    """A run failed and changed nothing. `next_retry_s` is None if there is no retry."""
+
+    name: ClassVar[str] = "voice_context_compaction_failed"
+    run_id: RunId
+    cursor: Seq
+    batch_size: int
+    pending_note_count: int
+    model: str
+    error_class: str
+    error: str
+    timeout: bool
+    retryable: bool
+    attempt: int
+    next_retry_s: float | None
+    latency_ms: float
+
+
+CompactionEvent: TypeAlias = FoldSkipped | FoldStarted | FoldLanded | FoldFailed
+
+
+class EventReporter:
+    """The reporter of one session. `on_event`: the listener; it must not block. Nothing that either raises gets out.
+
+    Skipped checks are reported once for each reason: the first at once, its repetitions as one count.
+    """
+
+    def __init__(
+        self, log: structlog.typing.FilteringBoundLogger, on_event: Callable[[CompactionEvent], None] | None
+    ) -> None:
+        self._log = log
+        self._on_event = on_event
+        self._skip: FoldSkipped | None = None
+        self._repeated = 0
+
+    def set_mode(self, mode: Mode) -> None:
+        """Name this mode in all further log lines."""
+        self._log = self._log.bind(compaction_mode=mode.value)
+
+    def skip(self, skip: FoldSkipped) -> None:
+        """Report a check that started no run, unless the one before had the same reason."""
+        if self._skip is not None and self._skip.reason is skip.reason:
+            self._repeated += 1
+            self._skip = skip
+            return
+        self._flush_skips()
+        self._skip = skip
+        self._emit(skip)
+
+    def emit(self, event: CompactionEvent) -> None:
+        """Report an event, after the skips that were counted before it."""
+        if isinstance(event, FoldStarted):
+            self._flush_skips()
+        self._emit(event)
+
+    def warn(self, name: str, exc: BaseException) -> None:
+        """Log a defect under `name`, with its class and where it was raised: its text may hold what people said."""
+        with suppress(Exception):
+            self._log.warning(name, error_class=type(exc).__name__, exc_info=exc)
+
+    def _flush_skips(self) -> None:
+        skip, repeated = self._skip, self._repeated
+        self._skip, self._repeated = None, 0
+        if skip is not None and repeated:
+            self._emit(replace(skip, repeated=repeated))
+
+    def _emit(self, event: CompactionEvent) -> None:
+        for tell in (self._write_log, self._on_event):
+            try:
+                if tell is not None:
+                    tell(event)
+            except Exception as exc:  # noqa: BLE001 - a listener's error must not stop the compaction
+                self.warn("compaction_listener_failed", exc)
+
+    def _write_log(self, event: CompactionEvent) -> None:
+        level = self._log.warning if isinstance(event, FoldFailed) else self._log.info
+        level(event.name, **log_fields(event))
+
+
+def log_fields(event: CompactionEvent) -> dict[str, object]:
+    """Return the fields of the event's log line, without what people said."""
+    values = {each.name: getattr(event, each.name) for each in fields(event) if each.name != "summary"}
+    if "error" in values:
+        # A log shows the text of our own errors only.
+        values["error"] = CompactionError(values["error"])
+    return values

@@ -1,0 +1,599 @@
+"""The compactor carries out the decisions of the fold machine: runs, failures, lost answers and session ends, with one
+log line each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from compaction.errors import StoreError
+from compaction.events import FoldFailed, FoldLanded, FoldStarted
+from compaction.model import CompactionState, Seq, SessionId
+from compaction.settings import CompactionSettings
+from compaction.summary.extractive import ExtractiveSummariser
+from compaction.summary.prompt import PROMPT_VERSION
+from compaction.window import PENDING_NOTES_RUN
+from tests.compaction.rooms import EVENING, Room
+from tests.compaction.turn_store_contract import landing
+from tests.fakes.completion import Mood, MoodyModel
+from tests.fakes.turn_store import Fault, InMemoryTurnStore
+from tests.fakes.virtual_time import run_virtually
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from compaction.events import CompactionEvent
+    from compaction.ports import StoredMemory
+    from compaction.summary.port import Fold, FoldRequest
+
+COMMON = {"session_id", "guild_id", "compaction_mode", "run_id"}
+
+
+def of(events: list[CompactionEvent], kind: type[CompactionEvent]) -> list[CompactionEvent]:
+    return [event for event in events if isinstance(event, kind)]
+
+
+def test_run_lands_in_the_background() -> None:
+    """Building a context returns at once with the old cursor, and the run lands later in the background."""
+
+    async def main() -> None:
+        async with Room() as room:
+            await room.talk(61)
+            room.memory.context(max_input_tokens=10_000)
+            assert room.memory.cursor == 0
+            await room.memory.settle()
+            assert room.memory.cursor == 10
+            stored = await room.store.load(EVENING)
+            assert stored.state == room.memory.state
+            (made,) = stored.segments
+            assert (made.start, made.end, made.prompt_version) == (0, 10, PROMPT_VERSION)
+
+    run_virtually(main())
+
+
+def test_backlog_drains_by_itself() -> None:
+    """After each landing another check is made, until less than a batch is left."""
+
+    async def main() -> None:
+        async with Room() as room:
+            await room.talk(150)
+            room.memory.context(max_input_tokens=10_000)
+            await room.memory.settle()
+            assert room.memory.cursor == 90
+            assert room.model.most_at_once == 1
+
+    run_virtually(main())
+
+
+@pytest.mark.parametrize(
+    ("mood", "error_class", "timeout", "retryable"),
+    [
+        (Mood.OUTAGE, "CompletionError", False, True),
+        (Mood.WRONG_KEY, "CompletionError", False, False),
+        (Mood.HANGS, "TimeoutError", True, True),
+        (Mood.BROKEN, "KeyError", False, True),
+        (Mood.BLANK, "SummaryRefusedError", False, True),
+        (Mood.ERROR_TEXT, "SummaryRefusedError", False, True),
+        (Mood.REFUSAL, "SummaryRefusedError", False, True),
+        (Mood.CUT_OFF, "SummaryRefusedError", False, True),
+        (Mood.ANSWER, "SummaryRefusedError", False, True),
+        (Mood.COPY, "SummaryRefusedError", False, True),
+        (Mood.GARBAGE, "SummaryRefusedError", False, True),
+        (Mood.LINES, "SummaryRefusedError", False, True),
+    ],
+)
+def test_each_failure_of_the_model_is_told_and_loses_nothing(
+    mood: Mood, error_class: str, timeout: bool, retryable: bool
+) -> None:
+    """Each failure of the model is reported with its cause. Nothing moves, no turn is lost, and once the model is back
+    the batch lands.
+    """
+
+    async def main() -> None:
+        async with Room(model=MoodyModel(mood)) as room:
+            await room.talk(61)
+            room.sent()
+            await asyncio.sleep(CompactionSettings().timeout_s + 1.0)
+            told = of(room.events, FoldFailed)[0]
+            assert isinstance(told, FoldFailed)
+            assert (told.error_class, told.timeout, told.retryable) == (error_class, timeout, retryable)
+            assert told.model == "moody-1"
+            for _ in range(3):
+                assert room.sent().verbatim == ((0, 60),)
+                await asyncio.sleep(200.0)
+            assert (room.memory.cursor, room.memory.summary, room.memory.segments) == (0, None, ())
+            room.model.mood = Mood.GOOD
+            room.sent()
+            await room.memory.settle()
+            assert room.memory.cursor == 10
+
+    run_virtually(main())
+
+
+def test_slow_model_within_its_time_is_no_failure() -> None:
+    """A model that takes twenty seconds has not failed, and nobody waits for it."""
+
+    async def main() -> None:
+        async with Room(model=MoodyModel(Mood.SLOW)) as room:
+            await room.talk(61)
+            room.sent()
+            await room.talk(5)
+            assert room.memory.cursor == 0
+            await room.memory.settle()
+            assert room.memory.cursor == 10
+            (landed,) = of(room.events, FoldLanded)
+            assert isinstance(landed, FoldLanded)
+            assert landed.latency_ms == 20_000.0
+
+    run_virtually(main())
+
+
+def test_no_model_is_asked_while_the_store_takes_nothing() -> None:
+    """With a full disk what the model makes could not be stored, so nobody pays for it. Later the fold lands."""
+
+    async def main() -> None:
+        async with Room() as room:
+            await room.talk(61)
+            room.store.fault = lambda _: Fault.REFUSED
+            for _ in range(5):
+                with pytest.raises(StoreError):
+                    await room.say()
+                room.sent()
+                await asyncio.sleep(300.0)
+            assert (room.memory.cursor, room.model.calls) == (0, [])
+            failed = {each.error_class for each in room.events if isinstance(each, FoldFailed)}
+            assert failed == {"StoreError"}
+            room.store.fault = None
+            room.sent()
+            await room.memory.settle()
+            assert (room.memory.cursor, room.memory.unstored_items) == (10, 0)
+
+    run_virtually(main())
+
+
+def test_a_recovered_model_folds_again() -> None:
+    """The window grows during an outage. When the model is back, batch after batch is folded, one at a time."""
+
+    async def main() -> None:
+        model = MoodyModel(Mood.OUTAGE)
+        async with Room(model=model) as room:
+            for _ in range(12):
+                await room.talk(10)
+                room.sent()
+                await asyncio.sleep(30.0)
+            assert (room.memory.cursor, room.sent().verbatim) == (0, ((0, 119),))
+            model.mood = Mood.GOOD
+            await asyncio.sleep(300.0)
+            for _ in range(3):
+                await room.talk(10)
+                room.sent()
+                await asyncio.sleep(30.0)
+            await room.memory.settle()
+            assert room.memory.cursor == 90
+            assert model.most_at_once == 1
+
+    run_virtually(main())
+
+
+def test_landing_whose_answer_was_lost_is_found_again() -> None:
+    """If the answer to a landing is lost, the store refuses the next attempt, and the session goes on from the stored
+    state.
+    """
+
+    async def main() -> None:
+        lost = [Fault.ANSWER_LOST]
+        store = InMemoryTurnStore(fault=lambda operation: lost.pop() if operation == "land" and lost else None)
+        async with Room(store=store) as room:
+            await room.talk(61)
+            room.sent()
+            await room.memory.settle()
+            assert room.memory.cursor == 0
+            assert (await store.load(EVENING)).state.cursor == 10
+            await asyncio.sleep(5.0)
+            room.sent()
+            await room.memory.settle()
+            stored = await store.load(EVENING)
+            assert room.memory.state == stored.state
+            assert room.memory.segments == stored.segments
+            assert len(stored.segments) == 1
+
+    run_virtually(main())
+
+
+def test_end_after_a_lost_answer_closes_what_is_stored() -> None:
+    """If the answer to a landing was lost, the closing segment begins at the stored cursor and not at the cursor in
+    memory.
+    """
+
+    async def main() -> None:
+        lost = [Fault.ANSWER_LOST]
+        store = InMemoryTurnStore(fault=lambda operation: lost.pop() if operation == "land" and lost else None)
+        async with Room(store=store) as room:
+            await room.talk(61)
+            room.sent()
+            await room.memory.settle()
+            await room.memory.end()
+            stored = await store.load(EVENING)
+            assert stored.ended
+            assert [(each.start, each.end, each.closing) for each in stored.segments] == [
+                (0, 10, False),
+                (10, 61, True),
+            ]
+
+    run_virtually(main())
+
+
+@pytest.mark.parametrize("fault", [Fault.REFUSED, Fault.ANSWER_LOST, Fault.HANGS])
+def test_end_can_be_tried_again(fault: Fault) -> None:
+    """A store failure at the end raises an error; a second call succeeds and no turn is lost."""
+
+    async def main() -> None:
+        faults: list[Fault] = []
+        store = InMemoryTurnStore(
+            fault=lambda operation: faults.pop() if operation in {"close", "load"} and faults else None
+        )
+        async with Room(store=store) as room:
+            await room.talk(12)
+            faults += [fault, fault]
+            with pytest.raises(StoreError):
+                await room.memory.end()
+            await room.memory.end()
+            await room.memory.end()
+            stored = await store.load(EVENING)
+            assert stored.ended
+            assert [(each.start, each.end) for each in stored.segments] == [(0, 12)]
+
+    run_virtually(main())
+
+
+def test_end_waits_its_deadline_and_no_longer() -> None:
+    """The end of a session waits for a hanging run until the deadline. The run is then dropped, and its result never
+    lands.
+    """
+
+    async def main() -> None:
+        async with Room(model=MoodyModel(Mood.HANGS)) as room:
+            await room.talk(61)
+            room.sent()
+            began = asyncio.get_running_loop().time()
+            await room.memory.end()
+            assert asyncio.get_running_loop().time() - began == pytest.approx(room.settings.ending_deadline_s)
+            stored = await room.store.load(EVENING)
+            assert (stored.state, stored.ended) == (CompactionState(), True)
+            assert [(each.start, each.end, each.closing) for each in stored.segments] == [(0, 61, True)]
+            (told,) = of(room.events, FoldFailed)
+            assert isinstance(told, FoldFailed)
+            assert (told.error_class, told.next_retry_s) == ("CompletionError", None)
+
+    run_virtually(main())
+
+
+def test_run_that_lands_within_the_deadline_is_kept() -> None:
+    """A run that lands within the deadline is kept, and the closing segment begins where that run ended."""
+
+    async def main() -> None:
+        settings = CompactionSettings(ending_deadline_s=30.0)
+        async with Room(model=MoodyModel(Mood.SLOW), settings=settings) as room:
+            await room.talk(61)
+            room.sent()
+            await room.memory.end()
+            stored = await room.store.load(EVENING)
+            assert [(each.start, each.end, each.closing) for each in stored.segments] == [
+                (0, 10, False),
+                (10, 61, True),
+            ]
+
+    run_virtually(main())
+
+
+def test_another_process_on_the_same_session_is_noticed() -> None:
+    """If another process landed first in the same session, this session takes over the stored state."""
+
+    async def main() -> None:
+        async with Room(model=MoodyModel(Mood.SLOW)) as room:
+            await room.talk(61)
+            room.sent()
+            assert await room.store.land(landing(0, 10, revision=0))
+            await room.memory.settle()
+            assert room.memory.state == (await room.store.load(EVENING)).state
+            assert room.memory.cursor == 10
+            assert room.sent().missing == ()
+
+    run_virtually(main())
+
+
+class _Asked(InMemoryTurnStore):
+    """A store that runs `meanwhile` in the room while it answers `load`."""
+
+    meanwhile: Callable[[], Coroutine[None, None, None]] | None = None
+
+    async def load(self, session_id: SessionId) -> StoredMemory:
+        stored = await super().load(session_id)
+        if self.meanwhile is not None:
+            self.waiting = asyncio.create_task(self.meanwhile(), name="meanwhile")
+            await asyncio.sleep(0)
+        return stored
+
+
+def test_a_share_that_ends_while_the_store_is_asked_loses_no_note() -> None:
+    """Notes that become pending while the store is read are not taken for folded or forgotten ones, although the store
+    does not know yet that they are pending.
+    """
+
+    async def main() -> None:
+        store = _Asked()
+        async with Room(store=store, model=MoodyModel(Mood.SLOW)) as room:
+            await room.talk(61)
+            await room.see("n1")
+            room.sent()
+            assert await store.land(landing(0, 10, revision=0))
+            store.meanwhile = room.memory.retire_live_notes
+            await room.memory.settle()
+            store.meanwhile = None
+            await store.waiting
+            assert [note.id for note in room.memory.state.pending_notes] == ["n1"]
+            assert room.memory.state == (await store.load(EVENING)).state
+
+    run_virtually(main())
+
+
+def test_notes_alone_are_folded() -> None:
+    """48 pending notes are folded without a batch. The summary has their words, and the cursor does not move."""
+
+    async def main() -> None:
+        async with Room(summariser=ExtractiveSummariser()) as room:
+            await room.say()
+            for number in range(PENDING_NOTES_RUN):
+                await room.see(f"n{number}", "a shop with potions")
+            await room.memory.retire_live_notes()
+            coverage = room.sent()
+            await room.memory.settle()
+            assert coverage.verbatim == ((0, 0),)
+            assert (room.memory.cursor, room.memory.state.pending_notes) == (0, ())
+            assert room.memory.summary is not None
+            assert "Bob's screen" in room.memory.summary
+            assert room.sent().verbatim == ((0, 0),)
+
+    run_virtually(main())
+
+
+def test_listener_that_raises_stops_nothing() -> None:
+    """If the listener raises an exception, the exception is logged and the run lands."""
+
+    async def main() -> None:
+        room = Room(deaf=True)
+        async with room:
+            await room.talk(61)
+            room.sent()
+            await room.memory.settle()
+            assert room.memory.cursor == 10
+            assert {line["error_class"] for line in room.logged("compaction_listener_failed")} == {"RuntimeError"}
+
+    run_virtually(main())
+
+
+class _Stubborn:
+    """A summariser that ignores its first cancellation."""
+
+    name = "llm"
+    model = "stubborn"
+
+    def __init__(self) -> None:
+        self.cancelled = 0
+
+    async def fold(self, request: FoldRequest) -> Fold:
+        try:
+            await asyncio.sleep(1e6)
+        except asyncio.CancelledError:
+            self.cancelled += 1
+        return await ExtractiveSummariser().fold(request)
+
+
+def test_summariser_that_swallows_its_cancellation_is_ignored() -> None:
+    """A summariser that was cancelled at the end of the session still answers, and its answer is ignored."""
+
+    async def main() -> None:
+        stubborn = _Stubborn()
+        async with Room(summariser=stubborn) as room:
+            await room.talk(61)
+            room.sent()
+            await asyncio.sleep(0)
+            await room.memory.end()
+            await asyncio.sleep(1.0)
+            assert stubborn.cancelled == 1
+            assert not of(room.events, FoldLanded)
+            stored = await room.store.load(EVENING)
+            assert [(each.start, each.closing) for each in stored.segments] == [(0, True)]
+
+    run_virtually(main())
+
+
+def test_nothing_is_folded_after_the_session_is_closed() -> None:
+    """A summariser that ignores its cancellation ends its run, and no other begins, although more turns are due."""
+
+    async def main() -> None:
+        stubborn = _Stubborn()
+        room = Room(summariser=stubborn)
+        async with room:
+            await room.talk(150)
+            room.sent()
+            await asyncio.sleep(0)
+        await asyncio.sleep(1e6)
+        assert stubborn.cancelled == 1
+        assert len(of(room.events, FoldStarted)) == 1
+        assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("compaction-")]
+
+    run_virtually(main())
+
+
+class _SlowToEnd:
+    """A summariser that hangs, and once it is cancelled ends a little after the next run may begin."""
+
+    name = "llm"
+    model = "slow to end"
+
+    async def fold(self, request: FoldRequest) -> Fold:
+        try:
+            await asyncio.sleep(1e6)
+        finally:
+            await asyncio.sleep(CompactionSettings().retry_base_s + 0.5)
+        raise AssertionError("it is always cancelled")
+
+
+def test_closing_waits_for_a_run_that_was_overtaken() -> None:
+    """A run that the next one has replaced may still be ending, and no task of the session outlives it."""
+
+    async def main() -> None:
+        room = Room(summariser=_SlowToEnd())
+        async with room:
+            await room.talk(61)
+            room.sent()
+            await asyncio.sleep(0)
+            changed = CompactionState(revision=1, summary="Forgotten.", last_at=2.0)
+            assert await room.store.land(replace(landing(0, 0, revision=0), state=changed))
+            assert await room.memory.refresh()
+            await asyncio.sleep(CompactionSettings().retry_base_s)
+            room.sent()
+            running = [task for task in asyncio.all_tasks() if task.get_name().startswith("compaction-")]
+            assert len(running) == 2
+        assert all(task.done() for task in running)
+
+    run_virtually(main())
+
+
+def test_closing_segment_is_made_after_every_other() -> None:
+    """Its time is later than that of the last landing, also where the clock was set back: times tell which is newer."""
+
+    async def main() -> None:
+        async with Room() as room:
+            await room.talk(61)
+            room.sent()
+            await room.memory.settle()
+            state = room.memory.state
+            ahead = replace(state, revision=state.revision + 1, last_at=9e9)
+            assert await room.store.land(replace(landing(0, 0, revision=1), expected_cursor=state.cursor, state=ahead))
+            await room.memory.refresh()
+            await room.memory.end()
+            closing = (await room.store.load(EVENING)).segments[-1]
+            assert closing.closing
+            assert closing.created_at > 9e9
+
+    run_virtually(main())
+
+
+# -- the log -------------------------------------------------------------------------------------------------
+
+
+def test_log_lines_have_exactly_their_fields() -> None:
+    """Each log line has exactly the fields of spec 1, our own, and those that identify the session."""
+
+    async def main() -> None:
+        model = MoodyModel(Mood.OUTAGE)
+        async with Room(model=model) as room:
+            await room.talk(60)
+            room.sent()
+            await room.say()
+            room.sent()
+            await asyncio.sleep(5.0)
+            model.mood = Mood.GOOD
+            room.sent()
+            await room.memory.settle()
+            expected = {
+                "voice_context_compaction_skipped": {
+                    "reason",
+                    "cursor",
+                    "total_turns",
+                    "eligible_count",
+                    "threshold",
+                    "pending_note_count",
+                    "repeated",
+                },
+                "voice_context_compaction_started": {
+                    "cursor",
+                    "batch_size",
+                    "recent_start",
+                    "pending_note_count",
+                    "summariser",
+                    "model",
+                },
+                "voice_context_compaction_completed": {
+                    "old_cursor",
+                    "new_cursor",
+                    "covered_through_turn",
+                    "summary_chars",
+                    "latency_ms",
+                    "prompt_tokens",
+                    "completion_tokens",
+                    "folded_note_count",
+                    "unsourced",
+                },
+                "voice_context_compaction_failed": {
+                    "cursor",
+                    "batch_size",
+                    "pending_note_count",
+                    "model",
+                    "error_class",
+                    "error",
+                    "timeout",
+                    "retryable",
+                    "attempt",
+                    "next_retry_s",
+                    "latency_ms",
+                },
+            }
+            for name, fields in expected.items():
+                lines = room.logged(name)
+                assert lines, name
+                for line in lines:
+                    assert set(line) == fields | COMMON
+                    assert (line["session_id"], line["guild_id"]) == ("evening", "guild")
+                    assert line["compaction_mode"] == "summary"
+            (completed,) = room.logged("voice_context_compaction_completed")
+            assert (completed["old_cursor"], completed["new_cursor"], completed["covered_through_turn"]) == (0, 10, 9)
+            assert (completed["prompt_tokens"], completed["completion_tokens"]) == (500, 80)
+
+    run_virtually(main())
+
+
+def test_log_never_holds_what_people_said() -> None:
+    """No log line has the words of people, neither for a landing nor for a refused text that repeats them."""
+
+    async def main() -> None:
+        for mood in Mood:
+            async with Room(model=MoodyModel(mood), session_id=SessionId(f"{mood.name}")) as room:
+                for _ in range(61):
+                    await room.say("The secret word is xylophone.")
+                await room.see("n", "xylophones")
+                room.sent()
+                await asyncio.sleep(400.0)
+                await room.memory.end()
+                for call in room.log.calls:
+                    shown = {key: value for key, value in call.kwargs.items() if key != "exc_info"}
+                    assert "xylophone" not in str(shown)
+
+    run_virtually(main())
+
+
+def test_events_reach_the_listener_in_order() -> None:
+    """A run is reported as started and then as landed, with the summary that the model will see."""
+
+    async def main() -> None:
+        async with Room() as room:
+            await room.talk(61)
+            room.sent()
+            await room.memory.settle()
+            started = of(room.events, FoldStarted)[0]
+            landed = of(room.events, FoldLanded)[0]
+            assert isinstance(started, FoldStarted)
+            assert isinstance(landed, FoldLanded)
+            assert started.run_id == landed.run_id
+            assert (landed.old_cursor, landed.new_cursor) == (Seq(0), Seq(10))
+            assert room.memory.summary is not None
+            assert landed.summary == room.memory.summary
+            assert landed.summary_chars == len(landed.summary)
+
+    run_virtually(main())

@@ -1,0 +1,89 @@
+"""Which turns are due for folding: the table of spec 1, and properties for any number of turns."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compaction.window import BATCH_SIZE, RECENT_WINDOW, Batch, Skip, SkipReason, eligible_turns, plan
+
+
+@pytest.mark.parametrize(
+    ("total_turns", "cursor", "expected"),
+    [
+        # Spec 1, 'Exact batch selection': first at 61 turns, then at each ten more.
+        (0, 0, Skip(SkipReason.BELOW_THRESHOLD)),
+        (50, 0, Skip(SkipReason.BELOW_THRESHOLD)),
+        (60, 0, Skip(SkipReason.BELOW_THRESHOLD)),
+        (61, 0, Batch(start=0, end=10, recent_start=11, eligible=11)),  # type: ignore[arg-type]
+        (61, 10, Skip(SkipReason.BELOW_THRESHOLD)),
+        (64, 10, Skip(SkipReason.BELOW_THRESHOLD)),
+        (70, 10, Skip(SkipReason.BELOW_THRESHOLD)),
+        (71, 10, Batch(start=10, end=20, recent_start=21, eligible=11)),  # type: ignore[arg-type]
+        (71, 20, Skip(SkipReason.BELOW_THRESHOLD)),
+        (81, 20, Batch(start=20, end=30, recent_start=31, eligible=11)),  # type: ignore[arg-type]
+        # 'The recent window is elastic': turns that came during a run are not part of the next batch.
+        (64, 0, Batch(start=0, end=10, recent_start=14, eligible=14)),  # type: ignore[arg-type]
+        # Far beyond the timeline's 220 turns the rule is the same, because turn numbers are absolute.
+        (1000, 930, Batch(start=930, end=940, recent_start=950, eligible=20)),  # type: ignore[arg-type]
+        (1000, 940, Skip(SkipReason.BELOW_THRESHOLD)),
+        # A backlog is folded in whole batches.
+        (500, 0, Batch(start=0, end=10, recent_start=450, eligible=450)),  # type: ignore[arg-type]
+    ],
+)
+def test_trigger_table(total_turns: int, cursor: int, expected: Batch | Skip) -> None:
+    """The plan follows every row of the specification's table."""
+    assert plan(total_turns, cursor) == expected
+
+
+def test_reasons_are_judged_in_their_order() -> None:
+    """The reasons are checked in this order: the session is ending, a run is in progress, too few turns, no batch."""
+    assert plan(61, 0, ending=True, in_flight=True) == Skip(SkipReason.SESSION_ENDING)
+    assert plan(1, 0, ending=True) == Skip(SkipReason.SESSION_ENDING)
+    assert plan(61, 0, in_flight=True) == Skip(SkipReason.ALREADY_IN_FLIGHT)
+    assert plan(1, 0, in_flight=True) == Skip(SkipReason.ALREADY_IN_FLIGHT)
+    assert plan(1, 0) == Skip(SkipReason.BELOW_THRESHOLD)
+
+
+def test_other_sizes() -> None:
+    """The same rule holds for other sizes of window and batch."""
+    assert plan(5, 0, recent_window=3, batch_size=2) == Skip(SkipReason.BELOW_THRESHOLD)
+    assert plan(6, 0, recent_window=3, batch_size=2) == Batch(start=0, end=2, recent_start=3, eligible=3)  # type: ignore[arg-type]
+
+
+@given(cursor=st.integers(0, 20_000), beyond=st.integers(0, 2_000))
+def test_a_batch_never_touches_the_recent_window(cursor: int, beyond: int) -> None:
+    """A batch starts at the cursor, is whole, and ends before the fifty newest turns."""
+    total = cursor + beyond
+    due = plan(total, cursor)
+    if isinstance(due, Batch):
+        assert (due.start, due.end) == (cursor, cursor + BATCH_SIZE)
+        assert due.end <= due.recent_start == total - RECENT_WINDOW
+        assert due.eligible == eligible_turns(total, cursor) >= BATCH_SIZE
+    else:
+        assert beyond <= RECENT_WINDOW + BATCH_SIZE
+
+
+@given(st.integers(0, 3_000))
+def test_draining_ends_within_one_batch_of_the_window(total: int) -> None:
+    """Folding batch after batch stops at 51 to 60 unfolded turns, or leaves all turns of a short session unfolded."""
+    cursor = 0
+    while isinstance(due := plan(total, cursor), Batch):
+        cursor = due.end
+    assert cursor % BATCH_SIZE == 0
+    assert total - cursor <= RECENT_WINDOW + BATCH_SIZE
+    assert cursor == 0 or total - cursor > RECENT_WINDOW
+
+
+@pytest.mark.parametrize(("total", "cursor"), [(5, 6), (5, -1), (-1, 0)])
+def test_impossible_numbers_are_refused(total: int, cursor: int) -> None:
+    """A cursor outside the session is an error and not a skip."""
+    with pytest.raises(ValueError, match="cursor"):
+        plan(total, cursor)
+
+
+def test_impossible_sizes_are_refused() -> None:
+    """A batch size of zero is refused, because an empty batch would always be due."""
+    with pytest.raises(ValueError, match="batches of 0"):
+        plan(100, 0, batch_size=0)
