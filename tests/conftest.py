@@ -62,11 +62,7 @@ WHOLE_RUN_PLACES = (
     "tests/browser/",
     "tests/bot/test_main.py",
     "tests/bot/test_takeover.py",
-    "tests/bot/test_two_machines.py",
-    "tests/bot/test_room_processes.py",
-    "tests/bot/test_watched_elsewhere.py",
-    "tests/bot/test_gateway_restart.py",
-    "tests/cluster_faults/test_cluster_faults.py",
+    "tests/bot/test_shard_processes.py",
 )
 # Files whose whole runs take one to two minutes each.
 LONG_RUNS = {"test_evenings.py", "test_bench_reply.py", "test_watched_evening.py"}

@@ -84,14 +84,6 @@ RUN_THERE = {
         "tests/benchmarks/asr/test_ggml_model.py",
         '["benchmarks.asr.ggml_model", str(model), str(file)]',
     ),
-    "python -m tests.cluster_faults --waiting 3 --times 2 --json docs/benchmarks/cluster-faults.json": (
-        "Makefile",
-        "python -m tests.cluster_faults --waiting 3 --times 2 --json docs/benchmarks/cluster-faults.json",
-    ),
-    "python -m tests.cluster_faults --rooms 3 --nodes 2 --only room": (
-        "tests/cluster_faults/test_cluster_faults.py",
-        '"tests.cluster_faults", "--rooms", "3", "--nodes", "2"',
-    ),
     "roomtone cluster up --recognisers 1-4": ("tests/bot/cluster/own_network.py", '"cluster", "up"'),
     "roomtone cluster up --ip 10.0.0.1 --recognisers 1-4": (
         "tests/bot/cluster/machines.py",
@@ -107,38 +99,15 @@ RUN_THERE = {
         "tests/bot/cluster/test_node.py",
         'join="10.0.0.1:6379"',
     ),
-    "roomtone cluster up --ip 10.0.0.1 --workers 3 --gateway 10.0.0.1:8572 --rooms-each 4 --waiting 3": (
-        "tests/bot/cli/test_cluster_rooms.py",
-        '["cluster", "up", *(renamed',
-    ),
     "roomtone cluster status": ("tests/bot/cluster/own_network.py", '"cluster", "status"'),
     "roomtone cluster drain 10.0.0.2": ("tests/bot/cluster/own_machines.py", '"cluster", "drain"'),
     "roomtone cluster down": ("tests/bot/cluster/own_network.py", '"cluster", "down"'),
     "roomtone cluster scale 2-8": ("tests/bot/cli/test_cluster.py", 'many: str = "2-8"'),
     "roomtone run --shards 0-7/16": ("tests/bot/cli/test_run.py", '_shards("0-7/16")'),
-    "ROOMTONE_SHARDS=8-15/16 roomtone run": ("tests/bot/test_two_machines.py", '"ROOMTONE_SHARDS": shards'),
+    "ROOMTONE_SHARDS=8-15/16 roomtone run": ("tests/bot/test_shard_processes.py", '"ROOMTONE_SHARDS": shards'),
     "roomtone run --cluster auto": ("tests/bot/wiring/test_recogniser.py", "pool=pool"),
-    "roomtone run --rooms processes": ("tests/bot/test_room_processes.py", '"--rooms", "processes"'),
-    "roomtone run --rooms processes --rooms-each 4": (
-        "tests/bot/test_room_processes.py",
-        '"--rooms", "processes", "--rooms-each", "2"',
-    ),
-    "roomtone run --rooms processes --rooms-listen 10.0.0.1:8572": (
-        "tests/bot/test_room_processes.py",
-        '"--rooms", "processes", "--rooms-listen", address',
-    ),
-    "roomtone cluster rooms --gateway 10.0.0.1:8572": (
-        "tests/bot/test_room_processes.py",
-        '"cluster", "rooms", "--gateway", address',
-    ),
-    "roomtone cluster rooms --gateway 10.0.0.1:8572 --workers 3": (
-        "tests/bot/cli/test_cluster_rooms.py",
-        '"--workers", "3"',
-    ),
     "roomtone rehearse --serve": ("tests/scenarios/test_served.py", '"rehearse", "--serve"'),
 }
-HEAD_POD = '"$(kubectl get pod -l ray.io/node-type=head -o name)"'
-ROOMS_IN_PODS = "roomtone cluster rooms --gateway roomtone-rooms:8572 --workers 2 --cluster roomtone-serve-svc:8571"
 # Commands that install or configure something. The tests below check those of ours without running them.
 SHOWN = {
     "sudo apt install python3 python3-venv make git",
@@ -164,8 +133,6 @@ SERVICE = {
     "docker build -t roomtone:cluster --target cluster .",
     'kubectl create secret generic roomtone-cluster --from-literal=auth_token="$(openssl rand -hex 32)"',
     "kubectl create secret generic roomtone-bot --from-env-file=.env",
-    "kubectl create secret generic roomtone-rooms --from-env-file=rooms.env",
-    f"kubectl exec {HEAD_POD} -- {ROOMS_IN_PODS}",
     "kubectl apply -f deploy/kuberay.yaml",
     "docker compose -f compose.yaml -f compose.cuda.yaml up -d --build",
     "sudo make -C /opt/roomtone libraries",
