@@ -5,6 +5,7 @@
 #   make test    set up, then everything CI runs: format, lint, types, tests
 #   make fuzz    attack the bot with hostile input for MINUTES minutes (default 10), from fixed seeds
 #   make endurance  kill it, let it run out of disk, and let it live for hours (DURATION minutes in real time)
+#   make kernels  what reads recognised text, with each kind of arithmetic that this processor has
 #   make docs    the documentation as a site in site/, with every link checked
 #   make setup   .venv, locked dependencies without developers' tools, models: what run does first
 #   make libraries  only .venv, for a service that keeps models of its own (docs/operations.md)
@@ -35,7 +36,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # The markers that say why a test takes long or needs more than Python (tests/conftest.py, pyproject.toml).
 QUICK := not (browser or database or discord or models or node or postgres or process or rehearsal or slow)
 
-.PHONY: run quick fast test fuzz endurance docs setup libraries models cluster cuda lint types browser prometheus postgresql clean
+.PHONY: run quick fast test kernels fuzz endurance docs setup libraries models cluster cuda lint types browser prometheus postgresql clean
 .DEFAULT_GOAL := run
 
 run: setup
@@ -66,6 +67,17 @@ test:
 	    $(WHOLE_RUNS) || { $(AGAIN) -m "rehearsal and not timed" $(WHOLE_RUNS); }
 	$(BIN)/python -m pytest -m "rehearsal and timed" $(WHOLE_RUNS) || \
 	    { $(AGAIN) -m "rehearsal and timed" $(WHOLE_RUNS); }
+
+# Whisper's text depends on the processor in its last digits. This tries what reads recognised text with each kind of
+# arithmetic that this processor has, each with two libraries, and with another number format: 3 minutes each.
+HEARD := tests/rehearsal/scenarios/test_spoken_lines.py tests/voice/asr/test_whisper.py \
+    tests/voice/asr/test_recogniser_contract.py
+KERNELS := GENERIC AVX2 $(shell grep -qs avx512 /proc/cpuinfo && echo AVX512)
+
+kernels: $(SYNCED) models
+	@for mkl in 0 1; do for isa in $(KERNELS); do echo "CT2_FORCE_CPU_ISA=$$isa CT2_USE_MKL=$$mkl"; \
+	    CT2_FORCE_CPU_ISA=$$isa CT2_USE_MKL=$$mkl $(BIN)/python -m pytest -q $(HEARD) || exit 1; done; done
+	COMPUTE_TYPE=float32 $(BIN)/python -m pytest -q $(HEARD)
 
 # tests/fuzz/attacks.py lists the attacks. The first rounds are part of `make test`.
 MINUTES ?= 10

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from compaction.model import Note, Turn
     from compaction.payload import PayloadPart
     from voice.asr.port import Recognition
-    from voice.asr.second_pass import Doubt
     from voice.listening.utterance import Utterance
     from voice.queue_figures import QueueFigures
 
@@ -122,7 +121,7 @@ class SpeechDropped:
 
 
 class HeardAgain(StrEnum):
-    """What came of the second pass of a doubtful text."""
+    """What came of the second hearing of a doubtful text."""
 
     MENDED = "mended"  # the new text is used
     KEPT = "kept"  # a new text was no better
@@ -131,10 +130,9 @@ class HeardAgain(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SpeechHeardAgain:
-    """A doubtful text had a second pass. `doubt`: why."""
+    """A doubtful text was to be heard again."""
 
     speaker_id: int
-    doubt: Doubt
     outcome: HeardAgain
     at: float
 

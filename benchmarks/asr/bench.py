@@ -20,6 +20,7 @@ from benchmarks.asr.discord_path import DiscordPath, lossy
 from benchmarks.asr.options import OTHERS
 from benchmarks.asr.ours import MeasuredText, RoomTranscriber
 from benchmarks.asr.peers import PeerRecogniser, open_peer, whisper_cpp
+from benchmarks.asr.questions import GLOSSARY, ask_questions, make_questions, question_sounds
 from benchmarks.asr.tally import Tally, count_at, ratio_at
 from benchmarks.disabled_logging import logging_disabled
 from benchmarks.errors import ModelFormatError, PeerError
@@ -31,6 +32,7 @@ from config.load import load
 from rehearsal.people.clip import Clip, read_sound
 from voice.asr.whisper import WhisperEngine, whisper_on_best_device
 from voice.audio import DISCORD_RATE_HZ, LISTEN_RATE_HZ, duration_s
+from voice.errors import SynthesisError
 from voice.speaking.resample import resample
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from benchmarks.reply.recordings import SpeechRecording
     from benchmarks.report import Json
     from config.schema import Settings
+    from voice.asr.worker import Engine
     from voice.audio import Pcm
 
 OURS = "roomtone"
@@ -106,6 +109,8 @@ class _Measuring(Measuring):
             if options.peers and (options.wants("alone") or options.wants("opus")):
                 peers = await self._open_peers(stack, folder)
             engine = await asyncio.to_thread(lambda: WhisperEngine(asr))
+            if options.wants("questions"):
+                await self._questions(engine)
             if options.wants("alone"):
                 await self._part("alone", RoomTranscriber(engine, options.language), peers, path=None)
             if options.wants("opus"):
@@ -197,6 +202,18 @@ class _Measuring(Measuring):
         pieces = [(one.pcm, one.ended_at - one.started_at) for one in heard.utterances]
         return heard.sound, pieces, [reason.value for reason in heard.dropped]
 
+    async def _questions(self, engine: Engine) -> None:
+        """Ask the short questions, and count the texts that nobody could answer."""
+        try:
+            await make_questions(self.options.questions_dir, self.settings.models, self.progress)
+        except SynthesisError as error:
+            self.remark(f"The questions were not asked. {error} `roomtone models pull voice-kokoro` brings the voices.")
+            return
+        sounds = await asyncio.to_thread(lambda: list(question_sounds(self.options.questions_dir)))
+        ours = RoomTranscriber(engine, self.options.language, GLOSSARY)
+        self.ours["questions"] = await ask_questions(ours, sounds, self.progress)
+        self.part_done()
+
     async def _company(self) -> None:
         chosen = load_recordings(self.options.folder).some(self.options.company_recordings)
         said = [SpokenSound(one.text, await asyncio.to_thread(_listened, one.path)) for one in chosen]
@@ -246,6 +263,28 @@ def asr_targets(
             number_at(ours, "4 people", "end_certain_to_text_ms", "p95"),
             600,
             sample_at(ours, "utterances", "4 people", "end_certain_to_text_ms", "count"),
+        ),
+        *_question_targets(ours),
+    )
+
+
+def _question_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
+    sample = sample_at(ours, "sounds of synthetic voices", "questions", "recordings")
+    return (
+        at_most("broken texts of short questions", "0", number_at(ours, "questions", "broken"), 0, sample),
+        at_most(
+            "word error rate of short questions",
+            "<= 2.5 %",
+            number_at(ours, "questions", "word_error_rate"),
+            0.025,
+            sample,
+        ),
+        at_most(
+            "CPU time of short questions beside their first hearing alone",
+            "<= 1.6",
+            number_at(ours, "questions", "cpu_beside_first_hearing"),
+            1.6,
+            sample,
         ),
     )
 

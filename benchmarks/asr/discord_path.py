@@ -24,7 +24,7 @@ from voice.transport.jitter import FRAME_TICKS, JitterBuffer, MissingFrame, Orde
 from voice.transport.talkspurt_clock import CLOCK_HZ
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from bot.settings import ModelsSettings
     from voice.asr.worker import Engine
@@ -58,6 +58,13 @@ def lossy(packets: Sequence[bytes], *, loss: float, seed: int) -> list[tuple[int
     return [(number, packet) for number, packet in enumerate(packets) if chance.random() >= loss]
 
 
+def decoded(packets: Sequence[tuple[int, bytes]]) -> Pcm:
+    """Return the sound of `packets` (their numbers and contents, 20 ms each) as the jitter buffer and the decoder give
+    it, uncut. Blocks.
+    """
+    return _sound(event for _, events in _arriving(packets) for event in events)
+
+
 class DiscordPath:
     """One room's listener with its models, which gets one recording after the other. Not thread-safe.
 
@@ -72,19 +79,11 @@ class DiscordPath:
     def hear(self, packets: Sequence[tuple[int, bytes]]) -> HeardRecording:
         """Return the utterances in `packets`: their numbers and contents, 20 ms each. Blocks."""
         listener = RoomListener(self._detector, judged=self._judge.has_turn_model)
-        stream = _Stream()
         utterances: list[Utterance] = []
         dropped: list[DropReason] = []
-        decoded: list[Pcm] = [np.zeros(0, np.int16)]
-        arrivals = dict(packets)
-        end = max(arrivals, default=0) + round(_AFTER_S / _TICK_S)
-        for number in range(end):
-            now = (number + 1) * FRAME_S
-            payload = arrivals.get(number)
-            if payload is not None:
-                stream.jitter.push(number, number * FRAME_TICKS, payload, arrived_at=now)
-            events = stream.take(now)
-            decoded += [event.pcm for event in events if isinstance(event, SpeechFrames)]
+        received: list[AudioEvent] = []
+        for now, events in _arriving(packets):
+            received += events
             waiting = list(listener.hear(events, now)) + list(listener.tick(now))
             while waiting:
                 event = waiting.pop(0)
@@ -94,13 +93,30 @@ class DiscordPath:
                     utterances.append(event)
                 elif isinstance(event, UtteranceDropped):
                     dropped.append(event.reason)
-        return HeardRecording(tuple(utterances), tuple(dropped), np.concatenate(decoded))
+        return HeardRecording(tuple(utterances), tuple(dropped), _sound(received))
 
     def _answered(self, listener: RoomListener, pause: PauseBegan, now: float) -> list[ListeningEvent]:
         if not pause.asks:
             return []
         pcm = pause.utterance.pcm
         return listener.answer(pause, self._judge.evidence(pcm, self._judge.finished(pcm)), now)
+
+
+def _arriving(packets: Sequence[tuple[int, bytes]]) -> Iterator[tuple[float, list[AudioEvent]]]:
+    """Yield every 20 ms the time, and what the jitter buffer releases, until well after the last packet."""
+    stream = _Stream()
+    arrivals = dict(packets)
+    for number in range(max(arrivals, default=0) + round(_AFTER_S / _TICK_S)):
+        now = (number + 1) * FRAME_S
+        payload = arrivals.get(number)
+        if payload is not None:
+            stream.jitter.push(number, number * FRAME_TICKS, payload, arrived_at=now)
+        yield now, stream.take(now)
+
+
+def _sound(events: Iterable[AudioEvent]) -> Pcm:
+    heard = [event.pcm for event in events if isinstance(event, SpeechFrames)]
+    return np.concatenate([np.zeros(0, np.int16), *heard])
 
 
 class _Stream:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
+from pathlib import Path
 
 # The recognisers that are measured beside ours, by the names in the report.
+QUESTIONS_DIR = Path("data/questions")
 OTHERS = ("faster-whisper", "faster-whisper, batched", "whisper.cpp")
 
 
@@ -21,8 +18,8 @@ class AsrBenchOptions:
     scenarios is used. `recordings`: how many are recognised alone and through Opus; 0 means all. `company_recordings`:
     how many are spoken by several people at once, in real time. `loss`: the share of packets that is lost (0-1).
     `peers`: the other recognisers that are measured too; `peers_dir` keeps their environments and what was converted
-    for them. `ggml`: a model file for whisper.cpp; without it, the measured model
-    is converted. `only`: the parts to measure; empty means all.
+    for them. `questions_dir` keeps what the voices of the short questions say. `ggml`: a model file for whisper.cpp;
+    without it, the measured model is converted. `only`: the parts to measure; empty means all.
     """
 
     manifest: Path | None = None
@@ -32,6 +29,7 @@ class AsrBenchOptions:
     loss: float = 0.05
     peers: tuple[str, ...] = OTHERS
     peers_dir: Path | None = None
+    questions_dir: Path = QUESTIONS_DIR
     ggml: Path | None = None
     only: tuple[str, ...] = ()
 

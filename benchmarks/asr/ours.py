@@ -1,4 +1,4 @@
-"""Our recogniser on one recording: the model, the guards and the second pass, as a room uses them."""
+"""The recogniser of a room with its guards and its second hearing, called on sound without a room around it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from benchmarks.reply.usual_glossary import USUAL_GLOSSARY
-from voice.asr.second_pass import PlainPassResult, recognise_with_second_passes
+from voice.asr.second_hearing import PlainHearing, hear
 
 if TYPE_CHECKING:
-    from voice.asr.second_pass import RecognitionPass
     from voice.asr.worker import Engine
     from voice.audio import Pcm
 
@@ -28,33 +27,40 @@ class MeasuredText:
 
 @dataclass(slots=True)
 class RoomTranscriber:
-    """Recognises as a room of four people does while nobody else waits, with its glossary.
+    """Recognises as a room of four people does while nobody else waits. `glossary`: what the room expects.
 
-    `dropped` and `again` count guards and second passes.
+    `dropped` counts the guards, `again` the second hearings by what came of them. `first_cpu_s`: CPU time of all first
+    hearings.
     """
 
     engine: Engine
     language: str
+    glossary: tuple[str, ...] = USUAL_GLOSSARY
     dropped: Counter[str] = field(default_factory=Counter)
     again: Counter[str] = field(default_factory=Counter)
+    first_cpu_s: float = 0.0
 
     async def transcribe(self, pcm: Pcm, *, speech_s: float) -> MeasuredText:
-        """Return the text that a room would keep. Raises `RecogniserError` if the first pass fails."""
+        """Return the text that a room would keep. Raises `RecogniserError` if the first hearing fails."""
         worked, begun = time.process_time(), time.perf_counter()
-        results = await recognise_with_second_passes(
-            lambda way: self._recognise(pcm, way), lambda heard: heard.fault(speech_s=speech_s), speech_s=speech_s
+        hearings = await hear(
+            lambda careful: self._recognise(pcm, careful=careful),
+            lambda heard: heard.fault(speech_s=speech_s),
+            speech_s=speech_s,
         )
-        if results.doubt is not None:
-            self.again[f"{results.doubt.value}, {'mended' if results.mended else 'kept'}"] += 1
-        fault = results.used.fault(speech_s=speech_s)
+        if hearings.was_doubtful:
+            self.again["mended" if hearings.mended else "kept"] += 1
+        fault = hearings.used.fault(speech_s=speech_s)
         if fault is not None:
             self.dropped[fault.value] += 1
-        text = results.used.recognition.text if fault is None else ""
+        text = hearings.used.recognition.text if fault is None else ""
         return MeasuredText(text, time.process_time() - worked, time.perf_counter() - begun)
 
-    async def _recognise(self, pcm: Pcm, way: RecognitionPass) -> PlainPassResult:
-        glossary = USUAL_GLOSSARY if way.glossary else ()
+    async def _recognise(self, pcm: Pcm, *, careful: bool) -> PlainHearing:
+        worked = time.process_time()
         recognition = await asyncio.to_thread(
-            self.engine.recognise, way.sound(pcm), language=self.language, glossary=glossary, careful=way.careful
+            self.engine.recognise, pcm, language=self.language, glossary=self.glossary, careful=careful
         )
-        return PlainPassResult(recognition, glossary)
+        if not careful:
+            self.first_cpu_s += time.process_time() - worked
+        return PlainHearing(recognition, self.glossary)

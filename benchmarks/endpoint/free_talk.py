@@ -138,8 +138,8 @@ async def make_free_talk(
             for number, line in enumerate(lines):
                 voice = speakers[line.voice]
                 pitch = PITCHES.get(line.voice, 1.0)
-                whole = await _speak(voice, line.text, pitch)
-                alone = [await _speak(voice, piece, pitch) for piece in line.pieces] if line.pauses_s else [whole]
+                whole = await speak_evenly(voice, line.text, pitch)
+                alone = [await speak_evenly(voice, piece, pitch) for piece in line.pieces] if line.pauses_s else [whole]
                 sound = assemble(cut_at_pauses(whole, alone), line, seed=[SEED, number])
                 name = f"{part}-{number:02}.ogg"
                 (target / name).write_bytes(encode_ogg(iter([sound])))
@@ -171,11 +171,12 @@ def assemble(spoken: list[Pcm], line: TalkLine, *, seed: list[int]) -> Pcm:
     for piece, pause_s in zip(spoken, (*line.pauses_s, TAIL_S), strict=True):
         parts += [piece, np.zeros(round(pause_s * RATE_HZ), np.int16)]
     sound = np.concatenate(parts).astype(np.float64)
-    noisy = sound + _room_noise(len(sound), line.noise_rms, seed)
+    noisy = sound + room_noise(len(sound), line.noise_rms, seed)
     return np.clip(np.rint(noisy), -32768, 32767).astype(np.int16)
 
 
-def _room_noise(samples: int, rms: float, seed: list[int]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def room_noise(samples: int, rms: float, seed: list[int]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Return noise at 48 kHz whose power is mostly below 1 kHz. The same seed gives the same noise."""
     white = np.random.default_rng(seed).normal(0.0, 1.0, samples)
     spectrum = np.fft.rfft(white)
     turn = np.exp(-1j * np.linspace(0.0, np.pi, len(spectrum)))
@@ -202,8 +203,8 @@ async def _open_voices(
     }
 
 
-async def _speak(voice: Synthesizer, text: str, pitch: float) -> Pcm:
-    """Return a text as sound at 48 kHz and the common level, trimmed to its voice."""
+async def speak_evenly(voice: Synthesizer, text: str, pitch: float = 1.0) -> Pcm:
+    """Return a text as sound at 48 kHz and the common level, trimmed to its voice. Raises `SynthesisError`."""
     for attempt in range(ATTEMPTS):
         try:
             speech = await synthesize_all(voice, text)

@@ -31,7 +31,6 @@ from bot.monitoring.process_figures import series_of
 from bot.monitoring.queues import QUEUES
 from bot.monitoring.remote_recogniser_collector import REMOTE_RECOGNISER_DEFINITIONS, RemoteRecogniserCollector
 from compaction.model import TurnKind
-from voice.asr.second_pass import Doubt
 from voice.transport.counters import PacketCounters
 
 if TYPE_CHECKING:
@@ -109,7 +108,7 @@ class Metrics:
         self._frames = new.counter("frames", "Frames that were missing in order, by how they were replaced.", "outcome")
         self._turns = new.counter("turns", "Recorded turns.", "kind")
         self._dropped = new.counter("speech_dropped", "Sounds that became no turn.", "reason")
-        self._heard_again = new.counter("speech_heard_again", "Doubtful texts, recognised again.", "doubt", "outcome")
+        self._heard_again = new.counter("speech_heard_again", "Doubtful texts, recognised again.", "outcome")
         self._decisions = new.counter(
             "decisions", "Turns of speech by whether the bot answers, and why.", "answer", "reason"
         )
@@ -137,7 +136,9 @@ class Metrics:
             (self._frames, FRAME_OUTCOMES),
             (self._turns, TurnKind),
             (self._dropped, REASONS),
+            (self._heard_again, events.HeardAgain),
             (self._replies, events.ReplyOutcome),
+            (self._folds, FOLD_OUTCOMES),
             (self._fold_time, FOLD_OUTCOMES),
             (self._problems, PROBLEMS),
             (self._store_time, OPERATIONS),
@@ -145,12 +146,6 @@ class Metrics:
         ):
             for label in labels:
                 metric.labels(str(label))
-        for doubt in Doubt:
-            for heard in events.HeardAgain:
-                self._heard_again.labels(doubt.value, heard.value)
-        for outcome in FOLD_OUTCOMES:
-            for author in ("nobody",) if outcome == "failed" else ("model", "code"):
-                self._folds.labels(outcome, author)
 
     def scrape(self) -> tuple[bytes, str]:
         """Return all metrics and their content type."""
@@ -249,7 +244,7 @@ class Metrics:
             case events.SpeechDropped():
                 self._dropped.labels(self._word(event.reason)).inc()
             case events.SpeechHeardAgain():
-                self._heard_again.labels(event.doubt.value, event.outcome.value).inc()
+                self._heard_again.labels(event.outcome.value).inc()
             case events.ReplyFinished():
                 self._add_reply(event)
             case events.CompactionLanded():

@@ -189,7 +189,7 @@ class RealtimeBridge:
             raise RecogniserOverloadedError(Text("Speech-to-speech takes finished utterances only."))
         begun_at = self._clock.monotonic()
         if (before := self._inputs.find_same(speaker_id, pcm)) is not None:
-            # Recognised again because the text was too short. The model has heard this; our own recogniser has not.
+            # Heard again because the text is doubtful. The model has heard this; our own recogniser has not.
             return with_items(await recognise_here(), before.item_ids, before.conversation)
         sent, text = await self._send_sound(pcm, speaker_id)
         if text is None or len(text) > MAX_TEXT_CHARS:

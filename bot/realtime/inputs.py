@@ -61,13 +61,12 @@ class Inputs:
         return too_old
 
     def find_same(self, speaker_id: int | None, pcm: Pcm) -> RealtimeInput | None:
-        """Return the speaker's last input if `pcm` is the same sound or ends with it."""
+        """Return the speaker's last input if `pcm` is the same sound."""
         inputs = self._sent[speaker_id]
         if not inputs:
             return None
         last = inputs[-1]
-        same = 0 < len(last.pcm) <= len(pcm) and np.array_equal(pcm[-len(last.pcm) :], last.pcm)
-        return last if same else None
+        return last if len(pcm) and np.array_equal(pcm, last.pcm) else None
 
     def remembers(self, speaker_id: int | None, item_ids: tuple[str, ...]) -> bool:
         """Return whether the input with these items is no turn yet and was not removed."""

@@ -87,6 +87,13 @@ class Clip:
         return cls(path.name, packets, VoicedBounds(min(bounds.first, last), last))
 
 
+def opus_packets(pcm: NDArray[np.int16]) -> tuple[bytes, ...]:
+    """Return 48 kHz mono sound as Opus packets of 20 ms each."""
+    packets = _opus_packets(io.BytesIO(encode_ogg(iter([pcm]))))
+    assert packets is not None, "encode_ogg writes packets of 20 ms"
+    return packets
+
+
 def read_sound(path: Path) -> NDArray[np.int16]:
     """Return the whole sound of a file as 48 kHz mono int16. Raises PyAV's errors (`FFmpegError`, `ValueError`)."""
     blocks = list(_sound(path))

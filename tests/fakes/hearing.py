@@ -62,7 +62,7 @@ class ScriptedRecogniser:
         logprob = self.mean_logprobs.pop(0) if self.mean_logprobs else self.mean_logprob
         speaks = self.languages.get(speaker_id, language or "en")
         if language is None and speaker_id in self.unsure:
-            return Recognition(text, self.fallback, -0.6, 1.0, 0.0, duration_s(pcm), 0.01, 0.1)
+            return Recognition(text, self.fallback, -0.25, 1.0, 0.0, duration_s(pcm), 0.01, 0.1)
         if language not in (None, speaks):
             logprob = -1.2
         return Recognition(text, language or speaks, logprob, 1.0, 0.0, duration_s(pcm), 0.01, 0.99)

@@ -5,8 +5,9 @@
   `encoder_window`; `placement` chooses GPU or CPU.
 - Elsewhere: `remote` asks an endpoint (`pool_request`: those of a cluster), `observed` counts what became of that,
   `fallback` has a second recogniser for when the first fails.
-- What a text is worth: `guards` drop texts that nobody said (`gibberish`, `repetition`), `second_pass` recognises
-  doubtful ones again, `sentence_ends` tells whether a text sounds finished, `sound_effect` whether it names a sound.
+- What a text is worth: `guards` drop texts that nobody said (`gibberish`, `repetition`), `second_hearing`
+  recognises doubtful ones again, `sentence_ends` tells whether a text sounds finished, `sound_effect` whether it names
+  a sound.
 - Whether a sentence is finished: `text_end` asks a small language model, which `reading_recogniser` has beside the
   recogniser; `pool_readers` knows which fail in a cluster.
 - What helps: `glossary` suggests names, `languages` tracks each person's language (`language_names`: its code),

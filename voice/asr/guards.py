@@ -11,7 +11,6 @@ import unicodedata
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from voice.asr.gibberish import is_gibberish
@@ -28,9 +27,6 @@ MAX_NO_SPEECH_PROBABILITY = 0.6
 # Slow speech has about 8 characters a second. A few letters for seconds of sound are laughter or music.
 MIN_CHARS_PER_S = 4.0
 SPARSE_AFTER_S = 2.0
-# None of 150 recordings had fewer than 7 letters a second; a text that lacks half of its sentence has fewer.
-BROKEN_OFF_CHARS_PER_S = 6.0
-BROKEN_OFF_AFTER_S = 1.2
 # One sign of a script without letters stands for about this many letters, a figure for those of its word, and a letter
 # that is spelled for those of its name.
 WIDE_CHARACTER_LETTERS = 3
@@ -156,17 +152,10 @@ def judge(
         return GuardReason.REPEATED
     if own_words and is_echo(text, own_words):
         return GuardReason.OWN_VOICE
-    # Last: another pass without the glossary would spell the bot's own words differently, so that they are no echo.
+    # Last: another hearing may spell the bot's own words differently, so that they are no echo.
     if repeats_alone(text, glossary):
         return GuardReason.GLOSSARY
     return None
-
-
-def breaks_off(text: str, *, speech_s: float) -> bool:
-    """Return whether `text` says too little for its speech, so that recognising it again is worthwhile. The caller must
-    not drop the text for this reason.
-    """
-    return speech_s >= BROKEN_OFF_AFTER_S and told_letter_count(text) < BROKEN_OFF_CHARS_PER_S * speech_s
 
 
 def is_echo(text: str, own_words: str) -> bool:
@@ -198,13 +187,6 @@ def _is_loop(spoken: str) -> bool:
         if rest == 0 and words == words[:length] * times:
             return times >= (PHRASE_LOOPED_TIMES if length > 1 else WORD_LOOPED_TIMES)
     return False
-
-
-def told_letter_count(text: str) -> int:
-    """Return the number of letters in `text` without words that only repeat the one before: a small model that loses a
-    sentence fills its time with 'Room Room Room'.
-    """
-    return letter_count(" ".join(next(same) for _, same in groupby(text.split(), key=_spoken)))
 
 
 def letter_count(text: str) -> int:

@@ -44,7 +44,6 @@ FRAMES_PER_S = 100
 SURE_LANGUAGE = 0.7
 # Hypotheses kept while decoding. 1 is fastest and hardly less accurate with the base model where it is sure.
 BEAM_SIZE = 1
-CAREFUL_BEAM_SIZE = 5
 # A text whose mean log probability is lower is decoded once more from the same encoding, with a few hypotheses. Of
 # utterances through Opus with lost packets nearly half are; of all words 6.5 % are wrong then instead of 7.5
 # (docs/decisions/0006).
@@ -111,8 +110,7 @@ class WhisperEngine:
         """Return the text of `pcm`: mono int16, 16 kHz; only the first 30 s are used. Blocks.
 
         `language` None or unknown to the model: detect it from the same encoding, for one decoder step. `careful`:
-        encode the whole window and keep several hypotheses, for two to six times the work. Raises
-        `RecogniserError`.
+        encode the whole window, for up to six times the work. Raises `RecogniserError`.
         """
         return self.recognise_together([RecognitionRequest(pcm, language, glossary, careful)])[0]
 
@@ -185,11 +183,9 @@ class WhisperEngine:
                 )
             ]
 
-        if careful:
-            return decoded(CAREFUL_BEAM_SIZE)
         found = decoded(BEAM_SIZE)
         # Of several, most are sure, and others wait.
-        if len(found) > 1 or not _deserves_second(found[0]) or others_wait():
+        if careful or len(found) > 1 or not _deserves_second(found[0]) or others_wait():
             return found
         return [surer(found[0], decoded(SECOND_BEAM_SIZE)[0], requests[0].glossary)]
 

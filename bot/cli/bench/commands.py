@@ -19,7 +19,7 @@ app = typer.Typer(
 )
 
 # What each benchmark can measure alone.
-ASR_PARTS = ("alone", "opus", "company")
+ASR_PARTS = ("questions", "alone", "opus", "company")
 ASR_PEERS = ("faster-whisper", "faster-whisper, batched", "whisper.cpp")
 RECEIVE_PARTS = ("link", "bot")
 REPLY_PARTS = ("pauses", "deciding", "latency", "speakers", "interruption", "pacing")

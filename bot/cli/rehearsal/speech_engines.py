@@ -14,7 +14,7 @@ from bot.models.directory import ModelDirectory
 from rehearsal.runner.local_servers import ServerModels
 from rehearsal.servers.realtime_behaviour import RealtimeEngines
 from voice.asr.scheduler import QueuedRecogniser
-from voice.asr.second_pass import FIRST_PASS, PlainPassResult, recognise_with_second_passes
+from voice.asr.second_hearing import PlainHearing, hear
 from voice.asr.whisper import whisper_on_best_device
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.realtime.port import REALTIME_RATE_HZ
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from rehearsal.servers.realtime_behaviour import ResponseContent, ResponseRequest
     from rehearsal.servers.speech import SpeechEngine
     from voice.asr.port import Recogniser, Recognition
-    from voice.asr.second_pass import RecognitionPass
     from voice.asr.settings import AsrSettings
     from voice.audio import Pcm
 
@@ -40,14 +39,13 @@ PIECE_SAMPLES = 28 * LISTEN_RATE_HZ
 class RehearsalRecogniser:
     """`rehearsal.runner.ports.HeardSoundRecogniser`. Loads the model when it is first needed, usually after the run.
 
-    `names`: expected names, as glossary. `retry`: recognise a sound again if its text is doubtful, as
-    `bot.room.conversation.transcriber` does. *Ownership*: an async context manager that owns the recogniser.
+    `names`: expected names, as glossary. A doubtful text is heard again, as in a room. *Ownership*: an async context
+    manager that owns the recogniser.
     """
 
-    def __init__(self, settings: AsrSettings, *, names: tuple[str, ...] = (), retry: bool = False) -> None:
+    def __init__(self, settings: AsrSettings, *, names: tuple[str, ...] = ()) -> None:
         self._settings = settings
         self._names = names
-        self._retry = retry
         self._stack = AsyncExitStack()
         self._recogniser: Recogniser | None = None
 
@@ -71,20 +69,13 @@ class RehearsalRecogniser:
         return " ".join(recognition.text for recognition in heard if recognition.text)
 
     async def _recognise(self, recogniser: Recogniser, piece: Pcm, language: str | None) -> Recognition:
-        async def recognise(way: RecognitionPass) -> PlainPassResult:
-            glossary = self._names if way.glossary else ()
-            recognition = await recogniser.recognise(
-                way.sound(piece), language=language, glossary=glossary, careful=way.careful
-            )
-            return PlainPassResult(recognition, glossary)
+        async def recognise(careful: bool) -> PlainHearing:
+            recognition = await recogniser.recognise(piece, language=language, glossary=self._names, careful=careful)
+            return PlainHearing(recognition, self._names)
 
-        if not self._retry:
-            return (await recognise(FIRST_PASS)).recognition
         speech_s = duration_s(piece)
-        results = await recognise_with_second_passes(
-            recognise, lambda heard: heard.fault(speech_s=speech_s), speech_s=speech_s
-        )
-        return results.used.recognition
+        hearings = await hear(recognise, lambda heard: heard.fault(speech_s=speech_s), speech_s=speech_s)
+        return hearings.used.recognition
 
 
 @asynccontextmanager
@@ -92,7 +83,7 @@ async def realtime_engines(settings: Settings, *, names: Sequence[str] = ()) -> 
     """Load the models and yield the speech-to-speech engines. `names`: expected names. Raises `VoiceError`."""
     directory = ModelDirectory(settings.models.directory).path(VOICE_JOE)
     async with (
-        RehearsalRecogniser(settings.asr, names=tuple(names), retry=True) as recogniser,
+        RehearsalRecogniser(settings.asr, names=tuple(names)) as recogniser,
         PiperSynthesizer.open(directory, variety=0.0) as voice,
     ):
 

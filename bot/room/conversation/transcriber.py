@@ -1,4 +1,4 @@
-"""Turns one utterance into text: what the recogniser is told, a second pass of doubtful text, and the guards.
+"""Turns one utterance into text: what the recogniser is told, a second hearing of doubtful text, and the guards.
 
 It remembers each speaker's language and last words. `hearing` decides which utterance is transcribed when.
 """
@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot import events
+from bot.brain.wakeword import mentions_name
 from bot.dropped_sounds import OPTED_OUT, OVERLOADED, RECOGNISER_FAILED
 from bot.server_settings import language_to_assume
 from bot.texts.text import sentence_of
 from voice.asr.glossary import choose_glossary, repeats_alone
 from voice.asr.guards import PreviousUtterance, judge
 from voice.asr.languages import FOUND_PROBABILITY, SpeakerLanguages
-from voice.asr.second_pass import recognise_with_second_passes
+from voice.asr.second_hearing import hear
 from voice.errors import RecogniserError, RecogniserOverloadedError
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from bot.room.services import RoomServices
     from voice.asr.guards import GuardReason
     from voice.asr.port import Recogniser, Recognition
-    from voice.asr.second_pass import PassResults, RecognitionPass
+    from voice.asr.second_hearing import Hearings
     from voice.listening.end_policy import PauseEvidence
     from voice.listening.utterance import Utterance
 
@@ -41,8 +42,7 @@ log = structlog.get_logger()
 class TranscribedUtterance:
     """What came of one utterance. `recognition`: None if there is no text; `failure` says why. `expected`: the language
     that the recogniser was told, `glossary`: the names and words. `asked_at`: when it was asked, monotonic seconds.
-    `gave_way`: a pass failed or was refused (the second one, if there is a text) because the utterance was not
-    finished; finished, it is made again.
+    `gave_way`: a hearing failed or was refused because the utterance was not finished; finished, it is heard again.
     """
 
     recognition: Recognition | None
@@ -102,19 +102,15 @@ class Transcriber:
         """Recognise `utterance`, and again if its text is doubtful. `is_finished`: returns whether its end is certain,
         which may change meanwhile; an unfinished one gives way to others, and its failure is not reported.
         """
-        results = await recognise_with_second_passes(
-            lambda way: self._recognise(utterance, is_finished, way),
+        hearings = await hear(
+            lambda careful: self._recognise(utterance, is_finished, careful=careful),
             lambda heard: self.guard(utterance, heard),
             speech_s=utterance.ended_at - utterance.started_at,
         )
-        if results.doubt is None:
-            return results.first
-        now = self._clock.monotonic()
-        self._observe(events.SpeechHeardAgain(utterance.user_id, results.doubt, _outcome(results), now))
-        if results.mended:
-            return results.used
-        # A pass that was refused in the pause may mend the text when the utterance is finished.
-        return replace(results.first, gave_way=any(each.gave_way for each in (results.first, *results.second)))
+        if hearings.was_doubtful:
+            outcome = _outcome(hearings)
+            self._observe(events.SpeechHeardAgain(utterance.user_id, outcome, self._clock.monotonic()))
+        return hearings.used
 
     def guard(self, utterance: Utterance, transcription: TranscribedUtterance) -> GuardReason | None:
         """Return the reason why the text cannot match the speech, or None if it can."""
@@ -123,7 +119,9 @@ class Transcriber:
         # Who calls the bot often says nothing else.
         is_call = repeats_alone(transcription.recognition.text, self._own_names())
         before = None
-        if utterance.user_id in self._last_texts:
+        # Who was misheard asks again.
+        is_addressed = mentions_name(transcription.recognition.text, self._own_names())
+        if utterance.user_id in self._last_texts and not is_addressed:
             text, ended_at = self._last_texts[utterance.user_id]
             before = PreviousUtterance(text, max(0.0, utterance.started_at - ended_at))
         return judge(
@@ -172,21 +170,21 @@ class Transcriber:
         self._last_texts.pop(user_id, None)
 
     async def _recognise(
-        self, utterance: Utterance, is_finished: Callable[[], bool], way: RecognitionPass
+        self, utterance: Utterance, is_finished: Callable[[], bool], *, careful: bool
     ) -> TranscribedUtterance:
         """Recognise `utterance` in the person's language. If it is not known and its detection unsure, in the language
         to assume of them.
         """
         speech_s = utterance.ended_at - utterance.started_at
         expected = self._languages.expected(utterance.user_id, speech_s=speech_s)
-        transcription = await self._ask(utterance, expected, is_finished, way)
+        transcription = await self._ask(utterance, expected, is_finished, careful=careful)
         heard = transcription.recognition
         if expected is not None or heard is None or heard.language_probability >= FOUND_PROBABILITY:
             return transcription
         assumed = self._languages.of(utterance.user_id) or self._assumed_language()
         if assumed in {"", heard.language}:
             return transcription
-        second = await self._ask(utterance, assumed, is_finished, way)
+        second = await self._ask(utterance, assumed, is_finished, careful=careful)
         if second.recognition is None:
             return replace(transcription, gave_way=second.gave_way)
         # Nothing was detected, so nothing is learnt about the person's language.
@@ -197,23 +195,24 @@ class Transcriber:
         utterance: Utterance,
         expected: str | None,
         is_finished: Callable[[], bool],
-        way: RecognitionPass,
+        *,
+        careful: bool,
     ) -> TranscribedUtterance:
         asked_at = self._clock.monotonic()
         if self._is_withheld(utterance):
             return TranscribedUtterance(None, None, asked_at, OPTED_OUT)
         interim = not is_finished()
-        # A careful pass is for quiet moments, also when the utterance is finished.
-        gave_way = interim and not way.careful
-        glossary = self._glossary() if way.glossary else ()
+        # A second hearing is for quiet moments, also when the utterance is finished.
+        gave_way = interim and not careful
+        glossary = self._glossary()
         try:
             recognition = await self._recogniser.recognise(
-                way.sound(utterance.pcm),
+                utterance.pcm,
                 language=expected,
                 glossary=glossary,
                 speaker_id=utterance.user_id,
                 interim=interim,
-                careful=way.careful,
+                careful=careful,
             )
         except RecogniserOverloadedError:
             return TranscribedUtterance(None, expected, asked_at, OVERLOADED, gave_way)
@@ -225,10 +224,10 @@ class Transcriber:
         return TranscribedUtterance(recognition, expected, asked_at, glossary=glossary)
 
 
-def _outcome(results: PassResults[TranscribedUtterance]) -> events.HeardAgain:
-    if results.mended:
+def _outcome(hearings: Hearings[TranscribedUtterance]) -> events.HeardAgain:
+    if hearings.mended:
         return events.HeardAgain.MENDED
-    is_heard = any(each.recognition is not None for each in results.second)
+    is_heard = hearings.second is not None and hearings.second.recognition is not None
     return events.HeardAgain.KEPT if is_heard else events.HeardAgain.REFUSED
 
 

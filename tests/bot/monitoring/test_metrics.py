@@ -25,7 +25,6 @@ from tests.fakes.clock import FakeClock
 from voice.asr.observed import RecognitionService, RemoteOutcome
 from voice.asr.port import Recognition
 from voice.asr.scheduler import RecogniserFigures
-from voice.asr.second_pass import Doubt
 from voice.errors import SynthesisError
 from voice.listening.utterance import Utterance
 from voice.queue_figures import QueueFigures
@@ -48,7 +47,7 @@ HAPPENED: tuple[events.Event, ...] = (
     events.SoundReceived(0.07, 10.0),
     events.UtteranceTranscribed("u1", ADA, WORDS, 10.0, 12.0, 12.8),
     events.SpeechDropped("u2", ADA, "too_short", WORDS, 1.0, 2.0, 3.0),
-    events.SpeechHeardAgain(ADA, Doubt.UNSURE, HeardAgain.MENDED, 3.0),
+    events.SpeechHeardAgain(ADA, HeardAgain.MENDED, 3.0),
     events.TurnRecorded(Turn(Seq(0), TurnKind.SPEECH, 10.0, 12.0, ()), 13.0, (SPOKEN,)),
     events.TurnDecided(0, SPOKEN, True, "named", 12.9, 12.95, 12.96),
     events.ReplyFinished(0, ReplyOutcome.SPOKEN, 12.0, 13.0, 13.6, 0.2, 14.0, 17.0),
@@ -124,7 +123,7 @@ def test_what_happens_in_a_room_is_counted() -> None:
     assert value(metrics, "replies_total", outcome="skipped") == 1
     assert value(metrics, "spoken_seconds_total") == 3.0
     assert value(metrics, "speech_dropped_total", reason="too_short") == 1
-    assert value(metrics, "speech_heard_again_total", doubt="unsure", outcome="mended") == 1
+    assert value(metrics, "speech_heard_again_total", outcome="mended") == 1
     assert value(metrics, "folds_total", outcome="landed") == 1
     assert value(metrics, "folds_total", outcome="failed") == 1
     assert value(metrics, "fold_seconds_sum", outcome="landed") == 1.5

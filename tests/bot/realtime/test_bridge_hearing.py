@@ -42,7 +42,7 @@ async def test_what_is_heard_again_is_not_said_again() -> None:
         room.session.heard.append("Room")
         first = await room.bridge.recognise(SPEECH, speaker_id=1)
         room.recogniser.texts.append("Roomtone, who is there?")
-        again = await room.bridge.recognise(np.concatenate([np.zeros(8_000, np.int16), SPEECH]), speaker_id=1)
+        again = await room.bridge.recognise(SPEECH.copy(), speaker_id=1, careful=True)
         assert (first.text, again.text) == ("Room", "Roomtone, who is there?")
         assert list(room.session.items.values()) == ["Ada speaks:", "Room"]
         spoken = spoken_by(1, again)

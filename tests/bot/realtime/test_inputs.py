@@ -12,14 +12,12 @@ def said(number: int) -> RealtimeInput:
     return RealtimeInput(np.full(100, number, np.int16), (f"who_{number}", f"item_{number}"), 1)
 
 
-def test_the_same_sound_is_known_also_after_a_silence() -> None:
-    """The last sound of a person is recognised again, also with silence before it."""
+def test_the_same_sound_is_known() -> None:
+    """The last sound of a person is known when it comes again, and no other one is."""
     inputs = Inputs()
     assert inputs.find_same(1, said(1).pcm) is None
     inputs.add(1, said(1))
-    later = np.concatenate([np.zeros(50, np.int16), said(1).pcm])
     assert inputs.find_same(1, said(1).pcm) is not None
-    assert inputs.find_same(1, later) is not None
     assert inputs.find_same(1, said(2).pcm) is None
     assert inputs.find_same(1, said(1).pcm[:50]) is None
     assert inputs.find_same(2, said(1).pcm) is None

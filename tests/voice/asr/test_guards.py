@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fakes.recogniser import recognition
-from voice.asr.guards import GuardReason, PreviousUtterance, breaks_off, is_echo, judge
+from voice.asr.guards import GuardReason, PreviousUtterance, is_echo, judge
 
 if TYPE_CHECKING:
     from voice.asr.port import Recognition
@@ -181,31 +181,3 @@ def test_the_bots_own_words_are_an_echo_without_spaces_too(own: str, heard: str,
 def test_nobody_echoes_a_silent_bot() -> None:
     """Words that quote the bot after it has stopped speaking are no echo."""
     assert judge(recognition("The lantern belongs to Bo."), speech_s=2.0) is None
-
-
-@pytest.mark.parametrize(
-    ("heard", "speech_s", "is_broken"),
-    [
-        ("Room", 1.95, True),
-        ("Roomtone", 1.95, True),
-        ("Roomtone, when does the concert start?", 1.95, False),
-        ("Roomtone?", 0.9, False),
-        ("Yes.", 0.5, False),
-        # What only repeats itself tells no more than one word.
-        ("Room Room Room", 1.95, True),
-        ("Room, room. Room!", 1.95, True),
-        ("No, no, no, we leave at nine.", 1.95, False),
-        # One character of a script without letters stands for several letters, and so does a figure.
-        ("0151 2345678", 3.6, False),
-        ("2", 1.95, True),
-        # 'I' and 'a' are words here.
-        ("I need a", 1.9, True),
-        ("It's W-L-A-N", 1.9, False),
-        ("今日は雨が降っている", 2.0, False),
-    ],
-)
-def test_half_a_sentence_is_known_by_its_length(heard: str, speech_s: float, is_broken: bool) -> None:
-    """A text with fewer letters than the slowest speech has, each repeated word once, is broken off. One word in a
-    short sound is not.
-    """
-    assert breaks_off(heard, speech_s=speech_s) is is_broken

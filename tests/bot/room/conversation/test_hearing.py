@@ -247,7 +247,7 @@ async def test_a_click_is_dropped_with_its_reason() -> None:
 async def test_whatever_is_dropped_is_logged_with_its_reason_and_counted() -> None:
     """Each dropped utterance is counted and logged once, with its speaker and duration but without its words."""
     # An utterance whose eager recognition fails is recognised again at its end, so the error is needed twice.
-    bench = Bench("We leave at nine.", "We leave at nine.", *[RecogniserError("It broke.")] * 2)
+    bench = Bench("We leave the house at nine.", "We leave the house at nine.", *[RecogniserError("It broke.")] * 2)
     with capture_logs() as lines:
         async with bench.running():
             for seconds in (0.1, 2.0, 2.0, 2.0):
@@ -433,7 +433,7 @@ async def test_unfinished_words_are_told_while_somebody_speaks() -> None:
 @pytest.mark.asyncio
 async def test_what_was_recognised_in_vain_is_forgotten() -> None:
     """If the person goes on after a pause, the whole utterance is recognised again and only its text is recorded."""
-    bench = Bench("I think", "I think we should go.")
+    bench = Bench("I think that", "I think that we should go.")
     async with bench.running():
         at = bench.clock.monotonic()
         bench.hearing.hear(speech(ADA, at=at, seconds=1.0))
@@ -442,8 +442,8 @@ async def test_what_was_recognised_in_vain_is_forgotten() -> None:
         bench.hearing.hear(speech(ADA, at=at + 1.5, seconds=1.0))
         await bench.pass_time(2.5)
         await until(lambda: bool(bench.texts))
-    assert [spoken.text for spoken in bench.texts] == ["I think we should go."]
-    assert [spoken.text for spoken in bench.tentative] == ["I think", "I think we should go."]
+    assert [spoken.text for spoken in bench.texts] == ["I think that we should go."]
+    assert [spoken.text for spoken in bench.tentative] == ["I think that", "I think that we should go."]
     assert bench.resumed == [bench.tentative[0].utterance.id], "what was prepared can be discarded"
     assert len([event for event in bench.seen if isinstance(event, events.UtteranceTranscribed)]) == 1
 
@@ -527,7 +527,7 @@ async def test_a_late_judge_costs_time_and_no_words() -> None:
 @pytest.mark.asyncio
 async def test_people_who_talk_at_once_are_one_group() -> None:
     """If Bo finishes while Ada still speaks, both utterances are one group, in the order in which they began."""
-    bench = Bench("I do too.", "I like the tall lighthouse best.")
+    bench = Bench("I do too.", "I like the tall white lighthouse best of all.")
     async with bench.running():
         at = bench.clock.monotonic()
         bench.hearing.hear([*speech(ADA, at=at, seconds=4.0), *speech(BO, at=at + 1.0, seconds=1.0)])
@@ -537,7 +537,7 @@ async def test_people_who_talk_at_once_are_one_group() -> None:
         await bench.pass_time(2.5)
         await until(lambda: bool(bench.groups))
     assert [[(said.user_id, said.text) for said in group] for group in bench.groups] == [
-        [(ADA, "I like the tall lighthouse best."), (BO, "I do too.")]
+        [(ADA, "I like the tall white lighthouse best of all."), (BO, "I do too.")]
     ]
 
 
@@ -556,7 +556,7 @@ async def test_the_bots_name_does_not_wait() -> None:
 @pytest.mark.asyncio
 async def test_the_same_words_at_once_again_are_one_turn() -> None:
     """If a person's utterance repeats the previous one word for word, it is dropped as a duplicate."""
-    bench = Bench("We leave at nine.", "We leave at nine.")
+    bench = Bench("We leave the house at nine.", "We leave the house at nine.")
     async with bench.running():
         await bench.say(ADA)
         await bench.say(ADA)

@@ -7,7 +7,6 @@ import pytest
 from bot import events
 from tests.bot.room.conversation.test_hearing import ADA, BO, Bench
 from tests.fakes.brain import until
-from voice.asr.second_pass import LEADING_SILENCE, Doubt
 from voice.errors import RecogniserError, RecogniserOverloadedError
 
 ENGLISH = "We leave tomorrow at nine, says Ben."
@@ -150,178 +149,54 @@ async def test_the_bots_own_voice_is_nobodys_words() -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_sentence_that_broke_off_is_heard_again() -> None:
-    """A small model sometimes stops after one word of a clear sentence. The sound is recognised again
-    behind a silence.
-    """
-    bench = Bench("Room", "Roomtone, what do we take to the mountains on Saturday?")
-    async with bench.running():
-        await bench.say(ADA, seconds=3.0)
-        await until(lambda: bool(bench.texts))
-    assert [spoken.text for spoken in bench.texts] == ["Roomtone, what do we take to the mountains on Saturday?"]
-    assert bench.dropped == []
-    first, second = bench.recogniser.sounds
-    assert len(second) - len(first) == len(LEADING_SILENCE)
-    assert not second[: len(LEADING_SILENCE)].any()
-
-
-@pytest.mark.asyncio
-async def test_what_a_glossary_spoils_is_heard_without_it() -> None:
-    """Usernames in the glossary sometimes make the model stutter. The sound is then recognised again without a
-    glossary.
-    """
-    bench = Bench("Ada, Ada, Ada, Ada, Ada, Ada, Ada, Ada,", "Margaret said that she would come.")
-    async with bench.running():
-        await bench.say(ADA)
-        await until(lambda: bool(bench.texts))
-    assert [spoken.text for spoken in bench.texts] == ["Margaret said that she would come."]
-    assert [glossary for _, _, glossary in bench.recogniser.asked] == [("Roomtone", "Ada"), ()]
-    assert bench.dropped == []
-    again = [event for event in bench.seen if isinstance(event, events.SpeechHeardAgain)]
-    assert [(event.speaker_id, event.doubt, event.outcome) for event in again] == [
-        (ADA, Doubt.DROPPED, events.HeardAgain.MENDED)
-    ]
-
-
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
-    ("second_logprob", "texts", "mended"),
-    [(-0.4, ["Lobster from Newberg."], True), (-0.9, [], False)],
-)
-async def test_a_dropped_unsure_text_is_heard_again_carefully(
-    second_logprob: float, texts: list[str], mended: bool
-) -> None:
-    """A text that a guard drops for its low probability comes back if a careful pass is sure, which is counted."""
-    bench = Bench("Lobsters all new.", "Lobster from Newberg.")
-    bench.recogniser.mean_logprobs = [-1.1, second_logprob]
-    async with bench.running():
-        await bench.say(ADA)
-        await until(lambda: bool(bench.texts or bench.dropped))
-    assert [spoken.text for spoken in bench.texts] == texts
-    assert bench.dropped == ([] if mended else ["low_confidence"])
-    assert bench.recogniser.careful == [False, True]
-    assert [glossary for _, _, glossary in bench.recogniser.asked] == [("Roomtone", "Ada")] * 2
-    again = [event for event in bench.seen if isinstance(event, events.SpeechHeardAgain)]
-    outcome = events.HeardAgain.MENDED if mended else events.HeardAgain.KEPT
-    assert [(event.doubt, event.outcome) for event in again] == [(Doubt.UNSURE, outcome)]
-
-
-@pytest.mark.asyncio
-async def test_an_unsure_text_that_stands_is_not_waited_for() -> None:
-    """A text that no guard drops is used at once, because an answer would wait a second for nothing better."""
-    bench = Bench("Lobsters all new.", "Lobster from Newberg.")
-    bench.recogniser.mean_logprobs = [-0.9, -0.3]
-    async with bench.running():
-        await bench.say(ADA)
-        await until(lambda: bool(bench.texts))
-    assert [spoken.text for spoken in bench.texts] == ["Lobsters all new."]
-    assert bench.recogniser.careful == [False]
-
-
-@pytest.mark.asyncio
-async def test_a_broken_text_stays_when_the_recogniser_refuses_another() -> None:
-    """If the recogniser refuses the second pass because others wait, the first text is used, and the sound does not
-    count as heard again.
-    """
-    bench = Bench("Roomtone, what", BUSY, eager_recognition=False)
-    async with bench.running():
-        await bench.say(ADA, seconds=3.0)
-        await until(lambda: bool(bench.texts))
-    assert [spoken.text for spoken in bench.texts] == ["Roomtone, what"]
-    assert bench.recogniser.careful == [False, False]
-    assert bench.dropped == []
-    again = [event for event in bench.seen if isinstance(event, events.SpeechHeardAgain)]
-    assert [(event.doubt, event.outcome) for event in again] == [(Doubt.BROKEN_OFF, events.HeardAgain.REFUSED)]
-
-
-@pytest.mark.asyncio
-async def test_gibberish_that_stays_gibberish_is_dropped() -> None:
-    """A run of one letter is heard again twice, the second time carefully; if nothing better comes, it is dropped."""
-    bench = Bench("MNNNNNNNNNNNN", "MNNNNNNNNNNN", "MMMMMMMMMMMMMM")
-    async with bench.running():
-        await bench.say(ADA)
-        await until(lambda: bool(bench.dropped))
-    assert bench.dropped == ["gibberish"]
-    assert bench.texts == []
-    assert bench.recogniser.careful == [False, False, True]
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("refused", [1, 2])
-async def test_one_refused_way_of_two_is_a_second_hearing_still(refused: int) -> None:
-    """Gibberish is heard again in two ways. It counts as refused only if the recogniser takes neither."""
-    answers = ["MNNNNNNNNNNN", BUSY] if refused == 1 else [BUSY, BUSY]
-    bench = Bench("MNNNNNNNNNNNN", *answers, eager_recognition=False)
-    async with bench.running():
-        await bench.say(ADA)
-        await until(lambda: bool(bench.dropped))
-    again = [event for event in bench.seen if isinstance(event, events.SpeechHeardAgain)]
-    outcome = events.HeardAgain.KEPT if refused == 1 else events.HeardAgain.REFUSED
-    assert [event.outcome for event in again] == [outcome]
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("failure", [BUSY, RecogniserError("It broke.")])
-@pytest.mark.parametrize(
-    ("ahead", "finished", "text"),
+    ("first", "second", "heard", "dropped", "outcome"),
     [
-        (["Roomtone, what"], ["Roomtone, what", WHOLE], WHOLE),
-        (["Roomtone, what"], [BUSY], "Roomtone, what"),
-        (["MNNNNNNNNNNNN", "MNNNNNNNNNNN"], [], None),
+        ("Room", WHOLE, WHOLE, None, events.HeardAgain.MENDED),
+        ("Ada, Ada, Ada, Ada, Ada, Ada, Ada, Ada,", WHOLE, WHOLE, None, events.HeardAgain.MENDED),
+        ("Roomtone, what", "MNNNNNNNNNNN", "Roomtone, what", None, events.HeardAgain.KEPT),
+        ("MNNNNNNNNNNNN", "MNNNNNNNNNNN", None, "gibberish", events.HeardAgain.KEPT),
+        ("Roomtone, Ada.", "Roomtone, Ada.", None, "glossary", events.HeardAgain.KEPT),
+        ("Roomtone, what", BUSY, "Roomtone, what", None, events.HeardAgain.REFUSED),
+        ("Roomtone, what", RecogniserError("It broke."), "Roomtone, what", None, events.HeardAgain.REFUSED),
     ],
-    ids=["heard again", "fails again", "refused carefully alone"],
 )
-async def test_what_gave_way_in_the_pause_is_heard_again_at_the_end(
-    failure: RecogniserError, ahead: list[str], finished: list[str | RecogniserError], text: str | None
+async def test_a_doubtful_text_is_heard_again(
+    first: str, second: str | RecogniserError, heard: str | None, dropped: str | None, outcome: events.HeardAgain
 ) -> None:
-    """In a pause the recogniser may refuse a second pass that finished speech gets. So the sound is heard anew when
-    its end is certain; without success the first text stays. A careful pass is refused to finished speech too.
+    """The sound of a doubtful text is recognised once more, carefully. A text that nobody said stays dropped, and one
+    that stands is not lost where the recogniser is busy or fails. What came of it is counted.
     """
-    bench = Bench(*ahead, failure, *finished)
+    bench = Bench(first, second)
     async with bench.running():
-        await bench.say(ADA, seconds=3.0)
-        await until(lambda: bool(bench.texts or bench.dropped))
-    assert [spoken.text for spoken in bench.texts] == ([] if text is None else [text])
-    assert bench.recogniser.interims == [True] * (len(ahead) + 1) + [False] * len(finished)
-    assert [spoken.early for spoken in bench.texts] == [text != WHOLE] * len(bench.texts)
+        await _heard(bench, ADA)
+    assert [spoken.text for spoken in bench.texts] == ([] if heard is None else [heard])
+    assert bench.dropped == ([] if dropped is None else [dropped])
+    assert bench.recogniser.careful == [False, True]
+    again = [event for event in bench.seen if isinstance(event, events.SpeechHeardAgain)]
+    assert [(event.speaker_id, event.outcome) for event in again] == [(ADA, outcome)]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("text", "dropped"), [(WHOLE, []), (ENGLISH, ["repeated"])])
+async def test_who_was_misheard_asks_again(text: str, dropped: list[str]) -> None:
+    """The same unsure words at once again are a recogniser's loop, but a question with the bot's name is never one."""
+    bench = Bench(text, text, text, text)
+    bench.recogniser.mean_logprob = -0.6
+    async with bench.running():
+        await _heard(bench, ADA)
+        await _heard(bench, ADA)
+    assert bench.dropped == dropped
 
 
 @pytest.mark.asyncio
 async def test_a_language_that_gave_way_in_the_pause_is_heard_at_the_end() -> None:
     """If the hearing in the server's language was refused in the pause, finished speech gets it."""
-    bench = Bench("It comes the Iceland.", BUSY, "It comes the Iceland.", GERMAN)
+    bench = Bench("It comes the Iceland, says Ben.", BUSY, "It comes the Iceland, says Ben.", GERMAN)
     bench.recogniser.unsure, bench.assumed_language = {ADA}, "de"
     async with bench.running():
         await _heard(bench, ADA)
     assert [(spoken.text, spoken.recognition.language) for spoken in bench.texts] == [(GERMAN, "de")]
-
-
-@pytest.mark.asyncio
-async def test_a_second_pass_whose_language_gave_way_is_made_again_at_the_end() -> None:
-    """In the pause it was heard in the recogniser's fallback alone, and not in the server's language."""
-    heard = ("Room", "Raum", "Room")
-    bench = Bench(*heard, BUSY, *heard, GERMAN)
-    bench.recogniser.unsure, bench.assumed_language = {ADA}, "de"
-    async with bench.running():
-        await _heard(bench, ADA)
-    assert [spoken.text for spoken in bench.texts] == [GERMAN]
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize(("second", "texts", "dropped"), [("Rome, Ida.", ["Rome, Ida."], []), ("", [], ["glossary"])])
-async def test_names_alone_are_heard_again_without_being_told(
-    second: str, texts: list[str], dropped: list[str]
-) -> None:
-    """What people are called is no proof of what somebody said. Heard again without it, a hum is none."""
-    bench = Bench("Roomtone, Ada.", second)
-    async with bench.running():
-        await bench.say(ADA)
-        await until(lambda: bool(bench.texts or bench.dropped))
-    assert ([text.text for text in bench.texts], bench.dropped) == (texts, dropped)
-    outcome = events.HeardAgain.MENDED if texts else events.HeardAgain.KEPT
-    again = [event for event in bench.seen if isinstance(event, events.SpeechHeardAgain)]
-    assert [(event.doubt, event.outcome) for event in again] == [(Doubt.GLOSSARY, outcome)]
-    assert [glossary for _, _, glossary in bench.recogniser.asked] == [("Roomtone", "Ada"), ()]
 
 
 @pytest.mark.asyncio

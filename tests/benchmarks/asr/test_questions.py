@@ -1,0 +1,54 @@
+"""The short questions: which texts are broken, and that the sounds are the same in every run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from benchmarks.asr import questions
+from benchmarks.asr.ours import RoomTranscriber
+from benchmarks.asr.questions import GLOSSARY, ask_questions, is_broken, question_sounds, question_texts
+from benchmarks.progress import NoProgress
+from rehearsal.words import word_errors
+from tests.fakes.recogniser import AnsweringEngine, recognition
+from voice.audio import duration_s
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ASKED = "Roomtone, who waters the tomatoes?"
+
+
+@pytest.mark.parametrize(
+    ("heard", "broken"),
+    [
+        (ASKED, False),
+        ("Roomtone, who waters tomato?", False),
+        ("Roomtone,", True),
+        (f"{ASKED} {ASKED}", True),
+        ("", True),
+    ],
+)
+def test_a_text_is_broken_that_nobody_could_answer(heard: str, *, broken: bool) -> None:
+    """Three words are wrong, or half of them."""
+    assert is_broken(word_errors(ASKED, heard)) is broken
+
+
+@pytest.mark.asyncio
+async def test_every_question_is_asked_in_twelve_sounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A question comes after four silences in three noises, a third of them through Opus, the same in every run. It is
+    in the figures of its half.
+    """
+    monkeypatch.setattr(questions, "question_texts", lambda: question_texts()[:1])
+    questions.write_recording(questions.recording_file(tmp_path, 0), np.full(24_000, 3000, np.int16))
+    sounds = list(question_sounds(tmp_path))
+    assert len(sounds) == 12
+    assert {sound.speech_s for sound in sounds} == {0.5}
+    assert min(duration_s(sound.pcm) for sound in sounds) >= 0.6
+    assert all(np.array_equal(one.pcm, other.pcm) for one, other in zip(sounds, question_sounds(tmp_path), strict=True))
+    ours = RoomTranscriber(AnsweringEngine(lambda _: recognition("Roomtone, who?")), "en", GLOSSARY)
+    figures = await ask_questions(ours, sounds, NoProgress())
+    assert (figures["recordings"], figures["broken"]) == (12, 12)
+    assert figures["tuning"] == {"recordings": 12, "broken": 12, "word_error_rate": 0.6}
