@@ -10,7 +10,7 @@
 #   make setup   .venv, locked dependencies without developers' tools, models: what run does first
 #   make libraries  only .venv, for a service that keeps models of its own (docs/operations.md)
 #   make models  only the model files
-#   make cluster setup with Ray, for recognisers and rooms on several machines (docs/cluster.md)
+#   make cluster setup with Ray, for several machines (docs/cluster.md)
 #   make clean   remove what setup made (not your data)
 
 PYTHON ?= python3
@@ -91,6 +91,7 @@ DURATION ?= 60
 
 endurance: $(SYNCED) models postgresql
 	$(BIN)/python -m tests.endurance --minutes $(DURATION) --json docs/benchmarks/endurance.json --svg docs/images/endurance.svg
+	$(BIN)/python -m tests.cluster_faults --times 3 --json docs/benchmarks/cluster-faults.json
 	$(BIN)/python -m benchmarks.document
 
 docs: $(SYNCED)

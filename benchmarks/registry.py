@@ -60,8 +60,8 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     ),
     Benchmark(
         name="cluster",
-        title="What a call to the pool of recognisers costs, what more of them bring, and what rooms in processes take",
-        duration="15 minutes, as root: it runs in a network of its own; the rooms need PostgreSQL",
+        title="What a call to the recogniser service costs, what more of them bring, and what a bot takes",
+        duration="ten minutes, as root: it runs in a network of its own",
         module="benchmarks.cluster.bench",
     ),
 )

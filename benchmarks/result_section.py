@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchmarks.cluster.tables import FAULT_HEAD, ROOM_HEAD, fault_rows, room_rows
 from benchmarks.figures import entry_of
 from benchmarks.markdown import cell, table, target_row
 from benchmarks.memory.tables import barge_in_table, people_tables, search_tables, summary_tables
@@ -67,7 +66,7 @@ def _answers(report: Mapping[str, Json]) -> Iterator[str]:
 
 
 def _pools(report: Mapping[str, Json]) -> Iterator[str]:
-    """Yield the table of what pools of recognisers did, if any was measured."""
+    """Yield the table of what recognisers did together, if any was measured."""
     rows = [
         (
             name,
@@ -82,19 +81,28 @@ def _pools(report: Mapping[str, Json]) -> Iterator[str]:
         yield "Several people at once, each the next sentence as soon as the text of the one before is there:"
         yield ""
         times = ("an utterance, P50 ms", "P95 ms", "seconds of speech a second")
-        yield from table(("pool", *times, "CPU s of recognisers a second of speech", "of the whole cluster"), rows)
+        yield from table(("service", *times, "CPU s of recognisers a second of speech", "of the whole cluster"), rows)
 
 
-def _rooms(report: Mapping[str, Json]) -> Iterator[str]:
-    """Yield the tables of rooms in processes: what they take, and what faults did to them."""
-    if rows := list(room_rows(report)):
-        yield "Rooms in processes, and a machine that hands its rooms over (each seen once):"
+def _faults(report: Mapping[str, Json]) -> Iterator[str]:
+    """Yield the table of what faults did to rooms, one row for each time."""
+    rows = []
+    for name, tries in entry_of(report, "ours").items():
+        for outcome in tries if isinstance(tries, list) else ():
+            if isinstance(outcome, dict) and "hears_after_s" in outcome:
+                times = (_listed(outcome.get(each)) for each in ("hears_after_s", "missing_s"))
+                lost = outcome.get("sentences_lost")
+                told = "; ".join(str(each) for each in lost) if isinstance(lost, list) else ""
+                rows.append((name, *times, told or "none"))
+    if rows:
+        yield "What each fault did, one time for each row, with the times of all rooms that it concerned:"
         yield ""
-        yield from table(ROOM_HEAD, rows)
-    if rows := list(fault_rows(report)):
-        yield "The rooms that lost their process, one time for each of them:"
-        yield ""
-        yield from table(FAULT_HEAD, rows)
+        yield from table(("fault", "hears again after, s", "speech that is not stored, s", "lost sentences"), rows)
+
+
+def _listed(values: Json) -> str:
+    listed = values if isinstance(values, list) else []
+    return ", ".join(f"{each:.1f}" for each in listed if isinstance(each, int | float))
 
 
 # What a result may have besides its targets.
@@ -105,5 +113,5 @@ _PARTS: tuple[tuple[str, Callable[[Mapping[str, Json]], Iterator[str]]], ...] = 
     ("Beside what people wrote", people_tables),
     ("Answers", _answers),
     ("Recognisers", _pools),
-    ("Rooms in processes", _rooms),
+    ("Faults", _faults),
 )

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.background_task import background_task
+from bot.background_task import background_task, owned_task
 from bot.clock import SystemClock
 from bot.discord.commands.catch_up import CatchUp
 from bot.discord.commands.voice import VoiceCommands
 from bot.discord.connection import connected, translated
 from bot.discord.dashboard_access import DiscordDirectory
+from bot.errors import FencedError
 from bot.room.recap_renewal import RecapRenewal
 from bot.runtime_tuning import low_latency_interpreter, release_free_memory
 from bot.shards import ONLY_SHARD
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from bot.room.supervisor import RoomSupervisor
     from bot.screen.watch_service import WatchService
     from bot.shards import Shards
+    from bot.store.dialects.port import BotLock
     from bot.texts.text import Text
     from bot.web.server import WebServer
     from bot.wiring.bot_process import BotProcess
@@ -51,10 +53,11 @@ if TYPE_CHECKING:
     from bot.wiring.recollection import Recollection
     from bot.wiring.rooms import OpenedRooms
     from bot.wiring.settings import BotSettings
-    from voice.endpoint import Endpoint
     from voice.transport.paced_sender import PacedSender
 
 log = structlog.get_logger()
+
+FENCED = "Another process of this bot serves these servers now, so this one has ended."
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ class RunningBot:
     """The bot, connected to Discord. `supervisor` runs its rooms; `paced_sender` sends their audio.
 
     `dashboard_link`: logs one browser in to the dashboard; None: there is none. `web`: its pages. `device`: where its
-    speech model runs, in a sentence; None: it has none in this process.
+    speech model runs, in a sentence; None: it has none in this process. `lock`: of its servers.
     """
 
     client: RoomtoneClient
@@ -71,15 +74,20 @@ class RunningBot:
     dashboard_link: str | None
     web: WebServer
     device: Text | None
+    lock: BotLock
 
     async def run_until(self, stop: asyncio.Event) -> None:
-        """Run until `stop` is set. Raises `SetupError` if the connection to Discord is lost for good before that."""
+        """Run until `stop` is set. Raises `SetupError` if the connection to Discord is lost for good before that, and
+        `FencedError` if another process has its servers now.
+        """
         assert self.client.running is not None, "the client runs while the bot does"
-        stopping = asyncio.create_task(stop.wait(), name="until-stopped")
-        try:
-            await asyncio.wait({stopping, self.client.running}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            stopping.cancel()
+        async with (
+            owned_task(stop.wait(), name="until-stopped") as stopping,
+            owned_task(self.lock.taken_over(), name="until-taken-over") as fenced,
+        ):
+            await asyncio.wait({stopping, fenced, self.client.running}, return_when=asyncio.FIRST_COMPLETED)
+            if fenced.done() and not stop.is_set():
+                raise FencedError(FENCED)
         if self.client.running.done() and not stop.is_set():
             running = self.client.running
             raise translated(None if running.cancelled() else running.exception())
@@ -93,19 +101,21 @@ async def running_bot(
     rejoin: bool = True,
     zone: tzinfo,
     clock: Clock | None = None,
-    pool: Endpoint | None = None,
     shards: Shards = ONLY_SHARD,
+    takes_over: bool = False,
 ) -> AsyncIterator[RunningBot]:
     """Start the bot and yield it. On exit the rooms end first and store their sessions; then the other parts close.
 
     `observe`: is told what happens in the rooms (`bot.events`). `rejoin`: resume the sessions that a crashed process
-    left open. `zone`: the time zone of times shown to people. `clock`: None: the system's. `pool`: recognisers of the
-    operator's cluster, asked before the bot's own. `shards`: those that this process serves.
+    left open. `zone`: the time zone of times shown to people. `clock`: None: the system's. `shards`: those that this
+    process serves. `takes_over`: a process that still has them was given up (`Dialect.held_by_bot`).
 
     Raises `BotError`, `VoiceError` or `CompactionError` with a plain sentence if something needed is missing.
     """
     async with AsyncExitStack() as stack:
-        process = await open_bot_process(stack, settings, zone=zone, clock=clock or SystemClock(), shards=shards)
+        process = await open_bot_process(
+            stack, settings, zone=zone, clock=clock or SystemClock(), shards=shards, takes_over=takes_over
+        )
         parts = process.parts
         voices = await stack.enter_async_context(
             open_voices(settings.speaking, settings.models, [parts.stores.servers])
@@ -120,9 +130,7 @@ async def running_bot(
             probes=process.monitoring.probes,
         )
         recollection = await _open_recollection(stack, process)
-        rooms = await open_rooms(
-            stack, process, recollection, voices=voices, screens=screens, observe=observe, pool=pool
-        )
+        rooms = await open_rooms(stack, process, recollection, voices=voices, screens=screens, observe=observe)
         recaps = RecapRenewal(parts.stores.sessions, recollection.readable.digests)
         client = await _connect(
             stack,
@@ -132,7 +140,6 @@ async def running_bot(
             voices=voices,
             watching=watching,
             recaps=recaps,
-            in_cluster=pool is not None,
         )
         await _begin_work(stack, process, client, rooms.supervisor, recaps, rejoin=rejoin)
         yield RunningBot(
@@ -142,6 +149,7 @@ async def running_bot(
             dashboard_link=web.login_link if web.is_listening else None,
             web=web,
             device=rooms.device,
+            lock=process.lock,
         )
 
 
@@ -162,9 +170,8 @@ async def _connect(
     voices: LoadedVoices,
     watching: WatchService,
     recaps: RecapRenewal,
-    in_cluster: bool,
 ) -> RoomtoneClient:
-    """Connect to Discord, with the slash commands. `in_cluster`: see `slash_commands`."""
+    """Connect to Discord, with the slash commands."""
     parts = process.parts
     settings, servers = parts.settings, parts.stores.servers
     catch_up = CatchUp(readable.reader, readable.digests, now=parts.clock.now)
@@ -176,7 +183,6 @@ async def _connect(
         watching=watching,
         voice_commands=VoiceCommands(voices, servers, rooms.supervisor, speech_to_speech=settings.speech_to_speech),
         on_forgotten=partial(_show_forgotten, process.dashboard, recaps),
-        in_cluster=in_cluster,
     )
     connecting = connected(
         settings.discord,

@@ -11,6 +11,9 @@ from bot.texts.text import Text, sentence_of
 from compaction.errors import CompactionError
 from voice.errors import VoiceError
 
+# The exit status of a bot whose shards another process has taken (`FencedError`).
+FENCED_STATUS = 75
+
 
 class BotError(Exception):
     """Base of the errors of this package. The message is a plain sentence that says what to do.
@@ -21,6 +24,10 @@ class BotError(Exception):
 
 class SetupError(BotError):
     """Something that the bot needs is missing or unusable: the operator must install or configure it."""
+
+
+class FencedError(BotError):
+    """Another process serves the shards of this one: it has ended itself."""
 
 
 class ModelError(SetupError):

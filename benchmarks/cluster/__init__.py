@@ -1,6 +1,5 @@
-"""`roomtone bench cluster`: what the recogniser pool costs, and what more recognisers bring.
+"""`roomtone bench cluster`: what the recogniser service costs, what more recognisers bring, and what a bot takes.
 
-Start with `bench`. It measures the pool in a process of its own (`pool_process`), and rooms in processes on `nodes`
-(`rooms`), with what `processes` took. `figures` and `tables` tell what was measured; `sizing` calculates how many
-machines a number of rooms would need.
+Start with `bench`. `service_process` runs Ray (`ray_nodes`) and the service in a network of their own; `bot_process`
+runs one bot with some rooms; `processes` reads what they took, and `sizing` calculates machines from it.
 """

@@ -1,7 +1,7 @@
 """Processes of this machine, read from /proc: who started whom, and what CPU time and memory they take.
 
-The processes of a pool are children of the measured one or of Ray, so they are found by their command lines. A room's
-process leads a session of its own, so it is found by its parents.
+Recognisers are found by their command lines. A bot that Ray keeps leads a session of its own, so it is found by its
+parents.
 """
 
 from __future__ import annotations
@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 
 PROC = Path("/proc")
 _KB_A_MB = 1_000
-# Fields of /proc/PID/stat after the command, from 0: parent, user and system time, start.
-_PARENT, _USER, _SYSTEM, _STARTED = 1, 11, 12, 19
-# The kernel's numbers for the states of an open connection, and of a socket that has none.
-_NETWORKS = {"tcp": ("01",), "udp": ("01", "07")}
+# Fields of /proc/PID/stat after the command, from 0: parent, user and system time.
+_PARENT, _USER, _SYSTEM = 1, 11, 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +92,6 @@ def signal_family(pid: int, sign: signal.Signals) -> None:
             os.kill(each, sign)
 
 
-def started_at(pid: int) -> str | None:
-    """Return when a process was started, in the kernel's ticks; None: it is gone."""
-    with suppress(OSError):
-        return _fields(PROC / str(pid))[_STARTED]
-    return None
-
-
 def use_of(pids: Sequence[int]) -> list[ProcessUse]:
     """Return what those of the processes take that still run."""
     found = []
@@ -118,17 +109,6 @@ def owner_of_udp_port(port: int, among: Sequence[int]) -> int | None:
         if fields[1].endswith(ending):
             return next((pid for pid in among if _has_open(pid, f"socket:[{fields[9]}]")), None)
     return None
-
-
-def networks_of(pids: Sequence[int]) -> dict[int, set[str]]:
-    """Return for each process in which ways it uses this machine's network now: `tcp` for open connections, `udp`."""
-    inodes: dict[str, str] = {}
-    for kind, states in _NETWORKS.items():
-        for line in (PROC / "net" / kind).read_text("ascii").splitlines()[1:]:
-            fields = line.split()
-            if fields[3] in states:
-                inodes[f"socket:[{fields[9]}]"] = kind
-    return {pid: {inodes[each] for each in _open_files(pid) if each in inodes} for pid in pids}
 
 
 def _parent(folder: Path) -> int:

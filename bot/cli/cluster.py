@@ -1,208 +1,159 @@
-"""`roomtone cluster`: recognisers on several machines, through Ray."""
+"""`roomtone cluster`: whole bots by shards and a recogniser service on several machines, through Ray."""
 
 from __future__ import annotations
 
-import asyncio
-import os
 import re
-import signal
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from pydantic import ValidationError
 
-from bot.cli.cluster_node import end_left_ray, run_node
-from bot.cli.environment import cluster_folder, logging_from_settings
-from bot.cli.output import count, say
-from bot.cli.signals import until_stopped
+from bot.cli.environment import cluster_folder
+from bot.cli.output import say
 from bot.errors import SetupError
+from bot.network_address import NetworkAddress
+from compaction.errors import StoreError
 from config.load import load
+from voice.endpoint import is_this_machine
 
 if TYPE_CHECKING:
-    from bot.cluster.pool_settings import PoolSettings
-    from bot.cluster.state import ClusterState
+    from collections.abc import Mapping
+    from contextlib import AbstractContextManager
+
+    from bot.cluster.recogniser_service import ServiceSettings
+    from config.schema import Settings
 
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 
 app = typer.Typer(
     name="cluster",
-    help="Recognise speech on several machines.",
+    help="Run the bot by shards, and recognise speech, on several machines.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
-# What the options say that `up` and `scale` have.
-_CPUS = "CPUs that each recogniser reserves."
-_GPUS = "GPUs that each recogniser reserves; 0.25 lets four share one."
-_BATCH = "How many utterances of like length a recogniser takes at once; 0: 8 with a GPU, else 1."
-_KEPT = " Default: as the recognisers have it now."
-# What `up` puts into a cluster that it begins.
-_FIRST_POOL = ("1", 1.0, 0.0, 0)
-
-
 @app.command()
 def up(
-    join: Annotated[
-        str,
-        typer.Option(metavar="HOST:PORT", help="Join the cluster whose first machine is there. Default: begin one."),
-    ] = "",
-    ip: Annotated[
-        str,
-        typer.Option(help="The address at which the other machines reach this one. Never one that the internet sees."),
-    ] = "127.0.0.1",
+    shards: Annotated[int, typer.Option(min=0, help="Into how many shards the servers are divided; 0: no bots.")] = 0,
+    groups: Annotated[int, typer.Option(min=1, help="How many processes serve them.")] = 1,
+    bot_cpus: Annotated[float, typer.Option(min=0, help="CPUs that each of these reserves.")] = 1.0,
     recognisers: Annotated[
-        str, typer.Option(metavar="MIN-MAX", help="How many recognisers there are at least and at most.")
-    ] = "1",
-    cpus: Annotated[float, typer.Option(help=_CPUS)] = 1.0,
-    gpus: Annotated[float, typer.Option(help=_GPUS)] = 0.0,
-    batch: Annotated[int, typer.Option(min=0, help=_BATCH)] = 0,
+        str, typer.Option(metavar="MIN-MAX", help="How many recognisers there are at least and at most; 0: none.")
+    ] = "0",
+    cpus: Annotated[float, typer.Option(help="CPUs that each recogniser reserves.")] = 1.0,
+    gpus: Annotated[float, typer.Option(help="GPUs that each recogniser reserves; 0.25 lets four share one.")] = 0.0,
+    model: Annotated[str, typer.Option(help="The recognisers' model, in models.directory.")] = "whisper-base",
+    listen: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Where the first machine answers for them.")
+    ] = "127.0.0.1:8571",
+    certificate: Annotated[str, typer.Option(metavar="FILE", help="TLS certificate of that address.")] = "",
+    certificate_key: Annotated[str, typer.Option(metavar="FILE", help="Its key.")] = "",
+    ip: Annotated[str, typer.Option(help="The first machine's address, for the commands that are shown.")] = "",
 ) -> None:
-    """Make this machine a part of a cluster until Ctrl-C. On the first machine, start recognisers too."""
-    from bot.cluster.node import NodeSettings
+    """Write the files for Ray's commands, then start or change the bots and the recognisers of this cluster."""
+    from bot.cluster.deployment import keep_groups, serve_config, serve_recogniser
+    from bot.cluster.ray_connection import ClusterError
+    from bot.cluster.ray_files import start_commands, write_ray_files
+    from bot.cluster.shard_groups import divided
 
     settings = load()
-    join = checked_addresses(ip, join)
-    if join and (recognisers, cpus, gpus, batch) != _FIRST_POOL:
+    wanted = divided(shards, groups) if shards else []
+    if wanted and settings.storage.database_url is None:
+        raise SetupError("Bots on several machines share a PostgreSQL database: set ROOMTONE_DATABASE_URL.")
+    http = _http_options(listen, certificate, certificate_key)
+    service = _service(settings, recognisers, {"cpus": cpus, "gpus": gpus}, model, str(http["host"]))
+    folder = cluster_folder(settings)
+    write_ray_files(folder, {} if service is None else serve_config(service, http))
+    try:
+        with _connected(settings):
+            if service is not None:
+                serve_recogniser(service, http)
+            keep_groups(wanted, cpus=bot_cpus)
+    except ClusterError as error:
+        first, other = start_commands(folder, ip or "127.0.0.1")
         raise SetupError(
-            "--recognisers, --cpus, --gpus and --batch are for the first machine. In a cluster that is there, "
-            "`roomtone cluster scale` changes them on any machine."
-        )
-    node = NodeSettings(cluster_folder(settings), ip=ip, join=join)
-    pool_settings(recognisers, cpus=cpus, gpus=gpus, batch=batch)  # refused before anything is started
-    reserved = ("--cpus", str(cpus), "--gpus", str(gpus))
-    pool = [] if join else ["scale", recognisers, *reserved, "--batch", str(batch)]
-    with logging_from_settings(settings, wordless=True):
-        status = asyncio.run(run_node(node, pool))
-    raise typer.Exit(status)
-
-
-@app.command()
-def scale(
-    recognisers: Annotated[str, typer.Argument(metavar="MIN-MAX", help="How many there are at least and at most.")],
-    cpus: Annotated[float | None, typer.Option(help=f"{_CPUS}{_KEPT}")] = None,
-    gpus: Annotated[float | None, typer.Option(help=f"{_GPUS}{_KEPT}")] = None,
-    batch: Annotated[int | None, typer.Option(min=0, help=f"{_BATCH}{_KEPT}")] = None,
-) -> None:
-    """Start the cluster's recognisers, or change how many there are. Speech is heard meanwhile."""
-    from bot.cluster.address import POOL_PORT, connected
-    from bot.cluster.deployment import RecogniserModels, deploy, deployed_pool
-    from bot.models.text_end_reader import text_end_folder
-
-    settings = load()
-    pool_settings(recognisers)  # refused before the cluster is asked
-    models = RecogniserModels(settings.asr, text_end_folder(settings.models, settings.asr, settings.listening))
-
-    async def change() -> tuple[PoolSettings, list[str]]:
-        async with connected(cluster_folder(settings)):
-            # With all of them given, what is there does not matter, and need not be readable.
-            there = await deployed_pool() if None in (cpus, gpus, batch) else None
-            pool = pool_settings(recognisers, cpus=cpus, gpus=gpus, batch=batch, there=there)
-            return pool, await deploy(pool, models)
-
-    pool, left_out = asyncio.run(until_stopped(change()))
-    least = "" if pool.least == pool.most else f"{pool.least} to "
-    say(f"The cluster keeps {least}{count(pool.most, 'recogniser')}. Each reserves {pool.reserved}.")
-    if left_out:
-        say(
-            f"Bots on {', '.join(left_out)} do not reach them yet, and hear by themselves. Does another program there "
-            f"use port {POOL_PORT}?"
-        )
-    say("On this machine: `roomtone run --cluster auto`.")
+            f"{error} If Ray does not run here yet, start it on the first machine:\n  {first}\nOn each other one, "
+            f"after {folder} was copied there:\n  {other}\nThen give this command again."
+        ) from error
+    say("`roomtone cluster status` shows who serves what.")
 
 
 @app.command()
 def status() -> None:
-    """Show the cluster's machines and recognisers."""
-    from bot.cluster.address import connected
-    from bot.cluster.state import cluster_state
+    """Show the machines, who serves which shards, and which shards nobody serves."""
+    from bot.cluster.state import cluster_lines, group_states, unserved_lines
+    from bot.store.dialects.open import describe_database
 
-    async def read() -> ClusterState:
-        async with connected(cluster_folder(load())):
-            return await cluster_state()
-
-    for line in asyncio.run(until_stopped(read())).lines():
+    settings = load()
+    with _connected(settings):
+        lines = cluster_lines(group_states())
+    if settings.storage.database_url is not None:
+        try:
+            lines += unserved_lines(describe_database(settings.storage.database_url).running)
+        except StoreError as error:
+            lines.append(str(error))
+    for line in lines:
         say(line)
 
 
 @app.command()
 def drain(
-    ip: Annotated[
-        str, typer.Argument(metavar="IP", help="The machine's address, as `roomtone cluster status` shows it.")
-    ],
+    ip: Annotated[str, typer.Argument(metavar="IP", help="The machine's address, as `status` shows it.")],
 ) -> None:
-    """Let a machine leave while people speak. Its recognisers go on elsewhere, one by one."""
-    from bot.cluster.address import connected
-    from bot.cluster.draining import drain as drain_node
+    """Move a machine's shards to others, room by room at a pause in speech, so that it can be switched off."""
+    from bot.cluster.deployment import drain as drain_machine
 
-    async def leave() -> bool:
-        async with connected(cluster_folder(load())):
-            return await drain_node(ip)
-
-    if not asyncio.run(until_stopped(leave())):
-        say(f"{ip} still has recognisers, which is longer than they need. `roomtone cluster down` there ends them.")
-        raise typer.Exit(1)
-    say(f"{ip} has no recognisers any more. `roomtone cluster down` there ends its part.")
+    with _connected(load()):
+        drain_machine(ip, say=say)
 
 
 @app.command()
 def down() -> None:
-    """End this machine's part of the cluster. On the first machine this ends the cluster; bots hear by themselves."""
-    from bot.clock import SystemClock
-    from bot.cluster.ray_process import ray_process
-    from bot.cluster.running_process import running_process
+    """End the bots and the recognisers of this cluster. Ray goes on until `ray stop` on each machine."""
+    from bot.cluster.deployment import end_everything
 
-    settings = load()
-    folder = cluster_folder(settings)
-    if (process := running_process(folder)) is not None:
-        os.kill(process, signal.SIGTERM)
-        say("Asked `roomtone cluster up` to end: recognisers finish what they have begun.")
-        return
-    if ray_process(folder) is None:
-        say("This machine is in no cluster.")
-        return
-    with logging_from_settings(settings, wordless=True):
-        asyncio.run(until_stopped(end_left_ray(folder, SystemClock())))
+    with _connected(load()):
+        end_everything(say=say)
 
 
-def checked_addresses(ip: str, join: str) -> str:
-    """Return the first machine's address as Ray takes it, or nothing if this is the first one. Raises `SetupError` for
-    addresses that cannot be meant: Ray would try them for two minutes.
-    """
-    from bot.cluster.joining import check_own_ip
-    from bot.network_address import NetworkAddress
+def _connected(settings: Settings) -> AbstractContextManager[Any]:
+    from bot.cluster.ray_connection import connected
+    from bot.cluster.ray_files import ray_environment
 
-    check_own_ip(ip)
-    try:
-        return str(NetworkAddress.parsed(join)) if join else ""
-    except ValueError as error:
-        raise SetupError(
-            f"{join!r} is not an address. Give --join the first machine's as HOST:PORT, for example 10.0.0.1:6379."
-        ) from error
+    return connected(ray_environment(cluster_folder(settings)))
 
 
-def pool_settings(
-    recognisers: str,
-    *,
-    cpus: float | None = None,
-    gpus: float | None = None,
-    batch: int | None = None,
-    there: PoolSettings | None = None,
-) -> PoolSettings:
-    """Return the pool of the command line. What is None stays as in the pool that is there, or in `PoolSettings`.
-
-    Raises `SetupError` for numbers that make none.
-    """
-    from bot.cluster.pool_settings import PoolSettings
+def _service(
+    settings: Settings, recognisers: str, reserves: Mapping[str, float], model: str, host: str
+) -> ServiceSettings | None:
+    """Return the service of the command line; None: there is none. Raises `SetupError`."""
+    from bot.cluster.recogniser_service import KEY_VARIABLE, ServiceSettings
 
     match = _RANGE.fullmatch(recognisers.strip())
     if match is None:
         raise SetupError(f"{recognisers!r} is not a number of recognisers. Give them as MIN-MAX, for example 1-4.")
-    least = int(match[1])
-    before = there or PoolSettings()
-    return PoolSettings(
-        least=least,
-        most=int(match[2] or least),
-        cpus=before.cpus if cpus is None else cpus,
-        gpus=before.gpus if gpus is None else gpus,
-        batch=before.batch if batch is None else batch,
-    )
+    least, most = int(match[1]), int(match[2] or match[1])
+    if not most:
+        return None
+    if settings.asr.api_key is None and not is_this_machine(host):
+        raise SetupError(f"Whoever reaches {host} would be heard. Set a key of your own: {KEY_VARIABLE}.")
+    folder = (settings.models.directory / model).absolute()
+    try:
+        return ServiceSettings(
+            model_dir=str(folder), least=least, most=most, asks_for_key=settings.asr.api_key is not None, **reserves
+        )
+    except ValidationError as error:
+        raise SetupError(f"This makes no recogniser service: {error.errors()[0]['msg']}.") from error
+
+
+def _http_options(listen: str, certificate: str, key: str) -> dict[str, Any]:
+    """Return Ray Serve's options for its address. Raises `SetupError`."""
+    try:
+        where = NetworkAddress.parsed(listen)
+    except ValueError as error:
+        raise SetupError(f"{listen!r} is not an address. Give --listen as HOST:PORT, for example 10.0.0.1:8571.") from (
+            error
+        )
+    tls = {"ssl_certfile": certificate, "ssl_keyfile": key} if certificate else {}
+    return {"host": where.host, "port": where.port, **tls}

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from bot.cli.output import say
-from bot.errors import KNOWN_ERRORS, first_cause
+from bot.errors import FENCED_STATUS, KNOWN_ERRORS, FencedError, first_cause
 from config.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def report_failure(error: BaseException) -> int:
         return MISUSED
     if isinstance(cause, KNOWN_ERRORS) or _is_rehearsal_error(cause):
         _print_lines(*str(cause).splitlines())
-        return FAILED
+        return FENCED_STATUS if isinstance(cause, FencedError) else FAILED
     if sys.flags.dev_mode:
         raise error
     if isinstance(cause, ImportError):

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from bot.settings import DiscordSettings
     from bot.shards import Shards
     from config.schema import Settings
-    from voice.endpoint import Endpoint
 
 
 TO_RUN_ON_DISCORD = "Put the bot's token into DISCORD_TOKEN (or .env) to run on Discord; README.md says how to get one."
@@ -32,14 +31,6 @@ MOST_NAMED = 10
 
 
 def command(
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Recognise speech with the cluster's recognisers: auto for this machine's node (`roomtone cluster "
-            "up`), or HOST:PORT. While they are away, the bot recognises it itself.",
-        ),
-    ] = None,
     shards: Annotated[
         str | None,
         typer.Option(
@@ -49,6 +40,7 @@ def command(
             "else one shard for everything.",
         ),
     ] = None,
+    kept: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Run the bot on Discord until Ctrl-C. Without DISCORD_TOKEN, play the rehearsal on this machine, and keep it.
 
@@ -59,13 +51,12 @@ def command(
 
     settings = load()
     if not token_of(settings.discord):
-        on_discord_only = {
-            "--cluster": cluster is not None,
-            "--shards": shards is not None,
-        }
-        _rehearse(settings, [option for option, given in on_discord_only.items() if given])
+        _rehearse(settings, [] if shards is None else ["--shards"])
     _check_access(settings.discord)
-    asyncio.run(_run(settings, pool_of(settings, cluster), _shards(shards)))
+    choice = _shards(shards)
+    if kept is not None and choice is not None:
+        settings = kept_settings(settings, choice, kept)
+    asyncio.run(_run(settings, choice, is_kept=kept is not None))
 
 
 def _rehearse(settings: Settings, on_discord_only: list[str]) -> NoReturn:
@@ -118,14 +109,20 @@ AS_ROOT = (
 )
 
 
-def pool_of(settings: Settings, cluster: str | None) -> Endpoint | None:
-    """Return where the cluster's recognisers answer; None: no cluster was named."""
-    if cluster is None:
-        return None
-    from bot.cli.environment import cluster_folder
-    from bot.cluster.address import pool_endpoint
+def kept_settings(settings: Settings, shards: Shards, number: int) -> Settings:
+    """Return the settings of a process that Ray keeps (`bot.cluster.shard_keeper`): others of them may come to the same
+    machine, so its data folder and the port of its pages are its own. `number`: of its group.
+    """
+    from bot.shards import ranges
 
-    return pool_endpoint(cluster, cluster_folder(settings))
+    folder = settings.storage.data_dir / f"shards-{ranges(shards.ids).replace(', ', '+')}"
+    port = settings.web.port + number if settings.web.port else 0
+    return settings.model_copy(
+        update={
+            "storage": settings.storage.model_copy(update={"data_dir": folder}),
+            "web": settings.web.model_copy(update={"port": port}),
+        }
+    )
 
 
 def _shards(given: str | None) -> Shards | None:
@@ -143,7 +140,10 @@ def _shards(given: str | None) -> Shards | None:
         raise SetupError(str(error)) from error
 
 
-async def _run(settings: Settings, pool: Endpoint | None, choice: Shards | None) -> None:
+async def _run(settings: Settings, choice: Shards | None, *, is_kept: bool) -> None:
+    """Run the bot. `is_kept`: by Ray, which starts it only where no other process shall serve these shards, and ends it
+    so that another one goes on with its rooms.
+    """
     import structlog
 
     from bot.app import running_bot
@@ -164,7 +164,7 @@ async def _run(settings: Settings, pool: Endpoint | None, choice: Shards | None)
             structlog.get_logger().warning("started_as_root", remedy=AS_ROOT)
         say("Starting: loading the recogniser and the voice, then connecting to Discord …")
         shards = await chosen_shards(settings.discord, choice)
-        running_parts = running_bot(parts, observe=ignore_event, zone=LocalZone(), pool=pool, shards=shards)
+        running_parts = running_bot(parts, observe=ignore_event, zone=LocalZone(), shards=shards, takes_over=is_kept)
         async with unless_stopped(stop, running_parts) as running:
             if running is None:
                 say("Stopped before everything was loaded.")
@@ -180,4 +180,7 @@ async def _run(settings: Settings, pool: Endpoint | None, choice: Shards | None)
             if running.dashboard_link is not None:
                 say(dashboard_line(running.dashboard_link, settings.storage.data_dir))
             await running.run_until(stop)
+            if is_kept:
+                say("Leaving the rooms at pauses in speech …")
+                await running.supervisor.hand_over()
             say("Stopping: storing the last turns and ending all sessions …")

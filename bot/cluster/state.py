@@ -1,192 +1,121 @@
-"""The cluster's machines and its pool, as Ray tells them, and as sentences for the operator."""
+"""Who serves what in a cluster: its machines, the groups of shards and the recognisers, as sentences."""
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from bot.cluster.address import told
-from bot.cluster.resources import cpus_in_words, gpus_in_words
+from bot.cluster.ray_connection import ClusterError
+from bot.cluster.recogniser_service import APP, DEPLOYMENT
+from bot.cluster.shard_groups import IDENTIFY_S, shards_of
+from bot.shards import ranges
 
-APP = "roomtone-recognisers"
-DEPLOYMENT = "recogniser"
-# Of an application and of a replica.
-_RUNNING = "RUNNING"
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from bot.cluster.shard_keeper import KeeperReport
+    from bot.shards import Shards
+
+_ANSWER_S = 5.0
 # What the first machine has, and no other.
 _HEAD = "node:__internal_head__"
-_SILENT = "The cluster does not tell its state. Is its head running?"
-# Why a machine is gone (`NodeDeathInfo.Reason` in gcs.proto): it ended in order, or it was drained.
-_LEFT = frozenset({1, 3, 4})
-# Of what takes speech on a machine (Ray Serve's proxy); one that drains still answers.
-_TAKE_SPEECH = frozenset({"HEALTHY", "DRAINING"})
 
 
 @dataclass(frozen=True, slots=True)
-class PoolState:
-    """The pool as Ray Serve tells it. `status`: RUNNING, DEPLOYING, UNHEALTHY … `problem`: empty if there is none."""
+class GroupState:
+    """One group of shards. `report`: None: it waits for a machine, or does not answer."""
 
-    status: str
-    running: int
-    starting: int
-    problem: str
-
-
-@dataclass(frozen=True, slots=True)
-class NodeState:
-    """One machine of the cluster, and what Ray may give away there. `id`: Ray's. `leaves`: it was drained, or ended in
-    order; with `alive` it still works on what it has. `recognisers`: how many hear there.
-    """
-
-    ip: str
-    alive: bool
-    cpus: float
-    gpus: float
-    id: str = ""
-    is_head: bool = False
-    leaves: bool = False
-    recognisers: int = 0
+    name: str
+    report: KeeperReport | None
 
     def line(self) -> str:
         """Return the state as a sentence for the operator."""
-        match self.alive, self.leaves:
-            case True, False:
-                has = f"{cpus_in_words(self.cpus)}, {gpus_in_words(self.gpus)}"
-                return f"{self.ip}: {has}, recognisers that hear: {self.recognisers}"
-            case True, True:
-                return f"{self.ip}: drained, so it gets no speech. `roomtone cluster down` there ends it."
-            case False, True:
-                return f"{self.ip}: has left"
-            case _:
-                return f"{self.ip}: lost"
+        if self.report is None:
+            return f"{self.name}: waits for a machine with free CPUs, or does not answer"
+        where = f"{self.name}: on {self.report.ip} ({self.report.host})"
+        if self.report.process is None:
+            return f"{where}, not running. It said: {self.report.said}"
+        again = f", started {self.report.starts} times" if self.report.starts > 1 else ""
+        return f"{where}, process {self.report.process}{again}"
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterState:
-    """The cluster's machines, and its pool if it has one."""
-
-    nodes: tuple[NodeState, ...]
-    pool: PoolState | None
-
-    def lines(self) -> list[str]:
-        """Return the state as sentences for the operator."""
-        return [*(node.line() for node in self.nodes), *self._pool_lines()]
-
-    def _pool_lines(self) -> list[str]:
-        if self.pool is None:
-            return ["There are no recognisers. `roomtone cluster up` on the first machine starts them."]
-        starting = f", and {self.pool.starting} more start" if self.pool.starting else ""
-        told = f"Recognisers that hear: {self.pool.running}{starting} ({self.pool.status.lower()})."
-        return [told, *([self.pool.problem] if self.pool.problem else [])]
-
-
-async def cluster_state() -> ClusterState:
-    """Return the cluster's state. Raises `ClusterError`."""
-    nodes, drained = await told(_nodes, _SILENT)
-    pool = await pool_state()
-    hear: Counter[str] = Counter() if pool is None else hearing_by_machine(await told(_serve_details, _SILENT))
-    found = [node_state(node, drained=node["NodeID"] in drained) for node in nodes]
-    machines = sorted(found, key=lambda node: (not node.is_head, node.ip))
-    here = tuple(replace(node, recognisers=hear[node.id]) for node in machines)
-    return ClusterState(here, pool)
-
-
-def _nodes() -> tuple[list[dict[str, Any]], dict[str, int]]:
-    """Return the machines as Ray tells them, and the ids of those that leave."""
+def keeper_names() -> list[str]:
+    """Return the names of all keepers that Ray has, in order."""
     import ray
-    from ray._private.state import state
 
-    return ray.nodes(), state.get_draining_nodes()  # type: ignore[no-untyped-call]
-
-
-def node_state(node: dict[str, Any], *, drained: bool) -> NodeState:
-    """Return a machine's state. `node`: what `ray.nodes` tells of it. `drained`: Ray was told that it leaves."""
-    has = node.get("Resources", {})
-    alive = bool(node["Alive"])
-    return NodeState(
-        node["NodeManagerAddress"],
-        alive,
-        has.get("CPU", 0.0),
-        has.get("GPU", 0.0),
-        id=node["NodeID"],
-        is_head=_HEAD in has,
-        leaves=drained if alive else node.get("DeathReason") in _LEFT,
-    )
+    return sorted(name for name in ray.util.list_named_actors() if shards_of(name) is not None)
 
 
-async def pool_state() -> PoolState | None:
-    """Return the pool's state; None if the cluster has no pool. Raises `ClusterError`."""
-    app = await _application(APP)
-    if app is None:
+def group_states() -> list[GroupState]:
+    """Return how every group is."""
+    import ray
+
+    asked: dict[str, Any] = {name: ray.get_actor(name).report.remote() for name in keeper_names()}
+    ready, _ = ray.wait(list(asked.values()), num_returns=len(asked), timeout=_ANSWER_S) if asked else ([], [])
+    return [GroupState(name, _report(answer) if answer in ready else None) for name, answer in asked.items()]
+
+
+def _report(answer: Any) -> KeeperReport | None:
+    import ray
+
+    try:
+        report: KeeperReport = ray.get(answer)
+    except ray.exceptions.RayError:
         return None
-    status = _status_of(app)
-    deployment = app.deployments.get(DEPLOYMENT)
-    replicas = {} if deployment is None else {str(state): count for state, count in deployment.replica_states.items()}
-    return PoolState(
-        status=status,
-        running=replicas.get(_RUNNING, 0),
-        starting=replicas.get("STARTING", 0),
-        problem="" if status == _RUNNING else app.message,
-    )
+    return report
 
 
-async def app_status(name: str) -> str | None:
-    """Return the status of an application of Ray Serve; None if there is none of this name. Raises `ClusterError`."""
-    app = await _application(name)
-    return None if app is None else _status_of(app)
+def cluster_lines(groups: Iterable[GroupState]) -> list[str]:
+    """Return machines, groups and recognisers as sentences."""
+    nodes = sorted(_nodes(), key=lambda node: (_HEAD not in node["Resources"], node["NodeManagerAddress"]))
+    return [*map(_machine_line, nodes), *(group.line() for group in groups), *_recogniser_lines()]
 
 
-async def _application(name: str) -> Any | None:
+def _machine_line(node: dict[str, Any]) -> str:
+    has = node["Resources"]
+    what = f"{has.get('CPU', 0):g} CPUs, {has.get('GPU', 0):g} GPUs" if node["Alive"] else "gone"
+    return f"{node['NodeManagerAddress']}: {what}"
+
+
+def _recogniser_lines() -> list[str]:
     from ray import serve
 
-    return (await told(serve.status, _SILENT)).applications.get(name)
+    app = serve.status().applications.get(APP)
+    if app is None:
+        return ["No recogniser service."]
+    replicas = app.deployments[DEPLOYMENT].replica_states if DEPLOYMENT in app.deployments else {}
+    told = ", ".join(f"{count} {str(state).lower()}" for state, count in replicas.items()) or "none"
+    why = f" {app.message}" if app.message else ""
+    return [f"Recognisers: {told} ({str(app.status).lower()}).{why}"]
 
 
-def _status_of(app: Any) -> str:
-    return str(getattr(app.status, "value", app.status))
+def unserved_lines(served: Sequence[Shards]) -> list[str]:
+    """Return which shards nobody serves. `served`: those that processes hold in the database, for each total."""
+    lines = [] if served else ["No process serves any shard."]
+    for shards in served:
+        missing = [shard for shard in range(shards.total) if shard not in shards.ids]
+        if missing:
+            lines.append(
+                f"Nobody serves {ranges(missing)} of {shards.total} shards. Discord lets one shard in every "
+                f"{IDENTIFY_S} s, so these take {IDENTIFY_S * len(missing)} s once their processes run."
+            )
+    return lines
 
 
-async def recognisers_on(node_id: str) -> int:
-    """Return how many recognisers a machine has, in whatever state. Raises `ClusterError`."""
-    replicas = _replicas(await told(_serve_details, _SILENT))
-    return sum(replica.get("node_id") == node_id for replica in replicas)
+def leaving_node(ip: str) -> str:
+    """Return the id of the machine to drain. Raises `ClusterError` if it is none that can leave."""
+    alive = [node for node in _nodes() if node["Alive"]]
+    here = [node for node in alive if node["NodeManagerAddress"] == ip]
+    if not here:
+        raise ClusterError(f"The cluster has no machine {ip}. `roomtone cluster status` shows them.")
+    if _HEAD in here[0]["Resources"]:
+        raise ClusterError(f"{ip} is the cluster's first machine. The cluster ends with it: `roomtone cluster down`.")
+    node_id: str = here[0]["NodeID"]
+    return node_id
 
 
-async def machines_that_refuse() -> list[str]:
-    """Return the addresses of the machines that do not take speech from their bots, and do not leave.
+def _nodes() -> list[dict[str, Any]]:
+    import ray
 
-    Raises `ClusterError`.
-    """
-    details = await told(_serve_details, _SILENT)
-    take = {node_id for node_id, proxy in details["proxies"].items() if proxy["status"] in _TAKE_SPEECH}
-    nodes = await told(_staying, _SILENT)
-    return sorted(node["NodeManagerAddress"] for node in nodes if node["NodeID"] not in take)
-
-
-def machines_with_work() -> int:
-    """Return how many machines Ray may give something: those that run and do not leave."""
-    return len(_staying())
-
-
-def _staying() -> list[dict[str, Any]]:
-    nodes, drained = _nodes()
-    return [node for node in nodes if node["Alive"] and node["NodeID"] not in drained]
-
-
-def hearing_by_machine(details: dict[str, Any]) -> Counter[str]:
-    """Return how many recognisers hear on each machine, by Ray's id. `details`: what Ray Serve tells of itself."""
-    return Counter(str(each.get("node_id")) for each in _replicas(details) if each.get("state") == _RUNNING)
-
-
-def _replicas(details: dict[str, Any]) -> list[dict[str, Any]]:
-    deployments = details["applications"].get(APP, {}).get("deployments", {})
-    replicas: list[dict[str, Any]] = deployments.get(DEPLOYMENT, {}).get("replicas", [])
-    return replicas
-
-
-def _serve_details() -> dict[str, Any]:
-    from ray.serve.context import _get_global_client
-
-    client: Any = _get_global_client()
-    details: dict[str, Any] = client.get_serve_details()
-    return details
+    nodes: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
+    return nodes

@@ -1,4 +1,4 @@
-"""Opens the model that reads whether a sentence is finished, for whichever process has the recogniser."""
+"""Opens the model that reads whether a sentence is finished."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bot.errors import ModelError
 from bot.models.catalogue import TURN_TEXT
 from bot.models.converted_model import converted_folder
 from bot.models.directory import ModelDirectory
-from voice.asr.text_end import LANGUAGE, QueuedSentenceReader, ReaderFault, SentenceReader
+from voice.asr.text_end import LANGUAGE, QueuedSentenceReader, SentenceReader
 from voice.quick_model import TurnModelError
 
 if TYPE_CHECKING:
@@ -33,13 +33,6 @@ class OpenedReader:
 
     reader: QueuedSentenceReader | None = None
     is_damaged: bool = False
-
-    @property
-    def fault(self) -> ReaderFault | None:
-        """Return why a model that is there reads nothing at present; None: it reads, or there is none."""
-        if self.is_damaged:
-            return ReaderFault.NOT_LOADED
-        return None if self.reader is None or self.reader.failing_since is None else ReaderFault.FAILS
 
 
 def text_end_folder(models: ModelsSettings, asr: AsrSettings, listening: ListeningSettings) -> Path | None:

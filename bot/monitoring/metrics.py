@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from bot.machine_load import MachineLoad
     from bot.monitoring.process_figures import Series
     from bot.monitoring.service_checks import GatewayState
-    from voice.asr.observed import RecognitionService, RemoteOutcome
+    from voice.asr.observed import RemoteOutcome
     from voice.asr.scheduler import RecogniserFigures
     from voice.queue_figures import QueueFigures
 
@@ -198,13 +198,13 @@ class Metrics:
         """Measure the local recogniser."""
         self._recogniser.add(figures)
 
-    def add_remote_recogniser(self, which: RecognitionService, is_in_use: Callable[[], bool]) -> None:
+    def add_remote_recogniser(self, is_in_use: Callable[[], bool]) -> None:
         """Measure a recogniser elsewhere. `is_in_use`: returns whether it is asked at present."""
-        self._remote_recognisers.add(which, is_in_use)
+        self._remote_recognisers.add(is_in_use)
 
-    def on_remote_recogniser(self, which: RecognitionService, outcome: RemoteOutcome, seconds: float) -> None:
+    def on_remote_recogniser(self, outcome: RemoteOutcome, seconds: float) -> None:
         """Count what became of a request to a recogniser elsewhere, and how many seconds an answer took."""
-        self._remote_recognisers.observe(which, outcome, seconds)
+        self._remote_recognisers.observe(outcome, seconds)
 
     def on_model_call(self, call: ModelCall) -> None:
         """Count a call of a model that is billed in tokens."""

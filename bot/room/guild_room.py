@@ -16,8 +16,9 @@ from bot.background_task import logged_task
 from bot.errors import SetupError, first_cause
 from bot.health import FaultKind, HealthFault
 from bot.room.announcer import NotAnnouncedError
-from bot.room.endings import EMPTY, EXPELLED, MOVED, NOT_ANNOUNCED, PROCESS_ENDS, ProcessLostError
+from bot.room.endings import EMPTY, EXPELLED, HANDED_OVER, MOVED, NOT_ANNOUNCED, PROCESS_ENDS, ProcessLostError
 from bot.room.first_opening import FirstOpening
+from bot.room.handover import until_pause
 from bot.room.lifecycle import Crash, Ending, Moving, Over, Pausing, RoomLifecycle, Running
 from bot.room.restart_notices import UnawaitedNotices
 from bot.room.restarts import waits_for_database
@@ -157,6 +158,11 @@ class GuildRoom:
         """End the room in order, and wait for that."""
         self._ask_to_end(reason)
         await self.let_end()
+
+    async def hand_over(self) -> None:
+        """End the room at a pause in speech. The process that serves this server next goes on with its session."""
+        await until_pause(self.current.is_busy, self._clock)
+        await self.end(HANDED_OVER)
 
     async def let_end(self) -> None:
         """Wait for the end of a room that is ending. One that takes longer than `CLOSE_TIMEOUT_S` is cut off.

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from bot.room import restart_notices
 from bot.room.announcer import NotAnnouncedError
-from bot.room.endings import EXPELLED, NOT_JOINED, PROCESS_ENDS, ProcessLostError
+from bot.room.endings import EXPELLED, HANDED_OVER, NOT_JOINED, PROCESS_ENDS, ProcessLostError
 from bot.room.restarts import DATABASE_PAUSE_S, RoomRestarts, waits_for_database
 from bot.texts.text import sentence_of
 from compaction.errors import StaleOwnerError
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bot.texts.text import Text
 
 # What leaves a session for another room: the next process goes on with it, and who could not be joined may ask again.
-GOES_ON = frozenset({PROCESS_ENDS, NOT_JOINED})
+GOES_ON = frozenset({PROCESS_ENDS, HANDED_OVER, NOT_JOINED})
 
 
 class LastSession(Enum):

@@ -36,6 +36,9 @@ class SupervisedRoom(Protocol):
     def close(self, reason: str) -> None:
         """Ask the room to end in order. `run` then returns `reason`."""
 
+    def is_busy(self) -> bool:
+        """Return whether somebody speaks there, or the bot answers."""
+
     def on_membership(self, change: MembershipChange) -> None:
         """Record that somebody came or went."""
 

@@ -141,14 +141,15 @@ class Database:
             return await self.dialect.wipe_within_s()
 
     @asynccontextmanager
-    async def held_by_bot(self, shards: Shards = ONLY_SHARD) -> AsyncIterator[BotLock]:
-        """Keep other processes that serve any of the same servers away from the database meanwhile.
+    async def held_by_bot(self, shards: Shards = ONLY_SHARD, *, takes_over: bool = False) -> AsyncIterator[BotLock]:
+        """Keep other processes that serve any of the same servers away from the database meanwhile. `takes_over`: see
+        `Dialect.held_by_bot`.
 
         Raises `StoreError` if there is one, or if a database of this kind cannot be shared.
         """
         async with AsyncExitStack() as stack:
             try:
-                lock = await stack.enter_async_context(self.dialect.held_by_bot(shards))
+                lock = await stack.enter_async_context(self.dialect.held_by_bot(shards, takes_over=takes_over))
             except self.dialect.failures as exc:
                 raise self.dialect.failure(exc) from self.dialect.cause(exc)
             yield lock

@@ -57,9 +57,10 @@ class BotProcess:
 
 
 async def open_bot_process(
-    stack: AsyncExitStack, settings: BotSettings, *, zone: tzinfo, clock: Clock, shards: Shards
+    stack: AsyncExitStack, settings: BotSettings, *, zone: tzinfo, clock: Clock, shards: Shards, takes_over: bool
 ) -> BotProcess:
-    """Take the data folder and the database for this bot, and begin to delete what is too old.
+    """Take the data folder and the database for this bot, and begin to delete what is too old. `takes_over`: see
+    `Dialect.held_by_bot`.
 
     Raises `SetupError` and `StoreError` if another bot has them, or if they cannot be used.
     """
@@ -70,7 +71,7 @@ async def open_bot_process(
     metrics, traces = Metrics(Health(clock)), await stack.enter_async_context(open_traces())
     stores = await open_stores(stack, settings, clock, on_operation=metrics.on_store)
     parts = ProcessParts(settings, stores, zone, clock, metrics)
-    lock = await stack.enter_async_context(stores.database.held_by_bot(shards))
+    lock = await stack.enter_async_context(stores.database.held_by_bot(shards, takes_over=takes_over))
     monitoring = await _open_monitoring(stack, parts, lock)
     await stack.enter_async_context(_retention(parts, shards).running())
     opt_outs = WaitingOptOuts(stores.opt_outs, file=settings.storage.data_dir / FILE_NAME, clock=clock)

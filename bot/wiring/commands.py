@@ -48,11 +48,9 @@ def slash_commands(
     watching: WatchService,
     voice_commands: VoiceCommands,
     on_forgotten: Callable[[], None],
-    in_cluster: bool,
 ) -> list[AddCommands]:
     """Return what adds the commands to a command tree. `on_forgotten`: called when the rooms have taken over that
-    somebody was forgotten. `in_cluster`: whether speech goes to the cluster's recognisers, which
-    /privacy says.
+    somebody was forgotten.
     """
     settings, stores = parts.settings, parts.stores
     return [
@@ -61,7 +59,7 @@ def slash_commands(
         partial(
             add_privacy_commands,
             records=_personal_data(parts, participation, on_forgotten),
-            facts=_privacy_facts(parts, in_cluster=in_cluster),
+            facts=_privacy_facts(parts),
         ),
         partial(add_participation_commands, participation=participation),
         partial(add_watch_commands, watching=watching),
@@ -104,10 +102,10 @@ def _personal_data(
     return PersonalData(stores.database, forgetter, stores.people, rooms=rooms)
 
 
-def _privacy_facts(parts: ProcessParts, *, in_cluster: bool) -> PrivacyFacts:
+def _privacy_facts(parts: ProcessParts) -> PrivacyFacts:
     settings, servers = parts.settings, parts.stores.servers
     return PrivacyFacts(
-        recipients=ListeningNotice("", recipients(settings, in_cluster=in_cluster)).facts,
+        recipients=ListeningNotice("", recipients(settings)).facts,
         retention_days=lambda guild_id: _operator(settings).kept_days(servers.of(guild_id)),
         log_days=settings.tiers.retention_days,
         keeps_facts=settings.people.enabled,

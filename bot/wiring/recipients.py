@@ -22,20 +22,12 @@ ANSWERS = Text("what I say, as text")
 PICTURES = Text("pictures of shared screens")
 # A question about a screen goes with its picture.
 LOOKS = Text("pictures of shared screens, and what is asked about them")
-# The operator's own machines have no name that people would know.
-CLUSTER = "cluster"
-CLUSTER_ALOUD = Text("other machines of whoever runs me")
 TOOL_QUESTIONS = Text("what I ask my tools")
 
 
-def recipients(settings: BotSettings, *, in_cluster: bool = False) -> tuple[Recipient, ...]:
-    """Return everybody on another machine who gets a part of the conversation with these settings.
-
-    `in_cluster`: speech is recognised on any machine of the operator's cluster.
-    """
-    cluster = Recipient(SOUND, CLUSTER, Text("recognisers of this bot"), host_aloud=CLUSTER_ALOUD)
-    others = tuple(found for found in _all_recipients(settings) if not is_this_machine(found.host))
-    return (cluster, *others) if in_cluster else others
+def recipients(settings: BotSettings) -> tuple[Recipient, ...]:
+    """Return everybody on another machine who gets a part of the conversation with these settings."""
+    return tuple(found for found in _all_recipients(settings) if not is_this_machine(found.host))
 
 
 def remote_database_hosts(settings: BotSettings) -> tuple[str, ...]:

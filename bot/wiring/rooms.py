@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from bot.screen.screens import Screens
     from bot.wiring.bot_process import BotProcess
     from bot.wiring.recollection import Recollection
-    from voice.endpoint import Endpoint
     from voice.transport.paced_sender import PacedSender
 
 
@@ -45,14 +44,13 @@ async def open_rooms(
     voices: LoadedVoices,
     screens: Screens,
     observe: events.Observer,
-    pool: Endpoint | None,
 ) -> OpenedRooms:
-    """Load or connect on `stack` what rooms of this process share. `pool`: see `open_recogniser`.
+    """Load or connect on `stack` what rooms of this process share.
 
     Raises `BotError` or `VoiceError` when something needed is missing.
     """
     parts = process.parts
-    models = await open_room_models(stack, parts, recollection.models, pool=pool)
+    models = await open_room_models(stack, parts, recollection.models)
     services = room_services(
         parts,
         models,
@@ -63,7 +61,6 @@ async def open_rooms(
         screens=screens,
         observe=observe,
         traces=process.traces,
-        in_cluster=pool is not None,
     )
     supervisor = RoomSupervisor(
         lambda place, listen: Room(place, services, listen),

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from bot.wiring.recollection import LanguageModels, Recollection
     from bot.wiring.settings import BotSettings
     from voice.asr.port import Recogniser
-    from voice.endpoint import Endpoint
     from voice.speaking.moderation import Moderator
     from voice.speaking.settings import SpeakingSettings
 
@@ -70,11 +69,8 @@ class RoomModels:
     mcp_tools: Callable[[], Sequence[RoomTool]]
 
 
-async def open_room_models(
-    stack: AsyncExitStack, parts: ProcessParts, language: LanguageModels, *, pool: Endpoint | None = None
-) -> RoomModels:
-    """Open what rooms share, and register with the metrics and their health what can fail or can be measured. `pool`:
-    see `open_recogniser`.
+async def open_room_models(stack: AsyncExitStack, parts: ProcessParts, language: LanguageModels) -> RoomModels:
+    """Open what rooms share, and register with the metrics and their health what can fail or can be measured.
 
     Raises `BotError` or `VoiceError` when something needed is missing.
     """
@@ -83,7 +79,7 @@ async def open_room_models(
     # What was read decides nothing where nobody judges the sound, and each text would wait for it.
     read = None if judge is None else text_end_folder(settings.models, settings.asr, settings.listening)
     opened = await stack.enter_async_context(
-        open_recogniser(settings.asr, llm=settings.llm, metrics=parts.metrics, pool=pool, text_end_folder=read)
+        open_recogniser(settings.asr, llm=settings.llm, metrics=parts.metrics, text_end_folder=read)
     )
     voice = open_synthesizer(settings.speaking, models=settings.models, llm=settings.llm, health=health)
     synthesizer = await stack.enter_async_context(voice)
@@ -117,10 +113,9 @@ def room_services(
     screens: Screens | None = None,
     observe: events.Observer = events.ignore_event,
     traces: Traces | None = None,
-    in_cluster: bool = False,
 ) -> RoomServices:
     """Return the services of the rooms on the servers with this participation. `show_live`: shows a room on the
-    dashboard. `in_cluster`: whether speech goes to the cluster's recognisers, which the notice says.
+    dashboard.
     """
     settings, servers = parts.settings, parts.stores.servers
     withheld = participation.opted_out_of
@@ -138,7 +133,7 @@ def room_services(
         zone=parts.zone,
         clock=parts.clock,
         observe=observe,
-        notice=ListeningNotice(settings.room.notice, recipients(settings, in_cluster=in_cluster)),
+        notice=ListeningNotice(settings.room.notice, recipients(settings)),
         servers=servers,
         realtime=_realtime(parts, models.speech.recogniser, replies, observe),
         screens=screens,

@@ -1,6 +1,6 @@
-"""`python -m tests.cluster_faults`: breaks a cluster of rooms in every way and writes what was seen (`make endurance`).
+"""`python -m tests.cluster_faults`: breaks a cluster of bots in every way and writes what was seen (`make endurance`).
 
-It runs in a network of its own if it may make one (Linux, root), else on this machine's loopback.
+It runs in a network of its own (Linux, root), because Ray listens on every address.
 """
 
 from __future__ import annotations
@@ -17,32 +17,29 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from tests.cluster_faults.faults import NORMAL, QUICK
+from benchmarks.cluster.ray_nodes import in_own_network
+from tests.cluster_faults.faults import FAULTS, NORMAL, QUICK
 from tests.cluster_faults.report import faults_report, missed
-from tests.cluster_faults.run import FAULTS, RunOptions, run
+from tests.cluster_faults.run import RunOptions, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from benchmarks.report import BenchmarkReport
 
-OWN_NETWORK = ("unshare", "--net")
 _INSIDE = "ROOMTONE_FAULTS_IN_OWN_NETWORK"
-_UP = 'ip link set lo up && exec "$@"'
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the faults and return the exit status: 1 if any target was missed, which a sentence names."""
     chosen = _options(arguments)
-    if _INSIDE not in os.environ and _may_make_networks():
-        inner = [*OWN_NETWORK, "sh", "-c", _UP, "sh", sys.executable, "-m", "tests.cluster_faults", *arguments]
+    if _INSIDE not in os.environ:
+        inner = in_own_network([sys.executable, "-m", "tests.cluster_faults", *arguments])
         return subprocess.run(inner, env={**os.environ, _INSIDE: "1"}, check=False).returncode
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
     options = RunOptions(
         rooms=chosen.rooms,
         nodes=chosen.nodes,
-        each=chosen.rooms_each,
-        waiting=chosen.waiting,
         away_s=chosen.away_seconds,
         times=chosen.times,
         at_once=chosen.at_once,
@@ -72,34 +69,20 @@ def tell(report: BenchmarkReport, say: Callable[[str], None]) -> int:
     return 1 if sentences else 0
 
 
-def _may_make_networks() -> bool:
-    if shutil.which("unshare") is None or shutil.which("ip") is None:
-        return False
-    return subprocess.run([*OWN_NETWORK, "true"], capture_output=True, check=False).returncode == 0
-
-
 def _say(line: str) -> None:
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.cluster_faults", description="Breaks a cluster of rooms.")
-    parser.add_argument("--rooms", type=int, default=12)
-    parser.add_argument("--nodes", type=int, default=3, help="The first has the bot, the others `cluster rooms`.")
-    parser.add_argument("--rooms-each", type=int, default=1, help="How many rooms share a process.")
-    parser.add_argument(
-        "--waiting", type=int, default=1, help="How many loaded processes wait on each node but the first."
-    )
-    parser.add_argument(
-        "--only", action="append", choices=FAULTS, help="Only this fault. May be repeated, in their order."
-    )
+    parser = argparse.ArgumentParser(prog="python -m tests.cluster_faults", description="Breaks a cluster of bots.")
+    parser.add_argument("--rooms", type=int, default=6)
+    parser.add_argument("--nodes", type=int, default=3, help="Ray's nodes, with one bot for each.")
+    parser.add_argument("--only", action="append", choices=FAULTS, help="Only this fault. May be repeated, in order.")
     parser.add_argument("--times", type=int, default=1, help="How often each fault is tried.")
     parser.add_argument("--away-seconds", type=float, default=60.0, help="How long PostgreSQL is away.")
-    parser.add_argument("--at-once", type=int, default=3, help="Rooms in which somebody speaks at the same time.")
-    parser.add_argument(
-        "--quick", action="store_true", help="People speak for a shorter time before and after a fault."
-    )
+    parser.add_argument("--at-once", type=int, default=2, help="Rooms in which somebody speaks at the same time.")
+    parser.add_argument("--quick", action="store_true", help="People speak for a shorter time before and after.")
     parser.add_argument("--json", type=Path, help="Write the figures into this file.")
     parser.add_argument("--keep", type=Path, help="Keep the nodes' folders, with their logs, here.")
     return parser.parse_args(arguments)

@@ -1,32 +1,29 @@
-"""The faults: what is broken and mended again and whom it concerns."""
+"""The faults: what is broken and mended again, and whom it concerns."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
 
-from benchmarks.cluster.processes import owner_of_udp_port, signal_family
-from tests.cluster_faults.rooms import WATCHED
+from benchmarks.cluster.processes import family, owner_of_udp_port, signal_family
+from rehearsal.servers.loopback import RequestRefusal
+from tests.cluster_faults.rooms import SPEAKERS, WATCHED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
-    from benchmarks.cluster.nodes import Node, Nodes
-    from benchmarks.report import Json
-    from tests.cluster_faults.pool import Pool
+    from benchmarks.cluster.ray_nodes import RayNode, RayNodes
+    from rehearsal.servers.transcription import TranscriptionBehaviour
     from tests.cluster_faults.rooms import RoomUnderTest
     from tests.postgres import PostgresServer
 
-# A service manager starts the gateway process again after this.
-RESTARTED_AFTER_S = 1.0
-# Twice as long as it takes until a node that hangs is given up.
-FROZEN_S = 15.0
-
-
-class NothingToBreakError(Exception):
-    """No node but the first has a room, so the loss of one would concern nobody."""
+# Longer than it takes until a node that hangs is given up and its shards are heard elsewhere.
+FROZEN_S = 35.0
+RECOGNISER_AWAY_S = 20.0
+# A bot tries a recogniser again a minute after it was found away (`voice.circuit_breaker`), with the next sentence.
+RECOGNISER_BACK_S = 70.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,41 +37,44 @@ class Pace:
     back_s: float
 
 
-NORMAL = Pace(lead_s=8.0, follow_s=20.0, back_s=15.0)
+NORMAL = Pace(lead_s=8.0, follow_s=20.0, back_s=35.0)
 # For a test of the whole: a few sentences before and after.
 QUICK = Pace(lead_s=5.0, follow_s=8.0, back_s=8.0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Cluster:
-    """What can be broken. `pool`: the recognisers that rooms use besides their own."""
+    """What can be broken. `recogniser`: the endpoint that the bots ask first. `told`: what people were told of it."""
 
-    nodes: Nodes
+    nodes: RayNodes
     rooms: Sequence[RoomUnderTest]
     database: PostgresServer
-    pool: Pool | None = None
+    recogniser: TranscriptionBehaviour
+    told: list[bool] = field(default_factory=list)
 
-    def pid_of(self, room: RoomUnderTest) -> int | None:
+    def pid_of(self, room: RoomUnderTest, among: Sequence[int] | None = None) -> int | None:
         """Return the process that has a room's voice connection."""
         port = room.bot_port
         if port is None:
             return None
-        return owner_of_udp_port(port, [*(pid for node in self.nodes.all for pid in node.pids), *self.nodes.orphans])
+        pids = [pid for node in self.nodes.all for pid in node.pids] if among is None else among
+        return owner_of_udp_port(port, pids)
 
     def rooms_of(self, pids: Sequence[int]) -> list[RoomUnderTest]:
-        """Return the rooms that run in one of these processes."""
-        return [room for room in self.rooms if self.pid_of(room) in pids]
+        """Return the rooms whose voice connection is one of these processes'."""
+        return [room for room in self.rooms if self.pid_of(room, pids) is not None]
 
-    def other_node(self) -> Node:
-        """Return the node with the most rooms that is not the gateway process's. Raises `NothingToBreakError`."""
+    def other_node(self) -> RayNode:
+        """Return the node with the most rooms that is not the head."""
         node = max(self.nodes.all[1:], key=lambda node: len(self.rooms_of(node.pids)))
-        if not self.rooms_of(node.pids):
-            raise NothingToBreakError
+        assert self.rooms_of(node.pids), "Ray has spread the bots"
         return node
 
 
 class Fault(Protocol):
-    """One fault."""
+    """One fault. `is_orderly`: rooms hear until they are handed over."""
+
+    is_orderly: bool
 
     def choose(self, cluster: Cluster) -> list[RoomUnderTest]:
         """Choose what breaks next, and return the rooms that it concerns."""
@@ -88,16 +88,10 @@ class Fault(Protocol):
         """
 
 
-@runtime_checkable
-class TellingFault(Fault, Protocol):
-    """A fault that tells more than what became of speech."""
-
-    def facts(self) -> Mapping[str, Json]:
-        """Return what was seen of it, once it is over."""
-
-
 class NoFault:
     """Nothing breaks: what is lost all the same, the machine is too busy for."""
+
+    is_orderly = False
 
     def choose(self, cluster: Cluster) -> list[RoomUnderTest]:
         return list(cluster.rooms)
@@ -109,8 +103,10 @@ class NoFault:
         """Do nothing."""
 
 
-class KilledRoom:
-    """SIGKILL to the process of one room after the other, wherever they run."""
+class KilledProcess:
+    """SIGKILL to the bot of one room after the other, and to all that it has started."""
+
+    is_orderly = False
 
     def __init__(self) -> None:
         self._struck = 0
@@ -122,104 +118,118 @@ class KilledRoom:
         pid = cluster.pid_of(room)
         assert pid is not None, "the bot is in its channel"
         self._pid = pid
-        return cluster.rooms_of([pid])
+        return cluster.rooms_of(family(pid))
 
     async def strike(self, cluster: Cluster) -> None:
         del cluster
         signal_family(self._pid, signal.SIGKILL)
 
     async def mend(self, cluster: Cluster) -> None:
-        """Do nothing: the cluster itself does."""
+        """Do nothing: its keeper starts it again."""
 
 
-class KilledGateway:
-    """SIGKILL to the gateway process alone, which is started again."""
+class _OnANode:
+    """A fault of the node with the most rooms, which is not the head."""
+
+    is_orderly = False
+
+    def __init__(self) -> None:
+        self.node: RayNode | None = None
+        self.rooms: list[RoomUnderTest] = []
 
     def choose(self, cluster: Cluster) -> list[RoomUnderTest]:
-        return list(cluster.rooms)
+        self.node = cluster.other_node()
+        self.rooms = cluster.rooms_of(self.node.pids)
+        return self.rooms
 
-    async def strike(self, cluster: Cluster) -> None:
-        await cluster.nodes.kill_gateway()
-
-    async def mend(self, cluster: Cluster) -> None:
-        await asyncio.sleep(RESTARTED_AFTER_S)
-        await cluster.nodes.start(cluster.nodes.first)
+    def chosen(self) -> RayNode:
+        """Return the node."""
+        assert self.node is not None, "chosen"
+        return self.node
 
 
-class KilledNode:
+class LostNode(_OnANode):
     """SIGKILL to everything on a node, which comes back later."""
 
     def __init__(self, back_s: float) -> None:
+        super().__init__()
         self._back_s = back_s
-        self._node: Node | None = None
-
-    def choose(self, cluster: Cluster) -> list[RoomUnderTest]:
-        self._node = cluster.other_node()
-        return cluster.rooms_of(self._node.pids)
 
     async def strike(self, cluster: Cluster) -> None:
-        assert self._node is not None, "chosen"
-        await cluster.nodes.kill_node(self._node)
+        await cluster.nodes.kill(self.chosen())
 
     async def mend(self, cluster: Cluster) -> None:
-        assert self._node is not None, "chosen"
         await asyncio.sleep(self._back_s)
-        await cluster.nodes.start(self._node)
+        await cluster.nodes.start(self.chosen())
 
 
-class FrozenNode:
-    """SIGSTOP to everything on a node, and SIGCONT when its rooms have gone on elsewhere: for a while two have each.
+class FrozenNode(_OnANode):
+    """SIGSTOP to everything on a node, and SIGCONT when its rooms have gone on elsewhere: for a while two bots have
+    each.
 
     Right before SIGCONT people ask the bot something: it has to answer once, while the process that hung finds out that
-    the room is not its own any more.
+    the room is not its own any more. Ray ends what was given up; the node joins again.
     """
-
-    def __init__(self) -> None:
-        self._pid = 0
-        self._rooms: Sequence[RoomUnderTest] = ()
-
-    def choose(self, cluster: Cluster) -> list[RoomUnderTest]:
-        node = cluster.other_node()
-        assert node.process is not None, "it runs"
-        self._pid = node.process.pid
-        rooms = cluster.rooms_of(node.pids)
-        self._rooms = rooms[:WATCHED]
-        return rooms
 
     async def strike(self, cluster: Cluster) -> None:
         del cluster
-        signal_family(self._pid, signal.SIGSTOP)
+        process = self.chosen().process
+        assert process is not None, "it runs"
+        signal_family(process.pid, signal.SIGSTOP)
 
     async def mend(self, cluster: Cluster) -> None:
-        del cluster
+        node = self.chosen()
+        process = node.process
+        assert process is not None, "it runs"
+        frozen = node.pids
         try:
             await asyncio.sleep(FROZEN_S)
-            await asyncio.gather(*(room.ask() for room in self._rooms))
+            await asyncio.gather(*(room.ask() for room in self.rooms[:WATCHED]))
         finally:
-            signal_family(self._pid, signal.SIGCONT)
+            for pid in frozen:
+                signal_family(pid, signal.SIGCONT)
+        await asyncio.gather(*(room.answered() for room in self.rooms[:WATCHED]))
+        await cluster.nodes.kill(node)
+        await cluster.nodes.start(node)
 
 
-class DrainedNode:
-    """SIGTERM to a node, as before a restart of its machine: it hands its rooms over and ends, and comes back."""
+class DrainedNode(_OnANode):
+    """`roomtone cluster drain`, as before a restart of a machine, which comes back."""
 
-    def __init__(self) -> None:
-        self._node: Node | None = None
-
-    def choose(self, cluster: Cluster) -> list[RoomUnderTest]:
-        self._node = cluster.other_node()
-        return cluster.rooms_of(self._node.pids)
+    is_orderly = True
 
     async def strike(self, cluster: Cluster) -> None:
         """Do nothing: it takes its time (`mend`)."""
 
     async def mend(self, cluster: Cluster) -> None:
-        assert self._node is not None, "chosen"
-        await cluster.nodes.drain(self._node)
-        await cluster.nodes.start(self._node)
+        node = self.chosen()
+        await cluster.nodes.roomtone("cluster", "drain", node.ip)
+        await cluster.nodes.kill(node)
+        await cluster.nodes.start(node)
+
+
+class RecogniserAway:
+    """The endpoint of the bots fails for a while: they hear by themselves, and say so."""
+
+    is_orderly = False
+
+    def choose(self, cluster: Cluster) -> list[RoomUnderTest]:
+        return list(cluster.rooms)
+
+    async def strike(self, cluster: Cluster) -> None:
+        cluster.recogniser.refuses = RequestRefusal.BROKEN
+
+    async def mend(self, cluster: Cluster) -> None:
+        await asyncio.sleep(RECOGNISER_AWAY_S)
+        cluster.told = [await _says(room, "The speech recogniser") for room in cluster.rooms]
+        cluster.recogniser.refuses = None
+        await asyncio.sleep(RECOGNISER_BACK_S)
 
 
 class StoppedDatabase:
     """PostgreSQL is away, with every connection to it, and comes back."""
+
+    is_orderly = False
 
     def __init__(self, away_s: float) -> None:
         self._away_s = away_s
@@ -233,3 +243,19 @@ class StoppedDatabase:
     async def mend(self, cluster: Cluster) -> None:
         await asyncio.sleep(self._away_s)
         await asyncio.to_thread(cluster.database.start)
+
+
+FAULTS: dict[str, Callable[[Pace, float], Fault]] = {
+    "calm": lambda _, __: NoFault(),
+    "process": lambda _, __: KilledProcess(),
+    "node": lambda pace, _: LostNode(pace.back_s),
+    "frozen": lambda _, __: FrozenNode(),
+    "drained": lambda _, __: DrainedNode(),
+    "recogniser": lambda _, __: RecogniserAway(),
+    "database": lambda _, away_s: StoppedDatabase(away_s),
+}
+
+
+async def _says(room: RoomUnderTest, words: str) -> bool:
+    """Return whether `/status` of a room says this."""
+    return words in (await room.discord.invoke(SPEAKERS[0][0], "status")).content

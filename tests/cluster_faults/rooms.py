@@ -34,7 +34,7 @@ GAP_S = 0.3
 PATIENCE_S = 90.0
 MOST_CALLS = 3
 # Rooms in which somebody speaks all the time: more would keep two cores busy alone.
-WATCHED = 4
+WATCHED = 2
 REPLY_WITHIN_S = 20.0
 # A second process that has heard a question answers as soon as the first one, and not so much later.
 SECOND_REPLY_S = 6.0
@@ -42,10 +42,10 @@ SECOND_REPLY_S = 6.0
 REPLY_PAUSE_S = 1.0
 
 
-def server(number: int) -> GuildSpec:
-    """Return the server of a room."""
+def server(number: int, *, shards: int = 1) -> GuildSpec:
+    """Return the server of a room. Those of a bot with so many shards are spread over them."""
     return GuildSpec(
-        id=500 + number,
+        id=(number % shards << 22) + 500 + number,
         name=f"Server {number}",
         voice_channels=(Channel(1_000 + number, f"Evening {number}"),),
         text_channel=Channel(2_000 + number, "chat"),

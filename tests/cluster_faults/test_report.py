@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.cluster_faults.__main__ import tell
+from tests.cluster_faults.faults import FAULTS
 from tests.cluster_faults.report import faults_report
-from tests.cluster_faults.run import FAULTS, RunOptions, Seen
+from tests.cluster_faults.run import RunOptions, Seen
 from tests.cluster_faults.trial import Outcome, RoomOutcome
 
 if TYPE_CHECKING:
@@ -33,13 +34,13 @@ GOOD = Outcome(
     answers=(1, 1, 1, 1),
     unasked=0,
     at_once=0,
-    facts={},
+    silent_rooms=0,
 )
 
 
 def judged(outcomes: Mapping[str, list[Outcome]], *, times: int = 1) -> tuple[int, list[str]]:
     """Return the exit status of a run that saw this, and the sentences about what was missed."""
-    options = RunOptions(3, 2, 1, 1, away_s=60, times=times, at_once=1, faults=tuple(outcomes))
+    options = RunOptions(3, 2, away_s=60, times=times, at_once=1, faults=tuple(outcomes))
     seen = Seen({}, (), {name: found for name, found in outcomes.items() if found})
     said: list[str] = []
     status = tell(faults_report(seen, options), said.append)
@@ -55,13 +56,13 @@ def changed(**changes: Any) -> Outcome:
 
 def test_a_room_that_hears_again_and_answers_once_meets_every_target() -> None:
     """A sentence that the fault fell into is no loss of the room."""
-    assert judged({"room": [GOOD]}) == (0, [])
+    assert judged({"process": [GOOD]}) == (0, [])
 
 
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"hears_after_s": 1.2}, "hears again after, s: 1.2, and should be <= 1 s"),
+        ({"hears_after_s": 15.2}, "hears again after, s: 15.2, and should be <= 15 s"),
         ({"hears_after_s": None}, "hears again after, s: a room never did"),
         ({"absent": (0,)}, "rooms without the bot afterwards: 1"),
         ({"connections": 3}, "voice connections more or fewer than it explains: 2"),
@@ -76,13 +77,14 @@ def test_a_room_that_hears_again_and_answers_once_meets_every_target() -> None:
         ({"lost": ("room 0, take 4",)}, "sentences not stored as a whole, although their room heard: 1"),
         ({"twice": ("room 0, take 4",)}, "turns doubled, or numbers missing: 1"),
         ({"numbers": 1}, "turns doubled, or numbers missing: 1"),
+        ({"silent_rooms": 1}, "rooms whose /status did not say so: 1"),
     ],
 )
 def test_each_missed_target_fails_the_run_with_its_name(changes: Mapping[str, object], sentence: str) -> None:
     """The status is 1, and one sentence tells which fault, what was seen and what it should be."""
-    status, [missed] = judged({"calm": [calm()], "room": [changed(**changes)]})
+    status, [missed] = judged({"calm": [calm()], "process": [changed(**changes)]})
     assert status == 1
-    assert missed.startswith("Not met: a room's process is killed: ")
+    assert missed.startswith("Not met: a bot's process is killed: ")
     assert sentence in missed
 
 
@@ -108,9 +110,9 @@ def test_two_processes_that_take_a_room_from_each_other_fail_the_run(name: str) 
 
 def test_a_fault_that_was_not_tried_has_proved_nothing() -> None:
     """A run that broke off, or that found nothing to break, says which faults it lacks."""
-    status, missed = judged({"room": [GOOD], "node": []}, times=2)
+    status, missed = judged({"process": [GOOD], "node": []}, times=2)
     assert status == 1
     assert [sentence.split(" (")[0] for sentence in missed] == [
-        "Not met: a room's process is killed: times that it was tried: 1, and should be 2",
-        "Not met: a node is killed: times that it was tried: 0, and should be 2",
+        "Not met: a bot's process is killed: times that it was tried: 1, and should be 2",
+        "Not met: a node is lost: times that it was tried: 0, and should be 2",
     ]

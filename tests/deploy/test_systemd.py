@@ -1,4 +1,4 @@
-"""systemd accepts the units, finds the bot's well closed, and keeps a machine out of the cluster that was taken out."""
+"""systemd accepts the units, and finds the bot's well closed."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.cli.failures import INTERRUPTED
+from bot.cli.run import STOP_WITHIN_S
 from tests.scenarios.program import REPOSITORY
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-CLUSTER_PAGE = REPOSITORY / "docs" / "cluster.md"
 UNIT = REPOSITORY / "deploy" / "roomtone.service"
+RAY_UNIT = REPOSITORY / "deploy" / "roomtone-ray.service"
 # Of ten; systemd calls what is below two OK. What is left is what a bot needs: the network above all.
 EXPOSURE = 2.0
 # Discord's reference, "Session Start Limit Object".
@@ -96,45 +96,26 @@ def own_variables(unit: str) -> set[str]:
     return {word for word in words if word.startswith("ROOMTONE_")}
 
 
-def test_the_cluster_has_the_folder_of_the_bot() -> None:
-    """The bot finds the token of the cluster that runs beside it, and both have one copy of the models."""
-    bot, cluster = settings_of(UNIT.read_text("utf-8")), settings_of(cluster_unit())
+def test_ray_has_the_folder_of_the_bot() -> None:
+    """The bots that Ray keeps find the token, the models and the settings that a bot of the machine has."""
+    bot, ray = (settings_of(unit.read_text("utf-8")) for unit in (UNIT, RAY_UNIT))
     for name in ("User", "WorkingDirectory", "StateDirectory", "StateDirectoryMode"):
-        assert cluster[name] == bot[name]
-    assert own_variables(cluster_unit()) == own_variables(UNIT.read_text("utf-8"))
-    assert cluster["EnvironmentFile"] == [f"-{bot['EnvironmentFile'][0]}"]
+        assert ray[name] == bot[name]
+    assert own_variables(RAY_UNIT.read_text("utf-8")) == own_variables(UNIT.read_text("utf-8"))
+    assert bot["EnvironmentFile"][0] in ray["EnvironmentFile"]
 
 
-def cluster_unit() -> str:
-    """Return the unit of `roomtone cluster up` in docs/cluster.md."""
-    [unit] = re.findall(r"^```ini\n(\[Unit\]\n.*?)^```", CLUSTER_PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
-    return str(unit)
-
-
-def cluster_settings() -> dict[str, str]:
-    """Return the settings of that unit."""
-    return dict(re.findall(r"^(\w+)=(.*)$", cluster_unit(), re.MULTILINE))
-
-
-def test_the_clusters_unit_is_valid(tmp_path: Path) -> None:
-    """systemd knows every setting and value."""
-    place = tmp_path / "roomtone-cluster.service"
-    place.write_text(re.sub(r"=/opt/roomtone/\S+", "=/bin/true", cluster_unit()), "utf-8")
+def test_rays_unit_is_valid_and_lets_bots_leave(tmp_path: Path) -> None:
+    """systemd knows every setting and value, and waits longer than a bot takes to leave its rooms."""
+    place = tmp_path / RAY_UNIT.name
+    text = RAY_UNIT.read_text("utf-8")
+    place.write_text(re.sub(r"^ExecStart=.*", "ExecStart=/bin/true", text, flags=re.MULTILINE), "utf-8")
     verified = analyzed("verify", "--man=no", str(place))
     assert (verified.returncode, verified.stderr) == (0, "")
+    assert float(settings_of(text)["TimeoutStopSec"][0].removesuffix("s")) > STOP_WITHIN_S
 
 
-def test_a_machine_that_was_taken_out_stays_out() -> None:
-    """`cluster down` ends the command with 0, or told twice with `INTERRUPTED`: systemd takes neither for a failure."""
-    settings = cluster_settings()
-    assert settings["Restart"] == "on-failure"
-    assert settings["SuccessExitStatus"] == str(INTERRUPTED)
-    assert settings["KillMode"] == "process"
-
-
-@pytest.mark.parametrize("unit", [UNIT.read_text("utf-8"), cluster_unit()], ids=["bot", "cluster"])
-def test_one_process_that_has_no_memory_left_ends_no_other(unit: str) -> None:
-    """By itself systemd stops a service when the system has ended any of its processes for that (`OOMPolicy`): the bot
-    with all its rooms because of one, or all that a machine has of the cluster.
-    """
-    assert settings_of(unit)["OOMPolicy"] == ["continue"]
+@pytest.mark.parametrize("unit", [UNIT, RAY_UNIT], ids=["bot", "ray"])
+def test_one_process_that_has_no_memory_left_ends_no_other(unit: Path) -> None:
+    """By itself systemd stops a service when the system has ended any of its processes for that (`OOMPolicy`)."""
+    assert settings_of(unit.read_text("utf-8"))["OOMPolicy"] == ["continue"]

@@ -84,28 +84,19 @@ RUN_THERE = {
         "tests/benchmarks/asr/test_ggml_model.py",
         '["benchmarks.asr.ggml_model", str(model), str(file)]',
     ),
-    "roomtone cluster up --recognisers 1-4": ("tests/bot/cluster/own_network.py", '"cluster", "up"'),
-    "roomtone cluster up --ip 10.0.0.1 --recognisers 1-4": (
-        "tests/bot/cluster/machines.py",
-        '"cluster", "up", "--ip", self.ip',
+    "python -m tests.cluster_faults --times 3 --json docs/benchmarks/cluster-faults.json": (
+        "Makefile",
+        "python -m tests.cluster_faults --times 3 --json docs/benchmarks/cluster-faults.json",
     ),
-    # What an operator copies to a machine that joins.
-    "mkdir -p -m 700 data/cluster": ("tests/bot/cluster/machines.py", "mkdir(parents=True, mode=0o700)"),
-    "scp 10.0.0.1:/opt/roomtone/data/cluster/token data/cluster/token": (
-        "tests/bot/cluster/machines.py",
-        'shutil.copy(of.folder / place / "token"',
+    "python -m tests.cluster_faults --rooms 3 --only process": ("tests/cluster_faults/__main__.py", '"--only"'),
+    "roomtone cluster up --ip 10.0.0.1": ("tests/bot/cli/test_cluster.py", '"cluster", "up", "--ip", "10.0.0.1"'),
+    "roomtone cluster up --shards 16 --groups 4 --recognisers 1-4": (
+        "tests/bot/cli/test_cluster.py",
+        '"--shards", "16", "--groups", "4", "--recognisers", "1-4"',
     ),
-    "roomtone cluster up --ip 10.0.0.2 --join 10.0.0.1:6379": (
-        "tests/bot/cluster/test_node.py",
-        'join="10.0.0.1:6379"',
-    ),
-    "roomtone cluster status": ("tests/bot/cluster/own_network.py", '"cluster", "status"'),
-    "roomtone cluster drain 10.0.0.2": ("tests/bot/cluster/own_machines.py", '"cluster", "drain"'),
-    "roomtone cluster down": ("tests/bot/cluster/own_network.py", '"cluster", "down"'),
-    "roomtone cluster scale 2-8": ("tests/bot/cli/test_cluster.py", 'many: str = "2-8"'),
+    "roomtone cluster status": ("tests/cluster_faults/run.py", '"cluster", "status"'),
     "roomtone run --shards 0-7/16": ("tests/bot/cli/test_run.py", '_shards("0-7/16")'),
     "ROOMTONE_SHARDS=8-15/16 roomtone run": ("tests/bot/test_shard_processes.py", '"ROOMTONE_SHARDS": shards'),
-    "roomtone run --cluster auto": ("tests/bot/wiring/test_recogniser.py", "pool=pool"),
     "roomtone rehearse --serve": ("tests/scenarios/test_served.py", '"rehearse", "--serve"'),
 }
 # Commands that install or configure something. The tests below check those of ours without running them.
@@ -114,7 +105,6 @@ SHOWN = {
     "make setup",
     "cp .env.example .env",
     "make cluster",
-    "roomtone models pull whisper turn-text",
     "roomtone models pull voice-joe voice-kokoro",
 }
 # The tests have no container engine, no Kubernetes and no running systemd: tests/deploy checks the files of these.
@@ -145,8 +135,6 @@ SERVICE = {
     "sudo install -m 0644 /opt/roomtone/deploy/roomtone.service /etc/systemd/system/",
     "sudo install -d -o roomtone -g roomtone -m 0700 /var/lib/roomtone",
     "sudo install -o roomtone -g roomtone -m 0600 copy.db /var/lib/roomtone/copy.db",
-    "sudo install -d -o roomtone -g roomtone -m 0700 /var/lib/roomtone /var/lib/roomtone/cluster",
-    "sudo install -o roomtone -g roomtone -m 0600 token /var/lib/roomtone/cluster/token",
     "sudo systemctl enable --now roomtone",
     *(
         f"sudo /opt/roomtone/deploy/service-command {words}"

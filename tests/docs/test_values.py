@@ -10,7 +10,6 @@ from bot.brain import realtime_instructions
 from bot.brain.tools import attachments, proposals
 from bot.brain.tools import schema as tool_schema
 from bot.cli import run, signals
-from bot.cluster import scaling
 from bot.discord import dashboard_access
 from bot.llm import fallback
 from bot.llm.settings import LlmSettings
@@ -70,8 +69,6 @@ QUOTED = [
     ("troubleshooting", "from 10 s to # minutes", reloading_model.LONGEST_PAUSE_S / 60),
     ("troubleshooting", "After # ends in a row", paced_sender.MOST_ENDS_IN_A_ROW),
     ("troubleshooting", "within half an hour it goes back to its room", HALF_AN_HOUR),
-    ("cluster", "while finished speech waits longer than # s", scaling.SLOW_WAIT_S),
-    ("cluster", "work less than # % of the time", scaling.IDLE_SHARE * 100),
     ("dashboard", "counts after # minutes at the latest", dashboard_access.ABSENT_S / 60),
     ("dashboard", "# logged-in browsers", viewer.MAX_LOGINS),
     ("dashboard", "at most # logins a minute", login_tries.MAX_TRIES),

@@ -45,6 +45,10 @@ class FakeRoom:
         await self.stored.wait()
         return reason
 
+    def is_busy(self) -> bool:
+        """Return False: nobody speaks."""
+        return False
+
     def close(self, reason: str) -> None:
         """End with a reason."""
         self.ending = self.ending or reason

@@ -3,13 +3,13 @@
 - The local recogniser: `scheduler` puts utterances into a `fair_queue` and has them recognised, some together
   (`batching`). `reloading_model` keeps the model running in its thread (`worker`); `whisper` is the engine, with
   `encoder_window`; `placement` chooses GPU or CPU.
-- Elsewhere: `remote` asks an endpoint (`pool_request`: those of a cluster), `observed` counts what became of that,
-  `fallback` has a second recogniser for when the first fails.
+- Elsewhere: `remote` asks an endpoint, `observed` counts what became of that, `fallback` has a second recogniser for
+  when the first fails.
 - What a text is worth: `guards` drop texts that nobody said (`gibberish`, `repetition`), `second_hearing`
   recognises doubtful ones again, `sentence_ends` tells whether a text sounds finished, `sound_effect` whether it names
   a sound.
 - Whether a sentence is finished: `text_end` asks a small language model, which `reading_recogniser` has beside the
-  recogniser; `pool_readers` knows which fail in a cluster.
+  recogniser.
 - What helps: `glossary` suggests names, `languages` tracks each person's language (`language_names`: its code),
   `unspaced` knows scripts without spaces.
 """

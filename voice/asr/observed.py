@@ -21,13 +21,6 @@ if TYPE_CHECKING:
     from voice.audio import Pcm
 
 
-class RecognitionService(StrEnum):
-    """A recogniser elsewhere. A process may have both: the cluster's come before the endpoint then."""
-
-    CLUSTER = "cluster"
-    ENDPOINT = "endpoint"
-
-
 class RemoteOutcome(StrEnum):
     """What became of a request at a recogniser elsewhere. Each request has one."""
 

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 # Half a minute of fast speech has 700 characters; an endpoint that sends more than this is not a recogniser.
 MAX_TEXT_CHARS: Final = 4_000
+# Speech is cut at this length, wherever it is recognised.
+LONGEST_S: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ class ReadingRecogniser:
         self._recogniser.confirm(speaker_id)
 
     def _is_old(self, asked_at: float) -> bool:
-        """Return whether unfinished speech must have ended by now. A cluster's recogniser learns that in no other way
+        """Return whether unfinished speech must have ended by now. A recogniser elsewhere does not learn that
         (`RemoteRecogniser.confirm`).
         """
         return self._monotonic() - asked_at >= CERTAIN_AFTER_S

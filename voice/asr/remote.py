@@ -20,9 +20,7 @@ import structlog
 
 from voice.asr.glossary import glossary_prompt
 from voice.asr.language_names import language_code
-from voice.asr.pool_readers import PoolReaders
-from voice.asr.pool_request import CAREFUL_HEADER, INTERIM_HEADER, LONGEST_S, SPEAKER_HEADER
-from voice.asr.port import MAX_TEXT_CHARS, Recognition, TextEnd
+from voice.asr.port import LONGEST_S, MAX_TEXT_CHARS, Recognition
 from voice.asr.repetition import compression_ratio
 from voice.audio import LISTEN_RATE_HZ, duration_s
 from voice.endpoint import Remedies, describe_failure
@@ -77,10 +75,8 @@ _ASKED: Mapping[ResponseShape, dict[str, Any]] = {
 class RemoteRecogniser:
     """One endpoint and one model (`voice.asr.port.Recogniser`). Any number of tasks may call it.
 
-    `is_own`: the endpoint is Roomtone's own (`bot.cluster`), so it is told who speaks and what is unfinished,
-    and tells of the models that read beside its recognisers (`readers`). `has_fallback`: there is a recogniser behind
-    it, so an utterance that gets no place in time (`calls_at_once`) goes there. Without one it waits: late words are
-    better than none.
+    `has_fallback`: there is a recogniser behind it, so an utterance that gets no place in time (`calls_at_once`) goes
+    there. Without one it waits: late words are better than none.
 
     *Ownership*: an async context manager; it owns the HTTP connections. *Cancellation* aborts the running request.
     """
@@ -90,14 +86,11 @@ class RemoteRecogniser:
         endpoint: Endpoint,
         *,
         calls_at_once: int = CALLS_AT_ONCE,
-        is_own: bool = False,
         has_fallback: bool = False,
     ) -> None:
         self._endpoint = endpoint
-        self._is_own = is_own
         self._has_fallback = has_fallback
         self._places = asyncio.Semaphore(calls_at_once)
-        self.readers = PoolReaders()
         # The time limits of the interims that have a place, oldest first.
         self._interims: dict[asyncio.Timeout, None] = {}
         # OpenAI's later models refuse Whisper's format, so skipping it saves a call.
@@ -126,39 +119,31 @@ class RemoteRecogniser:
         careful: bool = False,
     ) -> Recognition:
         """See `Recogniser.recognise`. All calls run concurrently, so speakers need no order here."""
-        if careful and not self._is_own:
+        if careful:
             raise RecogniserOverloadedError("A transcription endpoint hears everything as well as it can.")
-        headers = self._headers(speaker_id, interim=interim, careful=careful)
-        gives_way = interim or careful
         heard = pcm[: int(LONGEST_S * LISTEN_RATE_HZ)]
         if duration_s(heard) < SHORTEST_S:
             return _recognition({"text": ""}, heard, language, compute_s=0.0)
         if self._places.locked():
-            if gives_way:
+            if interim:
                 raise RecogniserOverloadedError(BUSY)
             self._give_up_interim()
         until = asyncio.get_running_loop().time() + self._endpoint.timeout_s if self._has_fallback else None
         await self._take_place(until)
         try:
             started = time.perf_counter()
-            body = await self._answer(heard, language, glossary, headers, until, interim=gives_way)
+            body = await self._answer(heard, language, glossary, until, interim=interim)
             compute_s = time.perf_counter() - started
         finally:
             self._places.release()
         try:
-            told = json.loads(body)
-            recognition = _recognition(told, heard, language, compute_s=compute_s)
+            return _recognition(json.loads(body), heard, language, compute_s=compute_s)
         # OverflowError: figures whose sum is beyond what a float holds.
         except (ValueError, TypeError, AttributeError, RecursionError, OverflowError) as error:
             raise self._unreadable() from error
-        if self._is_own:
-            self.readers.on_answer(told)
-        return recognition
 
     def confirm(self, speaker_id: int) -> None:
-        """See `Recogniser.confirm`. Does nothing: nothing waits here, and the cluster's recognisers confirm by time
-        (`voice.asr.scheduler.CERTAIN_AFTER_S`).
-        """
+        """See `Recogniser.confirm`. Does nothing, because nothing waits here."""
 
     def _give_up_interim(self) -> None:
         """End the oldest interim, so that finished speech gets its place."""
@@ -182,7 +167,6 @@ class RemoteRecogniser:
         pcm: Pcm,
         language: str | None,
         glossary: tuple[str, ...],
-        headers: Mapping[str, str],
         until: float | None,
         *,
         interim: bool,
@@ -195,7 +179,7 @@ class RemoteRecogniser:
             self._interims[limit] = None
         try:
             async with limit:
-                return await self._ask(pcm, language, glossary, headers)
+                return await self._ask(pcm, language, glossary)
         except RecogniserError:
             raise
         except Exception as error:
@@ -205,21 +189,9 @@ class RemoteRecogniser:
         finally:
             self._interims.pop(limit, None)
 
-    def _headers(self, speaker_id: int | None, *, interim: bool, careful: bool) -> dict[str, str]:
-        if not self._is_own:
-            return {}
-        told = {} if speaker_id is None else {SPEAKER_HEADER: str(speaker_id)}
-        # Doubtful text of a pause is recognised carefully before its end is certain, and then it is to be read too.
-        flags = {INTERIM_HEADER: interim, CAREFUL_HEADER: careful}
-        return told | {name: "1" for name, is_set in flags.items() if is_set}
-
-    async def _ask(
-        self, pcm: Pcm, language: str | None, glossary: tuple[str, ...], headers: Mapping[str, str]
-    ) -> bytes:
+    async def _ask(self, pcm: Pcm, language: str | None, glossary: tuple[str, ...]) -> bytes:
         """Return the response body, in the richest format that the endpoint supports."""
         asked: dict[str, Any] = {"file": ("speech.wav", _wav(pcm), "audio/wav"), "temperature": 0.0}
-        if headers:
-            asked["extra_headers"] = headers
         if language is not None:
             asked["language"] = language
         if prompt := glossary_prompt(glossary):
@@ -279,16 +251,7 @@ def _recognition(body: Any, pcm: Pcm, language: str | None, *, compute_s: float)
         compute_s=compute_s,
         language_probability=1.0 if language else DETECTED_PROBABILITY if detected is None else detected,
         sentence_end_probability=_probability(body, "sentence_end_probability"),
-        text_end=_text_end(body.get("text_end")),
     )
-
-
-def _text_end(told: object) -> TextEnd | None:
-    """Return what only Roomtone's own recognisers tell of the words; None if this one does not."""
-    if not isinstance(told, dict):
-        return None
-    ends, goes_on = _probability(told, "ends"), _probability(told, "goes_on")
-    return None if ends is None or goes_on is None else TextEnd(ends, goes_on)
 
 
 def _probability(body: Mapping[str, Any], figure: str) -> float | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import time
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -39,13 +38,6 @@ _LAST_MARKS = re.compile(r"[\s.?!,;:…\"”’'»)\]–—-]+$")
 _ENDS = re.compile(r"[.?!]+[\"”')\]]*Ċ*|Ċ+")
 _GOES_ON = re.compile(r"[,;:]|-|Ġ?[–—-]")
 _TEXT_BEGINS = "<|endoftext|>"
-
-
-class ReaderFault(StrEnum):
-    """Why a model that is there reads nothing. A cluster's recognisers tell the values to those who ask them."""
-
-    NOT_LOADED = "not_loaded"
-    FAILS = "fails"
 
 
 class SentenceReader:

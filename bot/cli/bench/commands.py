@@ -227,7 +227,7 @@ def cluster(
     speech: SpeechDir = None,
     quick: Annotated[bool, typer.Option("--quick", help="A short run of everything, five minutes.")] = False,
 ) -> None:
-    """Measure the pool of recognisers, and rooms in processes."""
+    """Measure the recogniser service, and what a bot with rooms takes."""
     from benchmarks.cluster.bench import run
     from benchmarks.cluster.options import ClusterBenchOptions
 

@@ -31,6 +31,9 @@ class BotLock(Protocol):
     async def look(self) -> bool:
         """Look, and return `has_rival`. A process that was frozen learns here that another one has its servers."""
 
+    async def taken_over(self) -> None:
+        """Return once another process has the servers of this one."""
+
 
 class PlainRows(Protocol):
     """The result of a plain query."""
@@ -153,8 +156,10 @@ class Dialect(Protocol):
         """Return whether a bot runs with the database, as far as the database knows."""
         ...
 
-    def held_by_bot(self, shards: Shards) -> AbstractAsyncContextManager[BotLock]:
-        """Keep other processes that serve the same servers away from the database meanwhile."""
+    def held_by_bot(self, shards: Shards, *, takes_over: bool = False) -> AbstractAsyncContextManager[BotLock]:
+        """Keep other processes that serve the same servers away from the database meanwhile. `takes_over`: one that
+        does so now has been given up, so its connections are ended.
+        """
         ...
 
     def work_lock(self, work: str) -> WorkLock:

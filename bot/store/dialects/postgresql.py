@@ -11,6 +11,7 @@ swallows packets.
 from __future__ import annotations
 
 import re
+import secrets
 from contextlib import asynccontextmanager
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, LiteralString, TypeVar
@@ -137,8 +138,8 @@ class PostgresDialect:
         return (await connection.exec_driver_sql(HELD)).first() is not None
 
     @asynccontextmanager
-    async def held_by_bot(self, shards: Shards) -> AsyncIterator[BotLock]:
-        async with held_lock(self._options, self.place, shards) as lock:
+    async def held_by_bot(self, shards: Shards, *, takes_over: bool = False) -> AsyncIterator[BotLock]:
+        async with held_lock(self._options, self.place, shards, takes_over=takes_over) as lock:
             await warn_of_strangers(self._options)
             yield lock
 
@@ -311,7 +312,6 @@ def _options(url: str, busy_timeout_s: float) -> dict[str, Any]:
     own = _parsed(url)
     wanted = " ".join(f"-c {name}={value}" for name, value in limits.items())
     return {
-        "application_name": "roomtone",
         "connect_timeout": CONNECT_TIMEOUT_S,
         "keepalives_idle": round(_ASK_EVERY_S),
         "keepalives_interval": round(_ASK_EVERY_S),
@@ -319,6 +319,8 @@ def _options(url: str, busy_timeout_s: float) -> dict[str, Any]:
         "tcp_user_timeout": round(_NETWORK_TIMEOUT_S * 1000),
         "client_encoding": "utf8",
         **own,
+        # Whoever takes the shards of a process that hangs ends its connections by this name.
+        "application_name": f"roomtone {secrets.token_hex(8)}",
         "options": f"{own.get('options') or ''} {wanted}".strip(),
     }
 

@@ -52,19 +52,35 @@ HELD = """
 _TAKE = """
     SELECT pg_advisory_lock(hashtext('roomtone shards ' || current_schema()), number) FROM unnest(%s::int[]) AS number
 """
+# Ends what a process that hangs still has open: all connections of those that hold one of these locks. A process gives
+# its connections a name that no other one has (`bot.store.dialects.postgresql`).
+_END_HOLDERS = """
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'roomtone %%'
+    AND application_name IN (
+        SELECT application_name FROM pg_stat_activity JOIN pg_locks USING (pid)
+        WHERE locktype = 'advisory' AND objsubid = 2 AND granted AND objid = ANY(%s::bigint[]::oid[])
+        AND pg_locks.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+        AND classid::bigint =
+            mod(hashtext('roomtone shards ' || current_schema())::bigint + 4294967296, 4294967296)
+        AND pid <> pg_backend_pid()
+    )
+"""
 # Work that belongs to the whole database.
 _WORK_LOCK = "SELECT pg_try_advisory_lock(pg_catalog.hashtextextended('roomtone ' || %s || ' ' || current_schema(), 0))"
 
 
 @asynccontextmanager
 async def held_lock(
-    options: Mapping[str, Any], place: str, shards: Shards, *, wait_s: float = WAIT_S
+    options: Mapping[str, Any], place: str, shards: Shards, *, takes_over: bool = False, wait_s: float = WAIT_S
 ) -> AsyncIterator[BotLock]:
-    """Hold the locks of a bot with these shards. Owns the task `store-bot-lock`.
+    """Hold the locks of a bot with these shards. Owns the task `store-bot-lock`. `takes_over`: a process that still has
+    one of them has been given up, so its connections are ended.
 
     Raises `StoreError` if another process has one of them, or another total, for longer than `wait_s`; and
     `psycopg.Error`.
     """
+    if takes_over:
+        await _end_holders(options, shards)
     lock = _HeldLock(options, place, shards, await _locked(options, place, shards, wait_s))
     try:
         async with background_task(lock.keep(), name="store-bot-lock"):
@@ -121,6 +137,19 @@ def shards_of_numbers(numbers: Sequence[int]) -> list[Shards]:
     return [Shards(tuple(sorted(ids)), total) for total, ids in sorted(found.items())]
 
 
+def _numbers(shards: Shards) -> list[int]:
+    """Return the numbers of the locks of these shards."""
+    return [shards.total << _TOTAL_SHIFT | shard for shard in shards.ids]
+
+
+async def _end_holders(options: Mapping[str, Any], shards: Shards) -> None:
+    """End the connections of processes that hold one of the locks."""
+    async with await psycopg.AsyncConnection.connect(**{**options, "autocommit": True}) as connection:
+        ended = await (await connection.execute(_END_HOLDERS, [_numbers(shards)])).fetchall()
+    if ended:
+        log.warning("stale_bot_disconnected", connections=len(ended))
+
+
 async def _locked(
     options: Mapping[str, Any], place: str, shards: Shards, wait_s: float
 ) -> psycopg.AsyncConnection[Any]:
@@ -164,8 +193,7 @@ async def _try_to_lock(connection: psycopg.AsyncConnection[Any], shards: Shards,
         numbers = [number for (number,) in await (await connection.execute(HELD)).fetchall()]
         refused = refusal(shards, shards_of_numbers(numbers), place)
         if refused is None:
-            wanted = [shards.total << _TOTAL_SHIFT | shard for shard in shards.ids]
-            await connection.execute(_TAKE, [wanted])
+            await connection.execute(_TAKE, [_numbers(shards)])
         return refused
 
 
@@ -187,6 +215,7 @@ class _HeldLock:
         self._shards = shards
         self._connection: psycopg.AsyncConnection[Any] | None = connection
         self.has_rival = False
+        self._lost = asyncio.Event()
         # One look at a time: both would take the locks again.
         self._looking = asyncio.Lock()
 
@@ -203,6 +232,10 @@ class _HeldLock:
             await self._answers()
         return self.has_rival
 
+    async def taken_over(self) -> None:
+        """See `BotLock.taken_over`."""
+        await self._lost.wait()
+
     async def _answers(self) -> bool:
         """Ask the connection, or take the locks again if there is none. Return whether the database answers."""
         async with self._looking:
@@ -211,6 +244,7 @@ class _HeldLock:
                 self.has_rival = False
             except StoreError as error:
                 self.has_rival = True
+                self._lost.set()
                 log.error("second_bot_on_database", problem=error)  # noqa: TRY400 - a sentence, no traceback
             except (psycopg.Error, TimeoutError, OSError):
                 if self._connection is not None:

@@ -7,6 +7,7 @@ starts only at the first write, so another writer could change the data between 
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from contextlib import closing, nullcontext
 from functools import partial
@@ -78,6 +79,10 @@ class SqliteBotLock:
         """See `BotLock.look`."""
         return False
 
+    async def taken_over(self) -> None:
+        """See `BotLock.taken_over`. Never returns."""
+        await asyncio.Event().wait()
+
 
 class SqliteWorkLock:
     """The lock for some work: always this process's. Implements `bot.store.dialects.port.WorkLock`."""
@@ -142,7 +147,7 @@ class SqliteDialect:
         """Return False: the lock of the data folder knows (`bot.folder_lock`)."""
         return False
 
-    def held_by_bot(self, shards: Shards) -> AbstractAsyncContextManager[BotLock]:
+    def held_by_bot(self, shards: Shards, *, takes_over: bool = False) -> AbstractAsyncContextManager[BotLock]:
         """Refuse a part of the servers: another machine cannot use the file. Raises `StoreError`.
 
         The lock of the data folder keeps a second bot away (`bot.folder_lock`).

@@ -109,13 +109,6 @@ def test_a_wrong_value_is_told_in_plain_words(
         (["restore", "."], "is a folder. Name a file that `roomtone backup` wrote."),
         (["invite"], "DISCORD_TOKEN is not set"),
         (["run", "--shards", "0/2"], "--shards is for a bot on Discord, and DISCORD_TOKEN is not set."),
-        (["run", "--rooms", "processes"], "--rooms is for a bot on Discord"),
-        (["run", "--cluster", "auto"], "--cluster is for a bot on Discord"),
-        (["cluster", "up", "--ip", "nowhere"], "'nowhere' is not an IP address."),
-        (["cluster", "up", "--ip", "192.0.2.1"], "This machine does not have the address 192.0.2.1."),
-        (["cluster", "up", "--join", "x..y:6379"], "'x..y:6379' is not an address. Give --join the first machine's"),
-        (["cluster", "up", "--join", "nowhere"], "--join the first machine's as HOST:PORT, for example 10.0.0.1:6379."),
-        (["cluster", "up", "--join", "10.0.0.1:6379", "--recognisers", "2"], "`roomtone cluster scale` changes them"),
     ],
 )
 def test_a_request_that_cannot_be_met_is_told_at_once(

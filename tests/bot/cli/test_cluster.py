@@ -1,125 +1,111 @@
-"""`roomtone cluster`: what its words mean, and what it says without a cluster."""
+"""`roomtone cluster`: what it deploys, what it refuses, and what it says where Ray does not run."""
 
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from bot.cli.app import run_command_line
-from bot.cli.cluster import pool_settings
-from bot.cluster.address import ClusterError
-from bot.cluster.node import make_token
-from bot.cluster.pool_settings import PoolSettings
-from bot.errors import SetupError
+from bot.cluster.ray_connection import ClusterError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from voice.asr.settings import AsrSettings
+    from bot.cluster.recogniser_service import ServiceSettings
+    from bot.cluster.shard_groups import ShardGroup
 
-
-UNREADABLE = ClusterError("The cluster does not tell what its recognisers reserve.")
+DATABASE = "postgresql://roomtone@10.0.0.9/roomtone"
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The cluster's folder of a machine that is in one."""
+    """An operator's folder."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "roomtone.toml").touch()
-    monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path / "data"))
-    make_token(tmp_path / "data" / "cluster")
-    return tmp_path / "data" / "cluster"
+    for name in ("ROOMTONE_DATABASE_URL", "ROOMTONE_ASR__API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
 
 
-def scaled(
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    there: PoolSettings | ClusterError | None,
-    *words: str,
-    many: str = "2-8",
-    status: int = 0,
-) -> list[PoolSettings]:
-    """Run `roomtone cluster scale` on a cluster with this pool, and return the pools that were put there."""
-    deployed: list[PoolSettings] = []
+@pytest.fixture
+def deployed(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What was deployed, in a Ray that takes everything."""
+    found: dict[str, Any] = {}
 
-    async def deployed_pool() -> PoolSettings | None:
-        if isinstance(there, ClusterError):
-            raise there
-        return there
+    def keep(groups: list[ShardGroup], *, cpus: float) -> None:
+        found["groups"] = [(str(group.shards), cpus) for group in groups]
 
-    async def deploy(pool: PoolSettings, asr: AsrSettings) -> None:
-        del asr
-        deployed.append(pool)
+    def serve(settings: ServiceSettings, http: dict[str, Any]) -> None:
+        found["service"], found["http"] = settings, http
 
-    monkeypatch.setattr("bot.cluster.address.connected", lambda _: nullcontext())
-    monkeypatch.setattr("bot.cluster.deployment.deployed_pool", deployed_pool)
-    monkeypatch.setattr("bot.cluster.deployment.deploy", deploy)
-    assert run_command_line(["cluster", "scale", many, *words]) == status
-    return deployed
+    monkeypatch.setattr("bot.cluster.ray_connection.connected", lambda _: nullcontext())
+    monkeypatch.setattr("bot.cluster.deployment.keep_groups", keep)
+    monkeypatch.setattr("bot.cluster.deployment.serve_recogniser", serve)
+    return found
+
+
+def test_bots_and_recognisers_are_deployed(
+    folder: Path, deployed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the command line says, with the model of the operator's folder."""
+    monkeypatch.setenv("ROOMTONE_DATABASE_URL", DATABASE)
+    words = ["--shards", "16", "--groups", "4", "--recognisers", "1-4"]
+    assert run_command_line(["cluster", "up", *words, "--bot-cpus", "2", "--gpus", "0.25"]) == 0
+    assert deployed["groups"] == [("0-3/16", 2.0), ("4-7/16", 2.0), ("8-11/16", 2.0), ("12-15/16", 2.0)]
+    service = deployed["service"]
+    assert (service.least, service.most, service.cpus, service.gpus) == (1, 4, 1.0, 0.25)
+    assert service.model_dir == str(folder / "data" / "models" / "whisper-base")
+    assert deployed["http"] == {"host": "127.0.0.1", "port": 8571}
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_service_for_other_machines_has_a_key_and_may_have_tls(
+    deployed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever reaches it without a key would be heard."""
+    words = ["--recognisers", "2", "--listen", "10.0.0.1:8571", "--certificate", "c.pem", "--certificate-key", "k.pem"]
+    assert run_command_line(["cluster", "up", *words]) == 1
+    assert deployed == {}
+    monkeypatch.setenv("ROOMTONE_ASR__API_KEY", "secret")
+    assert run_command_line(["cluster", "up", *words]) == 0
+    assert deployed["service"].asks_for_key
+    assert (deployed["http"]["ssl_certfile"], deployed["http"]["ssl_keyfile"]) == ("c.pem", "k.pem")
+    assert deployed["groups"] == []
 
 
 @pytest.mark.parametrize(
-    ("words", "least", "most"), [("1", 1, 1), ("3", 3, 3), ("1-4", 1, 4), (" 2-2 ", 2, 2), ("16-256", 16, 256)]
-)
-def test_a_number_or_a_range_is_how_many_there_are(words: str, least: int, most: int) -> None:
-    """One number is both the least and the most."""
-    assert pool_settings(words, cpus=1, gpus=0) == PoolSettings(least=least, most=most, cpus=1, gpus=0)
-
-
-@pytest.mark.parametrize("words", ["", "many", "1-", "-4", "1-2-3", "1.5", "4-1", "0", "0-4", "1-999"])
-def test_anything_else_is_refused_with_an_example(words: str) -> None:
-    """Whoever mistyped the number reads how it is written."""
-    with pytest.raises(SetupError, match="Give them as MIN-MAX, for example 1-4"):
-        pool_settings(words, cpus=1, gpus=0)
-
-
-ON_GPUS = PoolSettings(least=2, most=2, cpus=0.5, gpus=0.25, batch=4)
-
-
-@pytest.mark.parametrize(
-    ("words", "there", "pool"),
+    ("words", "why"),
     [
-        ((), ON_GPUS, PoolSettings(2, 8, cpus=0.5, gpus=0.25, batch=4)),
-        (("--batch", "0"), ON_GPUS, PoolSettings(2, 8, cpus=0.5, gpus=0.25, batch=0)),
-        (("--gpus", "0"), ON_GPUS, PoolSettings(2, 8, cpus=0.5, gpus=0, batch=4)),
-        (("--cpus", "2", "--gpus", "1"), ON_GPUS, PoolSettings(2, 8, cpus=2, gpus=1, batch=4)),
-        ((), None, PoolSettings(2, 8)),
-        (("--gpus", "1"), None, PoolSettings(2, 8, gpus=1)),
-        (("--cpus", "1", "--gpus", "0", "--batch", "1"), UNREADABLE, PoolSettings(2, 8, batch=1)),
+        (["--shards", "4"], "ROOMTONE_DATABASE_URL"),
+        (["--shards", "4", "--groups", "5"], "cannot be divided"),
+        (["--recognisers", "4-1"], "recogniser"),
+        (["--recognisers", "many"], "MIN-MAX"),
+        (["--recognisers", "1", "--listen", "10.0.0.1"], "HOST:PORT"),
     ],
 )
-def test_scale_changes_what_it_was_told_and_nothing_else(
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    words: tuple[str, ...],
-    there: PoolSettings | ClusterError | None,
-    pool: PoolSettings,
+@pytest.mark.usefixtures("folder")
+def test_what_makes_no_cluster_is_refused(
+    words: list[str], why: str, deployed: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A pool on GPUs stays there, and the operator reads what each recogniser reserves. With all three options, what is
-    there is not asked for.
-    """
-    deployed = scaled(folder, monkeypatch, there, *words)
-    assert deployed == [pool]
-    assert f"Each reserves {pool.reserved}." in capsys.readouterr().out
+    """Before anything is started, in one sentence."""
+    assert run_command_line(["cluster", "up", *words]) == 1
+    assert why in capsys.readouterr().err
+    assert deployed == {}
 
 
-@pytest.mark.parametrize(
-    ("many", "told"), [("1", "1 recogniser."), ("3", "3 recognisers."), ("1-4", "1 to 4 recognisers.")]
-)
-def test_scale_tells_how_many_there_are(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], many: str, told: str
-) -> None:
-    """A fixed number is no range."""
-    scaled(folder, monkeypatch, None, many=many)
-    assert f"The cluster keeps {told}" in capsys.readouterr().out
-
-
-def test_scale_changes_nothing_that_it_cannot_read(
+def test_without_ray_it_says_how_to_start_it(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It says which options have to be given."""
-    assert scaled(folder, monkeypatch, UNREADABLE, "--gpus", "1", status=1) == []
-    assert str(UNREADABLE) in capsys.readouterr().err
+    """The files are there by then, so that the commands work."""
+
+    def refused(_: object) -> None:
+        raise ClusterError("Ray does not answer on this machine.")
+
+    monkeypatch.setattr("bot.cluster.ray_connection.connected", refused)
+    assert run_command_line(["cluster", "up", "--ip", "10.0.0.1"]) == 1
+    said = capsys.readouterr().err
+    assert "ray start --head" in said
+    assert "ray start --address 10.0.0.1:6379" in said
+    assert (folder / "data" / "cluster" / "token").is_file()

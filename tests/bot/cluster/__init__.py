@@ -1,1 +1,0 @@
-"""Tests of Roomtone on several machines."""

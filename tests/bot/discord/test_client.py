@@ -489,6 +489,10 @@ class Visit:
             self.opened.set()
             return await self._closing
 
+    def is_busy(self) -> bool:
+        """Return False: nobody speaks."""
+        return False
+
     def close(self, reason: str) -> None:
         """End the visit."""
         self.ending = self.ending or reason

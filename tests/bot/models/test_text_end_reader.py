@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from bot.models.text_end_reader import OpenedReader, open_text_end_reader, text_end_folder
 from bot.settings import ModelsSettings
 from voice.asr.settings import AsrSettings
-from voice.asr.text_end import QueuedSentenceReader, ReaderFault
+from voice.asr.text_end import QueuedSentenceReader
 from voice.listening.settings import ListeningSettings
 
 if TYPE_CHECKING:
@@ -27,14 +27,12 @@ async def test_the_reader_is_optional(tmp_path: Path, tiny_reading_model: Path) 
     async with AsyncExitStack() as stack:
         assert await open_text_end_reader(stack, None) == OpenedReader()
         assert await open_text_end_reader(stack, tmp_path / "turn-text") == OpenedReader()
-        assert OpenedReader().fault is None
         with capture_logs() as logs:
             opened = await open_text_end_reader(stack, damaged)
-        assert (opened.reader, opened.fault) == (None, ReaderFault.NOT_LOADED)
+        assert opened == OpenedReader(is_damaged=True)
         assert [(line["event"], line["log_level"]) for line in logs] == [("no_text_end_model", "warning")]
         opened = await open_text_end_reader(stack, tiny_reading_model.parent)
         assert isinstance(opened.reader, QueuedSentenceReader)
-        assert opened.fault is None
 
 
 @pytest.mark.parametrize(

@@ -24,9 +24,7 @@ from tests.bot.monitoring.prometheus import REPOSITORY, scraping
 from tests.bot.monitoring.test_metrics import new_metrics, samples
 from tests.bot.test_app_health import CLIP, settings_in
 from tests.patience import PATIENCE_S
-from voice.asr.observed import RecognitionService
 from voice.asr.scheduler import RecogniserFigures
-from voice.endpoint import Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
 
 BOARD = REPOSITORY / "config" / "grafana" / "roomtone.json"
 MONITORING = REPOSITORY / "docs" / "monitoring.md"
-SHARDING = REPOSITORY / "docs" / "sharding.md"
+CLUSTER = REPOSITORY / "docs" / "cluster.md"
 # They have no data where rooms run in the bot's process.
 MACHINE_PANELS = ["Rooms on each machine", "Processes for rooms"]
 # What Grafana puts in for the variable: more than four scrapes, as it does, and all that happens in the test.
@@ -67,7 +65,7 @@ def test_every_panel_says_what_it_shows_and_asks_for_metrics_that_exist() -> Non
     )
     assert len({panel["id"] for panel in board()["panels"]}) == len(board()["panels"])
     metrics = new_metrics()
-    metrics.add_remote_recogniser(RecognitionService.CLUSTER, lambda: True)
+    metrics.add_remote_recogniser(lambda: True)
     metrics.add_machine_loads(lambda: [MachineLoad("")])
     known = set(re.findall(r"^# TYPE (\S+)", metrics.scrape()[0].decode(), re.MULTILINE))
     families = {name.removesuffix("_total") for name in known} | {"roomtone_recognitions"}
@@ -81,7 +79,7 @@ def test_every_metric_is_on_the_board_and_explained() -> None:
     """A metric that nobody sees is forgotten, and so is one that docs/monitoring.md does not explain."""
     metrics = new_metrics()
     metrics.add_recogniser(RecogniserFigures)
-    metrics.add_remote_recogniser(RecognitionService.CLUSTER, lambda: True)
+    metrics.add_remote_recogniser(lambda: True)
     metrics.add_machine_loads(lambda: [MachineLoad("")])
     names = {re.sub(r"_(total|bucket|count|sum|created)$", "", name) for name, _ in samples(metrics)}
     for page in (BOARD, MONITORING):
@@ -90,15 +88,15 @@ def test_every_metric_is_on_the_board_and_explained() -> None:
 
 
 def test_the_page_about_shards_asks_for_metrics_that_exist() -> None:
-    """Each expression of docs/sharding.md names only metrics that a bot has, and labels that its metrics are said to
+    """Each expression of docs/cluster.md names only metrics that a bot has, and labels that its metrics are said to
     have.
     """
     scraped = new_metrics().scrape()[0].decode()
     # The client makes it, when there is one.
     known = {*re.findall(r"^# TYPE (\S+)", scraped, re.MULTILINE), "roomtone_shard_up"}
     families = {name.removesuffix("_total") for name in known}
-    asked = re.findall(r"`([^`\n]*roomtone_[^`\n]*)`", SHARDING.read_text("utf-8"))
-    assert len(asked) >= 8
+    asked = re.findall(r"`([^`\n]*roomtone_[^`\n]*)`", CLUSTER.read_text("utf-8"))
+    assert asked
     rows = [row for row in MONITORING.read_text("utf-8").splitlines() if row.startswith("| `roomtone_")]
     for expression in asked:
         found = {re.sub(r"_(total|bucket)$", "", name) for name in re.findall(r"\broomtone_[a-z_]+", expression)}
@@ -112,8 +110,7 @@ def test_the_page_about_shards_asks_for_metrics_that_exist() -> None:
 @pytest.mark.asyncio
 async def test_every_query_of_the_board_is_answered(tmp_path: Path, whisper_model_dir: Path) -> None:
     """Prometheus watches a bot to which Ada says something and which answers her. Every expression of the board parses
-    and has data; what people wait for has a number. The bot's cluster is away, so it hears by itself. Its rooms have no
-    processes of their own.
+    and has data; what people wait for has a number. The bot's recogniser is away, so it hears by itself.
     """
     clip = Clip.load(CLIP)
     async with LocalChatServer() as server, LocalDiscord() as local, scripted_member(local, ADA) as ada:
@@ -123,10 +120,15 @@ async def test_every_query_of_the_board_is_answered(tmp_path: Path, whisper_mode
             whisper_model_dir,
             llm={"base_url": server.base_url, "model": "local-chat"},
             models={"directory": REPOSITORY / "data" / "models"},
+            asr={
+                "engine": "endpoint",
+                "base_url": f"http://127.0.0.1:{free_port()}/v1",
+                "model_dir": whisper_model_dir,
+                "language": "en",
+            },
         )
-        pool = Endpoint(f"http://127.0.0.1:{free_port()}/v1", "whisper", "token", PATIENCE_S)
         async with (
-            running_bot(settings, observe=ignore_event, zone=UTC, rejoin=False, pool=pool) as running,
+            running_bot(settings, observe=ignore_event, zone=UTC, rejoin=False) as running,
             scraping(running.web.port, tmp_path / "prometheus") as prometheus,
         ):
             await prometheus.until("roomtone_ready == 1")

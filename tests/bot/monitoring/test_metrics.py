@@ -22,7 +22,7 @@ from bot.monitoring.queues import QUEUES
 from bot.texts.text import Text
 from compaction.model import Seq, Turn, TurnKind
 from tests.fakes.clock import FakeClock
-from voice.asr.observed import RecognitionService, RemoteOutcome
+from voice.asr.observed import RemoteOutcome
 from voice.asr.port import Recognition
 from voice.asr.scheduler import RecogniserFigures
 from voice.errors import SynthesisError
@@ -232,34 +232,28 @@ def test_models_store_recogniser_and_loop_are_measured() -> None:
     assert value(metrics, "recogniser_compute_seconds_total") == 3.0
 
 
-@pytest.mark.parametrize("which", RecognitionService)
 @pytest.mark.parametrize("outcome", RemoteOutcome)
-def test_what_became_of_a_request_to_a_recogniser_elsewhere_is_counted(
-    which: RecognitionService, outcome: RemoteOutcome
-) -> None:
+def test_what_became_of_a_request_to_a_recogniser_elsewhere_is_counted(outcome: RemoteOutcome) -> None:
     """Each outcome by itself, from 0 on. Only an answer has a time. Without such a recogniser there are no such
-    metrics, and the other one has none because of it.
+    metrics.
     """
     metrics = new_metrics()
     assert "roomtone_remote" not in metrics.scrape()[0].decode()
     in_use = True
-    metrics.add_remote_recogniser(which, lambda: in_use)
-    metrics.on_remote_recogniser(which, outcome, 0.25)
+    metrics.add_remote_recogniser(lambda: in_use)
+    metrics.on_remote_recogniser(outcome, 0.25)
     counted = {
         labels: count
         for (name, labels), count in samples(metrics).items()
         if name == "roomtone_remote_recognitions_total"
     }
-    assert counted == {
-        frozenset({("recogniser", which.value), ("outcome", each.value)}): float(each is outcome)
-        for each in RemoteOutcome
-    }
+    assert counted == {frozenset({("outcome", each.value)}): float(each is outcome) for each in RemoteOutcome}
     answers = int(outcome is RemoteOutcome.COMPLETED)
-    assert value(metrics, "remote_recogniser_seconds_count", recogniser=which.value) == answers
-    assert value(metrics, "remote_recogniser_seconds_sum", recogniser=which.value) == 0.25 * answers
-    assert value(metrics, "remote_recogniser_in_use", recogniser=which.value) == 1
+    assert value(metrics, "remote_recogniser_seconds_count") == answers
+    assert value(metrics, "remote_recogniser_seconds_sum") == 0.25 * answers
+    assert value(metrics, "remote_recogniser_in_use") == 1
     in_use = False
-    assert value(metrics, "remote_recogniser_in_use", recogniser=which.value) == 0
+    assert value(metrics, "remote_recogniser_in_use") == 0
 
 
 def test_health_is_in_the_metrics() -> None:

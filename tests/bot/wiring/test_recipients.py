@@ -96,15 +96,6 @@ def test_every_endpoint_on_another_machine_is_named(
     assert all(part in text for part, text in zip(named, found, strict=True))
 
 
-def test_the_cluster_is_named(tmp_path: Path) -> None:
-    """Speech that any machine of the cluster may recognise leaves this machine, and the notice says so."""
-    settings = load(directory=tmp_path, environ={}, overrides={})
-    parts = BotSettings.from_schema(settings)
-    (found,) = recipients(parts, in_cluster=True)
-    assert found.text == "the sound of your voice to cluster (recognisers of this bot)"
-    assert found.spoken == "the sound of your voice to other machines of whoever runs me"
-
-
 @pytest.mark.parametrize("name", ["PGHOST", "PGHOSTADDR"])
 def test_the_database_that_the_environment_names_is_named(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

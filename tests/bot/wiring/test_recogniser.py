@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
@@ -27,14 +28,13 @@ from tests.bot.monitoring.test_metrics import new_metrics, value
 from tests.fakes.recogniser import FakeEngine, recognition
 from tests.voice.recordings import bicycle, voiced
 from voice.asr import reading_recogniser, text_end
-from voice.asr.observed import RecognitionService, RemoteOutcome
+from voice.asr.observed import RemoteOutcome
 from voice.asr.placement import CudaFailure
 from voice.asr.remote import RemoteRecogniser
 from voice.asr.scheduler import QueuedRecogniser
 from voice.asr.settings import AsrSettings
-from voice.asr.text_end import ReaderFault, SentenceReader
+from voice.asr.text_end import SentenceReader
 from voice.circuit_breaker import Outage
-from voice.endpoint import Endpoint
 from voice.errors import RecogniserError
 from voice.quick_model import TurnModelError
 
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from voice.asr.port import Recogniser
+    from voice.endpoint import Endpoint
 
 
 async def hears(upload: TranscriptionRequest) -> Transcription:
@@ -137,51 +138,23 @@ async def test_a_reading_model_that_is_damaged_is_told_and_costs_no_words(tmp_pa
 
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("model")
-@pytest.mark.parametrize(
-    ("fault", "remedy"),
-    [
-        (ReaderFault.NOT_LOADED, "roomtone models pull turn-text --again"),
-        (ReaderFault.FAILS, "It gives no answers. My log names the machine"),
-    ],
-)
-async def test_status_tells_of_a_clusters_recogniser_whose_model_that_reads_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: ReaderFault, remedy: str
+async def test_what_the_recogniser_service_heard_is_read_here(
+    tiny_reading_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its own log is read by nobody. /status does not name the machine. A bot that has nothing read does not care."""
-    told: list[ReaderFault | None] = []
+    """Our own service tells how likely a sentence ends, and then the model of this process reads the text."""
+    monkeypatch.setattr(text_end, "ANSWER_TIMEOUT_S", 60.0)
+    monkeypatch.setattr(reading_recogniser, "CERTAIN_AFTER_S", 60.0)
 
     async def fetched(_: RemoteRecogniser, __: object) -> bytes:
-        answer = verbose_json(recognition("hello there"), recogniser="north/4711", reader_fault=told[-1])
-        return json.dumps(answer).encode()
+        heard = replace(recognition("hello there"), sentence_end_probability=0.5)
+        return json.dumps(verbose_json(heard)).encode()
 
     monkeypatch.setattr(RemoteRecogniser, "_fetch", fetched)
-    pool = Endpoint("http://127.0.0.1:9/v1", "whisper", "token", 5.0)
-    for folder in (tmp_path / "turn-text", None):
-        health = Health(SystemClock())
-        async with open_recogniser(
-            AsrSettings(), llm=LlmSettings(), metrics=Metrics(health), pool=pool, text_end_folder=folder
-        ) as opened:
-            told.append(fault)
-            assert (await opened.recogniser.recognise(voiced(1), language="en")).text == "hello there"
-            assert (remedy in health.summary()) is (folder is not None)
-            assert health.degraded_count() == (folder is not None)
-            assert "north" not in health.summary()
-            told.append(None)
-            await opened.recogniser.recognise(voiced(1), language="en")
-            assert health.summary() == ""
-
-
-@pytest.mark.asyncio
-async def test_a_recogniser_that_stands_in_has_nothing_read(whisper_model_dir: Path, tiny_reading_model: Path) -> None:
-    """Behind the cluster's recognisers or an endpoint it hears little, and each process with rooms has one."""
-    settings = AsrSettings(model_dir=whisper_model_dir, device="cpu")
-    pool = Endpoint("http://127.0.0.1:9/v1", "whisper", "token", 5.0)
+    settings = AsrSettings(engine="endpoint", base_url="http://127.0.0.1:9/v1")
     folder = tiny_reading_model.parent
-    async with open_recogniser(
-        settings, llm=LlmSettings(), metrics=new_metrics(), pool=pool, text_end_folder=folder
-    ) as opened:
-        assert opened.reads_texts, "the cluster's recognisers may have the model"
-        assert (await opened.recogniser.recognise(bicycle(), language="en", interim=True)).text_end is None
+    async with open_recogniser(settings, llm=LlmSettings(), metrics=new_metrics(), text_end_folder=folder) as opened:
+        assert opened.reads_texts
+        assert (await opened.recogniser.recognise(voiced(1), language="en", interim=True)).text_end is not None
 
 
 @pytest.mark.asyncio
@@ -207,24 +180,6 @@ async def test_without_any_recogniser_the_reason_is_told(tmp_path: Path) -> None
     with pytest.raises(RecogniserError, match="roomtone models pull whisper"):
         async with open_recogniser(AsrSettings(model_dir=tmp_path / "none"), llm=LlmSettings(), metrics=new_metrics()):
             raise AssertionError("nothing was lent")
-
-
-@pytest.mark.asyncio
-async def test_the_cluster_hears_and_the_bots_own_recogniser_stands_behind_it(whisper_model_dir: Path) -> None:
-    """While the cluster's recognisers are away the bot hears by itself, and health says so."""
-    async with LocalTranscriptionServer(TranscriptionBehaviour(hears)) as server:
-        settings = AsrSettings(model_dir=whisper_model_dir, device="cpu", language="en")
-        pool = Endpoint(server.base_url, "whisper", "token", 5.0)
-        health = Health(SystemClock())
-        async with open_recogniser(settings, llm=LlmSettings(), metrics=Metrics(health), pool=pool) as opened:
-            assert (await opened.recogniser.recognise(voiced(1), language="en")).text == "from afar"
-            server.behaviour.refuses = RequestRefusal.BROKEN
-            for _ in range(2):
-                assert health.summary() == ""
-                assert (await opened.recogniser.recognise(voiced(1), language="en")).text != "from afar"
-            assert health.summary().startswith("The cluster's speech recognition")
-            assert re.search(r"; my own one hears, and I try it again in (60|5\d) seconds\. ", health.summary())
-    assert server.calls[0].key == "token"
 
 
 class FakeModel:
@@ -279,55 +234,29 @@ async def test_a_model_that_keeps_failing_is_told_to_operators_and_to_people(mod
     assert health.faults() == [STOPPED]
 
 
-def counted(metrics: Metrics, which: RecognitionService) -> dict[RemoteOutcome, float]:
+def counted(metrics: Metrics) -> dict[RemoteOutcome, float]:
     """Return what became of requests to a recogniser elsewhere, without what has not happened."""
-    found = {
-        outcome: value(metrics, "remote_recognitions_total", recogniser=which.value, outcome=outcome.value)
-        for outcome in RemoteOutcome
-    }
+    found = {outcome: value(metrics, "remote_recognitions_total", outcome=outcome.value) for outcome in RemoteOutcome}
     return {outcome: count for outcome, count in found.items() if count}
 
 
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("model")
-@pytest.mark.parametrize("which", RecognitionService)
-async def test_what_a_recogniser_elsewhere_answers_and_fails_on_is_in_the_metrics(which: RecognitionService) -> None:
-    """Also that the process leaves the cluster or endpoint alone after two failures, and hears the next utterance by
-    itself.
-    """
+async def test_what_a_recogniser_elsewhere_answers_and_fails_on_is_in_the_metrics() -> None:
+    """Also that the process leaves it alone after two failures, and hears the next utterance by itself."""
     metrics, behaviour = new_metrics(), TranscriptionBehaviour(hears)
     async with LocalTranscriptionServer(behaviour) as server:
-        is_cluster = which is RecognitionService.CLUSTER
-        settings = AsrSettings() if is_cluster else AsrSettings(engine="endpoint", base_url=server.base_url)
-        pool = Endpoint(server.base_url, "whisper", "token", 5.0) if is_cluster else None
-        async with open_recogniser(settings, llm=LlmSettings(), metrics=metrics, pool=pool) as opened:
+        settings = AsrSettings(engine="endpoint", base_url=server.base_url)
+        async with open_recogniser(settings, llm=LlmSettings(), metrics=metrics) as opened:
             for refuses, times in ((None, 1), (RequestRefusal.BROKEN, 3)):
-                assert value(metrics, "remote_recogniser_in_use", recogniser=which.value) == 1
+                assert value(metrics, "remote_recogniser_in_use") == 1
                 behaviour.refuses = refuses
                 for _ in range(times):
                     await opened.recogniser.recognise(np.zeros(1_600, np.int16), language="en")
-    assert counted(metrics, which) == {RemoteOutcome.COMPLETED: 1, RemoteOutcome.FAILED: 2, RemoteOutcome.SKIPPED: 1}
-    assert value(metrics, "remote_recogniser_seconds_count", recogniser=which.value) == 1
-    assert value(metrics, "remote_recogniser_in_use", recogniser=which.value) == 0
+    assert counted(metrics) == {RemoteOutcome.COMPLETED: 1, RemoteOutcome.FAILED: 2, RemoteOutcome.SKIPPED: 1}
+    assert value(metrics, "remote_recogniser_seconds_count") == 1
+    assert value(metrics, "remote_recogniser_in_use") == 0
     assert value(metrics, "recognitions_total", outcome="completed") == 3, "its own"
-
-
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("model")
-async def test_the_cluster_and_the_endpoint_behind_it_are_counted_apart() -> None:
-    """The cluster is asked first. What it fails on goes to the endpoint, and the bot's own recogniser has nothing to
-    do.
-    """
-    metrics = new_metrics()
-    away, there = TranscriptionBehaviour(hears, refuses=RequestRefusal.BROKEN), TranscriptionBehaviour(hears)
-    async with LocalTranscriptionServer(away) as cluster, LocalTranscriptionServer(there) as server:
-        settings = AsrSettings(engine="endpoint", base_url=server.base_url)
-        pool = Endpoint(cluster.base_url, "whisper", "token", 5.0)
-        async with open_recogniser(settings, llm=LlmSettings(), metrics=metrics, pool=pool) as opened:
-            await opened.recogniser.recognise(np.zeros(1_600, np.int16), language="en")
-    assert counted(metrics, RecognitionService.CLUSTER) == {RemoteOutcome.FAILED: 1}
-    assert counted(metrics, RecognitionService.ENDPOINT) == {RemoteOutcome.COMPLETED: 1}
-    assert value(metrics, "recognitions_total", outcome="completed") == 0, "its own"
 
 
 @pytest.mark.asyncio
@@ -335,20 +264,19 @@ async def test_the_cluster_and_the_endpoint_behind_it_are_counted_apart() -> Non
 async def test_finished_speech_waits_for_a_full_endpoint_only_where_nothing_else_hears(
     model: FakeModel, monkeypatch: pytest.MonkeyPatch, *, is_alone: bool
 ) -> None:
-    """The model of this process and the endpoint both stand behind the cluster; behind the endpoint the model does."""
+    """Where the model of this process stands behind it, speech goes there instead."""
     model.gone = is_alone
-    opened: dict[str, bool] = {}
+    opened: list[bool] = []
 
     class Noted(RemoteRecogniser):
-        def __init__(self, endpoint: Endpoint, *, is_own: bool = False, has_fallback: bool = False) -> None:
-            super().__init__(endpoint, is_own=is_own, has_fallback=has_fallback)
-            opened[endpoint.model] = has_fallback
+        def __init__(self, endpoint: Endpoint, *, has_fallback: bool = False) -> None:
+            super().__init__(endpoint, has_fallback=has_fallback)
+            opened.append(has_fallback)
 
     monkeypatch.setattr("voice.asr.remote.RemoteRecogniser", Noted)
     settings = AsrSettings(engine="endpoint", base_url="http://127.0.0.1:9/v1")
-    pool = Endpoint("http://127.0.0.1:9/v1", "whisper", "token", 5.0)
-    async with open_recogniser(settings, llm=LlmSettings(), metrics=new_metrics(), pool=pool):
-        assert opened == {"whisper-1": not is_alone, "whisper": True}
+    async with open_recogniser(settings, llm=LlmSettings(), metrics=new_metrics()):
+        assert opened == [not is_alone]
 
 
 @pytest.mark.asyncio
@@ -364,10 +292,9 @@ async def test_an_endpoint_that_hears_alone_is_counted(model: FakeModel) -> None
             for _ in range(3):
                 with pytest.raises(RecogniserError):
                     await opened.recogniser.recognise(np.zeros(1_600, np.int16), language="en")
-    which = RecognitionService.ENDPOINT
-    assert counted(metrics, which) == {RemoteOutcome.COMPLETED: 1, RemoteOutcome.FAILED: 3}
-    assert value(metrics, "remote_recogniser_seconds_count", recogniser=which.value) == 1
-    assert value(metrics, "remote_recogniser_in_use", recogniser=which.value) == 1
+    assert counted(metrics) == {RemoteOutcome.COMPLETED: 1, RemoteOutcome.FAILED: 3}
+    assert value(metrics, "remote_recogniser_seconds_count") == 1
+    assert value(metrics, "remote_recogniser_in_use") == 1
 
 
 @pytest.mark.asyncio
@@ -375,16 +302,16 @@ async def test_an_endpoint_that_hears_alone_is_counted(model: FakeModel) -> None
 async def test_a_model_that_hangs_for_good_needs_a_restart_unless_another_one_hears(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Where the cluster hears, the process goes on; where nobody hears any more, only a new process helps."""
+    """Where an endpoint hears, the process goes on; where nobody hears any more, only a new process helps."""
     alone, health = Health(SystemClock()), Health(SystemClock())
     for each in (alone, health):
         each.started()
     behaviour = TranscriptionBehaviour(hears)
     async with LocalTranscriptionServer(behaviour) as server:
-        pool = Endpoint(server.base_url, "whisper", "token", 5.0)
+        settings = AsrSettings(engine="endpoint", base_url=server.base_url)
         async with (
             open_recogniser(AsrSettings(), llm=LlmSettings(), metrics=Metrics(alone)),
-            open_recogniser(AsrSettings(), llm=LlmSettings(), metrics=Metrics(health), pool=pool) as opened,
+            open_recogniser(settings, llm=LlmSettings(), metrics=Metrics(health)) as opened,
         ):
             hung = Outage(0.0, None, RecogniserError("Three recognitions have never ended."))
             monkeypatch.setattr(QueuedRecogniser, "is_loaded", False)
@@ -399,12 +326,12 @@ async def test_a_model_that_hangs_for_good_needs_a_restart_unless_another_one_he
 
 @pytest.mark.asyncio
 async def test_what_nobody_needs_is_no_fault(model: FakeModel) -> None:
-    """While the cluster hears, the bot can do its work without a model of its own; when both are away it cannot."""
+    """While an endpoint hears, the bot can do its work without a model of its own; when both are away it cannot."""
     health = Health(SystemClock())
     health.started()
     async with LocalTranscriptionServer(TranscriptionBehaviour(hears, refuses=RequestRefusal.BROKEN)) as server:
-        pool = Endpoint(server.base_url, "whisper", "token", 5.0)
-        async with open_recogniser(AsrSettings(), llm=LlmSettings(), metrics=Metrics(health), pool=pool) as opened:
+        settings = AsrSettings(engine="endpoint", base_url=server.base_url)
+        async with open_recogniser(settings, llm=LlmSettings(), metrics=Metrics(health)) as opened:
             await dies_on(opened.recogniser)
             assert health.faults() == []
             model.gone = True

@@ -85,13 +85,11 @@ async def equipped(
     server: LocalChatServer,
     *,
     spans: SpanExporter | None = None,
-    in_cluster: bool = False,
-    elsewhere: bool = False,
     **more: Any,
 ) -> AsyncIterator[EquippedHouse]:
     """Open all services from settings: the chat model at `server`, no other models, and the sections in `more`.
 
-    `spans`: gets the traces. `in_cluster`: see `room_services`.
+    `spans`: gets the traces.
     """
     settings = Settings.model_validate(
         {
@@ -131,7 +129,6 @@ async def equipped(
             screens=screens,
             observe=house.seen.append,
             traces=traces,
-            in_cluster=in_cluster,
         )
         yield house
 
@@ -244,25 +241,6 @@ async def test_the_notice_of_a_room_names_who_gets_a_part(tmp_path: Path) -> Non
             "pictures of shared screens, and what is asked about them to eyes.example.org (vision model eyes-1)"
             in notice
         )
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize(
-    ("where", "named"),
-    [
-        ({}, None),
-        ({"in_cluster": True}, "the sound of your voice to cluster (recognisers of this bot)"),
-        ({"elsewhere": True}, "what is said, as text to cluster (other machines of whoever runs me"),
-    ],
-)
-async def test_the_notice_of_a_room_says_that_speech_goes_to_other_machines(
-    where: dict[str, Any], named: str | None, tmp_path: Path
-) -> None:
-    """To the recognisers of a cluster, or where whole rooms run. Without such machines it names none."""
-    async with LocalChatServer() as server, equipped(tmp_path, server, **where) as house, living(house):
-        (notice,) = house.place.notices
-        assert named is None or named in notice
-        assert named is not None or "cluster" not in notice
 
 
 @pytest.mark.asyncio

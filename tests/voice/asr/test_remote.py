@@ -24,9 +24,7 @@ from tests.fakes.brain import until
 from tests.patience import PATIENCE_S
 from tests.voice.recordings import bicycle, silence, voiced
 from voice.asr.language_names import language_code
-from voice.asr.port import TextEnd
 from voice.asr.remote import DETECTED_PROBABILITY, UNKNOWN_LOGPROB, RemoteRecogniser
-from voice.asr.text_end import ReaderFault
 from voice.endpoint import Endpoint
 from voice.errors import RecogniserError, RecogniserLateError, RecogniserOverloadedError, RecogniserUnreachableError
 
@@ -246,49 +244,6 @@ async def test_what_only_our_own_recognisers_tell(
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize(
-    ("told", "read"),
-    [
-        ({"ends": 0.75, "goes_on": 0.1}, TextEnd(0.75, 0.1)),
-        ({"ends": 7, "goes_on": -1, "more": []}, TextEnd(1.0, 0.0)),
-        ({"ends": 0.75}, None),
-        ({"ends": "0.75", "goes_on": 0.1}, None),
-        ([0.75, 0.1], None),
-        (None, None),
-    ],
-)
-async def test_what_our_own_recognisers_have_read(
-    told: object, read: TextEnd | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What the words make expect next, which is hostile until checked."""
-    async with endpoint() as (recogniser, _):
-
-        async def fetched(asked: object) -> bytes:
-            return json.dumps({"text": WORDS, "text_end": told}).encode()
-
-        monkeypatch.setattr(recogniser, "_fetch", fetched)
-        assert (await recogniser.recognise(bicycle())).text_end == read
-
-
-@pytest.mark.asyncio
-async def test_only_our_own_recognisers_tell_of_the_models_that_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An endpoint of somebody else has none. Our own may be of a release that does not tell."""
-    body = {"text": WORDS, "recogniser": "north/4711", "reader_fault": "fails"}
-
-    async def fetched(_: RemoteRecogniser, __: object) -> bytes:
-        return json.dumps(body).encode()
-
-    monkeypatch.setattr(RemoteRecogniser, "_fetch", fetched)
-    where = Endpoint("http://127.0.0.1:9/v1", "whisper", SECRET, 5.0)
-    async with RemoteRecogniser(where) as stranger, RemoteRecogniser(where, is_own=True) as own:
-        for recogniser, is_told in ((stranger, False), (own, True)):
-            assert (await recogniser.recognise(voiced(1))).text == WORDS
-            assert (recogniser.readers.failing_since(ReaderFault.FAILS) is not None) is is_told
-        del body["recogniser"], body["reader_fault"]
-        assert (await own.recognise(voiced(1))).text == WORDS
-
-
-@pytest.mark.asyncio
 async def test_half_a_character_costs_no_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """An endpoint may end its text in the middle of a character. JSON can carry that as a lone surrogate."""
     async with endpoint() as (recogniser, _):
@@ -331,28 +286,6 @@ def test_languages_are_known_by_name_code_and_locale() -> None:
     """A language is recognised by name, code or locale. Any other text counts as no language."""
     told = ("English", "en", "en-GB", "pt_BR", "yue", "lao", "", "the one of the north")
     assert [language_code(one) for one in told] == ["en", "en", "en", "pt", "yue", "lo", "", ""]
-
-
-@pytest.mark.asyncio
-async def test_only_our_own_recognisers_learn_who_speaks() -> None:
-    """Roomtone's own pool is told the speaker and what is unfinished, also of a careful pass, whose text is to be read
-    then. An endpoint of somebody else is told neither.
-    """
-    async with LocalTranscriptionServer(TranscriptionBehaviour(lantern)) as server:
-        where = Endpoint(server.base_url, "whisper", SECRET, 5.0)
-        async with RemoteRecogniser(where) as stranger, RemoteRecogniser(where, is_own=True) as own:
-            await stranger.recognise(voiced(1), speaker_id=42, interim=True)
-            await own.recognise(voiced(1), speaker_id=42)
-            await own.recognise(voiced(1), speaker_id=42, interim=True)
-            await own.recognise(voiced(1), careful=True)
-            await own.recognise(voiced(1), speaker_id=42, interim=True, careful=True)
-    assert [call.told for call in server.calls] == [
-        {},
-        {"x-roomtone-speaker": "42"},
-        {"x-roomtone-speaker": "42", "x-roomtone-interim": "1"},
-        {"x-roomtone-careful": "1"},
-        {"x-roomtone-speaker": "42", "x-roomtone-interim": "1", "x-roomtone-careful": "1"},
-    ]
 
 
 @pytest.mark.asyncio

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 import pytest
 from pydantic import SecretStr
-from sqlalchemy import create_engine, inspect
+from sqlalchemy import create_engine, inspect, text
 from structlog.testing import capture_logs
 
 from bot.cli.doctor.finding import Status
@@ -336,6 +336,39 @@ async def test_a_second_bot_is_kept_away(postgres_place: SecretStr, monkeypatch:
             assert (await SqlTurnStore(second, FakeClock()).load(EVENING)).total_turns == 0
         async with second.held_by_bot():
             pass
+
+
+@pytest.mark.asyncio
+async def test_the_shards_of_a_process_that_hangs_are_taken_over(postgres_place: SecretStr) -> None:
+    """Whoever keeps the processes has given it up. All its connections end, also one with rows that it has locked; when
+    it looks, it knows that another one has its servers. Processes with other shards notice nothing.
+    """
+    async with (
+        open_database(postgres_place) as stale,
+        open_database(postgres_place) as other,
+        open_database(postgres_place) as following,
+        stale.held_by_bot(parse_shards("0-1/4")) as lock,
+        other.held_by_bot(parse_shards("2-3/4")) as beside,
+    ):
+        writing = asyncio.create_task(hung_write(stale, begun := asyncio.Event()))
+        await begun.wait()
+        async with following.held_by_bot(parse_shards("0-1/4"), takes_over=True):
+            assert await lock.look()
+            async with asyncio.timeout(PATIENCE_S):
+                await lock.taken_over()
+            assert not await beside.look()
+            async with following.writing() as connection:
+                await connection.execute(text("SELECT 1"))
+        writing.cancel()
+        await asyncio.gather(writing, return_exceptions=True)
+
+
+async def hung_write(database: Database, begun: asyncio.Event) -> None:
+    """Begin to write, and hang."""
+    async with database.writing() as connection:
+        await connection.execute(text("SELECT 1"))
+        begun.set()
+        await asyncio.Event().wait()
 
 
 @pytest.mark.asyncio

@@ -1,0 +1,66 @@
+"""Writes what Ray's own commands read: the token, the environment of `ray start`, and the file of `serve deploy`."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shlex
+from typing import TYPE_CHECKING
+
+from bot.cluster.ray_connection import ClusterError
+from bot.private_files import make_private_folder, replace_private_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+TOKEN_FILE = "token"  # noqa: S105 - the name of a file
+ENVIRONMENT_FILE = "ray.env"
+SERVE_FILE = "serve.yaml"
+_TOKEN_BYTES = 32
+
+
+def ray_environment(folder: Path) -> dict[str, str]:
+    """Return the variables with which Ray's processes and our commands run. `folder`: has the token."""
+    return {
+        # Nobody gets in without the token, and nothing is reported to Ray's makers.
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN_PATH": str((folder / TOKEN_FILE).absolute()),
+        "RAY_USAGE_STATS_ENABLED": "0",
+        # A machine that is lost is known after 5 s; with Ray's defaults it takes 15.
+        "RAY_health_check_period_ms": "500",
+        "RAY_health_check_timeout_ms": "1000",
+        "RAY_health_check_failure_threshold": "3",
+        # A node answers late while its own parts start.
+        "RAY_health_check_initial_delay_ms": "30000",
+        # Ray gives its workers a low priority, which the bots would inherit.
+        "RAY_worker_niceness": "0",
+        # numpy's threads would spin beside the speech model's (bot.__main__).
+        "OMP_NUM_THREADS": "1",
+        "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "16",
+        "RAY_BACKEND_LOG_LEVEL": "error",
+    }
+
+
+def write_ray_files(folder: Path, serve_config: Mapping[str, object]) -> None:
+    """Write all three, and keep a token that is there: other machines have a copy. Raises `ClusterError`."""
+    try:
+        make_private_folder(folder)
+        if not (folder / TOKEN_FILE).exists():
+            replace_private_text(folder / TOKEN_FILE, secrets.token_hex(_TOKEN_BYTES), durable=True)
+        lines = (f"{name}={shlex.quote(value)}\n" for name, value in ray_environment(folder).items())
+        replace_private_text(folder / ENVIRONMENT_FILE, "".join(lines))
+        # JSON is YAML too.
+        replace_private_text(folder / SERVE_FILE, json.dumps(serve_config, indent=2) + "\n")
+    except OSError as error:
+        raise ClusterError(f"{folder} cannot be written: {error.strerror}. Check storage.data_dir.") from error
+
+
+def start_commands(folder: Path, ip: str) -> list[str]:
+    """Return what the operator runs on the first machine and on each other one."""
+    source = f"set -a; . {folder / ENVIRONMENT_FILE}; set +a"
+    common = f"--node-ip-address {ip} --disable-usage-stats"
+    return [
+        f"{source}; ray start --head --include-dashboard false {common}",
+        f"{source}; ray start --address {ip}:6379 --node-ip-address ITS-ADDRESS --disable-usage-stats",
+    ]
