@@ -27,7 +27,7 @@ _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 
 app = typer.Typer(
     name="cluster",
-    help="Run the bot by shards, and recognise speech, on several machines.",
+    help="Run the bot on several machines.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -51,7 +51,10 @@ def up(
     certificate_key: Annotated[str, typer.Option(metavar="FILE", help="Its key.")] = "",
     ip: Annotated[str, typer.Option(help="The first machine's address, for the commands that are shown.")] = "",
 ) -> None:
-    """Write the files for Ray's commands, then start or change the bots and the recognisers of this cluster."""
+    """Start or change the bots and the recognisers.
+
+    It also writes the files for Ray's own commands.
+    """
     from bot.cluster.deployment import keep_groups, serve_config, serve_recogniser
     from bot.cluster.ray_connection import ClusterError
     from bot.cluster.ray_files import start_commands, write_ray_files
@@ -81,7 +84,7 @@ def up(
 
 @app.command()
 def status() -> None:
-    """Show the machines, who serves which shards, and which shards nobody serves."""
+    """Show who serves which shards, and what nobody serves."""
     from bot.cluster.state import cluster_lines, group_states, unserved_lines
     from bot.store.dialects.open import describe_database
 
@@ -101,7 +104,10 @@ def status() -> None:
 def drain(
     ip: Annotated[str, typer.Argument(metavar="IP", help="The machine's address, as `status` shows it.")],
 ) -> None:
-    """Move a machine's shards to others, room by room at a pause in speech, so that it can be switched off."""
+    """Move a machine's shards to other machines.
+
+    Room by room at a pause in speech, so that the machine can be switched off.
+    """
     from bot.cluster.deployment import drain as drain_machine
 
     with _connected(load()):
@@ -110,7 +116,7 @@ def drain(
 
 @app.command()
 def down() -> None:
-    """End the bots and the recognisers of this cluster. Ray goes on until `ray stop` on each machine."""
+    """End the bots and the recognisers; Ray goes on."""
     from bot.cluster.deployment import end_everything
 
     with _connected(load()):
