@@ -164,7 +164,7 @@ async def test_a_rolling_replay_evicts_and_tells() -> None:
     (evicted,) = result.covered.evicted
     assert evicted[0] == 0
     note = next(part for part in result.payload if part.kind.value == "eviction_note")
-    assert f"({evicted[1] + 1} messages, " in note.content
+    assert f"{evicted[1] + 1} messages evicted (" in note.content
     assert "memory_search" in note.content
     assert sum(part.tokens for part in result.payload) <= 2_000
 
