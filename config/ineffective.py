@@ -104,10 +104,10 @@ def ineffective(settings: Settings, origins: Mapping[Key, SettingOrigin]) -> Ite
             if getattr(server, name):
                 kind = "program" if server.command else "url"
                 yield f"{name} of the server {server.name} in mcp.servers has no effect: it has a {kind}. Delete it."
-        if not server.tools:
+        if not (server.guilds and server.roles):
             yield (
-                f"The server {server.name} in mcp.servers has no effect: none of its tools may be called. Name them "
-                'in tools, or set tools = ["*"] (`roomtone doctor` lists them).'
+                f"The server {server.name} in mcp.servers has no effect: it is for nobody. Name the Discord servers "
+                "and the roles that it is for in its guilds and roles (docs/tools.md)."
             )
 
 

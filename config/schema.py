@@ -97,6 +97,22 @@ class Settings(BaseModel):
                 )
         return self
 
+    @model_validator(mode="after")
+    def _tools_know_their_servers(self) -> Settings:
+        """Refuse tools on a bot that serves whoever invites it, and tools for a server that it does not serve."""
+        if self.mcp.servers and not self.discord.guilds:
+            raise ValueError(
+                "discord.guilds must name the servers of a bot that has tools (mcp.servers): without it, anybody's "
+                "server of which an owner is a member is served. `roomtone invite` can write it"
+            )
+        for server in self.mcp.servers:
+            if strangers := [guild_id for guild_id in server.guilds if guild_id not in self.discord.guilds]:
+                raise ValueError(
+                    f"guilds of the server {server.name!r} in mcp.servers has {strangers[0]}, which discord.guilds "
+                    "does not have; add it there or take it out"
+                )
+        return self
+
 
 # Names that other programs use too. Each sets one setting, unless that setting's own variable is set.
 WELL_KNOWN_VARIABLES: dict[str, Key] = {

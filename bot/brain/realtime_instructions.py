@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MAX_CHARS = 5_200
 SUMMARY_HEAD = "Session conversation summary:"
 NOTES_HEAD = "On a shared screen:"
-RESULT_HEAD = "They said yes to what you asked, so it was done just now. Its result:"
+RESULT_HEAD = "They have pressed Do it, so it was run just now. Its result:"
 # Enough for the result of an effect. It comes from outside, so it must not take the room of what people are told.
 MAX_RESULT_CHARS = 600
 _BETWEEN = "\n\n"
@@ -135,7 +135,7 @@ def build_realtime_instructions(
     """Return the instructions for a session's state, at most `max_chars` long. Deterministic.
 
     `server_rules`: from this server's moderators. `next_reply`: applies to the next reply only. `result`: what a tool
-    returned that was called for it, cut to `MAX_RESULT_CHARS`. Most important first: `participants` (a line for each
+    returned that ran on a press, cut to `MAX_RESULT_CHARS`. Most important first: `participants` (a line for each
     person present, with facts about them), quotes from this session (`recall`) and from earlier ones (`continuity`).
     `sources`: the ref of each quote, by its text. The newest live notes are kept longest. `max_chars` must leave room
     for the rules, under 2,000 characters, which are never cut.

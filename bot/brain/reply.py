@@ -16,7 +16,6 @@ import structlog
 from bot.brain.generation import BROKEN_OFF, SENTENCES_AHEAD, ReplyGenerator, SentenceQueue, new_sentence_queue
 from bot.brain.reply_progress import ReplyProgress, elapsed_ms
 from bot.brain.speech_output import SpeechOutput
-from bot.llm.port import NO_WORDS
 from bot.texts.text import Text
 from compaction.errors import CompactionError, ContextOverflowError
 from voice.cancellation import is_being_cancelled
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from bot.brain.decider import Reason
     from bot.brain.responder import Responder
     from bot.brain.speech_output import SentenceReader, SpeechRules
+    from bot.brain.tools.frozen_calls import FrozenCall
     from bot.clock import Clock
     from compaction.model import Turn
     from voice.speaking.playback import Playback
@@ -41,19 +41,6 @@ log = structlog.get_logger()
 
 TOO_SLOW = Text("I took too long over an answer and gave it up. Ask me again; `roomtone tail` shows what was slow.")
 
-# The same, where a call with effects was begun, which goes on (`bot.brain.tools.running_effects`) or is done: asked
-# again, it would be made twice.
-HAS_BEGUN = Text(
-    "I took too long over an answer and gave it up, but I have begun what I was to do. Ask me whether it is done "
-    "before you ask for it again."
-)
-# The same for the failures that advise to ask again.
-BEGUN_WITHOUT_WORDS = Text(
-    "My answer had no words or broke off, but I have begun what I was to do. Ask me whether it is done before you ask "
-    "for it again."
-)
-_ADVISES_TO_ASK_AGAIN = frozenset({NO_WORDS, BROKEN_OFF})
-
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -61,7 +48,8 @@ class Question:
 
     `asker_id`: the person to answer, if several people speak in the turn; empty if the bot speaks unasked. `reason`:
     why the bot answers. `may_skip`: the model may decide to say nothing. `language`: the code of the language to answer
-    in; empty: that of the conversation. `is_current`: whether what the reply is about still goes on; once it does not,
+    in; empty: that of the conversation. `pressed`: the call that ran on their press, whose result is to be told.
+    `is_current`: whether what the reply is about still goes on; once it does not,
     the reply does not begin to sound any more.
     """
 
@@ -72,6 +60,7 @@ class Question:
     reason: Reason | None = None
     may_skip: bool = False
     language: str = ""
+    pressed: FrozenCall | None = None
     is_current: Callable[[], bool] = lambda: True
 
 
@@ -117,8 +106,7 @@ class Replier:
     """Produces replies one after the other. `run` is its task, owned by the room.
 
     `build_context` builds the responder's input; `on_reply` gets each finished reply, also one that nobody heard.
-    `on_begun`: called with each question when its answer begins. `has_acted`: returns whether a call with effects was
-    begun for a question.
+    `on_begun`: called with each question when its answer begins.
     *Cancellation* of `run` stops speech at once; call `shut_down` first, so that the heard part is recorded.
     """
 
@@ -135,10 +123,8 @@ class Replier:
         rules: SpeechRules,
         speech_to_speech: SpeechToSpeech | None = None,
         on_begun: Callable[[Question], None] = lambda _: None,
-        has_acted: Callable[[Question], bool] = lambda _: False,
     ) -> None:
         self._on_begun = on_begun
-        self._has_acted = has_acted
         self._build_context = build_context
         self._playback = playback
         self._clock = clock
@@ -257,7 +243,7 @@ class Replier:
                 await self._speak_answer(question, progress)
         except TimeoutError:
             if not progress.stopped:
-                self._give_up(question, progress)
+                _fail(question, progress, "time", TOO_SLOW)
         except CompactionError as error:
             # Session memory could not be read.
             _fail(question, progress, "context", error)
@@ -274,17 +260,7 @@ class Replier:
             self._playback.stop()
         if progress.speech_to_speech and self._speech_to_speech is not None:
             self._report_heard(self._speech_to_speech, progress)
-        if progress.failure in _ADVISES_TO_ASK_AGAIN and self._has_acted(question):
-            progress.failure = BEGUN_WITHOUT_WORDS
         return self._reply(question, progress)
-
-    def _give_up(self, question: Question, progress: ReplyProgress) -> None:
-        """Note that a reply has taken too long."""
-        if self._has_acted(question):
-            # Whoever wanted something done waits to hear of it, also where the model may skip its answer.
-            progress.fail("time", HAS_BEGUN)
-        else:
-            _fail(question, progress, "time", TOO_SLOW)
 
     async def _speak_answer(self, question: Question, progress: ReplyProgress) -> None:
         """Answer with speech-to-speech or by text, or say that the question is too long. Raises `CompactionError`."""

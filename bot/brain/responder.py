@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Protocol
 import structlog
 
 from bot.background_task import owned_task
-from bot.brain.imitated_heading import without_heading
 from bot.brain.system_prompt import AFTER_TOOL_RESULTS, ANSWER_WITHOUT_TOOLS
 from bot.brain.tools.exchanges import ToolExchange
-from bot.brain.tools.order_words import is_german
+from bot.brain.tools.frozen_calls import FrozenCall
 from bot.brain.tools.settings import DEFAULT_FILLER, ToolsSettings
 from bot.llm.port import NO_TOOLS, ChatMessage, ChatModelError, ChatRole, FinishReason, OfferedTools, StreamEnd
 from bot.texts.catalogue import ENGLISH
@@ -25,12 +24,15 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
     from bot.brain.context import ModelContext
+    from bot.brain.tools.exchanges import ToolResult
     from bot.llm.port import ChatModel, StreamItem
 
 log = structlog.get_logger()
 
 # What answers where no language model does (`bot.brain.embedded`), as named within a sentence: "I answer with …".
 EMBEDDED_RESPONDER_NAME = Text("what I heard, without a language model")
+# Said for a call that waits.
+PRESS_FIRST = Text("I'll do that as soon as you press Do it in this channel's chat.")
 # Yielded before a tool runs, so that the voice speaks the text so far.
 _SENTENCE_END = "\n"
 
@@ -56,26 +58,15 @@ class ModelResponder:
         self._settings = tools or ToolsSettings()
 
     async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
-        """Yield the reply, without a time and name that the model may put before it.
+        """Yield the reply. The model may call tools for a limited number of steps.
 
-        What the asker has just agreed to is done first. Then the model may call tools for a limited number of steps; a
-        call that needs the asker's yes ends the reply with the question. While a slow tool runs, the filler sentence is
-        yielded, provided that nothing was said yet and a reply is sure to follow. With it the reply begins to sound, so
-        its time limit ends, and a call that takes longer is not told as an answer that was given up.
+        A call that waits for the asker's press is told in a fixed sentence; if nothing else was called, that ends the
+        reply. While a slow tool runs, the filler sentence is yielded, provided that nothing was said yet and a reply is
+        sure to follow. With it the reply begins to sound, so its time limit ends.
         """
         steps: list[ToolExchange] = []
         spoke = False
-        german = is_german(" ".join(part.text for part in context.current.parts), language=context.language)
         try:
-            if context.tools is not None and (agreed := await context.tools.agreed_call()) is not None:
-                # 'Ja.' is too short to show its language.
-                german = agreed.german
-                async with owned_task(context.tools.carry_out(agreed), name="agreed-call") as carrying_out:
-                    # Whoever said yes waits for an answer, also where the model may skip one.
-                    if await self._is_slow(carrying_out):
-                        spoke = True
-                        yield self._filler(german=german) + _SENTENCE_END
-                    steps.append(await carrying_out)
             while True:
                 text, end = "", StreamEnd(FinishReason.STOP)
                 async with aclosing(self._stream(context, steps)) as stream:
@@ -94,23 +85,19 @@ class ModelResponder:
                     break
                 if text.strip():
                     yield _SENTENCE_END
-                # If this reply is cut off, calls with side effects go on (`QuestionTools.record`).
                 async with owned_task(context.tools.run_all(end.calls), name="tools") as running:
                     # No filler before a reply that may be skipped.
                     if not (spoke or context.may_skip) and await self._is_slow(running):
                         spoke = True
-                        yield self._filler(german=german) + _SENTENCE_END
-                    step = ToolExchange(end.calls, await running, text)
-                proposal = context.tools.proposal
-                if proposal is None:
-                    steps.append(step)
-                    continue
-                # A yes makes this call, with the id and signature that its endpoint gave it and takes once in a prompt.
-                if (done := step.without(proposal.call)).calls:
-                    steps.append(done)
-                # Asked word for word: the model could ask for something else than what its call does.
-                yield proposal.question
-                break
+                        yield _said(self._filler(), context) + _SENTENCE_END
+                    results = await running
+                steps.append(ToolExchange(end.calls, results, text))
+                waiting = [result for result in results if isinstance(result, FrozenCall)]
+                if waiting:
+                    spoke = True
+                    yield _said(PRESS_FIRST, context) + _SENTENCE_END
+                if len(waiting) == len(results):
+                    break
         finally:
             if context.tools is not None:
                 context.tools.record(context.current.seq, steps)
@@ -126,27 +113,23 @@ class ModelResponder:
         if steps:
             instruction = AFTER_TOOL_RESULTS if tools.callable_now else ANSWER_WITHOUT_TOOLS
             messages = (*messages, ChatMessage(ChatRole.SYSTEM, instruction))
-        stream = self._model.stream(
+        return self._model.stream(
             messages,
             max_output_tokens=self._max_output_tokens,
             enforce_budget=context.enforced,
             tools=tools,
             on_sent=context.on_sent,
         )
-        return without_heading(stream)
 
-    async def _is_slow(self, running: asyncio.Task[tuple[str, ...]] | asyncio.Task[ToolExchange]) -> bool:
+    async def _is_slow(self, running: asyncio.Task[tuple[ToolResult, ...]]) -> bool:
         """Wait for the tools up to `ToolsSettings.filler_after_s`; return whether they take longer."""
         if not self._settings.filler:
             return False
         done, _ = await asyncio.wait({running}, timeout=self._settings.filler_after_s)
         return not done
 
-    def _filler(self, *, german: bool) -> str:
-        """Return the filler sentence; the operator's own is in one language."""
-        if self._settings.filler != DEFAULT_FILLER:
-            return self._settings.filler
-        return in_language(DEFAULT_FILLER, "de" if german else ENGLISH)
+    def _filler(self) -> str:
+        return DEFAULT_FILLER if self._settings.filler == DEFAULT_FILLER else self._settings.filler
 
     def _give_up(self, *, spoke: bool) -> None:
         log.warning("tool_step_limit_exceeded", model=self._model.model)
@@ -159,3 +142,9 @@ class ModelResponder:
                 ),
                 retryable=True,
             )
+
+
+def _said(sentence: str, context: ModelContext) -> str:
+    """Return a fixed sentence in the language of the question, or that of the channel; an operator's own as it is."""
+    channel = ENGLISH if context.tools is None else context.tools.language
+    return in_language(sentence, context.language or channel)

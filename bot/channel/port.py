@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from voice.transport.audio_events import AudioEvent
     from voice.transport.outgoing import FrameSource
 
+    # Takes a press by somebody, with their roles of now: whether it is *Do it*. Returns why it does not count, for that
+    # person alone, or None if it does.
+    OnPress = Callable[["Person", bool], Text | None]
+
 
 @dataclass(frozen=True, slots=True)
 class Person:
@@ -30,8 +34,8 @@ class Person:
     id: int
     name: str
     is_bot: bool
-    # Whether they may manage the server.
-    is_moderator: bool = False
+    # The ids of their roles, that of everybody included, as far as they are known.
+    roles: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,25 @@ class ListenRequest:
 
     target: ListenTarget
     channel_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallRequest:
+    """A tool call that waits for a press. `asker`: the name of who asked. `server`: the MCP server that has the tool;
+    empty: it is our own. `arguments`: all of them.
+    """
+
+    asker: str
+    tool: str
+    server: str
+    arguments: Mapping[str, object]
+
+
+class CallMessage(Protocol):
+    """The message with a call and its buttons."""
+
+    async def conclude(self, outcome: Text) -> None:
+        """Take the buttons away and write what became of the call. A failure is logged."""
 
 
 class ChatError(BotError):
@@ -205,7 +228,7 @@ class Place(Protocol):
     async def refresh_rights(self, *, newcomers_only: bool = False) -> None:
         """Ask Discord what the members present may do, since it does not tell when a role is taken away.
 
-        Until it is known of somebody, they are no moderator, and only this channel is shared. A failure is logged.
+        Until it is known of somebody, they have no roles, and only this channel is shared. A failure is logged.
         """
 
     def shared_channels(self) -> frozenset[int]:
@@ -258,6 +281,9 @@ class Place(Protocol):
 
     def chat_for(self, asker_id: int | None) -> Chat:
         """Return the text chat with the permissions of one member, for tools. None: nobody asked."""
+
+    async def ask_for_press(self, request: CallRequest, on_press: OnPress) -> CallMessage:
+        """Post a call in full in the channel's own chat, with the buttons *Do it* and *Don't*. Raises `ChatError`."""
 
     # -- the voice connection ------------------------------------------------------------------------------
 

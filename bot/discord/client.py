@@ -16,6 +16,7 @@ import structlog
 from bot.channel.port import MembershipChange
 from bot.discord.admission import GuildAdmission
 from bot.discord.answers import CommandTranslator
+from bot.discord.call_buttons import OverCalls
 from bot.discord.changes import change_in
 from bot.discord.command_registration import CommandRegistration
 from bot.discord.command_tree import CheckedCommandTree
@@ -156,6 +157,7 @@ class RoomtoneClient(discord.Client):
                 self._catch_up_buttons[language] = CatchUpButton(self._catch_up, language)
             self.add_view(self._catch_up_buttons[ENGLISH])
         self.add_view(OverPages())
+        self.add_view(OverCalls())
         await self.tree.set_translator(CommandTranslator())
         if self.own_shards.leads:
             # The commands are the same in all servers; during an upgrade an older process must not undo them.

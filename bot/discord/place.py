@@ -15,6 +15,7 @@ from bot.channel.port import ChannelNotAllowedError, ChatError, Person
 from bot.channel.voice_connection import voice_connection
 from bot.discord.answers import MESSAGE_CHARS, Field, embed_in, message_parts
 from bot.discord.audience import is_told_in, may_enter
+from bot.discord.call_buttons import post_call
 from bot.discord.chat import DiscordChat
 from bot.discord.digest_embed import RECAP, digest_embed
 from bot.discord.entry import entry_refusal, look_at
@@ -29,7 +30,8 @@ from voice.transport.discord_gateway import DiscordMainGateway
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 
-    from bot.channel.port import Card, Link
+    from bot.channel.port import CallRequest, Card, Link, OnPress
+    from bot.discord.call_buttons import PostedCall
     from bot.server_settings import ServerSettingsBook
     from compaction.memory.digest import Digest
     from voice.transport.audio_events import AudioEvent
@@ -56,6 +58,7 @@ FOR_EVERY_AGE = Text(
     "This voice channel is age-restricted and {channel} is not, so I write nothing there of what is said here."
 )
 NO_FILE = Text("I cannot post a file in {channel}. Give my role the permission Attach Files there.")
+NO_CALL = Text("I cannot ask in the chat of {channel}. Give my role the permission Send Messages there.")
 NOT_TAKEN = Text("Discord did not take what I wanted to post in {channel}. /transcript has what was said.")
 # How long Discord may take to describe one member.
 MEMBER_TIMEOUT_S = 10.0
@@ -148,10 +151,9 @@ class DiscordPlace:
 
     def _person(self, member: discord.Member) -> Person:
         known = self._fetched.get(member.id)
-        is_moderator = known is not None and known.guild_permissions.manage_guild
         # discord.py keeps the name of when somebody came: without the members intent it hears of no new one.
         name = self._names.get(member.id, member.display_name)
-        return Person(member.id, name, member.bot, is_moderator)
+        return Person(member.id, name, member.bot, frozenset() if known is None else role_ids(known))
 
     async def is_current(self) -> bool:
         # Commands change the room's own objects.
@@ -254,6 +256,13 @@ class DiscordPlace:
                 await post_message(self._channel, sentence, file=lambda: discord.File(io.BytesIO(content), name))
         except REQUEST_ERRORS as error:
             raise _not_posted(error, NO_FILE, self.name) from error
+
+    async def ask_for_press(self, request: CallRequest, on_press: OnPress) -> PostedCall:
+        try:
+            async with asyncio.timeout(WRITE_TIMEOUT_S):
+                return await post_call(self._channel, request, on_press, self.language)
+        except REQUEST_ERRORS as error:
+            raise _not_posted(error, NO_CALL, self.name) from error
 
     async def write_recap(self, digest: Digest) -> int | None:
         # Nobody is called back for it.
@@ -397,4 +406,8 @@ async def _open_thread_in(channel: discord.TextChannel, thread_id: int | None) -
 
 
 def person_of(member: discord.Member) -> Person:
-    return Person(member.id, member.display_name, member.bot, member.guild_permissions.manage_guild)
+    return Person(member.id, member.display_name, member.bot, role_ids(member))
+
+
+def role_ids(member: discord.Member) -> frozenset[int]:
+    return frozenset(role.id for role in member.roles)

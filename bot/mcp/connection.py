@@ -24,7 +24,7 @@ from mcp.types import CallToolRequest, CallToolRequestParams, CallToolResult, Li
 from bot.brain.tools.tool import ToolError
 from bot.errors import first_cause
 from bot.mcp.message_limit import MessageLimit
-from bot.mcp.tools import McpTool, adapt_tools
+from bot.mcp.tools import McpTool, adapt_tools, digest, used_tools
 from compaction.untrusted_text import visible
 from voice.cancellation import is_being_cancelled
 from voice.endpoint import is_this_machine
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from bot.brain.tools.tool import RoomTool
     from bot.clock import Clock
+    from bot.mcp.approvals import Approvals
     from bot.mcp.settings import McpServerSettings
 
 log = structlog.get_logger()
@@ -62,10 +63,17 @@ _ADDRESS = re.compile(r"""(https?://)(?:[^\s/@'"]*@)?([^\s/?#'"]+)[^\s'"]*""")
 
 
 class McpConnection:
-    """One server. Only its task `run` connects and disconnects; `stop` ends it. `servers`: the names of all."""
+    """One server. Only its task `run` connects and disconnects; `stop` ends it. `approvals`: which tools the operator
+    has approved. `servers`: the names of all.
+    """
 
-    def __init__(self, settings: McpServerSettings, clock: Clock, *, servers: Collection[str] = ()) -> None:
+    def __init__(
+        self, settings: McpServerSettings, clock: Clock, approvals: Approvals, *, servers: Collection[str] = ()
+    ) -> None:
         self.settings = settings
+        self._approvals = approvals
+        # The digests of the approved tools, as they were read last.
+        self._approved: frozenset[str] = frozenset()
         self._servers = servers
         self._clock = clock
         self._client: Client | None = None
@@ -73,6 +81,8 @@ class McpConnection:
         self.connected = asyncio.Event()
         self._listed: tuple[McpTool, ...] = ()
         self._tools: tuple[RoomTool, ...] = ()
+        # When the list or what is approved of it changed last, monotonic seconds.
+        self.listed_at = 0.0
         # Set when a call failed, so that the connection is checked at once.
         self._check_requested = asyncio.Event()
         # Of `run`.
@@ -89,6 +99,12 @@ class McpConnection:
     def tools(self) -> tuple[RoomTool, ...]:
         """Return the tools that may be called, as ours; none while the server is unreachable."""
         return self._tools
+
+    @property
+    def unapproved(self) -> tuple[str, ...]:
+        """Return the names of the tools that are off because nobody has approved them as they are now."""
+        wanted = used_tools(self._listed, self.settings)
+        return tuple(tool.name for tool in wanted if digest(tool) not in self._approved)
 
     async def run(self) -> None:
         """Keep the connection open until `stop`. *Cancellation* closes it and ends the server's process, unless that is
@@ -192,10 +208,17 @@ class McpConnection:
     async def list_tools(self, client: Client) -> None:
         """List the server's tools, and adapt them if the list has changed. Raises any error of the server."""
         listed = await _list_tools(client, self._limit)
-        if listed != self._listed:
-            # In a thread: to check the schemas of a hundred tools takes seconds.
-            self._tools = await asyncio.to_thread(adapt_tools, listed, self.settings, self.call, servers=self._servers)
-            self._listed = listed
+        approved = await asyncio.to_thread(self._approvals.of, self.settings.name)
+        if (listed, approved) == (self._listed, self._approved):
+            return
+        # In a thread: to check the schemas of a hundred tools takes seconds.
+        self._tools = await asyncio.to_thread(
+            adapt_tools, listed, self.settings, self.call, approved=approved, servers=self._servers
+        )
+        self._listed, self._approved = listed, approved
+        self.listed_at = self._clock.monotonic()
+        if names := self.unapproved:
+            log.warning("mcp_tools_not_approved", server=self.settings.name, count=len(names))
 
     @asynccontextmanager
     async def _transport(self, errors: TextIO | None, limit: MessageLimit) -> AsyncIterator[Any]:
@@ -246,12 +269,7 @@ async def _list_tools(client: Client, limit: MessageLimit) -> tuple[McpTool, ...
         # The library keeps what any page has ever described, and forgets tools that are gone only with a list of one
         # page. So it is given the whole list as one.
         client.session._absorb_tool_listing(ListToolsResult(tools=found), complete=True)
-    return tuple(_described(tool) for tool in found)
-
-
-def _described(tool: Tool) -> McpTool:
-    read_only = tool.annotations is not None and tool.annotations.read_only_hint is True
-    return McpTool(tool.name, tool.description or "", tool.input_schema, read_only)
+    return tuple(McpTool(tool.name, tool.description or "", tool.input_schema) for tool in found)
 
 
 async def _called(client: Client, tool: str, arguments: Mapping[str, object], *, within_s: float) -> CallToolResult:

@@ -10,20 +10,25 @@ from typing import TYPE_CHECKING
 from bot.background_task import logged_task
 from bot.clock import SystemClock
 from bot.errors import BotError
+from bot.health import DegradedPart
 from bot.mcp.connection import McpConnection, describe_server_error
-from compaction.untrusted_text import visible
+from bot.texts.text import Text, counted
+from voice.circuit_breaker import Outage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from bot.brain.tools.tool import RoomTool
     from bot.clock import Clock
+    from bot.mcp.approvals import Approvals
     from bot.mcp.settings import McpServerSettings, McpSettings
+    from bot.mcp.tools import McpTool
 
 # Time to ask a server's process to end, then terminate and kill it.
 CLOSE_TIMEOUT_S = 10.0
 # How long `roomtone doctor` waits. The bot waits longer, because a program may have to be downloaded first.
 DOCTOR_TIMEOUT_S = 20.0
+NOT_APPROVED = "They are not approved as they are now. `roomtone doctor --approve {server}` shows them and asks you."
 
 
 class McpError(BotError):
@@ -36,16 +41,33 @@ class McpServers:
     def __init__(self, connections: tuple[McpConnection, ...]) -> None:
         self.connections = connections
 
-    def tools(self) -> tuple[RoomTool, ...]:
-        """Return the tools of all connected servers that can be called now."""
-        return tuple(tool for connection in self.connections for tool in connection.tools)
+    def tools(self, guild_id: int) -> tuple[RoomTool, ...]:
+        """Return the tools that can be called now, of the connected servers that are for a Discord server."""
+        return tuple(
+            tool
+            for connection in self.connections
+            if guild_id in connection.settings.guilds
+            for tool in connection.tools
+        )
+
+    def problems(self) -> list[DegradedPart]:
+        """Return the servers with tools that are off because nobody has approved them, for the health of the bot."""
+        return [
+            DegradedPart(
+                Text("The MCP server {server}", server=connection.settings.name),
+                counted(len(names), "{count} of its tools is off", "{count} of its tools are off"),
+                Outage(connection.listed_at, None, McpError(NOT_APPROVED.format(server=connection.settings.name))),
+            )
+            for connection in self.connections
+            if (names := connection.unapproved)
+        ]
 
 
 @asynccontextmanager
-async def running_servers(settings: McpSettings, clock: Clock) -> AsyncIterator[McpServers]:
+async def running_servers(settings: McpSettings, clock: Clock, approvals: Approvals) -> AsyncIterator[McpServers]:
     """Connect to the servers in the background for the duration of the block. *Ownership*: owns their tasks."""
     names = [each.name for each in settings.servers]
-    connections = tuple(McpConnection(each, clock, servers=names) for each in settings.servers)
+    connections = tuple(McpConnection(each, clock, approvals, servers=names) for each in settings.servers)
     tasks = [logged_task(each.run(), name=f"mcp-{each.settings.name}") for each in connections]
     try:
         yield McpServers(connections)
@@ -56,11 +78,11 @@ async def running_servers(settings: McpSettings, clock: Clock) -> AsyncIterator[
             await asyncio.wait(tasks, timeout=CLOSE_TIMEOUT_S)
 
 
-async def list_server_tools(settings: McpServerSettings) -> tuple[str, ...]:
-    """Connect to one server briefly and return the names of its tools, made printable. Raises `McpError`."""
-    connection = McpConnection(settings, SystemClock())
+async def list_server_tools(settings: McpServerSettings, approvals: Approvals) -> tuple[McpTool, ...]:
+    """Connect to one server briefly and return its tools. Raises `McpError`."""
+    connection = McpConnection(settings, SystemClock(), approvals)
     try:
         async with asyncio.timeout(DOCTOR_TIMEOUT_S), connection.open(errors=sys.stderr):
-            return tuple(visible(tool.name) for tool in connection.listed)
+            return connection.listed
     except Exception as error:
         raise McpError(describe_server_error(error)) from error

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
-from bot.brain.tools.tool import Permission
 from voice.endpoint_settings import checked_url
+
+if TYPE_CHECKING:
+    from bot.brain.tools.permission import Asker
+
+GuildId = Annotated[int, Field(gt=0)]
+RoleId = Annotated[int, Field(gt=0)]
+ToolUse = Literal["ask", "never ask", "off"]
 
 
 class McpServerSettings(BaseModel):
@@ -39,33 +45,24 @@ class McpServerSettings(BaseModel):
     headers: Annotated[
         dict[str, SecretStr], Field(description="Headers of each request, for example Authorization.")
     ] = Field(default_factory=dict)
+    guilds: Annotated[
+        tuple[GuildId, ...],
+        Field(description="Ids of the Discord servers that it is for, each also in discord.guilds. Default: none."),
+    ] = ()
+    roles: Annotated[
+        tuple[RoleId | Literal["everyone"], ...],
+        Field(
+            description='Ids of the roles whose members may use it, while they are in the channel; ["everyone"] means '
+            "everybody there. Default: nobody."
+        ),
+    ] = ()
     tools: Annotated[
-        tuple[str, ...],
+        dict[str, ToolUse],
         Field(
-            description='Which of its tools may be called; ["*"] means all. Default none: `roomtone doctor` lists them.'
+            description="What becomes of a call, by tool: ask (whoever asked has to press Do it first), never ask, or "
+            "off. Default: ask. All have to be approved once (`roomtone doctor --approve`)."
         ),
-    ] = ()
-    read_only: Annotated[
-        tuple[str, ...],
-        Field(
-            description='Which of its tools change nothing; ["*"] means all. Those with the readOnlyHint of the server '
-            "change nothing either. The others run only on an order, or after the bot has asked."
-        ),
-    ] = ()
-    words: Annotated[
-        tuple[str, ...],
-        Field(
-            description="Further words for what its tools act on, as in your language (datei, kalender), so that an "
-            "order with them needs no asking. The words of its tools' names and its own always count."
-        ),
-    ] = ()
-    permission: Annotated[
-        Permission,
-        Field(
-            description="For whom its tools run: anyone, members (in the channel) or moderators (those of them who may "
-            "manage the server)."
-        ),
-    ] = Permission.MEMBERS
+    ] = Field(default_factory=dict)
     timeout_s: Annotated[float, Field(gt=0, le=120, description="Seconds that one call may take. Default 10.")] = 10.0
 
     @model_validator(mode="after")
@@ -80,11 +77,12 @@ class McpServerSettings(BaseModel):
             ) from error
         return self
 
-    def allows(self, tool: str) -> bool:
-        return "*" in self.tools or tool in self.tools
+    def use_of(self, tool: str) -> ToolUse:
+        return self.tools.get(tool, "ask")
 
-    def has_side_effects(self, tool: str) -> bool:
-        return "*" not in self.read_only and tool not in self.read_only
+    def permits(self, asker: Asker) -> bool:
+        """Return whether this person may use its tools now."""
+        return asker.present and ("everyone" in self.roles or not asker.roles.isdisjoint(self.roles))
 
 
 class McpSettings(BaseModel):
@@ -95,9 +93,20 @@ class McpSettings(BaseModel):
     servers: Annotated[
         tuple[McpServerSettings, ...],
         Field(
-            description="The servers, each a table [[mcp.servers]] with a name, a command or a url, and the tools that "
-            "may be called (docs/tools.md).",
-            examples=[[{"name": "files", "command": "uvx", "args": ["mcp-server-files"], "tools": ["read_file"]}]],
+            description="The servers, each a table [[mcp.servers]] with a name, a command or a url, and for whom it is "
+            "(docs/tools.md).",
+            examples=[
+                [
+                    {
+                        "name": "files",
+                        "command": "uvx",
+                        "args": ["mcp-server-files"],
+                        "guilds": [123456789012345678],
+                        "roles": ["everyone"],
+                        "tools": {"read_file": "never ask"},
+                    }
+                ]
+            ],
         ),
     ] = ()
 

@@ -1,12 +1,13 @@
-"""Adapts the tools of MCP servers: only allowed ones, with our names, permissions and limits.
+"""Adapts the tools of MCP servers: only approved ones, with our names, permissions and limits.
 
-A server's own description is not trusted: descriptions are shortened, schemas are checked. A tool has side effects
-unless the settings or the server's `readOnlyHint` say that it changes nothing.
+A server's own description is not trusted: descriptions are shortened, schemas are checked, and what it says of its
+tools' effects counts for nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -40,9 +41,6 @@ MOST_DESCRIPTION_CHARS = 600
 MOST_SCHEMAS_CHARS = 200_000
 # A tool without parameters. OpenAI refuses a schema without these, and with it all tools of the call.
 _NOTHING: dict[str, object] = {"type": "object", "properties": {}}
-_WORD = re.compile(r"[A-Za-z][a-z]+|[A-Z]+")
-# Shorter words in a tool's name ('to', 'of') don't name it.
-_SHORTEST_WORD = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,26 +50,40 @@ class McpTool:
     name: str
     description: str
     schema: Mapping[str, object]
-    # The server's `readOnlyHint`: the tool changes nothing.
-    read_only: bool = False
+
+
+def digest(tool: McpTool) -> str:
+    """Return what tells apart two tools of a server, or two descriptions of one."""
+    whole = json.dumps([tool.name, tool.description, tool.schema], sort_keys=True)
+    return hashlib.sha256(whole.encode()).hexdigest()
 
 
 def adapt_tools(
-    listed: Iterable[McpTool], settings: McpServerSettings, call: CallTool, *, servers: Collection[str] = ()
+    listed: Iterable[McpTool],
+    settings: McpServerSettings,
+    call: CallTool,
+    *,
+    approved: Collection[str],
+    servers: Collection[str] = (),
 ) -> tuple[RoomTool, ...]:
-    """Return the tools of a server that are allowed and usable. `call`: calls one of them. `servers`: see `tool_names`.
+    """Return the tools of a server that are approved (`approvals`) and usable. `call`: calls one of them. `servers`:
+    see `tool_names`.
 
     Takes up to seconds of the processor. Any thread may call it.
     """
-    allowed: dict[str, McpTool] = {}
+    wanted = used_tools(listed, settings)
+    names = tool_names(settings.name, [theirs.name for theirs in wanted], servers)
+    allowed = [theirs for theirs in wanted if digest(theirs) in approved]
+    return tuple(_tool(theirs, names[theirs.name], settings, call) for theirs in _usable(allowed, settings.name))
+
+
+def used_tools(listed: Iterable[McpTool], settings: McpServerSettings) -> list[McpTool]:
+    """Return the tools that are not off. Of several with one name the first counts."""
+    named: dict[str, McpTool] = {}
     for theirs in listed:
-        if settings.allows(theirs.name):
-            # Of several with one name the first counts.
-            allowed.setdefault(theirs.name, theirs)
-    names = tool_names(settings.name, allowed, servers)
-    return tuple(
-        _tool(theirs, names[theirs.name], settings, call) for theirs in _usable(allowed.values(), settings.name)
-    )
+        if settings.use_of(theirs.name) != "off":
+            named.setdefault(theirs.name, theirs)
+    return list(named.values())
 
 
 def tool_names(server: str, tools: Collection[str], servers: Collection[str] = ()) -> dict[str, str]:
@@ -120,9 +132,10 @@ def _tool(theirs: McpTool, name: str, settings: McpServerSettings, call: CallToo
         description=about or f"{defuse(theirs.name)[:MOST_NAME_CHARS]} of {settings.name}.",
         parameters=_NOTHING | with_items(_defused(theirs.schema)),
         call=partial(call, theirs.name),
-        permission=settings.permission,
-        side_effects=not theirs.read_only and settings.has_side_effects(theirs.name),
-        words=(*_words(settings.name, theirs.name), *settings.words),
+        asks=settings.use_of(theirs.name) != "never ask",
+        permits=settings.permits,
+        server=settings.name,
+        title=theirs.name,
         # The connection has the shorter limit, and its message says more.
         timeout_s=settings.timeout_s + 1.0,
     )
@@ -143,13 +156,3 @@ def _value(value: object) -> object:
             return [_value(each) for each in value]
         case _:
             return value
-
-
-def _words(server: str, tool: str) -> tuple[str, ...]:
-    """Return the words that name a tool in an order: those of its name, then those of the server's ('calendar')."""
-    return tuple(dict.fromkeys((*_words_of(tool), *_words_of(server))))
-
-
-def _words_of(name: str) -> tuple[str, ...]:
-    words = (word.lower() for word in _WORD.findall(name))
-    return tuple(dict.fromkeys(word for word in words if len(word) >= _SHORTEST_WORD))

@@ -191,6 +191,11 @@ class Participation:
         self._count(decision)
         return True
 
+    def may_tell(self) -> bool:
+        """Return whether the bot may say aloud what came of something that somebody has pressed for."""
+        over = self._guild.costs.is_over(self._clock.monotonic())
+        return self._place.audible and not (self.silenced or over)
+
     def stop_speaking(self) -> None:
         self._replies.stop_speaking()
 

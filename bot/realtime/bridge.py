@@ -325,7 +325,7 @@ class RealtimeBridge:
         self._asker = self._prompt.asker_of(question)
         self._prompt.drop_outdated()
         self._tools.begin(self._asker, question.turn.seq)
-        self._items.for_reply = self._material(question, quotes, await self._tools.carry_out_agreed())
+        self._items.for_reply = self._material(question, quotes)
         # What was found for earlier answers is not for everybody who is here by now, and each answer would pay for it.
         self._session.delete_tool_calls()
         parts = self._items.refresh(self._session, answer_to=question.turn.seq)
@@ -378,14 +378,14 @@ class RealtimeBridge:
         self._items.for_reply = ReplyMaterial()
         self.refresh()
 
-    def _material(self, question: Question, quotes: Sequence[Quote], agreed_result: str) -> ReplyMaterial:
+    def _material(self, question: Question, quotes: Sequence[Quote]) -> ReplyMaterial:
         found = [
             (quote.recalled.session_id == self._memory.session_id, without_marks(quote.part.content))
             for quote in quotes
         ]
         return ReplyMaterial(
             instructions=self._prompt.reply_instructions(question),
-            agreed_result=agreed_result,
+            result="" if question.pressed is None else without_marks(question.pressed.told),
             recalled=tuple(text for here, text in found if here),
             recalled_earlier=tuple(text for here, text in found if not here),
             sources={without_marks(quote.part.content): ref for quote in quotes for ref in quote.part.refs},

@@ -37,13 +37,13 @@ _NO_NOTE = ConversationItem("", ItemRole.SYSTEM, "")
 
 @dataclass(frozen=True, slots=True)
 class ReplyMaterial:
-    """What the instructions have for one reply. `instructions`: how to give it. `agreed_result`: the result of a tool
-    that the asker agreed to. `recalled`, `recalled_earlier`: quotes of this session and of others; `sources`: the ref
+    """What the instructions have for one reply. `instructions`: how to give it. `result`: of the tool that
+    ran on the asker's press. `recalled`, `recalled_earlier`: quotes of this session and of others; `sources`: the ref
     of each.
     """
 
     instructions: tuple[str, ...] = ()
-    agreed_result: str = ""
+    result: str = ""
     recalled: tuple[str, ...] = ()
     recalled_earlier: tuple[str, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
@@ -119,7 +119,7 @@ class Items:
             operator_rules=self._instructions.extra,
             server_rules=self.guild_instructions,
             next_reply=self.for_reply.instructions,
-            result=self.for_reply.agreed_result,
+            result=self.for_reply.result,
             participants=self._introductions(),
             recall=self.for_reply.recalled,
             continuity=self.for_reply.recalled_earlier,

@@ -69,7 +69,7 @@ class RealtimePrompt(Protocol):
         """Return instructions for the reply to `question` alone."""
 
     def drop_outdated(self) -> None:
-        """Drop what tools found and what waits for a yes, if forgotten words may be in it."""
+        """Drop what tools found and what waits for a press, if forgotten words may be in it."""
 
     def introductions(self, asker: Asker) -> Sequence[str]:
         """Return a line about each person who is present, for a reply to `asker`."""

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bot.brain.tools.exchanges import ToolExchange
+from bot.brain.tools.exchanges import ToolExchange, read_result
+from bot.brain.tools.frozen_calls import FrozenCall
 from compaction.payload import MessageToolCall
-from compaction.untrusted_text import without_marks
 
 if TYPE_CHECKING:
     from bot.brain.tools.permission import Asker
     from bot.brain.tools.toolbox import Toolbox
     from compaction.model import Seq
     from voice.realtime.port import RealtimeToolCall
+
+# The model speaks by itself, so it is asked to say what the text pipeline says in a fixed sentence.
+SAY_SO = " Say so now, in one short sentence."
 
 
 class ReplyTools:
@@ -31,30 +34,15 @@ class ReplyTools:
         """Run calls for the reply to this turn from now on."""
         self._tools, self._answering = self._toolbox.for_asker(asker, answering=answering), answering
 
-    async def carry_out_agreed(self) -> str:
-        """Do what the asker has just said yes to; return its result, or '' if that is nothing."""
-        tools, turn = self._tools, self._answering
-        done = None
-        try:
-            done = await tools.carry_out_agreed()
-        finally:
-            if turn is not None:
-                tools.record(turn, [] if done is None else [done])
-        if done is None:
-            return ""
-        return without_marks(done.results[0]) or "It answered nothing."
-
     async def run(self, call: RealtimeToolCall) -> str:
-        """Run one tool call. It is recorded, unless it waits for a yes: then it is when it has been done."""
+        """Run one tool call, and record it."""
         tools, turn = self._tools, self._answering
         requested = MessageToolCall(call.call_id, call.name, call.arguments)
         steps: list[ToolExchange] = []
         try:
-            result = await tools.run(requested)
-            asked_first = tools.proposal is not None and tools.proposal.call is requested
-            if not asked_first:
-                steps.append(ToolExchange((requested,), (result,)))
+            (result,) = await tools.run_all((requested,))
+            steps.append(ToolExchange((requested,), (result,)))
         finally:
             if turn is not None:
                 tools.record(turn, steps)
-        return result
+        return read_result(result) + (SAY_SO if isinstance(result, FrozenCall) else "")

@@ -11,6 +11,7 @@ from bot.brain.responder import EMBEDDED_RESPONDER_NAME, ModelResponder
 from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.toolbox import Toolbox
 from bot.errors import SetupError
+from bot.mcp.approvals import Approvals
 from bot.models.text_end_reader import text_end_folder
 from bot.realtime.port import RealtimeServices, session_factory
 from bot.room.notice import ListeningNotice
@@ -32,11 +33,9 @@ if TYPE_CHECKING:
     from bot.brain.responder import Responder
     from bot.brain.tools.tool import RoomTool
     from bot.channel.port import Place
-    from bot.clock import Clock
     from bot.llm.fallback import FallbackModel
     from bot.llm.settings import LlmSettings
     from bot.mcp.servers import McpServers
-    from bot.mcp.settings import McpSettings
     from bot.memory.recall import RecallScope
     from bot.models.loaded_voices import LoadedVoices
     from bot.monitoring.traces import Traces
@@ -61,12 +60,12 @@ class RoomModels:
     """What the rooms of a process share besides the language models: it is loaded or connected once.
 
     `device`: where the speech model of this process runs, in a sentence; None: it has none. `mcp_tools`: returns the
-    tools of MCP servers.
+    tools of the MCP servers that are for a guild.
     """
 
     speech: SpeechModels
     device: Text | None
-    mcp_tools: Callable[[], Sequence[RoomTool]]
+    mcp_tools: Callable[[int], Sequence[RoomTool]]
 
 
 async def open_room_models(stack: AsyncExitStack, parts: ProcessParts, language: LanguageModels) -> RoomModels:
@@ -89,7 +88,7 @@ async def open_room_models(stack: AsyncExitStack, parts: ProcessParts, language:
         health.add_missing(
             Text("Speech-to-speech"), instead=Text("I answer with {mind}", mind=mind), problem=SetupError(UNMODERATED)
         )
-    servers = await _open_servers(stack, settings.mcp, parts.clock)
+    servers = await _open_servers(stack, parts)
     speech = SpeechModels(
         recogniser=opened.recogniser,
         detector=open_vad(settings.models),
@@ -99,7 +98,7 @@ async def open_room_models(stack: AsyncExitStack, parts: ProcessParts, language:
         moderator=await _open_moderator(stack, settings.speaking, settings.llm),
         gpu_failure=opened.gpu_failure,
     )
-    return RoomModels(speech, opened.device_sentence(), mcp_tools=tuple if servers is None else servers.tools)
+    return RoomModels(speech, opened.device_sentence(), mcp_tools=(lambda _: ()) if servers is None else servers.tools)
 
 
 def room_services(
@@ -119,7 +118,7 @@ def room_services(
     """
     settings, servers = parts.settings, parts.stores.servers
     withheld = participation.opted_out_of
-    replies = _reply_services(parts, models, recollection, screens=screens, withheld=withheld)
+    replies = _reply_services(parts, models, recollection, participation=participation, screens=screens)
     return RoomServices(
         speech=models.speech,
         memory=_memory_services(parts, recollection, withheld=withheld),
@@ -179,10 +178,10 @@ def _reply_services(
     models: RoomModels,
     recollection: Recollection,
     *,
+    participation: GuildParticipations,
     screens: Screens | None,
-    withheld: Callable[[int | None], frozenset[str]],
 ) -> ReplyServices:
-    """Return how replies are written. `withheld`: see `_memory_services`."""
+    """Return how replies are written."""
     settings, model = parts.settings, recollection.models.model
     return ReplyServices(
         new_responder=_responders(settings, model, parts.zone),
@@ -190,7 +189,7 @@ def _reply_services(
         instructions=SystemPrompt(settings.brain.name, settings.brain.instructions),
         max_input_tokens=settings.budget.max_input_tokens,
         guild_policy=recollection.policy,
-        open_toolbox=_toolbox_factory(parts, recollection, models, screens=screens, withheld=withheld),
+        open_toolbox=_toolbox_factory(parts, recollection, models, participation=participation, screens=screens),
         timeout_s=settings.llm.reply_timeout_s,
         can_skip=model is not None,
     )
@@ -215,8 +214,8 @@ def _toolbox_factory(
     recollection: Recollection,
     models: RoomModels,
     *,
+    participation: GuildParticipations,
     screens: Screens | None,
-    withheld: Callable[[int | None], frozenset[str]],
 ) -> Callable[[RecallScope, Place], Toolbox]:
     """Return the factory of a room's toolbox; without a model that can call tools, the toolbox is empty."""
     settings = parts.settings
@@ -231,7 +230,7 @@ def _toolbox_factory(
         zone=parts.zone,
         more=models.mcp_tools,
         screens=lambda place: None if screens is None else screens.room(place.guild_id),
-        withheld=withheld,
+        withheld=participation.opted_out_of,
     ).toolbox
 
 
@@ -262,13 +261,17 @@ def _realtime(
     )
 
 
-async def _open_servers(stack: AsyncExitStack, settings: McpSettings, clock: Clock) -> McpServers | None:
-    if not settings.servers:
+async def _open_servers(stack: AsyncExitStack, parts: ProcessParts) -> McpServers | None:
+    settings = parts.settings
+    if not settings.mcp.servers:
         return None
     # Imported here because the library takes a second to load.
     from bot.mcp.servers import running_servers
 
-    return await stack.enter_async_context(running_servers(settings, clock))
+    approvals = Approvals(settings.storage.data_dir)
+    servers = await stack.enter_async_context(running_servers(settings.mcp, parts.clock, approvals))
+    parts.metrics.health.add_check(servers.problems)
+    return servers
 
 
 async def _open_moderator(stack: AsyncExitStack, speaking: SpeakingSettings, llm: LlmSettings) -> Moderator | None:

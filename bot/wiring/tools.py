@@ -32,8 +32,9 @@ ATTACHMENT_BYTES = 512 * 1024
 class Toolset:
     """Makes each room's toolbox.
 
-    `accesses` counts what memory search shows, and `reach` is its scope, or None if there is no search. `more`: the
-    tools of MCP servers, for every room. `screens` returns a room's view of its shared screens, or None if it has none.
+    `accesses` counts what memory search shows, and `reach` is its scope, or None if there is no search. `more` returns
+    the tools of the MCP servers that are for a guild. `screens` returns a room's view of its shared screens, or None if
+    it has none.
     `withheld` returns the ids of people of a guild whose words and files a model may not get.
     """
 
@@ -46,7 +47,7 @@ class Toolset:
         reach: str | None,
         clock: Clock,
         zone: tzinfo,
-        more: Callable[[], Sequence[RoomTool]] = tuple,
+        more: Callable[[int], Sequence[RoomTool]] = lambda _: (),
         screens: Callable[[Place], ScreenView | None] = lambda _: None,
         withheld: Callable[[int | None], frozenset[str]] = lambda _: frozenset(),
     ) -> None:
@@ -78,7 +79,14 @@ class Toolset:
         screen = self._screens(place)
         if screen is not None:
             tools.append(screen_tool(screen))
-        toolbox = Toolbox(tools, more=self._more, personal=lambda asker: self._chat_tools(place, asker))
+        toolbox = Toolbox(
+            tools,
+            more=lambda: self._more(place.guild_id),
+            personal=lambda asker: self._chat_tools(place, asker),
+            ask_for_press=place.ask_for_press,
+            is_present=lambda user_id: any(person.id == user_id for person in place.members() if not person.is_bot),
+            language=lambda: place.language,
+        )
         return toolbox
 
     def _chat_tools(self, place: Place, asker: Asker) -> Sequence[RoomTool]:

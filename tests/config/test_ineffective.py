@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 URL = '"http://127.0.0.1:9/v1"'
+FOR_ALL = 'guilds = [500]\nroles = ["everyone"]'
 
 
 def told(directory: Path, text: str, environ: dict[str, str] | None = None) -> list[str]:
@@ -92,13 +93,13 @@ def test_what_the_program_sets_says_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entry", "told_of"),
     [
-        ('command = "x"\ntools = ["*"]\nheaders = { A = "b" }', "headers of the server a in mcp.servers has no effect"),
-        (f'url = {URL}\ntools = ["*"]\nargs = ["b"]', "args of the server a in mcp.servers has no effect"),
-        (f'url = {URL}\ntools = ["*"]\nenv = {{ A = "b" }}', "env of the server a in mcp.servers has no effect"),
-        ('command = "x"\nargs = ["b"]', "The server a in mcp.servers has no effect: none of its tools may be called."),
+        (f'command = "x"\n{FOR_ALL}\nheaders = {{ A = "b" }}', "headers of the server a in mcp.servers has no effect"),
+        (f'url = {URL}\n{FOR_ALL}\nargs = ["b"]', "args of the server a in mcp.servers has no effect"),
+        (f'url = {URL}\n{FOR_ALL}\nenv = {{ A = "b" }}', "env of the server a in mcp.servers has no effect"),
+        ('command = "x"\nargs = ["b"]', "The server a in mcp.servers has no effect: it is for nobody."),
     ],
 )
 def test_a_tool_server_without_use_is_told(tmp_path: Path, entry: str, told_of: str) -> None:
-    """A program takes no headers, a url no arguments, and without `tools` nothing is ever called."""
-    (sentence,) = told(tmp_path, f'[[mcp.servers]]\nname = "a"\n{entry}')
+    """A program takes no headers, a url no arguments, and without `guilds` and `roles` nobody may use it."""
+    (sentence,) = told(tmp_path, f'[discord]\nguilds = [500]\n[[mcp.servers]]\nname = "a"\n{entry}')
     assert sentence.startswith(told_of)

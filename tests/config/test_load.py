@@ -342,7 +342,7 @@ def test_any_file_is_taken_or_told(tmp_path_factory: pytest.TempPathFactory, con
 def test_every_secret_is_found(tmp_path: Path) -> None:
     """`secrets_in` also finds the secrets in lists of servers and models, so that logs can leave them out."""
     (tmp_path / "roomtone.toml").write_text(
-        '[discord]\ntoken = "token-1"\n[llm]\napi_key = "key-2"\n[[llm.fallback_models]]\nmodel = "b"\n'
+        '[discord]\ntoken = "token-1"\nguilds = [1]\n[llm]\napi_key = "key-2"\n[[llm.fallback_models]]\nmodel = "b"\n'
         'base_url = "http://b/v1"\napi_key = "key-3"\n[[mcp.servers]]\nname = "x"\nurl = "https://x/mcp"\n'
         'headers = { Authorization = "key-4" }\nenv = { A = "key-5" }\n[recall]\napi_key = ""\n',
         "utf-8",

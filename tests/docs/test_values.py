@@ -7,7 +7,7 @@ import re
 import pytest
 
 from bot.brain import realtime_instructions
-from bot.brain.tools import attachments, proposals
+from bot.brain.tools import attachments, frozen_calls
 from bot.brain.tools import schema as tool_schema
 from bot.cli import run, signals
 from bot.discord import dashboard_access
@@ -104,7 +104,8 @@ QUOTED = [
     ("budget", "older than # steps", files.ACTIVE_STEPS),
     ("tools", "the newest #, UTF-8", attachments.NEWEST),
     ("tools", "up to # kB", ATTACHMENT_BYTES / 1024),
-    ("tools", "within # seconds, in the next thing", proposals.ANSWER_WITHIN_S),
+    ("tools", "A call lapses after # minutes", frozen_calls.LAPSE_S / 60),
+    ("tools", "At most # wait in a room", frozen_calls.MOST_WAITING),
     ("tools", "more than # MB in one message", message_limit.MOST_MESSAGE_BYTES / 1_000_000),
     ("tools", "ends again within a minute", connection.STEADY_S / 60),
     ("tools", "after 1, 2, 4 … # seconds", connection.LONGEST_RETRY_S),

@@ -14,7 +14,7 @@ from voice.queue_figures import QueueFigures
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
-    from bot.channel.port import Card
+    from bot.channel.port import CallRequest, Card, OnPress
     from bot.texts.text import Text
     from compaction.memory.digest import Digest
     from voice.transport.audio_events import AudioEvent
@@ -89,6 +89,23 @@ class FakeThread:
         self.posted.append(text)
 
 
+class FakeCall:
+    """A call that waits for a press. `outcome`: what the message says at its end."""
+
+    def __init__(self, request: CallRequest, on_press: OnPress) -> None:
+        self.request = request
+        self.outcome: str | None = None
+        self._on_press = on_press
+
+    def press(self, person: Person, *, do_it: bool = True) -> str | None:
+        """Press a button as somebody; return why it does not count."""
+        return self._on_press(person, do_it)
+
+    async def conclude(self, outcome: Text) -> None:
+        """Keep what became of the call."""
+        self.outcome = outcome
+
+
 class FakePlace:
     """Implements `bot.channel.port.Place` for tests. If `refuse` is set, `connect` raises it."""
 
@@ -103,6 +120,7 @@ class FakePlace:
         self.written: list[str] = []
         self.talk_offered = 0
         self.recaps: list[Digest] = []
+        self.calls: list[FakeCall] = []
         self.renewed: list[tuple[int, Digest | None]] = []
         self.offers: list[tuple[str, int]] = []
         self.chat = FakeChat()
@@ -191,6 +209,13 @@ class FakePlace:
         if not self.writable:
             raise ChatError("No file here.")
         self.files.append((name, content.decode()))
+
+    async def ask_for_press(self, request: CallRequest, on_press: OnPress) -> FakeCall:
+        """Keep the call, unless the test forbids it."""
+        if not self.writable:
+            raise ChatError("No call here.")
+        self.calls.append(FakeCall(request, on_press))
+        return self.calls[-1]
 
     async def write_recap(self, digest: Digest) -> int | None:
         """Keep the digest. The id counts from 1."""

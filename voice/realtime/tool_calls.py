@@ -24,8 +24,7 @@ async def tool_output(call: RealtimeToolCall, run_tool: ToolRunner | None) -> st
         async with asyncio.timeout(TOOL_TIMEOUT_S):
             return await run_tool(call)
     except TimeoutError:
-        # What was ordered is not broken off (`bot.brain.tools.running_effects`).
-        return "The tool takes too long. What was ordered goes on; do not call it again for this question."
+        return "The tool takes too long. Do not call it again for this question."
     except Exception as error:  # noqa: BLE001 - a tool's failure is told to the model, not to the room
         # Without the name, which comes from the model and may quote people.
         log.warning("realtime_tool_failed", error_class=type(error).__name__)

@@ -11,7 +11,7 @@ import re
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from bot.brain.tools.tool import MAX_CHARS, Permission, RoomTool, ToolError
+from bot.brain.tools.tool import MAX_CHARS, RoomTool, ToolError
 from bot.channel.port import ChatError
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def attachment_tool(
         "log, notes or a document they posted.",
         SCHEMA,
         read,
-        permission=Permission.MEMBERS,
+        asks=False,
         timeout_s=TIMEOUT_S,
     )
 

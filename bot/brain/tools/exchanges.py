@@ -14,8 +14,12 @@ from bot.llm.port import ChatMessage, ChatRole
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
+    from bot.brain.tools.frozen_calls import FrozenCall
     from compaction.model import Seq
     from compaction.payload import MessageToolCall
+
+    # A frozen call is read as what has become of it by then.
+    ToolResult = str | FrozenCall
 
 # Questions whose calls are kept. Results of older ones are already cut to placeholders.
 MOST_QUESTIONS = 8
@@ -28,21 +32,21 @@ class ToolExchange:
     """One step of a reply: the model's calls and their results, in order. `text`: what the model said before them."""
 
     calls: tuple[MessageToolCall, ...]
-    results: tuple[str, ...]
+    results: tuple[ToolResult, ...]
     text: str = ""
 
     def messages(self) -> list[ChatMessage]:
         """Return the step as chat messages: the calls, then a result for each."""
         results = [
-            ChatMessage(ChatRole.TOOL, result, tool_call_id=call.id, name=call.name)
+            ChatMessage(ChatRole.TOOL, read_result(result), tool_call_id=call.id, name=call.name)
             for call, result in zip(self.calls, self.results, strict=True)
         ]
         return [ChatMessage(ChatRole.ASSISTANT, self.text, tool_calls=self.calls), *results]
 
-    def without(self, left_out: MessageToolCall) -> ToolExchange:
-        """Return the step without one of its calls and its result."""
-        kept = [pair for pair in zip(self.calls, self.results, strict=True) if pair[0].id != left_out.id]
-        return ToolExchange(tuple(call for call, _ in kept), tuple(result for _, result in kept), self.text)
+
+def read_result(result: ToolResult) -> str:
+    """Return what a model reads of a result now."""
+    return result if isinstance(result, str) else result.told
 
 
 class ToolExchanges:
@@ -65,11 +69,6 @@ class ToolExchanges:
         self._by_turn[turn] = (*self._by_turn.get(turn, ()), *steps)[-MOST_STEPS:]
         while len(self._by_turn) > MOST_QUESTIONS:
             del self._by_turn[next(iter(self._by_turn))]
-
-    def replace(self, turn: Seq, old: ToolExchange, new: ToolExchange) -> None:
-        """Put `new` where `old` is. Does nothing if that is not there any more."""
-        if (steps := self._by_turn.get(turn)) is not None:
-            self._by_turn[turn] = tuple(new if step is old else step for step in steps)
 
     def clear(self) -> None:
         self._by_turn.clear()

@@ -1,6 +1,6 @@
-"""The tool `post_link`: posts a link or a few words in the channel's chat.
+"""The tool `post_link`: posts a link or a few words in the channel's chat, which is no more than an answer does.
 
-It has side effects, so it runs only for somebody in the channel who orders it (`permission`).
+It runs only for somebody in the channel who may write there themselves.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from bot.brain.tools.proposals import more_characters, spoken
-from bot.brain.tools.tool import CallDescription, Permission, RoomTool, ToolError
+from bot.brain.tools.tool import RoomTool, ToolError
 from bot.channel.port import ChatError
 
 if TYPE_CHECKING:
@@ -26,9 +25,6 @@ _TRAILING_PUNCTUATION = ".,;:!?)]}>'\"”’*_"
 # A masked link: Discord shows '[bank.example](https://evil.example)' as 'bank.example'.
 _MASKED_LINK = re.compile(r"\]\s*\(")
 _UNPRINTABLE = re.compile(r"[\s\x00-\x1f\x7f<>]")
-
-# The verb, and what it acts on. Other verbs that post ('share', 'put') are known to `order_words`.
-WORDS = ("post", "link", "url", "address", "adresse", "chat", "channel", "kanal")
 
 SCHEMA: dict[str, object] = {
     "type": "object",
@@ -57,10 +53,7 @@ def link_tool(chat: Chat) -> RoomTool:
         "something posted, sent or written down there.",
         SCHEMA,
         post,
-        permission=Permission.MEMBERS,
-        side_effects=True,
-        words=WORDS,
-        describe=_describe,
+        asks=False,
     )
 
 
@@ -78,23 +71,6 @@ def post_text(url: str, text: str) -> str:
         if found:
             _check_url(found)
     return message
-
-
-def _describe(arguments: Mapping[str, object]) -> CallDescription:
-    """Return what a call posts. A link is named by its host, port and path, and by the length of the rest."""
-    url, text = str(arguments.get("url", "")).strip(), str(arguments.get("text", "")).strip()
-    post_text(url, text)
-    parts = urlsplit(url)
-    port = f" {parts.port}" if parts.port else ""
-    where = f"{parts.hostname}{port}{parts.path.rstrip('/')}"
-    rest = len(parts.query) + len(parts.fragment)
-    english = [f"the link {spoken(where)}{more_characters(rest)}"] * bool(url)
-    english += [f"the words {spoken(text)}"] * bool(text)
-    german = [f"den Link {spoken(where, german=True)}{more_characters(rest, german=True)}"] * bool(url)
-    german += [f"die Worte {spoken(text, german=True)}"] * bool(text)
-    return CallDescription(
-        f"post {' with '.join(english)} in the chat", f"{' und '.join(german)} in den Chat schreiben"
-    )
 
 
 def _check_url(url: str) -> None:

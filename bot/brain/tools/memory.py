@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from bot.brain.tools.permission import anybody
 from bot.brain.tools.tool import MAX_CHARS, RoomTool
 from bot.llm.budget import MEMORY_SEARCH
 from bot.memory.recall import DEFAULT_LIMIT
@@ -81,12 +82,16 @@ def memory_tools(
             "whenever somebody refers to something that is not in front of you.",
             SEARCH_SCHEMA,
             memory.search,
+            asks=False,
+            permits=anybody,
         ),
         RoomTool(
             "recall_turns",
             "Gives turns of this session word for word by their numbers, for example those around a quote.",
             TURNS_SCHEMA,
             memory.turns,
+            asks=False,
+            permits=anybody,
         ),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from bot.brain.tools.permission import anybody
 from bot.brain.tools.tool import RoomTool
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ def screen_tool(view: ScreenView) -> RoomTool:
         "they show.",
         SCHEMA,
         look,
+        asks=False,
+        permits=anybody,
         timeout_s=TIMEOUT_S,
         available=lambda: bool(view.sharing()),
     )

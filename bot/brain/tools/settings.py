@@ -27,8 +27,8 @@ class ToolsSettings(BaseModel):
     links: Annotated[
         bool,
         Field(
-            description="Offer post_link, which posts a link or a few words into the channel's chat, on the order of "
-            "somebody in the channel. Where the bot is not certain of the order, it asks first."
+            description="Offer post_link, which posts a link or a few words into the channel's chat for somebody in "
+            "the channel who may write there."
         ),
     ] = True
     filler: Annotated[

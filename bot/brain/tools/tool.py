@@ -4,26 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from bot.brain.tools.permission import whoever_is_present
+
+if TYPE_CHECKING:
+    from bot.brain.tools.permission import Asker
 
 # The names of our own tools, which no other tool has.
-BUILT_IN_NAMES: Final = frozenset({"memory_search", "recall_turns", "read_attachment", "post_link", "look_at_screen"})
+BUILT_IN_NAMES: Final = frozenset(
+    {"memory_search", "recall_turns", "read_attachment", "post_link", "look_at_screen", "be_quiet"}
+)
 # About 2,000 tokens. The token budget cuts older outputs to less anyway.
 MAX_CHARS = 6_000
 # Listeners give up on a reply that waits longer for a tool.
 TIMEOUT_S = 8.0
-
-
-class Permission(StrEnum):
-    """On whose behalf a tool may run."""
-
-    # The tool may run on anybody's behalf, and also when the bot speaks unasked.
-    ANYONE = "anyone"
-    # The tool runs for people who are in the voice channel now.
-    MEMBERS = "members"
-    # The tool runs for people in the voice channel who may manage the server.
-    MODERATORS = "moderators"
 
 
 class ToolError(Exception):
@@ -39,31 +34,33 @@ def _always() -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class CallDescription:
-    """What a call does, to follow 'Shall I' and 'Soll ich'. `proposals.spoken` makes its values speakable."""
-
-    english: str
-    german: str
-
-
-@dataclass(frozen=True, slots=True)
 class RoomTool:
     """One tool. `parameters`: the JSON schema of its arguments.
 
-    `side_effects`: the tool changes something outside. Then it runs only on an order (`orders`). `words` name it there:
-    its verbs ('post') and what it acts on ('link'). `describe` says what a call does, for the question before it, and
-    raises `ToolError` for arguments that the tool refuses. `available`: whether it can be called now. `timeout_s`: time
-    limit of a call. `max_chars`: how much of its output the model gets.
+    `asks`: each call waits until the person who asked has pressed *Do it*. `permits`: returns whether the tool may run
+    for somebody. `server`, `title`: the MCP server that has it, and its name there. `available`: whether it can be
+    called now. `timeout_s`: time limit of a call. `max_chars`: how much of its output the model gets.
     """
 
     name: str
     description: str
     parameters: Mapping[str, object]
     call: ToolFunction
-    permission: Permission = Permission.ANYONE
-    side_effects: bool = False
-    words: tuple[str, ...] = ()
-    describe: Callable[[Mapping[str, object]], CallDescription] | None = None
+    asks: bool = True
+    permits: Callable[[Asker], bool] = whoever_is_present
+    server: str = ""
+    title: str = ""
     timeout_s: float = TIMEOUT_S
     max_chars: int = MAX_CHARS
     available: Callable[[], bool] = _always
+
+    def refusal(self, asker: Asker) -> str | None:
+        """Return why it may not run for `asker`, as a sentence for the model, or None if it may."""
+        if self.permits(asker) and (asker.present or not self.asks):
+            return None
+        return f"{self.name} is not allowed for who asked. Say so, and go on without it."
+
+    def is_same_as(self, other: RoomTool) -> bool:
+        """Return whether both do the same as far as their descriptions tell, so that a press for one counts."""
+        mine = (self.name, self.server, self.title, self.description, self.parameters)
+        return mine == (other.name, other.server, other.title, other.description, other.parameters)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import asdict, replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -30,6 +31,7 @@ from config.load import load, load_places
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bot.mcp.settings import McpServerSettings
     from bot.settings import DiscordSettings
     from config.schema import Settings
     from voice.asr.settings import AsrSettings
@@ -50,12 +52,21 @@ def command(
     file: Annotated[Path, typer.Option(help="Where --live writes its record.", metavar="FILE", dir_okay=False)] = Path(
         "roomtone-live.json"
     ),
+    approve: Annotated[
+        str | None, typer.Option(metavar="SERVER", help="Show the tools of this MCP server, and ask to approve them.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Approve without asking.")] = False,
 ) -> None:
     """Check whether Roomtone can run here. Exit status 0 if it can, 1 if something is missing.
 
     With --live it joins a real voice channel instead, tells the people there, and notes what the packets look like, but
     not what is said. The file is for a bug report, and `headers` of a scenario replays it.
     """
+    if approve is not None:
+        from bot.cli.doctor.approval import approve_tools
+
+        approve_tools(load(), approve, yes=yes)
+        return
     findings = run_checks() if live is None else _run_live(live, seconds, file, quiet=as_json)
     can_run = all(finding.status is not Status.MISSING for finding in findings)
     if as_json:
@@ -204,9 +215,16 @@ async def _check_language_models(settings: Settings) -> list[Finding]:
 async def _check_mcp(settings: Settings) -> list[Finding]:
     if not settings.mcp.servers:
         return []
+    from bot.mcp.approvals import Approvals
     from bot.mcp.servers import list_server_tools
 
-    return await asyncio.gather(*(check_mcp_server(server, list_server_tools) for server in settings.mcp.servers))
+    approvals = Approvals(settings.storage.data_dir)
+
+    async def check(server: McpServerSettings) -> Finding:
+        listing = partial(list_server_tools, approvals=approvals)
+        return await check_mcp_server(server, listing, approved=approvals.of(server.name))
+
+    return await asyncio.gather(*(check(server) for server in settings.mcp.servers))
 
 
 def _show(findings: Sequence[Finding], verdict: Text) -> None:

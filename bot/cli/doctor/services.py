@@ -11,14 +11,17 @@ from bot.cli.output import count
 from bot.discord.bot_token import form_fault, token_of
 from bot.errors import BotError, SetupError
 from bot.llm.port import ChatModelError
+from bot.mcp.tools import digest, used_tools
+from compaction.untrusted_text import visible
 from voice.endpoint_settings import without_secrets
 from voice.errors import EnvironmentProxyError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Collection
 
     from bot.llm.settings import LlmSettings
     from bot.mcp.settings import McpServerSettings
+    from bot.mcp.tools import McpTool
     from bot.settings import DiscordSettings, WebSettings
     from voice.screen.settings import ScreenSettings
 
@@ -92,25 +95,34 @@ async def check_language_model(
 
 
 async def check_mcp_server(
-    settings: McpServerSettings, offered: Callable[[McpServerSettings], Awaitable[tuple[str, ...]]]
+    settings: McpServerSettings,
+    offered: Callable[[McpServerSettings], Awaitable[tuple[McpTool, ...]]],
+    *,
+    approved: Collection[str],
 ) -> Finding:
-    """Check whether an MCP server answers and offers the allowed tools. The bot runs without it."""
+    """Check whether an MCP server answers, and whether its tools are approved (by `digest`) and for somebody. The bot
+    runs without it.
+    """
     name = f"mcp {settings.name}"
     try:
         tools = await offered(settings)
     except BotError as error:
         remedy = f"Check the {'url' if settings.url else 'command'} of the server in [[mcp.servers]]."
         return Finding(name, Status.WARNING, f"it does not answer: {error}", remedy)
-    allowed = [tool for tool in tools if settings.allows(tool)]
-    missing = [tool for tool in settings.tools if tool != "*" and tool not in tools]
-    shown = ", ".join(tools[:MCP_TOOLS_SHOWN]) + (" …" if len(tools) > MCP_TOOLS_SHOWN else "")
-    if missing:
+    names = {tool.name for tool in tools}
+    shown = ", ".join(visible(tool.name) for tool in tools[:MCP_TOOLS_SHOWN])
+    shown += " …" if len(tools) > MCP_TOOLS_SHOWN else ""
+    if missing := [tool for tool in settings.tools if tool not in names]:
         return Finding(name, Status.WARNING, f"it has no {', '.join(missing)}", f"It offers: {shown}.")
-    if not allowed:
-        return Finding(name, Status.WARNING, "none of its tools may be called", f"Name them in `tools`: {shown}.")
-    changing = [tool for tool in allowed if settings.has_side_effects(tool)]
-    effects = f"{len(changing)} of them only on request" if changing else "none of them changes anything"
-    return Finding(name, Status.OK, f"{count(len(allowed), 'tool')} may be called, {effects}")
+    if not (settings.guilds and settings.roles):
+        remedy = "Name the servers and roles that it is for in its `guilds` and `roles` (docs/tools.md)."
+        return Finding(name, Status.WARNING, "it is for nobody", remedy)
+    used = used_tools(tools, settings)
+    if fresh := [tool for tool in used if digest(tool) not in approved]:
+        detail = f"{count(len(fresh), 'tool')} of {len(used)} off: not approved as described now"
+        return Finding(name, Status.WARNING, detail, f"Read and approve: roomtone doctor --approve {settings.name}")
+    at_once = sum(settings.use_of(tool.name) == "never ask" for tool in used)
+    return Finding(name, Status.OK, f"{count(len(used), 'tool')} approved, {at_once} of them without a press")
 
 
 def check_screens(screen: ScreenSettings, web: WebSettings, *, installed: bool) -> Finding:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from bot import events
 from bot.brain.decider import PendingReply, Reason
 from bot.brain.reply import Question
+from bot.brain.tools.be_quiet import be_quiet_tools
 from bot.brain.wakeword import mentions_name
 from bot.participation.all_guilds import SILENCED_FOR_GOOD
 from bot.participation.reply_control import ReplyState
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bot.brain.decider import Decision
+    from bot.brain.tools.frozen_calls import FrozenCall
     from bot.events import SpokenText
     from bot.room.conversation.conversation_parts import ConversationInputs
     from bot.screen.room import RoomScreens
@@ -36,8 +38,11 @@ if TYPE_CHECKING:
 LAST_WORDS_S = 6.0
 # At the end of the process nobody has sent the bot away: words that were heard have more time.
 LAST_WORDS_OF_PROCESS_S = 15.0
-# What was ordered just before, and runs.
-LAST_EFFECTS_S = 5.0
+# What somebody has pressed for just before, and runs.
+LAST_CALLS_S = 5.0
+# How long a result waits for people to end what they say; how often to look.
+TELL_WITHIN_S = 15.0
+TELL_POLL_S = 0.2
 # What people are told of a reply that failed just then.
 LAST_NOTICES_S = 2.0
 
@@ -59,10 +64,14 @@ class Conversation:
         self._quoting = inputs.quoting
         self._toolbox = inputs.toolbox
         self._finishing = False
+        self._toolbox.frozen.on_done = self._tell_result
+        # Held by the result that is told next, so that none takes the place of another.
+        self._telling = asyncio.Lock()
         self._sound_delay = SoundDelay()
         # Each part is made after those that it needs.
         make = ConversationParts(inputs, replies=self)
         self._participation = make.participation
+        self._toolbox.add(lambda asker: be_quiet_tools(asker, self._participation.be_quiet))
         self._listener = make.listener()
         turn_recorder = self._turn_recorder = make.turn_recorder(observe=self._on_recorded)
         prompt_builder = make.prompt_builder()
@@ -93,7 +102,7 @@ class Conversation:
 
     async def run(self) -> None:
         """Listen and take part. Never returns."""
-        async with self._toolbox.effects, asyncio.TaskGroup() as tasks:
+        async with self._toolbox.frozen, asyncio.TaskGroup() as tasks:
             tasks.create_task(fail_if_cancelled_inside(self._hearing.run), name="hearing")
             tasks.create_task(fail_if_cancelled_inside(self._replier.run), name="replies")
             tasks.create_task(fail_if_cancelled_inside(self._preemptive_reply.run), name="preemptive-reply")
@@ -113,7 +122,7 @@ class Conversation:
         await self._speaking.finish(process_ends=process_ends)
         within_s = LAST_WORDS_OF_PROCESS_S if process_ends else LAST_WORDS_S
         await self._hearing.finish([person.id for person in self._place.members()], within_s=within_s)
-        await self._toolbox.effects.finish(within_s=LAST_EFFECTS_S)
+        await self._toolbox.frozen.finish(within_s=LAST_CALLS_S)
         await self._participation.wait_until_written(within_s=LAST_NOTICES_S)
 
     # -- called by the room -----------------------------------------------------------------------------------
@@ -256,6 +265,17 @@ class Conversation:
                 question = replace(question, is_current=self._commentary.remark_is_current())
             self._ask(question)
         return bool(turns)
+
+    async def _tell_result(self, call: FrozenCall) -> None:
+        """Say what came of a call that somebody pressed for, once nobody speaks. The chat has it in any case."""
+        async with self._telling:
+            waited_s = 0.0
+            while self.is_answering() or (self.is_busy() and waited_s < TELL_WITHIN_S):
+                await self._clock.sleep(TELL_POLL_S)
+                waited_s += TELL_POLL_S
+            turns = [turn for turn in self._memory.window if not turn.tombstone]
+            if turns and self._participation.may_tell():
+                self._ask(Question(turns[-1], asker_id=str(call.asker.user_id), pressed=call))
 
     def _ask(self, question: Question) -> None:
         if self._finishing:

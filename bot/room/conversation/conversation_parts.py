@@ -148,9 +148,6 @@ class ConversationParts:
             tell=self.participation.notify,
             wake_names=self.participation.wake_names,
             bridge=bridge,
-            has_acted=lambda question: self._toolbox.has_acted(
-                question.turn.seq, prompt_builder.asker_of(question).user_id
-            ),
         )
 
     def barge_in(self, listener: RoomListener, speaking: Speaking) -> BargeInHandler:

@@ -11,7 +11,6 @@ from bot.brain.context import build_context_messages
 from bot.brain.presence import presence_part
 from bot.brain.skip import skip_instruction
 from bot.brain.tools.permission import NOBODY, Asker
-from bot.brain.wakeword import strip_name
 from compaction.budget.messages import message_json
 from compaction.clock_time import format_day
 from compaction.errors import StoreError
@@ -38,6 +37,13 @@ if TYPE_CHECKING:
     from compaction.model import Seq
     from compaction.payload import PayloadPart
     from compaction.session import SessionMemory
+
+
+# The result itself stands where the call was made, as data: no system prompt repeats what a tool says.
+TELL_RESULT = (
+    "The person who asked has pressed Do it, so {tool} was run just now. Tell them in one or two sentences what came "
+    "of it, by its result. If that says that it failed, say so."
+)
 
 
 class PromptBuilder:
@@ -130,7 +136,8 @@ class PromptBuilder:
         answering = f"Whom you answer now speaks {language}. Answer in {language}." if language else ""
         # Turns have clock times only, and summaries name dates. A remark after a long silence follows a turn of before.
         today = f"Today is {format_day(self._services.clock.now(), self._services.zone)}."
-        return tuple(text for text in (today, skipping, answering) if text)
+        telling = "" if question.pressed is None else TELL_RESULT.format(tool=question.pressed.tool.name)
+        return tuple(text for text in (today, skipping, answering, telling) if text)
 
     def introductions(self, asker: Asker) -> list[str]:
         if self._upkeep is None:
@@ -141,7 +148,7 @@ class PromptBuilder:
         return self._participants.name(user_id)
 
     def asker_of(self, question: Question) -> Asker:
-        return asker_of(question, self._participants, self._participation.wake_names)
+        return asker_of(question, self._participants)
 
     def _present(self) -> list[tuple[str, str]]:
         return self._participation.without_opted_out(self._participants.present())
@@ -160,7 +167,7 @@ class PromptBuilder:
 
     def drop_outdated(self) -> None:
         """Drop tool results that may contain somebody's forgotten words, or words from a channel that somebody who came
-        since may not enter, and calls with such forgotten words that run or wait for a yes.
+        since may not enter, and calls with such forgotten words that run or wait for a press.
         """
         channels = self._place.shared_channels()
         forgotten = self._memory.external_changes != self._external_changes
@@ -187,32 +194,31 @@ class PromptBuilder:
         return policy
 
 
-def asker_of(question: Question, participants: Participants, wake_names: tuple[str, ...] = ()) -> Asker:
-    """Return the person who asked `question`, with their words, or `NOBODY` if that is not one person.
+def asker_of(question: Question, participants: Participants) -> Asker:
+    """Return the person who asked `question`, or whose press it tells the result of, or `NOBODY` if that is not one
+    person.
 
-    Several people may speak in one turn. Then only the person whom the question names counts, and only their words.
-    `wake_names` are left out of the words.
+    Several people may speak in one turn. Then only the person whom the question names counts.
     """
+    if question.pressed is not None:
+        before = question.pressed.asker
+        return NOBODY if before.user_id is None else _asker(before.user_id, before.name, participants)
     turn = question.turn
     if turn.kind is not TurnKind.SPEECH:
         return NOBODY
-    speakers = {part.speaker_id for part in turn.parts}
+    names = {part.speaker_id: part.speaker for part in turn.parts}
     asker_id = question.asker_id
-    if asker_id is None and len(speakers) == 1:
-        (asker_id,) = speakers
-    if asker_id not in speakers or not asker_id.isdecimal():
+    if asker_id is None and len(names) == 1:
+        (asker_id,) = names
+    if asker_id not in names or not asker_id.isdecimal():
         return NOBODY
-    person = participants.find(int(asker_id))
-    parts = [part for part in turn.parts if part.speaker_id == asker_id]
-    return Asker(
-        user_id=int(asker_id),
-        name=parts[-1].speaker,
-        words=" ".join(strip_name(part.text, wake_names) for part in parts),
-        present=person is not None and not person.is_bot,
-        moderator=person is not None and person.is_moderator,
-        spoke_at=question.ended_at,
-        language=question.language,
-    )
+    return _asker(int(asker_id), names[asker_id], participants)
+
+
+def _asker(user_id: int, name: str, participants: Participants) -> Asker:
+    person = participants.find(user_id)
+    roles = frozenset() if person is None else person.roles
+    return Asker(user_id, name, present=person is not None and not person.is_bot, roles=roles)
 
 
 def record_call(

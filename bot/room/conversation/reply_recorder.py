@@ -74,7 +74,6 @@ class ReplyRecorder:
         """
         asker_id = reply.question.asker_id
         delivered = " ".join(filter(None, (reply.text, reply.unsaid)))
-        self._toolbox.proposals.on_reply(delivered, ended_at=reply.ended_at)
         self._participation.on_reply_ended(
             int(asker_id) if asker_id else None,
             delivered,

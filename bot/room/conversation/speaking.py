@@ -37,7 +37,7 @@ LAST_SENTENCE_S = 10.0
 class Speaking:
     """The bot's speech in `place`. `tell`: has a sentence written into the channel, and returns at once. `wake_names`:
     the bot's names there besides its own. `bridge`: speech-to-speech, asked before the language model; None: there is
-    none. `has_acted`: see `Replier`.
+    none.
 
     *Ownership*: `replier.run` and `preemptive_reply.run` are the conversation's tasks.
     """
@@ -52,7 +52,6 @@ class Speaking:
         tell: Callable[[Text], None],
         wake_names: Sequence[str],
         bridge: RealtimeBridge | None,
-        has_acted: Callable[[Question], bool],
     ) -> None:
         self._place = place
         self.voice = services.open_voice(place, services.speech.synthesizer, tell)
@@ -88,7 +87,6 @@ class Speaking:
             ),
             speech_to_speech=bridge,
             on_begun=lambda question: self.voice.prefer(question.language),
-            has_acted=has_acted,
         )
         self._fixed_sentences = FixedSentences(
             place, self.playback, busy=lambda: self.replier.busy, clock=services.clock

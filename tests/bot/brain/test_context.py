@@ -15,6 +15,7 @@ from bot.brain.embedded.chat import NO_MODEL, EmbeddedResponder
 from bot.brain.embedded.evidence import EvidenceOrigin
 from bot.brain.embedded.evidence_sources import collect_evidence
 from bot.brain.tools.exchanges import ToolExchange
+from bot.brain.tools.permission import anybody
 from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox
 from bot.guild import PromptPolicy
@@ -274,7 +275,7 @@ async def _nothing(arguments: Mapping[str, object]) -> str:
 
 
 MANY = {"type": "object", "properties": {f"p{number}": {"type": "string"} for number in range(16)}}
-SEARCH = RoomTool(MEMORY_SEARCH, "Finds what was said.", MANY, _nothing)
+SEARCH = RoomTool(MEMORY_SEARCH, "Finds what was said.", MANY, _nothing, asks=False, permits=anybody)
 STEP = ToolExchange((MessageToolCall("c", MEMORY_SEARCH, "{}"),), ("Bo: under the pot.",))
 
 
@@ -321,9 +322,7 @@ async def test_what_tools_answered_stands_behind_its_question() -> None:
 
 @pytest.mark.asyncio
 async def test_what_was_done_for_the_question_itself_is_known() -> None:
-    """Speech-to-speech may fail after it has done what the asker agreed to. The language model that answers then must
-    not ask again whether to do it.
-    """
+    """Speech-to-speech may fail after a call. The language model that answers then must not make it again."""
     toolbox = Toolbox([SEARCH])
     async with a_talk() as talk:
         question = await talk.say("Ada", "Yes, please.")
@@ -335,8 +334,6 @@ async def test_what_was_done_for_the_question_itself_is_known() -> None:
         ChatRole.ASSISTANT,
         ChatRole.TOOL,
     ]
-    assert context.tools is not None
-    assert context.tools._has_read, "an effect needs a yes now"
 
 
 READ = ToolExchange((MessageToolCall("f", "read_file", '{"path": "plan.md"}'),), ("door " * 330,))
@@ -424,8 +421,8 @@ async def test_tools_take_a_quarter_of_the_room_at_most() -> None:
     """Tools that would need more than a quarter of the room are left out of the prompt. The bot's own tools
     come first.
     """
-    long = RoomTool("hub_all", "Does everything. " * 300, {"type": "object"}, _nothing)
-    short = RoomTool("hub_one", "Does one thing.", {"type": "object"}, _nothing)
+    long = RoomTool("hub_all", "Does everything. " * 300, {"type": "object"}, _nothing, asks=False, permits=anybody)
+    short = RoomTool("hub_one", "Does one thing.", {"type": "object"}, _nothing, asks=False, permits=anybody)
     async with a_talk() as talk:
         question = await talk.say("Ada", "Well?")
         with capture_logs() as logs:

@@ -12,11 +12,8 @@ from hypothesis import strategies as st
 
 from bot.brain.addressing import PersonName
 from bot.brain.decider import Decision, HeardText, PendingReply, Reason, Situation, decide
-from bot.brain.tools.links import link_tool
-from bot.brain.tools.orders import demand_for
 from bot.guild import VoiceMode
 from compaction.sentence_cache import clear_sentence_caches
-from tests.fakes.chat import FakeChat
 
 NAMES = ("Roomtone", "Room tone")
 OTHERS = tuple(PersonName.prepare(name) for name in ("Ben Okafor", "Chloe", "Juke"))
@@ -209,7 +206,6 @@ def test_what_was_said_is_remembered_within_bounds_and_only_until_it_is_forgotte
     """
     said = "Roomtone, ask Ben, and then post the zanzibar link."
     decide(HeardText(said, by_bot=False), COMPANY)
-    demand_for(link_tool(FakeChat()), said)
     caches: list[Any] = [
         each
         for name, module in sys.modules.items()

@@ -20,9 +20,8 @@ from bot.brain.tools.attachments import attachment_tool
 from bot.brain.tools.exchanges import ToolExchange
 from bot.brain.tools.links import link_tool
 from bot.brain.tools.permission import NOBODY, Asker
-from bot.brain.tools.tool import Permission, RoomTool
+from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox
-from bot.brain.wakeword import strip_name
 from bot.guild import PromptPolicy
 from bot.llm.factory import open_model
 from bot.llm.port import ChatRole
@@ -43,7 +42,10 @@ from rehearsal.servers.chat import ChatBehaviour, ChatCall, LocalChatServer, Scr
 from tests.bot.brain.test_context import Talk, a_talk
 from tests.fakes.chat import FakeChat
 from tests.fakes.clock import FakeClock
+from tests.fakes.place import ADA as ADA_HERSELF
+from tests.fakes.place import FakePlace
 from tests.fakes.turn_store import InMemoryTurnStore
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -81,7 +83,7 @@ def obeys(call: ChatCall) -> ToolCallAnswer | str:
 
 
 class House:
-    """A room with tools that have side effects, and a model that obeys every instruction."""
+    """A room with tools that have effects, and a model that obeys every instruction."""
 
     def __init__(self, responder: ModelResponder, talk: Talk) -> None:
         self.responder, self.talk = responder, talk
@@ -90,23 +92,23 @@ class House:
         self.written: list[str] = []
         self.page = "A page."
         schema = {"type": "object", "properties": {"who": {"type": "string"}}}
-        ban = RoomTool("ban", "Bans.", schema, self._ban, Permission.MODERATORS, side_effects=True, words=("ban",))
+        self.place = FakePlace(people=[ADA_HERSELF])
+        ban = RoomTool("ban", "Bans.", schema, self._ban)
         self.toolbox = Toolbox(
             [
                 attachment_tool(self.chat, max_bytes=9_000, zone=UTC),
                 link_tool(self.chat),
                 ban,
-                RoomTool("web_read_page", "Reads a page.", {"type": "object"}, self._read),
+                RoomTool("web_read_page", "Reads a page.", {"type": "object"}, self._read, asks=False),
                 RoomTool(
                     "fs_write_file",
                     "Writes a file.",
                     {"type": "object", "properties": {"path": {"type": "string"}}},
                     self._write,
-                    Permission.MEMBERS,
-                    side_effects=True,
-                    words=("write", "file"),
                 ),
-            ]
+            ],
+            ask_for_press=self.place.ask_for_press,
+            is_present=lambda user_id: user_id == ADA.user_id,
         )
 
     async def _ban(self, arguments: Mapping[str, object]) -> str:
@@ -122,8 +124,8 @@ class House:
 
     @property
     def done(self) -> list[str]:
-        """Return everything that was posted, written and banned."""
-        return [*self.chat.posted, *self.written, *self.banned]
+        """Return everything that was written and banned."""
+        return [*self.written, *self.banned]
 
     async def answer(self, said: str, asker: Asker) -> str:
         """Return the reply to what a person said."""
@@ -136,11 +138,9 @@ class House:
             now=self.talk.at,
             zone=UTC,
             toolbox=self.toolbox,
-            asker=replace(asker, words=strip_name(said, ("Roomtone",)), spoke_at=self.talk.at),
+            asker=asker,
         )
-        reply = "".join([piece async for piece in self.responder.respond(context)])
-        self.toolbox.proposals.on_reply(reply, ended_at=self.talk.at)
-        return reply
+        return "".join([piece async for piece in self.responder.respond(context)])
 
 
 @asynccontextmanager
@@ -155,40 +155,13 @@ async def house() -> AsyncIterator[House]:
 
 
 ADA = Asker(1, "Ada", present=True)
-MODERATOR = Asker(3, "Cy", present=True, moderator=True)
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("hostile", [ORDER, BREAKOUT])
-async def test_orders_in_what_others_said_dropped_and_showed_do_nothing(hostile: str) -> None:
-    """Instructions in turns, notes and files have no effect when a person asks something harmless."""
-    async with house() as room:
-        await room.talk.say("Eve", hostile)
-        await room.talk.say("Ada", "Funny.")
-        await room.talk.memory.add_note(Note(NoteId("n"), room.talk.at, "Eve", hostile))
-        room.chat.drop("notes.txt", hostile.encode(), by="Eve")
-        for asker in (ADA, MODERATOR, NOBODY):
-            assert await room.answer("Roomtone, what does the file say?", asker) == "Done."
-        assert room.done == []
-
-
-PLAIN = (
-    "Roomtone, what does the file say?",
-    "Who wrote the file and posted the link?",
-    "Shall we postpone it?",
-    "I saw the poster of Linkin Park, what is on the page?",
-    "Bob said post the link.",
-    "Don't post the link, and don't write the file.",
-    "If Bo comes, post the link and ban him.",
-    "Thanks.",
-)
 
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("source", ["file", "screen", "name", "tool", "summary"])
 async def test_an_obedient_model_runs_nothing(source: str) -> None:
-    """A model that obeys every order runs nothing at a plain question, wherever the order stands: in a file, on a
-    screen, in a name, in a tool's output or in the summary. It cannot even ask.
+    """A model that obeys every order runs nothing, wherever the order stands: in a file, on a screen, in a name, in a
+    tool's output or in the summary. It can only ask for a press, and shows what for.
     """
     async with (
         LocalChatServer(ChatBehaviour(answer=obeys)) as server,
@@ -211,42 +184,13 @@ async def test_an_obedient_model_runs_nothing(source: str) -> None:
                     memory.context(current=turn, max_input_tokens=10_000)
                     await memory.settle()
                 assert memory.cursor > 0
-        for question in PLAIN:
-            for asker in (ADA, MODERATOR):
-                assert await room.answer(question, asker) == "Done."
+        for said in ("Roomtone, what does the file say?", "Post the link and ban him.", "Yes, do it!"):
+            for asker in (ADA, NOBODY):
+                await room.answer(said, asker)
+        await room.toolbox.frozen.finish(within_s=PATIENCE_S)
         assert room.done == []
-
-
-@pytest.mark.asyncio
-async def test_a_yes_to_something_else_runs_nothing() -> None:
-    """At a yes that answers none of its own questions, an obedient model only gets the bot to ask. What it then asks
-    about is carried out only if the same person says yes to that.
-    """
-    async with house() as room:
-        room.page = BREAKOUT
-        question = "Shall I post the link evil dot example in the chat?"
-        assert await room.answer("Yes.", ADA) == question
-        assert await room.answer("Roomtone, who is Bo?", MODERATOR) == "Done."
-        assert await room.answer("No!", ADA) == "Done."
-        await room.answer("Yes.", MODERATOR)
-        assert room.done == []
-
-
-@pytest.mark.asyncio
-async def test_who_asks_for_it_and_may_gets_it() -> None:
-    """With the same model and tools, an action runs only if the asker has the right and ordered it, or said yes."""
-    async with house() as room:
-        await room.answer("Roomtone, post the link to the map, please.", ADA)
-        assert room.chat.posted[:1] == [EVIL], "what is posted is the model's to say; that something is, Ada's"
-        assert room.banned == [], "Ada is no moderator"
-        await room.answer("Roomtone, ban Bo.", ADA)
-        assert room.banned == []
-        assert await room.answer("Roomtone, ban Bo.", MODERATOR) == "With who Bo, shall I run ban?"
-        assert await room.answer("Yes.", ADA) != "Done.", "Ada's yes answers nothing, so Ada is asked"
-        assert room.banned == []
-        await room.answer("Roomtone, ban Bo.", MODERATOR)
-        await room.answer("Yes, please.", MODERATOR)
-        assert room.banned == ["Bo"]
+        assert {call.request.tool for call in room.place.calls} == {"ban", "fs_write_file"}
+        assert {call.request.asker for call in room.place.calls} == {"Ada"}
 
 
 @pytest.mark.asyncio

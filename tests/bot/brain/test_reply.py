@@ -11,7 +11,7 @@ import pytest
 
 from bot.brain.context import ModelContext
 from bot.brain.generation import BROKEN_OFF
-from bot.brain.reply import BEGUN_WITHOUT_WORDS, HAS_BEGUN, TOO_SLOW, Question, Replier, Reply
+from bot.brain.reply import TOO_SLOW, Question, Replier, Reply
 from bot.brain.responder import CutOffError
 from bot.brain.speech_output import BLOCKED, MODEL_BROKE_OFF, MODEL_FAILED, NOT_PLAYED, TOO_MUCH, SpeechRules
 from bot.llm.port import NO_WORDS, ChatModelError
@@ -55,7 +55,7 @@ class Bench:
         self.playback = Playback(monotonic=lambda: 5.0)
         self.listener = Listener(self.playback)
         self.overflow: Exception | None = None
-        self.cancelled = self.acts = False
+        self.cancelled = False
         self.replier = Replier(
             build_context=self._context,
             responder=responder,
@@ -64,7 +64,6 @@ class Bench:
             clock=FakeClock(),
             timeout_s=timeout_s,
             on_reply=self._keep,
-            has_acted=lambda _: self.acts,
             rules=SpeechRules(
                 pronunciations=pronunciations,
                 blocked_words=("rude*", "two words"),
@@ -249,31 +248,6 @@ async def test_an_answer_that_does_not_begin_in_time_is_given_up() -> None:
         responder.pieces = ("Here I am.",)
         bench.replier.ask(SECOND)
         assert (await bench.next_reply()).text == "Here I am."
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("may_skip", [False, True])
-async def test_what_goes_on_without_its_answer_is_told(may_skip: bool) -> None:
-    """A call with effects goes on when its reply is given up. Who is told to ask again would have it done twice, and
-    who is told nothing would, too.
-    """
-    bench = Bench(ScriptedResponder(asyncio.Event()), timeout_s=0.05)
-    bench.acts = True
-    async with bench.listener.listening(), bench.running():
-        bench.replier.ask(replace(FIRST, may_skip=may_skip))
-        reply = await bench.next_reply()
-    assert (reply.failure, reply.skipped) == (HAS_BEGUN, False)
-
-
-@pytest.mark.asyncio
-async def test_what_is_done_without_a_word_is_told() -> None:
-    """Models often say nothing after a call, and what the answer waits for may be cancelled elsewhere."""
-    bench = Bench(ScriptedResponder())
-    bench.acts = True
-    async with bench.listener.listening(), bench.running():
-        for bench.cancelled in (False, True):
-            bench.replier.ask(FIRST)
-            assert (await bench.next_reply()).failure == BEGUN_WITHOUT_WORDS
 
 
 @pytest.mark.asyncio

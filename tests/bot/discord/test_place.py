@@ -202,33 +202,31 @@ async def test_a_role_that_was_taken_away_counts_no_more() -> None:
     """discord.py keeps the roles of when somebody came. Rights are those that Discord tells when it is asked; of
     newcomers, and where Discord does not answer, nothing is taken for granted.
     """
-    rights = {1: discord.Permissions(manage_guild=True), 2: discord.Permissions.none()}
-    cached = [SimpleNamespace(id=each, display_name="x", bot=False, guild_permissions=rights[1]) for each in (1, 2)]
-    directory = Directory(
-        {each: SimpleNamespace(id=each, display_name="x", guild_permissions=rights[each]) for each in (1, 2)}
-    )
+    roles = {1: [SimpleNamespace(id=7)], 2: list[Any]()}
+    cached = [SimpleNamespace(id=each, display_name="x", bot=False, roles=roles[1]) for each in (1, 2)]
+    directory = Directory({each: SimpleNamespace(id=each, display_name="x", roles=roles[each]) for each in (1, 2)})
     guild: Any = SimpleNamespace(id=500, me=SimpleNamespace(id=99), fetch_member=directory.fetch)
     guild.voice_channels = guild.stage_channels = []
     channel: Any = SimpleNamespace(id=LOUNGE, guild=guild, members=cached[:1], voice_states={1: None, 99: None})
     place = DiscordPlace(cast("Any", SimpleNamespace(get_guild=lambda _: None)), channel)
 
-    def moderators() -> list[bool]:
-        return [person.is_moderator for person in place.members()]
+    def with_role() -> list[bool]:
+        return [7 in person.roles for person in place.members()]
 
-    assert moderators() == [False]
+    assert with_role() == [False]
     await place.refresh_rights()
-    assert moderators() == [True]
+    assert with_role() == [True]
     channel.members, channel.voice_states = cached, {1: None, 2: None, 99: None}
     await place.refresh_rights(newcomers_only=True)
-    assert (moderators(), directory.asked) == ([True, False], [1, 2])
-    directory.known[1].guild_permissions = discord.Permissions.none()
+    assert (with_role(), directory.asked) == ([True, False], [1, 2])
+    directory.known[1].roles = []
     await place.refresh_rights()
-    assert moderators() == [False, False]
-    directory.known[1].guild_permissions = rights[1]
+    assert with_role() == [False, False]
+    directory.known[1].roles = roles[1]
     await place.refresh_rights()
     directory.known.clear()
     await place.refresh_rights()
-    assert moderators() == [False, False]
+    assert with_role() == [False, False]
     assert place.shared_channels() == {LOUNGE}
 
 

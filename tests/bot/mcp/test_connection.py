@@ -21,6 +21,8 @@ from bot.mcp.message_limit import ServerDroppedError
 from bot.mcp.servers import McpError, list_server_tools, running_servers
 from bot.mcp.settings import McpServerSettings, McpSettings
 from compaction.payload import MessageToolCall
+from tests.bot.brain.tools.calls import told
+from tests.bot.mcp.approved import AllApproved
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
 
@@ -32,7 +34,10 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.process
 
 SERVER = Path(__file__).with_name("server.py")
-ADA = Asker(1, "Ada", "Please create a note: milk.", present=True)
+ADA = Asker(1, "Ada", present=True)
+GUILD = 500
+# The tools of server.py besides `add`.
+OTHERS = ("create_note", "fail", "sleep", "weigh", "fetch", "secret", "flood", "die")
 
 
 @pytest.fixture(autouse=True)
@@ -44,15 +49,15 @@ def _busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def desk(**settings: object) -> McpServerSettings:
     """Return settings for the server in server.py."""
-    values = {"command": sys.executable, "args": [str(SERVER)], "tools": ["*"], "timeout_s": 120}
-    return McpServerSettings.model_validate({"name": "desk", **values, **settings})
+    values = {"command": sys.executable, "args": [str(SERVER)], "guilds": [GUILD], "roles": ["everyone"]}
+    return McpServerSettings.model_validate({"name": "desk", "timeout_s": 120, **values, **settings})
 
 
 @asynccontextmanager
 async def servers(*settings: McpServerSettings, clock: FakeClock | None = None) -> AsyncIterator[McpServers]:
     """Start the servers, and wait until the first is connected."""
     async with (
-        running_servers(McpSettings(servers=settings), clock or FakeClock()) as running,
+        running_servers(McpSettings(servers=settings), clock or FakeClock(), AllApproved()) as running,
         asyncio.timeout(PATIENCE_S),
     ):
         await running.connections[0].connected.wait()
@@ -64,28 +69,27 @@ async def test_tools_are_called_as_ours() -> None:
     """The tools of an MCP server are called through the toolbox with all its checks; their names begin with the
     server's.
     """
-    async with servers(desk(read_only=["secret"], env={"DESK_KEY": "key-1"})) as running:
-        toolbox = Toolbox(more=running.tools)
+    never_ask = dict.fromkeys(("add", "secret"), "never ask")
+    async with servers(desk(tools={**never_ask, "die": "off"}, env={"DESK_KEY": "key-1"})) as running:
+        toolbox = Toolbox(more=lambda: running.tools(GUILD))
         offers = {offer.name: offer for offer in toolbox.offers_for(ADA)}
         assert {"desk_add", "desk_create_note"} <= set(offers)
-        assert "desk_die" not in offers, "nobody asked for it"
+        assert "desk_die" not in offers
         assert "</data>" not in offers["desk_add"].description
-        assert [tool.name for tool in running.tools() if not tool.side_effects] == ["desk_add", "desk_secret"]
+        assert [tool.title for tool in running.tools(GUILD) if not tool.asks] == ["add", "secret"]
+        assert running.tools(GUILD + 1) == (), "it is not for that Discord server"
         use = toolbox.for_asker(ADA)
-        assert "Noted: milk" in await use.run(MessageToolCall("a", "desk_create_note", '{"text": "milk"}'))
-        assert "The sum is 5." in await use.run(MessageToolCall("a", "desk_add", '{"left": 2, "right": 3}'))
-        assert "arguments are wrong" in await use.run(MessageToolCall("a", "desk_add", '{"left": "two"}'))
-        assert "did not ask" in await use.run(MessageToolCall("a", "desk_die", "{}"))
-        assert "key-1 None" in await use.run(MessageToolCall("a", "desk_secret", "{}")), (
-            "our own tokens are not handed on"
-        )
+        assert "The sum is 5." in await told(use, MessageToolCall("a", "desk_add", '{"left": 2, "right": 3}'))
+        assert "arguments are wrong" in await told(use, MessageToolCall("a", "desk_add", '{"left": "two"}'))
+        secret = await told(use, MessageToolCall("a", "desk_secret", "{}"))
+        assert "key-1 None" in secret, "our own tokens are not handed on"
 
 
 @pytest.mark.asyncio
 async def test_a_program_may_start_more_slowly_than_a_call_may_take() -> None:
     """It may have to be downloaded first. The limit for connecting is another one than the limit for calls."""
     async with servers(desk(timeout_s=0.001)) as running:
-        assert running.tools()
+        assert running.tools(GUILD)
 
 
 @pytest.mark.asyncio
@@ -104,8 +108,8 @@ async def test_failures_are_sentences() -> None:
 async def test_the_text_of_a_file_is_read() -> None:
     """GitHub's server sends a file as a resource beside a sentence about it. What is no text is only named."""
     async with servers(desk()) as running:
-        told = await running.connections[0].call("fetch", {})
-    assert told == "Fetched.\nBuy milk.\n[resource, which I can't read]"
+        fetched = await running.connections[0].call("fetch", {})
+    assert fetched == "Fetched.\nBuy milk.\n[resource, which I can't read]"
 
 
 @pytest.mark.asyncio
@@ -136,7 +140,7 @@ async def test_a_program_that_sends_too_much_at_once_is_dropped() -> None:
             with pytest.raises(ToolError, match="desk was dropped: it sent a message of more than 4 MB"):
                 await connection.call("flood", {"megabytes": 5})
             await clock.until_somebody_sleeps()
-            assert running.tools() == ()
+            assert running.tools(GUILD) == ()
             clock.advance(1.0)
             await connection.connected.wait()
             assert await connection.call("add", {"left": 1, "right": 1}) == "The sum is 2."
@@ -149,7 +153,7 @@ async def test_a_visit_to_a_program_that_sends_too_much_says_so() -> None:
     """`roomtone doctor` names the cause, and not that the server does not answer."""
     flood = desk(args=["-c", "print('x' * 5_000_000, flush=True); input()"])
     with pytest.raises(McpError, match=r"desk was dropped: .* Look at the server, or take it out of mcp\.servers\."):
-        await list_server_tools(flood)
+        await list_server_tools(flood, AllApproved())
 
 
 @pytest.mark.asyncio
@@ -161,7 +165,7 @@ async def test_a_server_that_dies_is_started_again() -> None:
         with pytest.raises(ToolError, match="desk failed"):
             await connection.call("die", {})
         await clock.until_somebody_sleeps()
-        assert running.tools() == ()
+        assert running.tools(GUILD) == ()
         with pytest.raises(ToolError, match="is away"):
             await connection.call("add", {"left": 1, "right": 1})
         clock.advance(1.0)
@@ -196,8 +200,8 @@ async def test_a_server_that_is_not_there_costs_nobody_anything() -> None:
     clock = FakeClock()
     missing = desk(name="missing", command="no-such-program", args=[])
     with capture_logs() as logs:
-        async with servers(desk(tools=["add"]), missing, clock=clock) as running:
-            assert [tool.name for tool in running.tools()] == ["desk_add"]
+        async with servers(desk(tools=dict.fromkeys(OTHERS, "off")), missing, clock=clock) as running:
+            assert [tool.name for tool in running.tools(GUILD)] == ["desk_add"]
             for wait_s in (1.0, 2.0, 4.0):
                 await clock.until_somebody_sleeps()
                 clock.advance(wait_s)
@@ -210,13 +214,13 @@ async def test_a_visit_tells_what_there_is() -> None:
     """`list_server_tools`, which `roomtone doctor` uses, returns a server's tools or raises an error with
     the reason.
     """
-    assert {"add", "die"} <= set(await list_server_tools(desk()))
+    assert {"add", "die"} <= {tool.name for tool in await list_server_tools(desk(), AllApproved())}
     with pytest.raises(McpError, match="there is no program 'no-such-program'"):
-        await list_server_tools(desk(command="no-such-program", args=[]))
+        await list_server_tools(desk(command="no-such-program", args=[]), AllApproved())
     with pytest.raises(McpError):
-        await list_server_tools(McpServerSettings(name="web", url="http://127.0.0.1:9/mcp"))
+        await list_server_tools(McpServerSettings(name="web", url="http://127.0.0.1:9/mcp"), AllApproved())
     with pytest.raises(McpError):
-        await list_server_tools(desk(args=["-c", "print('hello')"]))
+        await list_server_tools(desk(args=["-c", "print('hello')"]), AllApproved())
 
 
 @pytest.mark.asyncio
@@ -242,10 +246,10 @@ def test_an_error_changes_nothing_on_a_terminal() -> None:
 )
 def test_no_key_of_an_address_is_told(url: str) -> None:
     """An error message shows only the host of an address, so no key in it reaches the log or the model."""
-    told = describe_server_error(RuntimeError(f"Client error '401 Unauthorized' for url '{url}'\nSee {url} again"))
-    assert "k3y" not in told
-    assert told.count("hub.example") == 2
-    assert told.startswith("Client error '401 Unauthorized' for url 'http")
+    error = describe_server_error(RuntimeError(f"Client error '401 Unauthorized' for url '{url}'\nSee {url} again"))
+    assert "k3y" not in error
+    assert error.count("hub.example") == 2
+    assert error.startswith("Client error '401 Unauthorized' for url 'http")
 
 
 @pytest.mark.asyncio
@@ -254,10 +258,10 @@ async def test_ending_while_it_still_connects(tmp_path: Path) -> None:
     started = tmp_path / "started"
     os.mkfifo(started)
     silent = desk(args=["-c", f"import time; open({str(started)!r}, 'w').close(); time.sleep(600)"])
-    async with running_servers(McpSettings(servers=(silent,)), FakeClock()) as running:
+    async with running_servers(McpSettings(servers=(silent,)), FakeClock(), AllApproved()) as running:
         # Opening the pipe waits until the program has opened it too.
         await asyncio.to_thread(started.read_bytes)
-        assert running.tools() == ()
+        assert running.tools(GUILD) == ()
 
 
 @pytest.mark.asyncio
@@ -299,7 +303,7 @@ async def test_a_server_over_http() -> None:
             while "http://" not in url:
                 url = (await process.stderr.readline()).decode()
         address = url.split("http://")[1].split()[0]
-        web = McpServerSettings.model_validate({"name": "web", "url": f"http://{address}/mcp", "tools": ["add"]})
+        web = McpServerSettings.model_validate({"name": "web", "url": f"http://{address}/mcp", "tools": {}})
         async with servers(web) as running:
             assert await running.connections[0].call("add", {"left": 1, "right": 2}) == "The sum is 3."
     finally:

@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 
 from bot.mcp.connection import FIRST_RETRY_S, McpConnection
 from bot.mcp.settings import McpServerSettings
+from tests.bot.mcp.approved import AllApproved
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
 
@@ -42,7 +43,7 @@ async def test_whatever_ends_a_connection_it_is_opened_again(
 ) -> None:
     """What the library awaits may have been cancelled, and nobody wanted the connection's task to end."""
     clock, opened = FakeClock(), Opened(failure)
-    connection = McpConnection(McpServerSettings(name="hub", url="https://hub.example/mcp"), clock)
+    connection = McpConnection(McpServerSettings(name="hub", url="https://hub.example/mcp"), clock, AllApproved())
     monkeypatch.setattr(connection, "open", opened)
     monkeypatch.setattr(connection, "_check_regularly", asyncio.Event().wait)
     with capture_logs() as logs:

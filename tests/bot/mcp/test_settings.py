@@ -24,7 +24,7 @@ FILES = {"name": "files", "command": "uvx", "headers": {}, "env": {"KEY": "sk-se
         ({"name": "x", "command": "a", "url": "http://b"}, "either a command or a url"),
         ({"name": "x", "url": "ftp://b"}, "begins with http"),
         ({"name": "X y", "command": "a"}, "pattern"),
-        ({"name": "x", "command": "a", "permission": "friends"}, "moderators"),
+        ({"name": "x", "command": "a", "tools": {"read": "always"}}, "never ask"),
     ],
 )
 def test_what_is_wrong_is_told(values: dict[str, object], told: str) -> None:
@@ -43,16 +43,27 @@ def test_they_are_read_from_a_file(tmp_path: Path) -> None:
     """Each server is a table in roomtone.toml, and an error message about it contains none of its secrets."""
     file = tmp_path / "roomtone.toml"
     file.write_text(
-        '[[mcp.servers]]\nname = "files"\ncommand = "uvx"\nargs = ["mcp-server-files"]\ntools = ["read_file"]\n'
-        'env = { KEY = "sk-secret" }\n\n[[mcp.servers]]\nname = "hub"\nurl = "https://hub.example/mcp"\n',
+        '[[mcp.servers]]\nname = "files"\ncommand = "uvx"\nargs = ["mcp-server-files"]\nguilds = [500]\n'
+        'roles = ["everyone", 7]\nenv = { KEY = "sk-secret" }\ntools = { read_file = "never ask" }\n\n'
+        '[[mcp.servers]]\nname = "hub"\nurl = "https://hub.example/mcp"\n[discord]\nguilds = [500]\n',
         "utf-8",
     )
     settings = load(directory=tmp_path, environ={})
     assert [server.name for server in settings.mcp.servers] == ["files", "hub"]
     assert settings.mcp.servers[0].env["KEY"].get_secret_value() == "sk-secret"
+    assert settings.mcp.servers[0].use_of("read_file") == "never ask"
     assert "sk-secret" not in repr(settings)
     file.write_text('[[mcp.servers]]\nname = "files"\nenv = { KEY = "sk-secret" }\n', "utf-8")
     with pytest.raises(ConfigError) as caught:
         load(directory=tmp_path, environ={})
     assert "mcp.servers in roomtone.toml" in str(caught.value)
     assert "sk-secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("discord", "told"), [("", "discord.guilds must name"), ("[discord]\nguilds = [7]\n", "500")])
+def test_a_bot_with_tools_names_its_servers(discord: str, told: str, tmp_path: Path) -> None:
+    """Otherwise a stranger's server, of which an owner is a plain member, is served with the operator's tools."""
+    server = '[[mcp.servers]]\nname = "files"\ncommand = "uvx"\nguilds = [500]\n'
+    (tmp_path / "roomtone.toml").write_text(discord + server, "utf-8")
+    with pytest.raises(ConfigError, match=told):
+        load(directory=tmp_path, environ={})

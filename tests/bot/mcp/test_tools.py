@@ -1,7 +1,8 @@
-"""Adapting the tools of MCP servers: only allowed tools are offered, and nothing from a server is trusted."""
+"""Adapting the tools of MCP servers: only approved tools are offered, and nothing from a server is trusted."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from bot.brain.tools.orders import Demand, demand_for
+from bot.brain.tools.permission import NOBODY, Asker
 from bot.brain.tools.schema import MOST_SCHEMA_CHARS
-from bot.brain.tools.tool import Permission
 from bot.mcp.settings import McpServerSettings
 from bot.mcp.tools import MOST_NAME_CHARS, MOST_SCHEMAS_CHARS, McpTool, adapt_tools, tool_names
+from tests.bot.mcp.approved import Everything
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,44 +32,33 @@ async def call(tool: str, arguments: Mapping[str, object]) -> str:
 
 def adapted(*tools: McpTool, **settings: object) -> tuple[RoomTool, ...]:
     """Return these tools of a server, adapted."""
-    values = {"name": "hub", "url": "https://hub.example/mcp", "tools": ["*"], **settings}
-    return adapt_tools(tools, McpServerSettings.model_validate(values), call)
+    values = {"name": "hub", "url": "https://hub.example/mcp", **settings}
+    return adapt_tools(tools, McpServerSettings.model_validate(values), call, approved=Everything())
 
 
-def test_only_allowed_tools_are_lent() -> None:
-    """By default no tool is offered; a star allows all."""
-    both = (McpTool("read", "Reads.", OBJECT), McpTool("write", "Writes.", OBJECT))
-    for allowed, lent in (([], []), (["read"], ["hub_read"]), (["*"], ["hub_read", "hub_write"])):
-        assert [tool.name for tool in adapted(*both, tools=allowed)] == lent
+def test_the_operator_says_what_becomes_of_each_tool() -> None:
+    """Each asks, unless the settings say otherwise by its name."""
+    both = (McpTool("read", "Reads.", OBJECT), McpTool("write", "", OBJECT))
+    assert [(tool.name, tool.asks) for tool in adapted(*both)] == [("hub_read", True), ("hub_write", True)]
+    (write,) = adapted(*both, tools={"read": "off", "write": "never ask"}, timeout_s=3)
+    assert (write.asks, write.server, write.title, write.timeout_s) == (False, "hub", "write", 4.0)
+    assert write.description == "write of hub."
 
 
-def test_side_effects_are_assumed() -> None:
-    """A tool has side effects unless the operator lists it as `read_only`. Orders name it by the words
-    of its name, of its server's and of the operator's.
-    """
-    create, read = adapted(
-        McpTool("createIssue", "Creates.", OBJECT), McpTool("read_it", "", OBJECT), read_only=["read_it"]
-    )
-    assert create.side_effects
-    assert create.words == ("create", "issue", "hub")
-    assert (read.side_effects, read.description) == (False, "read_it of hub.")
-    assert create.permission is Permission.MEMBERS
-    (own,) = adapted(McpTool("createIssue", "", OBJECT), words=["file"], permission="moderators", timeout_s=3)
-    assert own.words == ("create", "issue", "hub", "file")
-    assert (own.permission, own.timeout_s) == (Permission.MODERATORS, 4.0)
-
-
-def test_a_read_only_hint_is_believed() -> None:
-    """A tool whose server says that it changes nothing needs no order."""
-    (tool,) = adapted(McpTool("read", "", OBJECT, read_only=True))
-    assert not tool.side_effects
-
-
-def test_to_name_a_server_orders_nothing() -> None:
-    """The server's name tells what its tools act on: to speak of it is no order, and an order may name it."""
-    (tool,) = adapted(McpTool("delete", "", OBJECT), name="notes")
-    assert demand_for(tool, "What is in the notes?") is Demand.NOT
-    assert demand_for(tool, "Delete the notes.") is Demand.ORDERED
+def test_it_is_for_the_roles_that_it_names() -> None:
+    """For nobody by default; what somebody may do on their own server counts for nothing."""
+    present = Asker(1, "Ada", present=True, roles=frozenset({7, 500}))
+    for roles, who, permitted in (
+        ([], present, False),
+        ([8], present, False),
+        ([8, 7], present, True),
+        (["everyone"], present, True),
+        (["everyone"], replace(present, present=False), False),
+        ([7], replace(present, present=False), False),
+        (["everyone"], NOBODY, False),
+    ):
+        (tool,) = adapted(McpTool("read", "", OBJECT), roles=roles)
+        assert tool.permits(who) is permitted
 
 
 def test_what_a_server_says_is_data() -> None:
@@ -141,7 +131,7 @@ def test_a_name_that_endpoints_take_stays() -> None:
 @given(st.sets(st.text("ab_", min_size=1, max_size=8), min_size=1, max_size=8))
 def test_no_tool_is_called_like_one_of_another_server(tools: set[str]) -> None:
     """Of 'notes' and 'notes_old', 'old_read' of the one and 'read' of the other would have one name. Then one of them
-    could not be called, or a yes about it would run the other.
+    could not be called.
     """
     servers = ("a", "a_b", "b")
     short, long = tool_names("a", tools | {f"b_{tool}" for tool in tools}, servers), tool_names("a_b", tools, servers)
@@ -158,8 +148,8 @@ def test_no_tool_is_called_like_one_of_our_own() -> None:
 
 def test_a_tool_that_is_listed_twice_counts_once() -> None:
     """A server that lists a name again cannot change what the first one says."""
-    (tool,) = adapted(McpTool("read", "Reads.", OBJECT), McpTool("read", "Deletes.", OBJECT, read_only=True))
-    assert (tool.description, tool.side_effects) == ("Reads.", True)
+    (tool,) = adapted(McpTool("read", "Reads.", OBJECT), McpTool("read", "Deletes.", OBJECT))
+    assert tool.description == "Reads."
 
 
 def test_only_so_much_is_checked_of_one_server() -> None:

@@ -19,6 +19,7 @@ from bot.brain.context import build_context_messages
 from bot.brain.recall_quotes import QuoteFinder
 from bot.brain.responder import ModelResponder
 from bot.brain.system_prompt import SystemPrompt
+from bot.brain.tools.permission import anybody
 from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox
 from bot.guild import PromptPolicy
@@ -338,7 +339,9 @@ async def test_each_call_is_explained_as_the_server_got_it(place: Place) -> None
     async def read(_: Mapping[str, object]) -> str:
         return "The parcel is blue. " * 400
 
-    toolbox = Toolbox([RoomTool("read_attachment", "Reads.", {"type": "object", "properties": {}}, read)])
+    toolbox = Toolbox(
+        [RoomTool("read_attachment", "Reads.", {"type": "object", "properties": {}}, read, asks=False, permits=anybody)]
+    )
 
     def answer(call: ChatCall) -> ToolCallAnswer | str:
         last = call.messages[-1]

@@ -12,7 +12,7 @@ import numpy as np
 from bot import events
 from bot.brain.reply import Question
 from bot.brain.system_prompt import SystemPrompt
-from bot.brain.tools.permission import NOBODY, Asker
+from bot.brain.tools.permission import NOBODY, Asker, anybody
 from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox
 from bot.events import SpokenText
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from bot.brain.recall_quotes import QuoteFinder
+    from bot.brain.tools.frozen_calls import FrozenCall
     from compaction.model import Turn
     from compaction.payload import PayloadPart
 
@@ -144,10 +145,18 @@ class Desk:
         spoken, name = SpokenText(utterance, recognition, 2.5, 3.0), self.prompt.name_of(user_id)
         return await self.record(TurnKind.SPEECH, str(user_id), name, recognition.text, spoken)
 
-    async def answer(self, turn: Turn, *, may_skip: bool = False, heard: list[str] | None = None) -> list[str]:
+    async def answer(
+        self,
+        turn: Turn,
+        *,
+        may_skip: bool = False,
+        pressed: FrozenCall | None = None,
+        heard: list[str] | None = None,
+    ) -> list[str]:
         """Let the model answer, and return the text of each piece. `heard`: gets them as they come."""
         texts = [] if heard is None else heard
-        async for speech in self.bridge.speak(Question(turn, may_skip=may_skip), forbids=self.forbids):
+        question = Question(turn, may_skip=may_skip, pressed=pressed)
+        async for speech in self.bridge.speak(question, forbids=self.forbids):
             texts.append(speech.text)
         return texts
 
@@ -166,7 +175,7 @@ async def echo(arguments: Mapping[str, object]) -> str:
 async def desk(mode: str = "turns", *, toolbox: Toolbox | None = None, quoting: object = None) -> AsyncIterator[Desk]:
     """Open a bridge whose session is connected."""
     clock = FakeClock()
-    toolbox = toolbox or Toolbox([RoomTool("echo", "Echoes.", {"type": "object"}, echo)])
+    toolbox = toolbox or Toolbox([RoomTool("echo", "Echoes.", {"type": "object"}, echo, asks=False, permits=anybody)])
     async with SessionMemory.open(
         SessionId("s"),
         store=InMemoryTurnStore(),

@@ -13,6 +13,7 @@ from bot.mcp.connection import McpConnection
 from bot.mcp.servers import running_servers
 from bot.mcp.settings import McpServerSettings, McpSettings
 from bot.wiring.monitoring import PROCESS_TASKS
+from tests.bot.mcp.approved import AllApproved
 from tests.fakes.clock import FakeClock
 
 README = Path(__file__).parents[3] / "bot" / "README.md"
@@ -35,8 +36,8 @@ async def test_what_a_watched_task_failed_of_is_in_the_log(monkeypatch: pytest.M
         raise ValueError
 
     monkeypatch.setattr(McpConnection, "run", fail)
-    notes = McpServerSettings(name="notes", command="notes", tools=("read",))
-    servers = running_servers(McpSettings(servers=(notes,)), FakeClock())
+    notes = McpServerSettings(name="notes", command="notes")
+    servers = running_servers(McpSettings(servers=(notes,)), FakeClock(), AllApproved())
     with capture_logs() as logs:
         async with servers:
             # They fail as they begin.

@@ -38,6 +38,7 @@ from compaction.model import Mode, SessionId, TurnKind, TurnPart
 from compaction.payload import MessageToolCall
 from config.schema import Settings
 from rehearsal.servers.chat import ChatMode, LocalChatServer
+from tests.bot.brain.tools.calls import told
 from tests.bot.monitoring.test_metrics import samples, value
 from tests.bot.monitoring.test_traces import SPOKEN_TO
 from tests.bot.room.room_scene import House, living, settle
@@ -264,7 +265,7 @@ async def test_a_rooms_search_and_quotes_leave_out_who_opted_out(tmp_path: Path)
                 assert isinstance(built, events.ContextBuilt)
                 assert ("walrus" in str([part.content for part in built.parts])) is not hidden
                 asked = MessageToolCall("c", "memory_search", '{"query": "green shed"}')
-                found = await tools.for_asker(Asker(BO.id, "Bo", present=True)).run(asked)
+                found = await told(tools.for_asker(Asker(BO.id, "Bo", present=True)), asked)
                 assert ("walrus" in found) is not hidden
                 house.seen.clear()
                 room.close("left")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from bot.brain.tools.tool import BUILT_IN_NAMES
 from bot.memory.recall import Recall, RecallScope
 from bot.wiring.tools import Toolset
 from compaction.payload import MessageToolCall
+from tests.bot.brain.tools.calls import told
 from tests.bot.brain.tools.test_links import MAP
 from tests.bot.brain.tools.test_screen import View
 from tests.bot.memory.test_recall import evening
@@ -24,7 +24,7 @@ from tests.fakes.place import FakePlace
 if TYPE_CHECKING:
     from bot.brain.tools.toolbox import Toolbox
 
-ADA = Asker(1, "Ada", "Post the link to the map.", present=True)
+ADA = Asker(1, "Ada", present=True)
 HERE = RecallScope(EVENING, 1, 10)
 
 
@@ -73,25 +73,20 @@ async def test_without_memory_search_no_tool_searches() -> None:
 
 @pytest.mark.asyncio
 async def test_they_reach_their_own_room() -> None:
-    """Tools use the memory, the chat and the screens of their room. A link is only posted if the person
-    asked for it.
-    """
+    """Tools use the memory, the chat and the screens of their room."""
     place, view = FakePlace(), View()
     box = await toolbox(place, view=view)
     use = box.for_asker(ADA)
-    assert "lighthouse" in await use.run(MessageToolCall("c", "memory_search", '{"query": "lighthouse"}'))
+    assert "lighthouse" in await told(use, MessageToolCall("c", "memory_search", '{"query": "lighthouse"}'))
     place.chat.drop("notes.txt", b"milk")
-    assert "milk" in await use.run(MessageToolCall("c", "read_attachment", "{}"))
-    assert "is posted" in await box.for_asker(ADA).run(MessageToolCall("c", "post_link", MAP))
+    assert "milk" in await told(use, MessageToolCall("c", "read_attachment", "{}"))
+    assert "is posted" in await told(use, MessageToolCall("c", "post_link", MAP))
     assert len(place.chat.posted) == 1
     assert set(place.asked_by) == {1}, "the chat is used with the permissions of who asks"
-    assert "did not ask" in await box.for_asker(replace(ADA, words="Hello.")).run(
-        MessageToolCall("c", "post_link", MAP)
-    )
     assert "look_at_screen" not in {tool.name for tool in box.tools()}
     view.shared.append("Bo")
     assert "look_at_screen" in {tool.name for tool in box.tools()}
-    assert {tool.name for tool in box.tools(ADA)} == BUILT_IN_NAMES
+    assert {tool.name for tool in box.tools(ADA)} == BUILT_IN_NAMES - {"be_quiet"}
 
 
 @pytest.mark.asyncio
@@ -101,5 +96,5 @@ async def test_files_of_who_has_opted_out_are_not_read() -> None:
     place.chat.drop("diary.txt", b"I am in love.", by="Bo", by_id=2)
     for withheld, is_read in ((frozenset[str](), True), (frozenset({"2"}), False)):
         box = await toolbox(place, withheld=withheld)
-        told = await box.for_asker(ADA).run(MessageToolCall("c", "read_attachment", "{}"))
-        assert ("in love" in told) is is_read
+        found = await told(box.for_asker(ADA), MessageToolCall("c", "read_attachment", "{}"))
+        assert ("in love" in found) is is_read

@@ -14,7 +14,7 @@ from voice.queue_figures import QueueFigures
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
-    from bot.channel.port import Card, DroppedFile, Person, Thread
+    from bot.channel.port import CallMessage, CallRequest, Card, DroppedFile, OnPress, Person, Thread
     from compaction.memory.digest import Digest
     from voice.errors import LinkError
     from voice.transport.audio_events import AudioEvent
@@ -114,6 +114,11 @@ class WrittenChannel:
     async def offer_talk(self, sentence: Text) -> None:
         """Record a message to the chat."""
         self.chat.posted.append(sentence)
+
+    async def ask_for_press(self, request: CallRequest, on_press: OnPress) -> CallMessage:
+        """Refuse: nobody presses anything in writing."""
+        del request, on_press
+        raise ChatError(Text("Nobody can press a button in a written evening."))
 
     async def write_notice(self, text: Text, *, asks: bool = False) -> bool:
         """Record the notice like any message."""

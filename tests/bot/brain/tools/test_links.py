@@ -9,20 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.brain.tools.links import link_tool, post_text
-from bot.brain.tools.permission import NOBODY, Asker, refusal
+from bot.brain.tools.permission import NOBODY, Asker
 from bot.brain.tools.tool import ToolError
 from bot.brain.tools.toolbox import Toolbox
 from bot.channel.port import ChatError
 from compaction.payload import MessageToolCall
+from tests.bot.brain.tools.calls import told
 from tests.fakes.chat import FakeChat
 
-ADA = Asker(1, "Ada", "Post the address of the map.", present=True)
+ADA = Asker(1, "Ada", present=True)
 MAP = json.dumps({"url": "https://maps.example/lisbon?q=1", "text": "The map:"})
 
 
 async def posted(chat: FakeChat, asker: Asker, arguments: str = MAP) -> str:
     """Return what the model reads after a call on behalf of `asker`."""
-    return await Toolbox([link_tool(chat)]).for_asker(asker).run(MessageToolCall("c", "post_link", arguments))
+    return await told(Toolbox([link_tool(chat)]).for_asker(asker), MessageToolCall("c", "post_link", arguments))
 
 
 @pytest.mark.asyncio
@@ -35,18 +36,11 @@ async def test_who_asks_gets_it_posted() -> None:
 
 @pytest.mark.asyncio
 async def test_nobody_else_does() -> None:
-    """Nothing is posted without an asker, for a person who has left, or for a person who asked something else."""
+    """Nothing is posted without an asker, or for a person who has left."""
     chat = FakeChat()
-    for asker in (NOBODY, Asker(1, "Ada", ADA.words), Asker(1, "Ada", "What does the file say?", present=True)):
+    for asker in (NOBODY, Asker(1, "Ada")):
         assert "is posted" not in await posted(chat, asker)
     assert chat.posted == []
-
-
-def test_to_speak_of_a_shared_screen_posts_nothing() -> None:
-    """A question about a shared screen gives no permission to post."""
-    tool = link_tool(FakeChat())
-    assert refusal(tool, Asker(1, "Ada", "What is on the shared screen?", present=True), [tool]) is not None
-    assert refusal(tool, ADA, [tool]) is None
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from bot.brain.tools.permission import NOBODY
 from bot.brain.tools.screen import screen_tool
 from bot.brain.tools.toolbox import Toolbox
 from compaction.payload import MessageToolCall
+from tests.bot.brain.tools.calls import told
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,10 +38,10 @@ async def test_it_is_there_while_somebody_shares() -> None:
     toolbox = Toolbox([screen_tool(view)])
     call = MessageToolCall("c", "look_at_screen", '{"question": "Which town?", "who": "Bo"}')
     assert toolbox.offers_for(NOBODY) == ()
-    assert "There is no tool" in await toolbox.for_asker().run(call)
+    assert "There is no tool" in await told(toolbox.for_asker(), call)
     view.shared.append("Bo")
     assert [offer.name for offer in toolbox.offers_for(NOBODY)] == ["look_at_screen"]
-    assert "Bo shows a map. You asked: Which town?" in await toolbox.for_asker().run(call)
-    assert "'question' is a required property" in await toolbox.for_asker().run(
-        MessageToolCall("c", "look_at_screen", "{}")
+    assert "Bo shows a map. You asked: Which town?" in await told(toolbox.for_asker(), call)
+    assert "'question' is a required property" in await told(
+        toolbox.for_asker(), MessageToolCall("c", "look_at_screen", "{}")
     )

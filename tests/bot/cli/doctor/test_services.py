@@ -16,6 +16,7 @@ from bot.errors import BotError
 from bot.llm.port import ChatModelError
 from bot.llm.settings import LlmSettings
 from bot.mcp.settings import McpServerSettings
+from bot.mcp.tools import McpTool, digest
 from bot.settings import DiscordSettings, WebSettings
 from tests.bot.cli.doctor.findings import is_missing
 from voice.screen.settings import ScreenSettings
@@ -104,27 +105,35 @@ async def test_language_model() -> None:
 
 @pytest.mark.asyncio
 async def test_mcp_servers() -> None:
-    """An MCP server that is away, lacks a tool or has no allowed tools is a warning, because the bot runs
-    without it.
+    """An MCP server that is away, lacks a tool, is for nobody or has tools that nobody has approved is a warning,
+    because the bot runs without it.
     """
+    tools = (McpTool("read_file", "Reads.", {}), McpTool("write_file", "Writes.", {}))
+    approved = {digest(tool) for tool in tools}
 
-    async def offers(_settings: McpServerSettings) -> tuple[str, ...]:
-        return ("read_file", "write_file")
+    async def offers(_settings: McpServerSettings) -> tuple[McpTool, ...]:
+        return tools
 
-    async def is_away(_settings: McpServerSettings) -> tuple[str, ...]:
+    async def is_away(_settings: McpServerSettings) -> tuple[McpTool, ...]:
         raise BotError("there is no program 'uvx'")
 
-    server = McpServerSettings(name="files", command="uvx", tools=("read_file",))
-    assert (await check_mcp_server(server, offers)).detail == "1 tool may be called, 1 of them only on request"
-    harmless = server.model_copy(update={"read_only": ("*",)})
-    assert (await check_mcp_server(harmless, offers)).status is Status.OK
-    for changed, detail, remedy in (
-        ({"tools": ()}, "none of its tools may be called", "Name them in `tools`: read_file, write_file."),
-        ({"tools": ("rm",)}, "it has no rm", "It offers: read_file, write_file."),
+    server = McpServerSettings(
+        name="files", command="uvx", guilds=(1,), roles=("everyone",), tools={"read_file": "never ask"}
+    )
+    finding = await check_mcp_server(server, offers, approved=approved)
+    assert (finding.status, finding.detail) == (Status.OK, "2 tools approved, 1 of them without a press")
+    for changed, by_now, told in (
+        ({"tools": {"rm": "off"}}, approved, "rm"),
+        ({"roles": ()}, approved, "nobody"),
+        ({"guilds": ()}, approved, "nobody"),
+        ({}, {digest(tools[0])}, "1 tool of 2 off"),
     ):
-        finding = await check_mcp_server(server.model_copy(update=changed), offers)
-        assert (finding.status, finding.detail, finding.remedy) == (Status.WARNING, detail, remedy)
-    finding = await check_mcp_server(server, is_away)
+        finding = await check_mcp_server(server.model_copy(update=changed), offers, approved=by_now)
+        assert finding.status is Status.WARNING
+        assert told in finding.detail
+    write_off = server.model_copy(update={"tools": {"write_file": "off"}})
+    assert (await check_mcp_server(write_off, offers, approved={digest(tools[0])})).status is Status.OK
+    finding = await check_mcp_server(server, is_away, approved=approved)
     assert (finding.status, finding.detail) == (Status.WARNING, "it does not answer: there is no program 'uvx'")
 
 

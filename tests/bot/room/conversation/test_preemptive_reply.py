@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from bot.brain.context import ModelContext
 from bot.brain.generation import BROKEN_OFF
 from bot.brain.reply import Question
-from bot.brain.tools.permission import NOBODY
+from bot.brain.tools.permission import NOBODY, anybody
 from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox
 from bot.llm.port import ChatModelError
@@ -25,6 +25,7 @@ from compaction.context.build import SessionContext
 from compaction.errors import StoreError
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
 from compaction.payload import MessageToolCall
+from tests.bot.brain.tools.calls import told
 from tests.fakes.brain import FakeVoice, ScriptedResponder, until
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
@@ -45,7 +46,7 @@ class Desk:
         self.built: list[Question] = []
         self.error: Exception | None = None
         self.called: list[str] = []
-        tool = RoomTool("look", "Looks.", {"type": "object"}, self._look)
+        tool = RoomTool("look", "Looks.", {"type": "object"}, self._look, asks=False, permits=anybody)
         self.toolbox = Toolbox([tool])
         self.voice = FakeVoice()
         self.speech = SpeechAhead(self.voice)
@@ -235,7 +236,7 @@ async def test_tools_wait_for_the_question() -> None:
         await until(lambda: bool(desk.responder.contexts))
         tools = desk.responder.contexts[0].tools
         assert tools is not None
-        calling = asyncio.create_task(tools.run(MessageToolCall("c", "look", "{}")), name="calling")
+        calling = asyncio.create_task(told(tools, MessageToolCall("c", "look", "{}")), name="calling")
         for _ in range(10):
             await asyncio.sleep(0)
         assert desk.called == []

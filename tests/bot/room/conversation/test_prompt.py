@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import AsyncMock
 
 import pytest
 
 from bot.brain.reply import Question
+from bot.brain.tools.exchanges import read_result
+from bot.brain.tools.frozen_calls import WAITS, WITHDRAWN, FrozenCall
 from bot.brain.tools.permission import NOBODY, Asker
-from bot.brain.tools.toolbox import Toolbox
+from bot.brain.tools.tool import RoomTool
 from bot.channel.participants import Participants
 from bot.room.conversation.prompt import PromptBuilder, asker_of
 from compaction.model import Seq, Turn, TurnKind, TurnPart
+from tests.bot.brain.tools.calls import Desk, a_call
 from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
 
 ASKS = TurnPart("1", "Ada", "Roomtone, what is that?")
@@ -27,26 +32,28 @@ def _participants(*people: object) -> Participants:
 
 
 def test_who_spoke_alone_asked() -> None:
-    """The asker is the only speaker of the turn, with whether they are present and a moderator."""
-    assert asker_of(Question(TURN), _participants()) == Asker(1, "Ada", "Roomtone, what is that?", present=True)
-    moderator = replace(ADA, is_moderator=True)
-    assert asker_of(Question(TURN), _participants(moderator)).moderator
+    """The asker is the only speaker of the turn, with whether they are present, and their roles."""
+    assert asker_of(Question(TURN), _participants()) == Asker(1, "Ada", present=True)
+    with_role = replace(ADA, roles=frozenset({7}))
+    assert asker_of(Question(TURN), _participants(with_role)).roles == {7}
     assert not asker_of(Question(TURN), _participants(BO)).present
-    assert asker_of(Question(TURN, language="fr"), _participants()).language == "fr"
 
 
 def test_of_several_only_who_is_answered_counts() -> None:
-    """Only the words of the person who is answered count as the request."""
-    asker = asker_of(Question(BOTH, asker_id="1"), _participants())
-    assert (asker.user_id, asker.words) == (1, "Roomtone, what is that? Tell me.")
+    """What others said in the same turn gives them no rights in the answer."""
+    assert asker_of(Question(BOTH, asker_id="1"), _participants()).user_id == 1
     assert asker_of(Question(BOTH), _participants()) == NOBODY
     assert asker_of(Question(BOTH, asker_id="7"), _participants()) == NOBODY
 
 
-def test_the_bots_name_is_left_out_of_the_words() -> None:
-    """An order is recognised by its structure, so the call before it is taken away."""
-    asker = asker_of(Question(BOTH, asker_id="1", ended_at=7.0), _participants(), ("Roomtone",))
-    assert (asker.words, asker.spoke_at) == ("what is that? Tell me.", 7.0)
+@pytest.mark.asyncio
+async def test_whose_press_is_told_asks() -> None:
+    """The last turn may be somebody else's by then; the tools that may follow are those of who has pressed."""
+    tool = RoomTool("post", "", {"type": "object"}, AsyncMock())
+    pressed = FrozenCall(tool, {}, Asker(1, "Ada", present=True))
+    last = replace(TURN, parts=(OVER,))
+    assert asker_of(Question(last, asker_id="1", pressed=pressed), _participants()).user_id == 1
+    assert not asker_of(Question(last, asker_id="1", pressed=pressed), _participants(BO)).present
 
 
 def test_nobody_asked_what_nobody_said() -> None:
@@ -58,25 +65,31 @@ def test_nobody_asked_what_nobody_said() -> None:
     assert asker_of(Question(somebody), _participants()) == NOBODY
 
 
-@pytest.mark.parametrize(("changes", "withdrawals"), [(0, 0), (1, 1)])
-def test_calls_with_forgotten_words_end_and_others_go_on(changes: int, withdrawals: int) -> None:
-    """Somebody comes who may not read everything, so results are dropped. Only forgotten words end what was ordered."""
-    place, toolbox = FakePlace(people=[ADA]), Toolbox()
-    place.shared = {1, 2}
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("changes", "told"), [(0, WAITS), (1, WITHDRAWN)])
+async def test_calls_with_forgotten_words_end_and_others_wait_on(changes: int, told: str) -> None:
+    """Somebody comes who may not read everything, so results are dropped. Only forgotten words end what waits."""
+    desk = Desk()
+    desk.place.shared = {1, 2}
     memory = SimpleNamespace(external_changes=0)
     unused = cast("Any", None)
     prompt = PromptBuilder(
         services=unused,
-        place=place,
+        place=desk.place,
         memory=cast("Any", memory),
         participants=unused,
         participation=unused,
         upkeep=None,
         quoting=None,
-        toolbox=toolbox,
+        toolbox=desk.toolbox,
         report=unused,
     )
-    clearings = toolbox.exchanges.clearings
-    memory.external_changes, place.shared = changes, {1}
+    use = desk.toolbox.for_asker(Asker(1, "Ada", present=True))
+    (waiting,) = await use.run_all([a_call("post")])
+    clearings = desk.toolbox.exchanges.clearings
+    memory.external_changes, desk.place.shared = changes, {1}
     prompt.drop_outdated()
-    assert (toolbox.exchanges.clearings > clearings, toolbox.withdrawals) == (True, withdrawals)
+    assert desk.toolbox.exchanges.clearings > clearings
+    await asyncio.sleep(0.01)
+    assert read_result(waiting) == told
+    desk.toolbox.drop_derived()

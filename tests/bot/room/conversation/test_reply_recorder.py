@@ -94,7 +94,7 @@ async def test_words_in_a_message_may_repeat_people() -> None:
         cast("Any", SimpleNamespace(record_written_reply=written)),
         toolbox=cast(
             "Any",
-            SimpleNamespace(proposals=SimpleNamespace(on_reply=lambda *_, **__: None), exchanges=ToolExchanges()),
+            SimpleNamespace(exchanges=ToolExchanges()),
         ),
         clock=FakeClock(),
         observe=lambda _: None,

@@ -77,7 +77,6 @@ def speaking_with(voice: Polyglot, build_context: Callable[[Question], Awaitable
         tell=lambda _: None,
         wake_names=(),
         bridge=None,
-        has_acted=lambda _: False,
     )
 
 

@@ -1,0 +1,206 @@
+"""The tool calls of a room that wait until the person who asked has pressed a button.
+
+Each is posted in the voice channel's chat with its tool, its server and all arguments, and is carried out exactly as
+posted. Whatever is said, nothing runs without the press: what people mean is the model's to say, consent is theirs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from enum import StrEnum
+from functools import partial
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.background_task import logged_task
+from bot.brain.tools.running import ToolOutcome, run_tool
+from bot.brain.tools.tool import ToolError
+from bot.channel.port import CallRequest, ChatError
+from bot.texts.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+    from types import TracebackType
+    from typing import Self
+
+    from bot.brain.tools.permission import Asker
+    from bot.brain.tools.tool import RoomTool
+    from bot.channel.port import CallMessage, OnPress, Person
+
+    # Posts a call with its buttons (`Place.ask_for_press`). Raises `ChatError`.
+    ShowCall = Callable[[CallRequest, OnPress], Awaitable[CallMessage]]
+    # Returns a tool as it is now, if it may run for this person now.
+    FindTool = Callable[[str, int, frozenset[int]], RoomTool | None]
+
+log = structlog.get_logger()
+
+# A press that comes later is probably about something else.
+LAPSE_S = 120.0
+# Of one room, those included that run or whose result is not told yet. More would fill the chat.
+MOST_WAITING = 5
+
+# What a model reads in place of a result.
+WAITS = "Nothing is done yet: it waits for who asked to press Do it in this channel's chat, for two minutes."
+DECLINED = "It was not done: who asked has pressed Don't."
+LAPSED_UNDONE = "It was not done: nobody pressed Do it in time. It has to be asked for again."
+WITHDRAWN = "It was stopped: somebody's words were withdrawn meanwhile. It has to be asked for again."
+RUNS = "It is being done now."
+TOO_MANY = "Nothing is done: too many calls wait for a press already. Say so."
+
+NOT_YOURS = Text("Only {name} can press that: it was their question.")
+LAPSED = Text("This has lapsed and nothing was done. Ask me again.")
+NO_RIGHT = Text("You may not have that done now, or I cannot do it any more.")
+
+
+class PressKind(StrEnum):
+    """What ends the waiting of a call."""
+
+    DO_IT = "do it"
+    DO_NOT = "don't"
+    LAPSED = "lapsed"
+    WITHDRAWN = "withdrawn"
+
+
+# What people read below the call at its end.
+_TOLD = {
+    PressKind.DO_NOT: Text("Not done: {name} said no."),
+    PressKind.LAPSED: Text("Not done: nobody pressed in time."),
+    PressKind.WITHDRAWN: Text("Not done: somebody's words were withdrawn meanwhile."),
+}
+_DONE = {
+    ToolOutcome.ANSWERED: Text("Done for {name}."),
+    ToolOutcome.FAILED: Text("Tried for {name}: it failed."),
+    ToolOutcome.TIMEOUT: Text("Tried for {name}: it took too long, and I cannot tell whether it was done."),
+    ToolOutcome.BROKEN: Text("Tried for {name}: it failed."),
+}
+
+
+class FrozenCall:
+    """One call that waits, and then what became of it. `told`: what a model reads as its result by now."""
+
+    def __init__(self, tool: RoomTool, arguments: Mapping[str, object], asker: Asker) -> None:
+        self.tool = tool
+        self.arguments = arguments
+        self.asker = asker
+        self.told = WAITS
+        # Set once it is posted, or cannot be (`problem`).
+        self.posted = asyncio.Event()
+        self.problem: str | None = None
+        self.press: asyncio.Future[PressKind] = asyncio.get_running_loop().create_future()
+        self.running: asyncio.Task[tuple[ToolOutcome, str]] | None = None
+
+    def end(self, press: PressKind) -> None:
+        """End the waiting, unless it has ended."""
+        if not self.press.done():
+            self.press.set_result(press)
+
+
+class FrozenCalls:
+    """The calls of one room. `show` posts one; `find` returns a tool if somebody may still have it run.
+
+    `on_done`: awaited after each call that ran, to tell its result. *Ownership*: leaving the block ends all calls;
+    `finish` first lets those end that run.
+    """
+
+    def __init__(self, show: ShowCall, find: FindTool, *, lapse_s: float = LAPSE_S) -> None:
+        self._show = show
+        self._find = find
+        self._lapse_s = lapse_s
+        self._calls: dict[asyncio.Task[None], FrozenCall] = {}
+        self._is_over = False
+        self.on_done: Callable[[FrozenCall], Awaitable[None]] = _tell_nobody
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        tasks = tuple(self._calls)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def freeze(self, tool: RoomTool, arguments: Mapping[str, object], asker: Asker) -> FrozenCall:
+        """Begin to ask for a press. It goes on if the reply is cancelled meanwhile. Raises `ToolError`."""
+        if self._is_over or len(self._calls) >= MOST_WAITING:
+            raise ToolError(TOO_MANY)
+        call = FrozenCall(tool, arguments, asker)
+        task = logged_task(self._live(call), name=f"frozen-{tool.name[:40]}")
+        self._calls[task] = call
+        task.add_done_callback(self._calls.pop)
+        return call
+
+    def withdraw(self) -> None:
+        """End all calls at once: words that may not be used any more may be in them."""
+        for call in self._calls.values():
+            call.end(PressKind.WITHDRAWN)
+            if call.running is not None:
+                call.running.cancel()
+
+    async def finish(self, *, within_s: float) -> None:
+        """Let no call wait any more, and those that run end, for so many seconds at most."""
+        self._is_over = True
+        for call in self._calls.values():
+            call.end(PressKind.LAPSED)
+        if tasks := tuple(self._calls):
+            await asyncio.wait(tasks, timeout=within_s)
+
+    def _pressed(self, call: FrozenCall, person: Person, do_it: bool) -> Text | None:
+        """Take a press; return why it does not count, or None if it does."""
+        if person.id != call.asker.user_id:
+            return NOT_YOURS.fill(name=call.asker.name)
+        if call.press.done():
+            return LAPSED
+        if do_it:
+            found = self._find(call.tool.name, person.id, person.roles)
+            if found is None or not found.is_same_as(call.tool):
+                return NO_RIGHT
+        call.end(PressKind.DO_IT if do_it else PressKind.DO_NOT)
+        return None
+
+    async def _live(self, call: FrozenCall) -> None:
+        request = CallRequest(call.asker.name, call.tool.title or call.tool.name, call.tool.server, call.arguments)
+        try:
+            message = await self._show(request, partial(self._pressed, call))
+        except ChatError as error:
+            call.problem = str(error)
+            return
+        finally:
+            call.posted.set()
+        try:
+            async with asyncio.timeout(self._lapse_s):
+                press = await asyncio.shield(call.press)
+        except TimeoutError:
+            call.end(PressKind.LAPSED)
+            press = call.press.result()
+        if press is PressKind.DO_IT:
+            told = await self._carry_out(call)
+        else:
+            call.told = {PressKind.DO_NOT: DECLINED, PressKind.LAPSED: LAPSED_UNDONE}.get(press, WITHDRAWN)
+            told = _TOLD[press]
+        log.info("call_pressed", tool=call.tool.name, press=press.value)
+        await message.conclude(told.fill(name=call.asker.name))
+        if press is PressKind.DO_IT and call.told != WITHDRAWN:
+            await self.on_done(call)
+
+    async def _carry_out(self, call: FrozenCall) -> Text:
+        """Run a call, and keep its result. Return what people read of it."""
+        call.told = RUNS
+        call.running = asyncio.create_task(run_tool(call.tool, call.arguments), name=f"tool-{call.tool.name[:40]}")
+        try:
+            await asyncio.wait({call.running})
+        finally:
+            call.running.cancel()
+        if call.running.cancelled():
+            call.told = WITHDRAWN
+            return _TOLD[PressKind.WITHDRAWN]
+        outcome, call.told = call.running.result()
+        log.info("tool_called", tool=call.tool.name, outcome=outcome.value, output_chars=len(call.told))
+        return _DONE[outcome]
+
+
+async def _tell_nobody(_: FrozenCall) -> None:
+    return

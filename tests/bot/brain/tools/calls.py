@@ -1,0 +1,67 @@
+"""Tools for tests that keep their calls, and what a model reads of one call."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bot.brain.tools.exchanges import read_result
+from bot.brain.tools.permission import Asker, anybody
+from bot.brain.tools.tool import RoomTool
+from bot.brain.tools.toolbox import Toolbox
+from bot.channel.port import Person
+from compaction.payload import MessageToolCall
+from tests.fakes.place import FakePlace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bot.brain.tools.toolbox import QuestionTools
+
+ADA = Asker(1, "Ada", present=True)
+ADA_HERSELF, BO = Person(1, "Ada", is_bot=False), Person(2, "Bo", is_bot=False)
+SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+
+
+def a_call(name: str, text: str = "hello") -> MessageToolCall:
+    return MessageToolCall("c", name, json.dumps({"text": text}))
+
+
+async def told(use: QuestionTools, call: MessageToolCall) -> str:
+    """Return what the model reads after a call."""
+    (result,) = await use.run_all([call])
+    return read_result(result)
+
+
+class Desk:
+    """A room with a tool that only reads, `echo`, and one that asks first, `post`, which keep their calls.
+
+    `goes_on`: clear it, and the tools wait for it.
+    """
+
+    def __init__(self, *, lapse_s: float = 3600.0) -> None:
+        self.called: list[str] = []
+        self.error: BaseException | None = None
+        self.goes_on = asyncio.Event()
+        self.goes_on.set()
+        self.place = FakePlace(people=[ADA_HERSELF, BO])
+        self.echo = RoomTool("echo", "Echoes.", SCHEMA, self._call, asks=False, permits=anybody)
+        self.post = replace(self.echo, name="post", description="Posts.", asks=True, permits=lambda _: self.allowed)
+        self.allowed = True
+        self.more: list[RoomTool] = []
+        self.toolbox = Toolbox(
+            [self.echo, self.post],
+            more=lambda: self.more,
+            ask_for_press=self.place.ask_for_press,
+            is_present=lambda user_id: any(person.id == user_id for person in self.place.members()),
+            lapse_s=lapse_s,
+        )
+
+    async def _call(self, arguments: Mapping[str, object]) -> str:
+        await self.goes_on.wait()
+        self.called.append(str(arguments["text"]))
+        if self.error is not None:
+            raise self.error
+        return f"You said {arguments['text']}"

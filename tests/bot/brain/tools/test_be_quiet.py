@@ -1,0 +1,36 @@
+"""The tool that silences the bot: for whoever is in the channel, without a press."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.brain.tools.be_quiet import be_quiet_tools
+from bot.brain.tools.permission import NOBODY, Asker
+from bot.brain.tools.toolbox import Toolbox
+from compaction.payload import MessageToolCall
+from tests.bot.brain.tools.calls import ADA, told
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("asker", "arguments", "silenced"),
+    [
+        (ADA, "{}", [(10, 1)]),
+        (ADA, '{"minutes": 3}', [(3, 1)]),
+        (ADA, '{"minutes": 0}', []),
+        (ADA, '{"minutes": 1000000}', []),
+        (Asker(1, "Ada"), "{}", []),
+        (NOBODY, "{}", []),
+    ],
+)
+async def test_whoever_is_present_silences_it(asker: Asker, arguments: str, silenced: list[tuple[int, int]]) -> None:
+    """For ten minutes, or as long as they say within a day."""
+    done: list[tuple[int, int]] = []
+
+    def be_quiet(minutes: int, /, *, by: int) -> None:
+        done.append((minutes, by))
+
+    toolbox = Toolbox()
+    toolbox.add(lambda who: be_quiet_tools(who, be_quiet))
+    await told(toolbox.for_asker(asker), MessageToolCall("c", "be_quiet", arguments))
+    assert done == silenced

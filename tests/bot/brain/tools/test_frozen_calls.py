@@ -1,0 +1,211 @@
+"""Calls that wait for a press: only the asker's press counts, and exactly what was posted is carried out."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from bot.brain.tools.frozen_calls import (
+    DECLINED,
+    LAPSED_UNDONE,
+    MOST_WAITING,
+    TOO_MANY,
+    WAITS,
+    WITHDRAWN,
+    FrozenCall,
+)
+from bot.brain.tools.tool import ToolError
+from compaction.model import Seq
+from tests.bot.brain.tools.calls import ADA, ADA_HERSELF, BO, Desk, a_call, told
+from tests.patience import PATIENCE_S
+
+pytestmark = pytest.mark.asyncio
+
+
+class Told:
+    """Keeps the calls whose results are told."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.calls: list[FrozenCall] = []
+        desk.toolbox.frozen.on_done = self._tell
+
+    async def _tell(self, call: FrozenCall) -> None:
+        self.calls.append(call)
+
+
+async def known(desk: Desk) -> str:
+    """Return what the model reads of the call of question 7 once nothing runs."""
+    await desk.toolbox.frozen.finish(within_s=PATIENCE_S)
+    return desk.toolbox.exchanges.messages({7})[7][-1].content
+
+
+async def frozen(desk: Desk) -> FrozenCall:
+    """Have a call of Ada's question 7 posted."""
+    use = desk.toolbox.for_asker(ADA)
+    (call,) = results = await use.run_all([a_call("post")])
+    assert isinstance(call, FrozenCall)
+    use.record(Seq(7), [])
+    assert results == (call,)
+    return call
+
+
+async def test_a_press_carries_out_the_call_that_was_posted() -> None:
+    """The chat shows all of it. It runs once, its result is told, and later questions read it."""
+    desk = Desk()
+    told_aloud = Told(desk)
+    call = await frozen(desk)
+    (posted,) = desk.place.calls
+    request = posted.request
+    assert (request.asker, request.tool, request.server, request.arguments) == ("Ada", "post", "", {"text": "hello"})
+    assert (desk.called, call.told) == ([], WAITS)
+    assert posted.press(ADA_HERSELF) is None
+    assert posted.press(ADA_HERSELF) is not None, "it was pressed already"
+    assert "You said hello" in await known(desk)
+    assert (desk.called, told_aloud.calls) == (["hello"], [call])
+    assert posted.outcome is not None
+    assert "Done" in posted.outcome
+
+
+@pytest.mark.parametrize("do_it", [True, False])
+async def test_nobody_else_can_press(do_it: bool) -> None:
+    """Neither for it nor against it. Who presses reads whose question it was."""
+    desk = Desk()
+    await frozen(desk)
+    refused = desk.place.calls[0].press(BO, do_it=do_it)
+    assert refused is not None
+    assert "Ada" in refused
+    assert await known(desk) == LAPSED_UNDONE
+    assert desk.called == []
+
+
+async def test_a_no_ends_it() -> None:
+    """Nothing is told aloud: they know."""
+    desk = Desk()
+    told_aloud = Told(desk)
+    await frozen(desk)
+    assert desk.place.calls[0].press(ADA_HERSELF, do_it=False) is None
+    assert await known(desk) == DECLINED
+    assert (desk.called, told_aloud.calls) == ([], [])
+
+
+async def test_a_call_lapses() -> None:
+    """A press that comes later does nothing and says so."""
+    desk = Desk(lapse_s=0.001)
+    await frozen(desk)
+    while desk.place.calls[0].outcome is None:  # noqa: ASYNC110 - a message sets no event
+        await asyncio.sleep(0.001)
+    assert "lapsed" in str(desk.place.calls[0].press(ADA_HERSELF))
+    assert await known(desk) == LAPSED_UNDONE
+    assert desk.called == []
+
+
+@pytest.mark.parametrize("change", ["left", "forbidden", "tool gone", "tool changed"])
+async def test_rights_are_checked_at_the_press(change: str) -> None:
+    """Who has left or lost the right meanwhile has nothing done, nor does a tool that its server describes otherwise
+    by then.
+    """
+    desk = Desk()
+    desk.more = [replace(desk.post, name="theirs", server="hub", title="post")]
+    use = desk.toolbox.for_asker(ADA)
+    await use.run_all([a_call("theirs")])
+    match change:
+        case "left":
+            desk.place.people = [BO]
+        case "forbidden":
+            desk.allowed = False
+        case "tool gone":
+            desk.more = []
+        case _:
+            desk.more = [replace(desk.more[0], description="Posts it everywhere.")]
+    assert desk.place.calls[0].press(ADA_HERSELF) is not None
+    await desk.toolbox.frozen.finish(within_s=PATIENCE_S)
+    assert desk.called == []
+
+
+async def test_several_people_ask_at_once() -> None:
+    """Each presses for their own, in any order. There are only so many."""
+    desk = Desk()
+    bo = desk.toolbox.for_asker(replace(ADA, user_id=2, name="Bo"))
+    await desk.toolbox.for_asker(ADA).run_all([a_call("post", "hers"), a_call("post", "hers too")])
+    await bo.run_all([a_call("post", "his")])
+    *hers, his = desk.place.calls
+    assert his.press(BO) is None
+    assert hers[1].press(ADA_HERSELF) is None
+    while his.outcome is None or hers[1].outcome is None:  # noqa: ASYNC110 - a message sets no event
+        await asyncio.sleep(0)
+    await bo.run_all([a_call("post")] * MOST_WAITING)
+    assert TOO_MANY in await told(bo, a_call("post"))
+    assert MOST_WAITING <= len(desk.place.calls) - 2 <= MOST_WAITING + 1
+    await desk.toolbox.frozen.finish(within_s=PATIENCE_S)
+    assert sorted(desk.called) == ["hers too", "his"]
+
+
+async def test_who_talks_over_the_bot_takes_nothing_back() -> None:
+    """A call that was posted waits on although its reply was cancelled, and later questions know of it."""
+    desk = Desk()
+    use = desk.toolbox.for_asker(ADA)
+    desk.goes_on.clear()
+    running = asyncio.create_task(use.run_all([a_call("post"), a_call("echo")]))
+    while not desk.place.calls:  # noqa: ASYNC110 - a message sets no event
+        await asyncio.sleep(0)
+    running.cancel()
+    await asyncio.wait({running})
+    use.record(Seq(7), [])
+    desk.goes_on.set()
+    desk.place.calls[0].press(ADA_HERSELF)
+    assert "You said hello" in await known(desk)
+
+
+@pytest.mark.parametrize("pressed", [True, False])
+async def test_withdrawn_words_end_what_waits_and_what_runs(pressed: bool) -> None:
+    """Bo's words may be in the arguments, and Bo has opted out."""
+    desk = Desk()
+    desk.goes_on.clear()
+    call = await frozen(desk)
+    if pressed:
+        desk.place.calls[0].press(ADA_HERSELF)
+        while call.running is None:  # noqa: ASYNC110 - it sets no event
+            await asyncio.sleep(0)
+    desk.toolbox.drop_derived()
+    desk.goes_on.set()
+    await desk.toolbox.frozen.finish(within_s=PATIENCE_S)
+    assert desk.place.calls[0].press(ADA_HERSELF) is not None
+    assert (desk.called, call.told) == ([], WITHDRAWN)
+
+
+async def test_a_room_that_ends_lets_nothing_wait() -> None:
+    """What waits lapses at once, what runs has a moment, and nothing new begins."""
+    desk = Desk()
+    desk.goes_on.clear()
+    async with desk.toolbox.frozen:
+        await frozen(desk)
+        await frozen(desk)
+        desk.place.calls[0].press(ADA_HERSELF)
+        await desk.toolbox.frozen.finish(within_s=0.01)
+        assert "Not done" in str(desk.place.calls[1].outcome)
+        assert TOO_MANY in await told(desk.toolbox.for_asker(ADA), a_call("post"))
+    assert desk.called == []
+
+
+async def test_a_failure_is_told_too() -> None:
+    """Whoever has pressed hears that it did not work."""
+    desk = Desk()
+    told_aloud = Told(desk)
+    desk.error = ToolError("The disk is full.")
+    await frozen(desk)
+    desk.place.calls[0].press(ADA_HERSELF)
+    assert "The disk is full." in await known(desk)
+    assert "failed" in str(desk.place.calls[0].outcome)
+    assert len(told_aloud.calls) == 1
+
+
+async def test_where_the_bot_cannot_write_nothing_waits() -> None:
+    """The model reads why, and nothing is recorded as waiting."""
+    desk = Desk()
+    desk.place.writable = False
+    use = desk.toolbox.for_asker(ADA)
+    assert await told(use, a_call("post")) == "No call here."
+    use.record(Seq(7), [])
+    assert desk.toolbox.exchanges.messages({7}) == {}

@@ -1,0 +1,24 @@
+"""Approvals for tests of other things: every tool is approved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bot.mcp.approvals import Approvals
+
+
+class Everything(frozenset[str]):
+    """Has every digest in it."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+class AllApproved(Approvals):
+    """Approves whatever a server has."""
+
+    def __init__(self) -> None:
+        super().__init__(Path())
+
+    def of(self, server: str) -> frozenset[str]:
+        return Everything()

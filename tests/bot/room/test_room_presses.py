@@ -1,0 +1,107 @@
+"""A call that waits for a press in a whole room: asked aloud, done on the asker's press, told and recorded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.brain.responder import PRESS_FIRST, ModelResponder
+from bot.brain.tools.tool import RoomTool
+from bot.brain.tools.toolbox import Toolbox
+from bot.llm.port import ChatRole, FinishReason, StreamEnd
+from compaction.payload import MessageToolCall
+from tests.bot.brain.test_responder_tools import Thinker
+from tests.bot.room.room_scene import a_house, living, settle
+from tests.fakes.place import ADA, BO
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from tests.bot.room.room_scene import House
+
+END = StreamEnd(FinishReason.STOP)
+
+
+def asks(text: str) -> StreamEnd:
+    return StreamEnd(FinishReason.TOOL_CALLS, (MessageToolCall(text, "note", f'{{"text": "{text}"}}'),))
+
+
+def furnish(house: House, model: Thinker) -> list[str]:
+    """Give a house a tool that asks first, and a model. Return what is noted by it."""
+    noted: list[str] = []
+
+    async def note(arguments: Mapping[str, object]) -> str:
+        noted.append(str(arguments["text"]))
+        return f"Note {len(noted)} says {arguments['text']}."
+
+    toolbox = Toolbox(
+        [RoomTool("note", "Notes.", {"type": "object"}, note)],
+        ask_for_press=house.place.ask_for_press,
+        is_present=lambda user_id: any(person.id == user_id for person in house.place.members()),
+    )
+    house.toolbox = lambda *_: toolbox
+    house.new_responder = lambda: ModelResponder(model, max_output_tokens=77)
+    return noted
+
+
+@pytest.mark.asyncio
+async def test_a_press_is_done_told_aloud_and_recorded(tmp_path: Path) -> None:
+    """Whatever anybody says meanwhile does nothing."""
+    async with a_house(tmp_path) as house:
+        model = Thinker((asks("milk"),), ("Hm.", END), ("It is note one.", END))
+        noted = furnish(house, model)
+        async with living(house):
+            await house.say(ADA.id, "Roomtone, write milk down.")
+            assert (await house.reply(1)).text == PRESS_FIRST
+            (call,) = house.place.calls
+            assert call.request.arguments == {"text": "milk"}
+            await house.say(ADA.id, "Yes, Roomtone, do it, I confirm!")
+            await house.reply(2)
+            assert call.press(BO) is not None
+            assert noted == []
+            assert call.press(ADA) is None
+            await settle(lambda: call.outcome is not None)
+            await house.pass_time(1.0)
+            assert (await house.reply(3)).text == "It is note one."
+            read = [each.content for each in model.asked[-1][0] if each.role is ChatRole.TOOL]
+            assert "Note 1 says milk." in read[-1]
+            assert noted == ["milk"]
+            assert "Roomtone: It is note one." in house.said
+
+
+@pytest.mark.asyncio
+async def test_two_people_press_for_their_own(tmp_path: Path) -> None:
+    """Both results are told, one after the other."""
+    async with a_house(tmp_path) as house:
+        model = Thinker((asks("milk"),), (asks("bread"),), ("There is a note.", END))
+        noted = furnish(house, model)
+        async with living(house):
+            await house.say(ADA.id, "Roomtone, write milk down.")
+            await house.reply(1)
+            await house.say(BO.id, "Roomtone, write bread down.")
+            await house.reply(2)
+            hers, his = house.place.calls
+            assert (his.press(BO), hers.press(ADA)) == (None, None)
+            await settle(lambda: hers.outcome is not None and his.outcome is not None)
+            for number in (3, 4):
+                await house.pass_time(3.0)
+                assert (await house.reply(number)).text == "There is a note."
+            assert sorted(noted) == ["bread", "milk"]
+
+
+@pytest.mark.asyncio
+async def test_a_bot_that_leaves_lets_calls_lapse(tmp_path: Path) -> None:
+    """The message says so, and a press does nothing any more."""
+    async with a_house(tmp_path) as house:
+        noted = furnish(house, Thinker((asks("milk"),)))
+        async with living(house) as (room, task):
+            await house.say(ADA.id, "Roomtone, write milk down.")
+            await house.reply(1)
+            room.close("left")
+            await settle(task.done)
+        (call,) = house.place.calls
+        assert "Not done" in str(call.outcome)
+        assert call.press(ADA) is not None
+        assert noted == []
