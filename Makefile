@@ -36,7 +36,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # The markers that say why a test takes long or needs more than Python (tests/conftest.py, pyproject.toml).
 QUICK := not (browser or database or discord or models or node or postgres or process or rehearsal or slow)
 
-.PHONY: run quick fast test kernels fuzz endurance docs setup libraries models cluster cuda lint types browser prometheus postgresql clean
+.PHONY: run quick fast audit test kernels fuzz endurance docs setup libraries models cluster cuda lint types browser prometheus postgresql clean
 .DEFAULT_GOAL := run
 
 run: setup
@@ -73,6 +73,10 @@ test:
 HEARD := tests/rehearsal/scenarios/test_spoken_lines.py tests/voice/asr/test_whisper.py \
     tests/voice/asr/test_recogniser_contract.py
 KERNELS := GENERIC AVX2 $(shell grep -qs avx512 /proc/cpuinfo && echo AVX512)
+
+# Asks PyPI's list of known faults about each locked package.
+audit: $(SYNCED)
+	uv export --frozen --all-extras --no-emit-project --quiet | uvx pip-audit --disable-pip --require-hashes -r /dev/stdin
 
 kernels: $(SYNCED) models
 	@for mkl in 0 1; do for isa in $(KERNELS); do echo "CT2_FORCE_CPU_ISA=$$isa CT2_USE_MKL=$$mkl"; \

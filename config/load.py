@@ -49,6 +49,9 @@ if TYPE_CHECKING:
     from config.schema import Key
 
 
+# The folder that systemd makes for a service's credentials, and ours in it (deploy/roomtone.service).
+CREDENTIALS_VARIABLE = "CREDENTIALS_DIRECTORY"
+CREDENTIALS_FILE = "env"
 # The model that hears where no other is named.
 LOCAL_RECOGNISER = "whisper-base"
 # Where the bot's data and models are.
@@ -113,7 +116,9 @@ def _read(
     environ = environ if environ is not None else os.environ
     location = _location(working, environ, only=directory is not None)
     from_file, env_problems = read_env_file(location.folder / ENV_FILE)
-    given = [*from_file, *(Variable(name, value, ENVIRONMENT) for name, value in environ.items())]
+    credentials, more_problems = _credentials(environ)
+    env_problems += more_problems
+    given = [*from_file, *credentials, *(Variable(name, value, ENVIRONMENT) for name, value in environ.items())]
     variables, notices = without_quotes(given)
     notices += near_misses(variables)
     location = _renamed_in_env_file(location, from_file, environ)
@@ -129,15 +134,31 @@ def _read(
     return [_rooted(source, base) for source in sources], base
 
 
+def settings_file() -> Path:
+    """Return the operator's settings file, whether it is there or not. Raises `ConfigError`."""
+    location = _location(Path.cwd(), os.environ, only=False)
+    from_file, _ = read_env_file(location.folder / ENV_FILE)
+    return _renamed_in_env_file(location, from_file, os.environ).file
+
+
 def option(name: str, *, directory: Path | None = None, environ: Mapping[str, str] | None = None) -> str | None:
     """Return what a variable of a command's option says, in the environment or in `.env`; None: nothing."""
     working = directory if directory is not None else Path.cwd()
     environ = environ if environ is not None else os.environ
     location = _location(working, environ, only=directory is not None)
     from_file, _ = read_env_file(location.folder / ENV_FILE)
-    given, _ = without_quotes([*from_file, *(Variable(each, value, ENVIRONMENT) for each, value in environ.items())])
+    credentials, _ = _credentials(environ)
+    given, _ = without_quotes(
+        [*from_file, *credentials, *(Variable(each, value, ENVIRONMENT) for each, value in environ.items())]
+    )
     found = [each.value.strip() for each in given if each.name == name and each.value.strip()]
     return found[-1] if found else None
+
+
+def _credentials(environ: Mapping[str, str]) -> tuple[list[Variable], list[str]]:
+    """Return the variables of the file that systemd hands the service (`LoadCredential=env:…`), and its mistakes."""
+    folder = environ.get(CREDENTIALS_VARIABLE)
+    return read_env_file(Path(folder) / CREDENTIALS_FILE) if folder else ([], [])
 
 
 def _location(working: Path, environ: Mapping[str, str], *, only: bool) -> SettingsLocation:

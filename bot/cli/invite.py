@@ -6,11 +6,13 @@ from typing import Annotated
 
 import typer
 
+from bot.cli.confirmation import confirm
 from bot.cli.output import say
+from bot.cli.served_servers import write_guild
 from bot.discord.bot_token import application_of, token_of
 from bot.discord.invite import PERMISSIONS, invite_url
 from bot.errors import SetupError
-from config.load import load
+from config.load import load, settings_file
 
 
 def command(
@@ -18,12 +20,35 @@ def command(
         int | None,
         typer.Option("--application", min=1, help="The application's id. Default: that of the bot's token."),
     ] = None,
+    server: Annotated[
+        int | None,
+        typer.Option("--server", min=1, help="The server's id. It is added to discord.guilds, if you confirm."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Add the server without asking.")] = False,
 ) -> None:
-    """Print the link that adds the bot to a server. It asks for the permissions that the bot uses and no others."""
-    say(invite_url(application or _own_application()))
+    """Print the link that adds the bot to a server. It asks for the permissions that the bot uses and no others.
+
+    A bot with discord.guilds leaves every other server, so write the id there first: --server does.
+    """
+    if server is not None:
+        _serve(server, yes=yes)
+    say(invite_url(application or _own_application(), server))
     say("\nOpen it in a browser. It asks for these permissions, and works with fewer:")
     for name, use in PERMISSIONS.items():
         say(f"  {name.replace('_', ' ').title()}: {use}")
+
+
+def _serve(guild_id: int, *, yes: bool) -> None:
+    """Add a server to the settings, if whoever runs the bot says yes."""
+    if guild_id in load().discord.guilds:
+        return
+    file = settings_file()
+    if not yes:
+        confirm(f"Shall the bot serve the server {guild_id}? It is written into discord.guilds in {file}.")
+    write_guild(file, guild_id)
+    if guild_id not in load().discord.guilds:
+        raise SetupError(f"{file} has the server, but a variable sets discord.guilds too. Add {guild_id} there.")
+    say(f"{file} has it now. A bot that runs reads it when it starts again.\n")
 
 
 def _own_application() -> int:

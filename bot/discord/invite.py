@@ -36,5 +36,11 @@ def permissions() -> discord.Permissions:
     return discord.Permissions(**dict.fromkeys(PERMISSIONS, True))
 
 
-def invite_url(application_id: int) -> str:
-    return discord.utils.oauth_url(application_id, permissions=permissions(), scopes=SCOPES)
+def invite_url(application_id: int, guild_id: int | None = None) -> str:
+    """Return the link. `guild_id`: the server to add the bot to; None: whoever opens it chooses."""
+    if guild_id is None:
+        return discord.utils.oauth_url(application_id, permissions=permissions(), scopes=SCOPES)
+    guild = discord.Object(guild_id)
+    return discord.utils.oauth_url(
+        application_id, permissions=permissions(), scopes=SCOPES, guild=guild, disable_guild_select=True
+    )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from config.errors import ConfigError
-from config.load import load
+from config.load import CREDENTIALS_FILE, CREDENTIALS_VARIABLE, load
 from config.problems import FORMS
 from config.schema import SETTINGS, Settings, secrets_in, settings_of
 
@@ -383,3 +383,17 @@ def test_no_regular_expression_is_shown(tmp_path: Path) -> None:
     assert patterns == set(FORMS)
     (told,) = problems_of(tmp_path, {"ROOMTONE_ASR__LANGUAGE": "English"})
     assert "must be auto or a language code of two or three small letters, but is 'English'" in told
+
+
+def test_the_service_reads_its_credentials(tmp_path: Path) -> None:
+    """systemd hands it a file with its secrets; a variable of the unit counts more."""
+    folder = tmp_path / "credentials"
+    folder.mkdir()
+    (folder / CREDENTIALS_FILE).write_text("DISCORD_TOKEN=token-1\nROOMTONE_BRAIN__NAME=Otto\n", "utf-8")
+    environ = {CREDENTIALS_VARIABLE: str(folder), "ROOMTONE_BRAIN__NAME": "Emil"}
+    settings = load(directory=tmp_path, environ=environ)
+    assert settings.discord.token is not None
+    assert (settings.discord.token.get_secret_value(), settings.brain.name) == ("token-1", "Emil")
+    (folder / CREDENTIALS_FILE).write_text("sk-secret", "utf-8")
+    with pytest.raises(ConfigError, match="NAME=value"):
+        load(directory=tmp_path, environ=environ)

@@ -50,11 +50,11 @@ def test_a_command_gets_what_the_service_has(tmp_path: Path) -> None:
     given = as_service(tmp_path, "memory", "search", "two words", "")
     at = given.index("--")
     assert given[at:] == ["--", "/opt/roomtone/.venv/bin/roomtone", "memory", "search", "two words", ""]
-    decides = ("User=", "StateDirectory", "WorkingDirectory=", "Environment=", "EnvironmentFile=", "UMask=")
+    decides = ("User=", "StateDirectory", "WorkingDirectory=", "Environment=", "LoadCredential=", "UMask=")
     lines = [line for line in (UNIT.read_text("utf-8") + EDITED).splitlines() if line.startswith(decides)]
     assert [word.removeprefix("--property=") for word in given[:at] if word.startswith("--property=")] == lines
     # The folder is there before the service has run for the first time.
-    assert {"StateDirectory=roomtone", "StateDirectoryMode=0700", "EnvironmentFile=/etc/roomtone/env"} <= set(lines)
+    assert {"StateDirectory=roomtone", "StateDirectoryMode=0700", "LoadCredential=env:/etc/roomtone/env"} <= set(lines)
     assert lines[-1].startswith("Environment=ROOMTONE_TIERS__RETENTION_DAYS=365")
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.cli.run import STOP_WITHIN_S
+from config.load import CREDENTIALS_FILE
 from tests.scenarios.program import REPOSITORY
 
 if TYPE_CHECKING:
@@ -102,7 +103,15 @@ def test_ray_has_the_folder_of_the_bot() -> None:
     for name in ("User", "WorkingDirectory", "StateDirectory", "StateDirectoryMode"):
         assert ray[name] == bot[name]
     assert own_variables(RAY_UNIT.read_text("utf-8")) == own_variables(UNIT.read_text("utf-8"))
-    assert bot["EnvironmentFile"][0] in ray["EnvironmentFile"]
+    assert bot["LoadCredential"][0].removeprefix("env:") in ray["EnvironmentFile"]
+
+
+def test_secrets_are_in_no_environment_and_memory_is_bounded() -> None:
+    """A program that the bot starts would get the environment, and its memory would be the machine's."""
+    settings = settings_of(UNIT.read_text("utf-8"))
+    assert "EnvironmentFile" not in settings
+    assert settings["LoadCredential"] == [f"{CREDENTIALS_FILE}:/etc/roomtone/env"]
+    assert settings["MemoryMax"] == ["4G"]
 
 
 def test_rays_unit_is_valid_and_lets_bots_leave(tmp_path: Path) -> None:
