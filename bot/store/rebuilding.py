@@ -1,11 +1,11 @@
-"""Makes a session's segments anew after something was forgotten, and deletes the chapters that were made of them.
+"""Makes a session's segments anew after something was forgotten.
 
 A model that wrote a later segment had read the summary of the earlier ones, and may have said any of it again. So every
-segment made of forgotten words, or after them, gets a new gist by rules, without its paragraph; so do their records.
-Chapters are made again by the next runs of an open session.
+segment made of forgotten words, or after them, loses its paragraph, gets a gist of the facts that are left, and so do
+their records. The next fold of an open session writes the summary anew.
 
-Nobody can tell what a segment or chapter that cannot be read has, so it counts as made of forgotten words: the segment
-is made of its turns and of the facts that can be read, and the chapter is deleted.
+Nobody can tell what a segment that cannot be read has, so it counts as made of forgotten words: it is made of the facts
+that can be read.
 """
 
 from __future__ import annotations
@@ -25,10 +25,13 @@ from bot.store.tables import landings, segment_tiers, segments
 from bot.store.thread_work import in_thread
 from bot.store.tier_rows import record_values, text_of_record
 from bot.store.tiers import mark_archived
+from compaction.language.terms import terms
+from compaction.memory.forgotten_turns import is_of_bot
 from compaction.memory.quotations import is_quotation, names_any, quoted_in
 from compaction.memory.segment_forgetting import forget_in_segment
 from compaction.memory.segment_record import make_record
-from compaction.summary.port import NOTHING_KEPT, REACH_TURNS
+from compaction.summary.extractive import make_gist
+from compaction.summary.port import REACH_TURNS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -186,13 +189,16 @@ def _remake(
 ) -> _Plan:
     changed: list[Segment] = []
     blanked: list[str] = []
+    said = frozenset(term for turn in left if not is_of_bot(turn) for part in turn.parts for term in terms(part.text))
     for before in stored:
         if before.id not in affected:
             continue
         made, _ = forget_in_segment(before, seqs, gone_notes)
-        if _says_again(made, left, words, ""):
-            # A model cited others' turns for it.
-            made = replace(made, facts=tuple(fact.blanked() for fact in made.facts), gist=NOTHING_KEPT)
+        if made.is_by_model:
+            # A model that had read the words may have told them again, and cited others' turns for it.
+            told = [words.quoted_or_named_in(fact.text) or words.has_rare_word(fact.text, said) for fact in made.facts]
+            facts = tuple(fact.blanked() if again else fact for fact, again in zip(made.facts, told, strict=True))
+            made = replace(made, facts=facts, gist=make_gist(facts))
         made = replace(made, paragraph="", created_at=now)
         blanked += blanked_refs(before, made)
         changed.append(made)

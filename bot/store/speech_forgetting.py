@@ -262,8 +262,9 @@ async def _sessions_that_tell(
     besides: Collection[SessionId],
     among: Collection[SessionId] | None = None,
 ) -> list[SessionId]:
-    """Return the other sessions in which the bot's turns, segments may tell of what was forgotten. `among`:
-    only these are searched.
+    """Return the other sessions in which the bot's turns and segments may tell of what was forgotten.
+
+    `among`: only these are searched.
     """
     async with database.reading() as connection:
         candidates = (await connection.scalars(select(sessions.c.id).where(of_servers(words.servers)))).all()
@@ -274,11 +275,11 @@ async def _sessions_that_tell(
         of_bot = select(turns).where(turns.c.session_id == session_id, _maybe_of_bot())
         async with database.reading() as connection:
             spoken = (await connection.execute(of_bot)).all()
-            made, over, records = [
+            made, records = [
                 (await connection.execute(select(each).where(each.c.session_id == session_id))).all()
                 for each in (segments, segment_tiers)
             ]
-        if await asyncio.to_thread(_any_tells, spoken, made, over, records, words.words):
+        if await asyncio.to_thread(_any_tells, spoken, made, records, words.words):
             found.append(SessionId(session_id))
     return found
 
@@ -286,11 +287,10 @@ async def _sessions_that_tell(
 def _any_tells(
     spoken: Iterable[Row[Any]],
     made: Iterable[Row[Any]],
-    over: Iterable[Row[Any]],
     records: Iterable[Row[Any]],
     words: ForgottenWords,
 ) -> bool:
-    texts = [*(f"{row.gist} {row.paragraph}" for row in over), *map(text_of_record, records)]
+    texts = [text_of_record(row) for row in records]
     for said in map(salvage_turn, spoken):
         texts += [said.lost or "", *(part.text for part in said.thing.parts)]
     for each in map(salvage_segment, made):

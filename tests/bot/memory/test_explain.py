@@ -50,6 +50,7 @@ from compaction.summary.extractive import ExtractiveSummariser
 from rehearsal.servers.chat import ChatBehaviour, ChatCall, LocalChatServer, ScriptedToolCall, ToolCallAnswer
 from tests.bot.evening import CHANNEL, GUILD, HERE, Evening
 from tests.fakes.clock import FakeClock
+from tests.fakes.labelling_summariser import LabellingSummariser
 from tests.fakes.realtime import FakeRealtime
 from tests.patience import PATIENCE_S
 
@@ -193,7 +194,7 @@ async def test_each_fact_behind_the_summary_leads_to_who_said_it(place: Place) -
 @pytest.mark.asyncio
 async def test_what_is_gone_since_is_said(place: Place) -> None:
     """If turns, facts, notes, prompts or summaries were deleted since, the explanation names them and is not exact."""
-    async with Evening(place) as evening:
+    async with Evening(place, summariser=LabellingSummariser()) as evening:
         replies = await an_evening(evening)
         number = len(replies.sent) - 1
         record = read_record(replies.lines[number])
@@ -290,7 +291,7 @@ async def test_what_was_condensed_is_shown_as_it_was_sent(place: Place) -> None:
 @pytest.mark.asyncio
 async def test_a_spoken_reply_is_explained_too(place: Place) -> None:
     """The instructions and items for a speech-to-speech model are rebuilt exactly, as of the turn that was answered."""
-    async with Evening(place) as evening:
+    async with Evening(place, summariser=LabellingSummariser()) as evening:
         await evening.say("I live in Lisbon, and the gate code is 4411.")
         await evening.talk(70)
         await evening.upkeep.run_once()

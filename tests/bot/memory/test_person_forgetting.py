@@ -225,7 +225,7 @@ async def test_no_byte_of_a_forgotten_person_stays(tmp_path: Path) -> None:
     async with Evening(path, summariser=RestatingSummariser()) as evening:
         await fill(evening)
         stored = await evening.store.load(evening.session_id)
-        assert all(RARE[0] in each.gist.casefold() for each in stored.segments if not each.pruned)
+        assert any(RARE[0] in each.gist.casefold() for each in stored.segments if not each.pruned)
         async with Evening(path, name="later", clock=evening.clock, summariser=RestatingSummariser()) as later:
             await later.say("Bot, who likes parrots?", "Bob")
             await answers(later, f"Quillfeather does. {WORDS[0]}", to=0)

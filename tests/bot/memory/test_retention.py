@@ -38,6 +38,7 @@ from compaction.model import CompactionState, Note, NoteId, SessionId
 from compaction.settings import CompactionSettings, PeopleSettings, TierSettings
 from tests.bot.evening import GUILD, HERE, Evening
 from tests.fakes.clock import FakeClock
+from tests.fakes.labelling_summariser import LabellingSummariser
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -52,9 +53,9 @@ def bytes_in(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
 
 
-async def an_evening(path: Place, name: str, clock: FakeClock, *, turns: int = 45, end: bool = True) -> None:
+async def an_evening(path: Place, name: str, clock: FakeClock, *, turns: int = 65, end: bool = True) -> None:
     """Store an evening in which a secret was told; unless `end`, it is left open as by a crash."""
-    async with Evening(path, name=name, clock=clock) as evening:
+    async with Evening(path, name=name, clock=clock, summariser=LabellingSummariser()) as evening:
         await evening.say(f"I live in {SECRET}ton with my aunt {SECRET}.")
         await evening.memory.add_note(Note(NoteId("map"), clock.now(), "Ada", f"A map of {SECRET}."))
         await evening.talk(turns)
