@@ -240,9 +240,8 @@ class RecallSettings(BaseModel):
         Field(
             ge=100,
             le=5_000_000,
-            description="How many embeddings SQLite's search holds in memory, half a kilobyte each of the local model. "
-            "Of more, only the newest are found by their meaning, and all by their words. PostgreSQL with pgvector "
-            "holds none.",
+            description="How many embeddings the search holds in memory, half a kilobyte each of the local model. "
+            "Of more, only the newest are found by their meaning, and all by their words.",
         ),
     ] = VECTORS_IN_MEMORY
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Literal, get_args, get_origin
 from pydantic_core import PydanticUndefined
 
 from config.problems import toml_value
-from config.retired import RETIRED
 from config.schema import SETTINGS, Setting, Settings, section_type, settings_of
 
 if TYPE_CHECKING:
@@ -107,9 +106,7 @@ def render() -> str:
 
 def render_reference() -> str:
     """Return the complete text of `docs/settings.md`."""
-    return (
-        "\n".join([_REFERENCE_HEADER, *(line for name in _sections() for line in _reference(name)), *_retired()]) + "\n"
-    )
+    return "\n".join([_REFERENCE_HEADER, *(line for name in _sections() for line in _reference(name))]) + "\n"
 
 
 def main() -> None:
@@ -239,17 +236,6 @@ def _plain(text: str) -> str:
     """Escape `text` so that Markdown shows it unchanged, except for the parts in backticks."""
     parts = re.split(r"(`[^`]*`)", text)
     return "".join(part if part.startswith("`") else re.sub(r"([*|<])", r"\\\1", part) for part in parts)
-
-
-def _retired() -> Iterator[str]:
-    yield "## Former settings"
-    yield ""
-    yield "One of these in a file or a variable does no harm: Roomtone says at the start what became of it."
-    yield ""
-    yield "| former setting | now |"
-    yield "|---|---|"
-    for key, retired in RETIRED.items():
-        yield f"| `{'.'.join(key)}` | {_plain(retired.fate[:1].upper() + retired.fate[1:])} |"
 
 
 if __name__ == "__main__":

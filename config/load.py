@@ -74,8 +74,8 @@ def load(
     The operator's file and `.env` are looked for as `config.location` says. `directory`: look in this folder alone,
     unless ROOMTONE_CONFIG names another. `environ`: the environment variables, which override `.env`; the default is
     the process's environment. `overrides`: values by dotted name that override everything else, for rehearsals and
-    benchmarks; they may set internal fields. `notify` is called with a sentence for each retired key that is set, for
-    each variable in `.env` that is probably meant to be another, and for each setting that has no effect.
+    benchmarks; they may set internal fields. `notify` is called with a sentence for each variable in `.env` that is
+    probably meant to be another, and for each setting that has no effect.
 
     Raises `ConfigError` with every mistake in all sources.
     """
@@ -238,7 +238,7 @@ def _assemble(sources: Sequence[SourceReading]) -> tuple[Settings, dict[Key, Set
     problems = [problem for found in sources for problem in found.problems]
     tree: dict[str, Any] = {}
     origins: dict[Key, SettingOrigin] = {}
-    for given in (given for found in sources for given in (*found.given, *found.switches)):
+    for given in (given for found in sources for given in found.given):
         if faults := list(lookalikes(given)):
             problems += faults
             continue

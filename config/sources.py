@@ -14,8 +14,7 @@ from dotenv.parser import parse_stream
 
 from config.location import CONFIG_VARIABLE, OPTION_VARIABLES
 from config.problems import VARIABLE_PREFIX, SettingOrigin, not_a_section, unknown_key, unknown_variable
-from config.retired import RETIRED, RETIRED_SECTIONS, describe_retired, successor_value
-from config.schema import INTERNAL, SETTINGS, WELL_KNOWN_VARIABLES, is_section, variable_of
+from config.schema import INTERNAL, SETTINGS, WELL_KNOWN_VARIABLES, is_section
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -49,22 +48,8 @@ class SourceReading:
 
     given: list[GivenValue] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    # A sentence for each retired key that is set.
+    # Sentences for the operator that stop nothing.
     notices: list[str] = field(default_factory=list)
-    # Values from retired switches. They override `given`, so that a feature that was switched off stays off.
-    switches: list[GivenValue] = field(default_factory=list)
-
-    def retire(self, key: Key, value: object, origin: SettingOrigin) -> None:
-        """Report a retired key, and set its successor if it has one."""
-        self.notices.append(describe_retired(key, origin.place))
-        passed_on = successor_value(key, value)
-        if passed_on is None:
-            return
-        if RETIRED[key].values is None:
-            # A renamed key is handled first, so that the new name wins if both names are set.
-            self.given.insert(0, GivenValue(*passed_on, origin))
-        else:
-            self.switches.append(GivenValue(*passed_on, origin))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +99,6 @@ def read_overrides(overrides: Mapping[str, object]) -> SourceReading:
         key = tuple(name.split("."))
         if key in SETTINGS or key in INTERNAL:
             found.given.append(GivenValue(key, value, OVERRIDE))
-        elif key in RETIRED:
-            found.retire(key, value, OVERRIDE)
         else:
             found.problems.append(unknown_key(key, OVERRIDE))
     return found
@@ -166,15 +149,11 @@ def read_variables(variables: Iterable[Variable]) -> SourceReading:
         if (variable := by_name.get(name)) is not None:
             found.given.append(GivenValue(key, variable.value.strip(), variable.origin))
     settings = {setting.variable: setting for setting in SETTINGS.values()}
-    retired = {variable_of(key): key for key in RETIRED}
     for name in sorted(by_name):
         variable = by_name[name]
         if not name.startswith(VARIABLE_PREFIX) or name in OPTION_VARIABLES or name in WELL_KNOWN_VARIABLES:
             continue
         setting = settings.get(name)
-        if name in retired:
-            found.retire(retired[name], variable.value.strip(), variable.origin)
-            continue
         if setting is None:
             found.problems.append(unknown_variable(name, variable.place))
             continue
@@ -188,9 +167,7 @@ def _flatten(tree: Mapping[str, object], under: Key, name: str, lines: Mapping[K
         origin = SettingOrigin(f"{name} line {lines[key]}" if key in lines else name)
         if key in SETTINGS:
             found.given.append(GivenValue(key, value, origin))
-        elif key in RETIRED:
-            found.retire(key, value, origin)
-        elif not is_section(key) and not (key in RETIRED_SECTIONS and isinstance(value, dict)):
+        elif not is_section(key):
             found.problems.append(unknown_key(key, origin))
         elif isinstance(value, dict):
             _flatten(value, key, name, lines, found)

@@ -151,16 +151,6 @@ def test_whisper_moves_with_the_other_models(tmp_path: Path, written: str, folde
     assert load(directory=tmp_path, environ={}).asr.model_dir == Path(folder)
 
 
-def test_the_former_name_of_the_whisper_folder_still_works(tmp_path: Path) -> None:
-    """asr.model_dir is passed on to asr.model, with a notice."""
-    (tmp_path / "roomtone.toml").write_text('[asr]\nmodel_dir = "data/models/whisper-small"\n', "utf-8")
-    told: list[str] = []
-    settings = load(directory=tmp_path, environ={}, notify=told.append)
-    assert settings.asr.model_dir == Path("data/models/whisper-small")
-    assert len(told) == 1
-    assert "asr.model" in told[0]
-
-
 def test_every_path_starts_at_the_settings_and_a_tilde_is_home(
     folders: Mapping[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
