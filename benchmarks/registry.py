@@ -59,6 +59,12 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         module="benchmarks.endpoint.bench",
     ),
     Benchmark(
+        name="store",
+        title="How many turns 1, 4 and 16 processes store in one PostgreSQL database",
+        duration="a minute; it needs PostgreSQL",
+        module="benchmarks.store.bench",
+    ),
+    Benchmark(
         name="cluster",
         title="What a call to the recogniser service costs, what more of them bring, and what a bot takes",
         duration="ten minutes, as root: it runs in a network of its own",

@@ -9,6 +9,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bot.remote.link.listener import MOST_LINKS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

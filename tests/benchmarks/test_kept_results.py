@@ -15,6 +15,7 @@ from benchmarks.memory.targets import memory_targets
 from benchmarks.receive.targets import receive_targets
 from benchmarks.registry import BENCHMARKS
 from benchmarks.reply.targets import reply_targets
+from benchmarks.store.bench import store_targets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +30,7 @@ JUDGED: dict[str, Callable[[Any], tuple[Target, ...]]] = {
     "receive": lambda told: receive_targets(told["ours"]),
     "cluster": lambda told: cluster_targets(told["ours"]),
     "endpoint": lambda told: endpoint_targets(told["ours"]),
+    "store": lambda told: store_targets(told["ours"]),
     "reply": lambda told: reply_targets(told["ours"], told["peers"]),
     **dict.fromkeys(("memory", "memory-small"), lambda told: memory_targets(told["ours"], told["peers"])),
 }

@@ -222,6 +222,23 @@ def leaks(
 
 
 @app.command()
+def store(
+    json_file: JsonFile = None,
+    database: Annotated[
+        str | None, typer.Option(help="A PostgreSQL database, in which a schema is made and dropped.", metavar="URL")
+    ] = None,
+    seconds: Annotated[float, typer.Option(min=1, max=600, help="How long each number of processes writes.")] = 10.0,
+) -> None:
+    """Measure how many turns several processes store in one PostgreSQL database."""
+    from benchmarks.store.bench import StoreBenchOptions, run
+    from config.load import load
+
+    if database is None and (url := load().storage.database_url) is not None:
+        database = url.get_secret_value()
+    measure(run, StoreBenchOptions(database, seconds), json_file)
+
+
+@app.command()
 def cluster(
     json_file: JsonFile = None,
     speech: SpeechDir = None,

@@ -1,0 +1,1 @@
+"""How many turns processes store in one PostgreSQL database, each for a server of its own."""
