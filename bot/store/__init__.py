@@ -1,19 +1,19 @@
 """The database: sessions, turns, notes, segments, search, people and guild settings.
 
-Start with `database.open_database`; the store classes take the open `Database`. `tables` (with the types of `columns`)
-and `migrations` hold the schema, `dialects` what differs between SQLite and PostgreSQL, `rows` how values become
-columns, `inserts` how rows are added once, `number_range` how large a number may be.
+Start with `database.open_database`; the store classes take the open `Database`. `tables` (with the types of `columns`),
+`triggers` and `migrations` hold the schema, `dialects` what differs between SQLite and PostgreSQL, `rows` how values
+become columns, `inserts` how rows are added once, `number_range` how large a number may be.
 
 - Stored: `turns`, `sessions`, `history`, `tiers` (by `tier_rows`), `people`, `prompts`, `guilds` and `servers`.
-  `claims` keeps an older room from writing. `stored_memory` reads what a session goes on with, `personal_data` what is
-  stored of one person, and `salvage` what can be read of damaged rows.
+  `claims` keeps an older room from writing, and writes of one server apart. `stored_memory` reads what a session goes
+  on with, and `personal_data` what is stored of one person.
 - Found: `search` keeps the search index and finds passages in it.
 - Removed: `speech_forgetting` what a person said, with `session_forgetting` in each session (`speakers` finds them,
   `words_to_forget` says where words count as theirs, `rebuilding` makes anew what was made of it,
   `forgotten_facts` goes, `forgotten_hashes` keeps it from coming back with an import, `forgettings` with what open
-  rooms still store; `forget_report` counts it), `ageing` what is old in sessions that stay, `session_expiry` whole
-  sessions; `wiping` their last bytes.
-- Whole files: `backup`, `restore` and `restore_merge`; `segment_import`; `write_check`.
+  rooms still store or a backup has; `forget_report` counts it), `session_expiry` whole sessions; `wiping` their last
+  bytes.
+- Whole files: `backup` and `restore`; `segment_import`; `write_check`.
 
 `each_session` works on many sessions, `thread_work` beside the event loop.
 """

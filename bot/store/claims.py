@@ -4,27 +4,34 @@ A name or a lock says who should run a room. It cannot stop a process that was f
 comes back while another one runs the room: that process does not know. So the database decides. A claim raises the
 server's number, and every write transaction of a room first compares its own number, in the same transaction.
 
+On PostgreSQL the row of a server's number is also the lock for all that is written of that server, by rooms and by
+whoever forgets or deletes there. Writes of different servers wait for each other nowhere. SQLite has one writer anyway.
+
 There is one number for each server and not for each channel, because Discord gives a bot one voice connection in each.
 """
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
-from sqlalchemy import select
+from sqlalchemy import select, update
 
-from bot.store.dialects.upsert import insert_into
-from bot.store.tables import room_claims
+from bot.store.inserts import add_once
+from bot.store.tables import room_claims, sessions
 from bot.texts.text import Text
 from compaction.errors import StaleOwnerError, StoreError
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
+    from compaction.model import SessionId
 
 log = structlog.get_logger()
 
@@ -50,14 +57,42 @@ async def claim_room(connection: AsyncConnection, guild_id: int, *, after: int |
     `after`: the newest number when it was decided who runs the room. Raises `StaleOwnerError` if another one has been
     given since, so that a process which was given up before it had a claim does not take the room from the next one.
     """
-    if after is not None and await _number(connection, guild_id) != after:
+    newest = await lock_server(connection, guild_id)
+    if after is not None and newest != after:
         raise StaleOwnerError(STALE)
-    first = insert_into(connection, room_claims).values(guild_id=guild_id, number=1)
-    raised = first.on_conflict_do_update(
-        index_elements=[room_claims.c.guild_id], set_={"number": room_claims.c.number + 1}
-    )
-    await connection.execute(raised)
-    return RoomClaim(guild_id, await _number(connection, guild_id))
+    here = room_claims.c.guild_id == guild_id
+    await connection.execute(update(room_claims).where(here).values(number=newest + 1))
+    return RoomClaim(guild_id, newest + 1)
+
+
+async def lock_server(connection: AsyncConnection, guild_id: int | None) -> int:
+    """Wait until nobody else writes for a server, inside a write transaction. Returns its newest number.
+
+    None: what belongs to no server, such as imported sessions and the list of who was forgotten.
+    """
+    row = guild_id or 0
+    await add_once(connection, room_claims, {"guild_id": row, "number": 0})
+    return await _number(connection, row)
+
+
+@asynccontextmanager
+async def writing_session(database: Database, session_id: SessionId) -> AsyncIterator[AsyncConnection]:
+    """Yield a write transaction in which nobody else writes for the server of a session. Raises `StoreError`."""
+    async with database.writing() as connection:
+        await lock_server(
+            connection, await connection.scalar(select(sessions.c.guild_id).where(sessions.c.id == session_id))
+        )
+        yield connection
+
+
+async def wait_for_writes(database: Database) -> None:
+    """Wait until the transactions have ended that write for servers with open sessions now. Raises `StoreError`."""
+    is_open = sessions.c.ended_at.is_(None)
+    async with database.reading() as connection:
+        guilds = (await connection.scalars(select(sessions.c.guild_id).where(is_open).distinct())).all()
+    for guild_id in guilds:
+        async with database.writing() as connection:
+            await lock_server(connection, guild_id)
 
 
 async def refuse_stale(claim: RoomClaim, connection: AsyncConnection) -> None:
@@ -89,10 +124,13 @@ async def check_claim(database: Database, claim: RoomClaim) -> None:
 
 
 def fenced(database: Database, claim: RoomClaim) -> Database:
-    """Return the database for the room that holds `claim`: stale, it raises `StaleOwnerError` and writes nothing."""
-    return database.checked(partial(refuse_stale, claim))
+    """Return the database for the room that holds `claim`: stale, it raises `StaleOwnerError` and writes nothing.
+
+    Of what is written through it, one transaction at a time waits for the server's row.
+    """
+    return database.checked(partial(refuse_stale, claim), server=claim.guild_id)
 
 
 async def _number(connection: AsyncConnection, guild_id: int) -> int:
-    wanted = select(room_claims.c.number).where(room_claims.c.guild_id == guild_id)
+    wanted = select(room_claims.c.number).where(room_claims.c.guild_id == guild_id).with_for_update()
     return int(await connection.scalar(wanted) or 0)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import BigInteger, Integer, Text, TypeDecorator
+from sqlalchemy import BigInteger, Integer, String, Text, TypeDecorator
 
 if TYPE_CHECKING:
     from sqlalchemy import Dialect
 
 # SQLite gives ids only to columns that are called INTEGER; its integers have 64 bits all the same.
 Number = BigInteger().with_variant(Integer(), "sqlite")
+# Ids and keys are compared byte by byte on both databases, whatever the language of a PostgreSQL database.
+Key = String().with_variant(String(collation="C"), "postgresql")
 
 
 class Prose(TypeDecorator[str]):

@@ -1,25 +1,27 @@
 """An open database: transactions, plain reads, removal of deleted bytes, and closing.
 
-Serialises writes. It does not know the tables, and nothing here depends on the kind of database (`bot.store.dialects`).
+It does not know the tables, and nothing here depends on the kind of database (`bot.store.dialects`).
 """
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from copy import copy
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakValueDictionary
 
 from bot.shards import ONLY_SHARD
 from bot.store.dialects.open import open_dialect
-from bot.store.migrations.upgrade import has_tables, is_current, migrate, require_current
+from bot.store.migrations.upgrade import HEAD, migrate, require_current, stored_version
 from bot.texts.text import Text
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from pydantic import SecretStr
@@ -32,9 +34,8 @@ if TYPE_CHECKING:
 # How long a transaction may take, besides waiting for the lock, before the database counts as stalled.
 TRANSACTION_GRACE_S = 20.0
 
-# How long a process may take between two statements of a write transaction, in which no other one writes. One that
-# hangs or whose machine is lost would keep a whole cluster from writing otherwise: rooms of a frozen machine could not
-# begin elsewhere for 16 s.
+# How long a process may take between two statements of a write transaction, in which no other one writes for the same
+# server. One that hangs or whose machine is lost would keep its rooms from beginning elsewhere otherwise.
 STEP_S = 4.0
 # An old database is computed anew, in one transaction: 240 MB took 1.2 s, and the card of a small machine writes some
 # 10 MB in a second.
@@ -61,14 +62,21 @@ class Database:
         # One for all that `checked` returns.
         self._work = _Work()
         self._deadline_s = busy_timeout_s + TRANSACTION_GRACE_S
-        # The database itself lets only one process write. This lock is fair and cheap, the database's wait is not.
-        self._write_lock = asyncio.Lock()
+        # SQLite lets only one connection write. This wait is fair and cheap, the database's is not.
+        self._writers = asyncio.Semaphore(dialect.writers_at_once)
         self._check: Callable[[AsyncConnection], Awaitable[None]] | None = None
+        # For a server one connection of this process waits for its row at a time: the others are free meanwhile.
+        self._server: int | None = None
+        self._server_locks: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
-    def checked(self, check: Callable[[AsyncConnection], Awaitable[None]]) -> Database:
-        """Return the same database, with `check` at the beginning of every write transaction, which it may refuse."""
+    def checked(self, check: Callable[[AsyncConnection], Awaitable[None]], *, server: int | None = None) -> Database:
+        """Return the same database, with `check` at the beginning of every write transaction, which it may refuse.
+
+        `server`: the id of the server for which it writes.
+        """
         other = copy(self)
         other._check = check
+        other._server = server
         return other
 
     @property
@@ -90,22 +98,35 @@ class Database:
             yield connection
 
     @asynccontextmanager
-    async def writing(self, *, step_s: float = STEP_S, within_s: float | None = None) -> AsyncIterator[AsyncConnection]:
+    async def writing(
+        self, *, server: int | None = None, step_s: float = STEP_S, within_s: float | None = None
+    ) -> AsyncIterator[AsyncConnection]:
         """Yield a connection in a write transaction: commits at the end, rolls back on any error. PostgreSQL ends it if
-        nothing comes for `step_s`. `within_s`: how long all of it may take; None: as long as any other.
+        nothing comes for `step_s`. `within_s`: how long all of it may take; None: as long as any other. `server`: the
+        id of the server whose row it will wait for.
 
         Raises `StoreError`, and what a check raises (`checked`). *Cancellation* rolls back, unless the commit has
         already begun; then it completes.
         """
         async with (
             self._translated(self._deadline_s if within_s is None else within_s),
-            self._write_lock,
+            self._turn_of(server or self._server),
+            self._writers,
             self.dialect.writers.begin() as connection,
         ):
             await self.dialect.begin_writing(connection, step_s)
             if self._check is not None:
                 await self._check(connection)
             yield connection
+
+    def _turn_of(self, server: int | None) -> AbstractAsyncContextManager[None]:
+        """Return what lets one task at a time write for a server."""
+        if server is None:
+            return nullcontext()
+        lock = self._server_locks.get(server)
+        if lock is None:
+            lock = self._server_locks[server] = asyncio.Lock()
+        return lock
 
     async def read(self, work: Callable[[PlainConnection], T]) -> T:
         """Run `work` on a plain read-only connection in a thread and return its result. Raises `StoreError`.
@@ -132,7 +153,7 @@ class Database:
         Returns False if another connection was reading, so that some may be left.
         """
         within_s = await self._wipe_within_s()
-        async with self._translated(within_s), self._write_lock:
+        async with self._translated(within_s), self._writers:
             return await self.dialect.wipe()
 
     async def _wipe_within_s(self) -> float:
@@ -210,8 +231,8 @@ async def open_database(
     tables if there are none. `migrates`: False takes the database as it is and changes nothing in it, because another
     process has it open. A PostgreSQL database with which a bot runs is never migrated.
 
-    Raises `StoreError`, with the remedy, if it cannot be opened, is damaged, was written by a newer Roomtone, or is of
-    another version and must not be migrated.
+    Raises `StoreError`, with the remedy, if it cannot be opened, is damaged, or is of a version that is unknown or must
+    not be migrated.
     """
     database = Database(
         open_dialect(place, synchronous=synchronous, busy_timeout_s=busy_timeout_s), busy_timeout_s=busy_timeout_s
@@ -221,20 +242,18 @@ async def open_database(
             # In a transaction of its own with the usual time limit: a start on a disk that does not answer says so as
             # soon as any other write.
             async with database.writing() as connection:
-                if not create and not await has_tables(connection):
+                found = await stored_version(connection)
+                if found is None and not create:
                     raise StoreError(
                         Text(
                             "There is no memory yet in {path}: `roomtone run` creates it.", path=database.dialect.place
                         )
                     )
-                up_to_date = await is_current(connection)
-            if not up_to_date:
+            if found != HEAD:
                 await _bring_up_to_date(database)
-            await database.dialect.settle(database.writing)
         else:
             async with database.reading() as connection:
-                await require_current(connection)
-                await database.dialect.look(connection)
+                require_current(await stored_version(connection), database.dialect.place)
         yield database
     finally:
         await database.aclose()
@@ -243,7 +262,8 @@ async def open_database(
 async def _bring_up_to_date(database: Database) -> None:
     """Migrate a database of another version. Raises `StoreError` if a bot runs with it."""
     async with database.writing(step_s=MIGRATION_STEP_S, within_s=MIGRATION_S) as connection:
+        await database.dialect.lock_schema(connection)
         if await database.dialect.is_held_by_bot(connection):
-            await require_current(connection)
+            require_current(await stored_version(connection), database.dialect.place)
         else:
-            await migrate(connection)
+            await migrate(connection, database.dialect.place)

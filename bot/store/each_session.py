@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import structlog
 
+from bot.store.claims import writing_session
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ async def write_each(
     *,
     on_done: Callable[[T], object] = lambda _: None,
 ) -> SessionResults[T]:
-    """Run `work` for each session in a write transaction; a failure is logged, and the next session goes on.
+    """Run `work` for each session in a write transaction of its server; a failure is logged, and the next one goes on.
 
     `on_done`: gets each result once it is committed. Raises `StoreError` at once if the database takes no writes any
     more: the other sessions would fail too, each after a long wait.
@@ -46,7 +47,7 @@ async def write_each(
     failure: StoreError | None = None
     for session_id in session_ids:
         try:
-            async with database.writing() as connection:
+            async with writing_session(database, session_id) as connection:
                 result = await work(connection, session_id)
         except StoreError as error:
             log.warning("session_not_changed", session_id=session_id, problem=error)

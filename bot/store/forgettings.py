@@ -5,8 +5,8 @@ anything it notes here whom it forgets. A room reads that in each transaction in
 screen, and leaves out what it has heard and seen until then. So nothing comes in between, and the clocks of two
 machines are never compared.
 
-People are noted by digests of their ids, as long as a session is open that was open by then. Whoever has the database
-can test whether a certain person is among them.
+The list is kept, because a backup may be restored that knows nothing of it (`bot.store.restore`). People are noted by
+digests of their ids: whoever has the database can test whether a certain person is among them.
 """
 
 from __future__ import annotations
@@ -14,17 +14,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import func, insert, select
 
 from bot.store.forgotten_hashes import digest_of, listed_at
-from bot.store.tables import forgettings, sessions
+from bot.store.tables import forgettings
 from compaction.memory.forgotten_turns import without_part_of
 from compaction.model import Seq, SessionId
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from sqlalchemy import ColumnElement
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.clock import Clock
@@ -55,13 +54,9 @@ async def record_forgetting(
     connection: AsyncConnection, person_id: str, *, session_id: SessionId | None, seq: int | None
 ) -> None:
     """Note, inside a write transaction, that a person is forgotten from now on."""
-    await drop_old_forgettings(connection)
-    last_begun = await connection.scalar(select(func.max(sessions.c.started_at)).where(_has_room()))
     await connection.execute(
         insert(forgettings).values(
             number=await _newest(connection) + 1,
-            # Not the time of this machine, whose clock may be wrong: so every session that is open began by then.
-            at=0.0 if last_begun is None else last_begun,
             person=digest_of(person_id),
             only_session=session_id,
             only_seq=seq,
@@ -92,21 +87,6 @@ async def forgettings_after(connection: AsyncConnection, number: int) -> tuple[F
         )
         for row in await connection.execute(wanted)
     )
-
-
-async def drop_old_forgettings(connection: AsyncConnection) -> None:
-    """Delete, inside a write transaction, what no open session can need: it began later."""
-    first = await connection.scalar(select(func.min(sessions.c.started_at)).where(_has_room()))
-    # Its number must not be given again.
-    newest = await _newest(connection)
-    old = forgettings.c.number <= newest if first is None else forgettings.c.at < first
-    await connection.execute(delete(forgettings).where(old, forgettings.c.number < newest))
-    nothing = {"at": 0.0, "person": "", "only_session": None, "only_seq": None}
-    await connection.execute(update(forgettings).where(old).values(nothing))
-
-
-def _has_room() -> ColumnElement[bool]:
-    return sessions.c.ended_at.is_(None) & sessions.c.channel_id.is_not(None)
 
 
 class LearnedForgettings:

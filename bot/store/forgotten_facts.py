@@ -41,7 +41,7 @@ async def delete_facts_made_of(
     *,
     from_seq: int | None,
 ) -> int:
-    """Delete the facts about other people that were made of removed or unreadable facts, or that tell of the person.
+    """Delete the facts about other people that were made of removed facts, or that tell of the person.
 
     `left`: the turns of the session without what was forgotten. `from_seq`: the first turn of which
     something was forgotten or made anew; None: there is none. Returns how many.
@@ -65,7 +65,7 @@ def _facts_to_forget(
     gone: list[str] = []
     for row in found:
         segment_id = row.id.rpartition("#")[0]
-        if row.id not in remade.blanked and segment_id not in remade.lost:
+        if row.id not in remade.blanked:
             if plain(row.text) in plain(said.get(row.turn_seq, "")):
                 continue
             if explained is None:

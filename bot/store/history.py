@@ -13,7 +13,6 @@ from sqlalchemy import func, select, update
 
 from bot.store import rows
 from bot.store.inserts import add_once
-from bot.store.salvage import salvage_segment
 from bot.store.speakers import quotable_speakers
 from bot.store.stored_memory import read_turns, segment_rows
 from bot.store.tables import landings, notes, sessions, turns
@@ -58,7 +57,7 @@ class SessionHistory:
             stored = [each for each in await segments_of(connection, session_id) if not each.closing]
         last = next((row for row in reversed(landed) if row.revision == revision), None)
         by_then = {SegmentId(row.segment_id) for row in landed if row.segment_id is not None}
-        # Earlier versions of Roomtone stored no landings; for their sessions the range of a segment decides.
+        # A session that was imported has no landings: there the range of a segment decides.
         present = tuple(each for each in stored if each.id in by_then or (last is None and each.end <= cursor))
         return SessionSnapshot(
             None if last is None else last.summary,
@@ -147,13 +146,13 @@ async def rerender_summary(connection: AsyncConnection, session_id: SessionId, *
     """Render and store the session's summary again, after its segments were pruned or forgotten. `now`: epoch seconds.
 
     Call it inside a write transaction. It raises the revision, so that an open room takes over the new summary with its
-    next landing. What cannot be read is left out of the summary.
+    next landing.
     """
     session = (await connection.execute(select(sessions).where(sessions.c.id == session_id))).one()
     found = await segment_rows(connection, session_id)
 
     def composed() -> str | None:
-        folded = [each for each in (salvage_segment(row).thing for row in found) if not each.closing]
+        folded = [each for each in map(rows.segment_from_row, found) if not each.closing]
         return summary_of(folded, newest=folded[-1] if folded else None)
 
     # A long session takes a tenth of a second; in a thread it does not delay the audio of other rooms.

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, func, insert, or_, select, update
 
+from bot.store.claims import lock_server
 from bot.store.inserts import add_once, put_row
 from bot.store.prompts import forget_sent_texts
-from bot.store.salvage import salvage_turn
+from bot.store.rows import turn_from_row
 from bot.store.tables import person_draws, person_facts, person_forgets, sessions, turns
 from compaction.memory.people import PersonFact, merge_facts
 from compaction.model import Seq, SessionId
@@ -100,6 +101,7 @@ class PeopleStore:
         """
         of_guild = select(sessions.c.id).where(sessions.c.guild_id.is_not_distinct_from(guild_id))
         async with self._database.writing() as connection:
+            await lock_server(connection, guild_id)
             result = await connection.execute(
                 delete(person_facts).where(
                     person_facts.c.person_id == person_id, person_facts.c.session_id.in_(of_guild)
@@ -153,7 +155,7 @@ async def _still_said(connection: AsyncConnection, session_id: SessionId, drawn:
     found = await connection.execute(
         select(turns).where(turns.c.session_id == session_id, turns.c.seq.in_(sorted(seqs)))
     )
-    speakers = {row.seq: {part.speaker_id for part in salvage_turn(row).thing.parts} for row in found}
+    speakers = {row.seq: {part.speaker_id for part in turn_from_row(row).parts} for row in found}
     return replace(
         drawn,
         facts=tuple(

@@ -1,8 +1,8 @@
 """Reads everything that is stored of one person, by their id, so that they can see it. Raises `StoreError`.
 
-Times are ISO 8601 in UTC. What other people said about the person is theirs and is left out. So is a turn that
-cannot be read, and a reply of the bot that may repeat somebody else who has opted out: nothing is quoted from them in a
-prompt or in `/transcript` either (`WithheldPeople`), and a file that lasts is no way round that. It says how many.
+Times are ISO 8601 in UTC. What other people said about the person is theirs and is left out. So is a reply of the bot
+that may repeat somebody else who has opted out: nothing is quoted from them in a prompt or in `/transcript` either
+(`WithheldPeople`), and a file that lasts is no way round that. It says how many.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select, union
 
-from bot.store.salvage import salvage_turn
+from bot.store import rows
 from bot.store.servers import servers_that_name
 from bot.store.speakers import is_screen_of, may_have_part_of, quotable_speakers
 from bot.store.tables import (
@@ -113,7 +113,7 @@ def _describe(
     hidden: frozenset[str],
     quotable: Collection[str],
 ) -> dict[str, object] | None:
-    spoken = [salvage_turn(row).thing for row in stored]
+    spoken = [rows.turn_from_row(row) for row in stored]
     theirs = [turn for turn in spoken if any(part.speaker_id == person_id for part in turn.parts)]
     own_names = {plain(part.speaker) for turn in theirs for part in turn.parts if part.speaker_id == person_id}
     shown = [row for row in seen if is_screen_of(row, person_id, own_names)]

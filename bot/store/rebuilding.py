@@ -3,9 +3,6 @@
 A model that wrote a later segment had read the summary of the earlier ones, and may have said any of it again. So every
 segment made of forgotten words, or after them, loses its paragraph, gets a gist of the facts that are left, and so do
 their records. The next fold of an open session writes the summary anew.
-
-Nobody can tell what a segment that cannot be read has, so it counts as made of forgotten words: it is made of the facts
-that can be read.
 """
 
 from __future__ import annotations
@@ -18,7 +15,6 @@ from sqlalchemy import bindparam, func, select, update
 
 from bot.store import rows
 from bot.store.inserts import execute_for_each
-from bot.store.salvage import salvage_segment
 from bot.store.search.indexing import index_segments_again
 from bot.store.stored_memory import segment_rows
 from bot.store.tables import landings, segment_tiers, segments
@@ -47,24 +43,20 @@ _REMADE = ("facts", "gist", "note_ids", "created_at", "paragraph")
 
 @dataclass(frozen=True, slots=True)
 class Remade:
-    """What was made anew. `blanked`: the refs of removed facts. `lost`: the segments with facts that could not be read.
-    `from_seq`: the first turn of the first segment. `segments`: the ids of all.
+    """What was made anew. `blanked`: the refs of removed facts. `from_seq`: the first turn of the first segment.
+    `segments`: the ids of all.
     """
 
     blanked: tuple[str, ...] = ()
     from_seq: int | None = None
-    lost: frozenset[str] = frozenset()
     segments: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """What is stored of a session's folds. `lost`: the segments with facts that cannot be read. `recorded`: the words
-    of each segment's record.
-    """
+    """What is stored of a session's folds. `recorded`: the words of each segment's record."""
 
     segments: list[Segment]
-    lost: frozenset[str]
     recorded: dict[str, str]
 
 
@@ -107,16 +99,15 @@ async def rebuild_segments(
     superseded = frozenset(ref for segment in stored.segments for fact in segment.facts for ref in fact.closes)
     await store_segments(connection, session_id, plan.changed)
     await rebuild_records(connection, session_id, plan.changed, superseded, now=now)
-    return Remade(plan.blanked, first, stored.lost, frozenset(affected))
+    return Remade(plan.blanked, first, frozenset(affected))
 
 
 async def _read_stored(connection: AsyncConnection, session_id: SessionId) -> _Stored:
     found = await segment_rows(connection, session_id)
-    salvaged = await in_thread(connection, lambda: list(map(salvage_segment, found)))
+    read = await in_thread(connection, lambda: list(map(rows.segment_from_row, found)))
     records = await connection.execute(select(segment_tiers).where(segment_tiers.c.session_id == session_id))
     return _Stored(
-        segments=[each.thing for each in salvaged],
-        lost=frozenset(each.thing.id for each in salvaged if each.lost is not None),
+        segments=read,
         recorded={row.segment_id: text_of_record(row) for row in records},
     )
 
@@ -128,7 +119,7 @@ def _touched(
     gone_notes: frozenset[str],
     words: ForgottenWords,
 ) -> list[Segment]:
-    """Return the segments that were made of forgotten text, that say it again, or that cannot be read."""
+    """Return the segments that were made of forgotten text, or that say it again."""
     # Both may have thousands, and turns of other rooms wait meanwhile.
     ordered = sorted(seqs)
     return [
@@ -136,7 +127,6 @@ def _touched(
         for each in stored.segments
         # A bare answer is folded with its question, which may come just before the batch.
         if bisect_left(ordered, each.start - REACH_TURNS) < bisect_left(ordered, each.end)
-        or each.id in stored.lost
         or gone_notes & set(each.note_ids)
         or _says_again(each, left, words, stored.recorded.get(each.id, ""))
     ]

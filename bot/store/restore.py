@@ -1,10 +1,9 @@
-"""Puts a backup in the place of the SQLite database, after everything about it has been checked.
+"""Puts a backup in the place of the SQLite database, without whoever was forgotten since it was written.
 
-The backup is copied beside the database, brought up to date, and gets what was forgotten since (`restore_merge`). It
-may be from anybody, so a part of its schema that is not Roomtone's is refused, in the copy, before and after the
-upgrade: a trigger would act in every step and in every later write. Only then it takes the place of the present
-database, in one step of the file system; before that step a failure or a kill leaves all as it was. The present
-database is kept aside. While it is looked at, other programs cannot write to it.
+The backup is copied beside the database. The list of who was forgotten (`bot.store.forgettings`) is taken over from the
+present database: the people that the backup does not know as forgotten are forgotten in the copy. So are the facts that
+people deleted of themselves, and who has opted out stays out. Only then the copy takes the place of the database, in
+one step of the file system; a failure or a kill before that leaves all as it was. The present database is kept aside.
 """
 
 from __future__ import annotations
@@ -13,25 +12,28 @@ import asyncio
 import os
 import shutil
 import sqlite3
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from bot.clock import SystemClock
 from bot.private_files import make_private_folder, open_private, sync_names, sync_to_disk
-from bot.store.backup import NO_ROOM, BackupContent, BackupError, examine_backup, require_own_backup
+from bot.store.backup import BackupContent, BackupError, examine_backup
 from bot.store.database import open_database
-from bot.store.dialects.sqlite import SqliteDialect, connect_read_only
+from bot.store.dialects.sqlite import connect_read_only
 from bot.store.dialects.sqlite_failures import sqlite_failure
+from bot.store.forgettings import forgettings_after, people_among
 from bot.store.migrations.upgrade import HEAD
-from bot.store.restore_merge import MergedSessions, merge_newer_decisions
 from bot.store.search.indexing import catch_up
+from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.wiping import wipe_deleted
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
+
+    from bot.store.forgettings import Forgetting
 
 # Copies within this one's name are removed at the next restore or start if a restore was killed.
 _MARK = ".restoring"
@@ -39,18 +41,35 @@ _ASIDE = ".before-"
 # How long to wait for other programs to close the present database.
 _WAIT_S = 5.0
 _JOURNALS = ("-wal", "-shm", "-journal")
+# What people decided since the backup. A fact that was drawn from turns before `through_seq` was deleted.
+_DECIDED_SINCE = (
+    "INSERT OR REPLACE INTO main.hearing_opt_outs SELECT * FROM present.hearing_opt_outs",
+    """
+    INSERT OR REPLACE INTO main.person_forgets SELECT * FROM present.person_forgets
+    WHERE session_id IN (SELECT id FROM main.sessions)
+    """,
+    """
+    DELETE FROM main.person_facts WHERE EXISTS (
+        SELECT 1 FROM main.person_forgets AS f WHERE f.session_id = person_facts.session_id
+        AND f.person_id = person_facts.person_id AND f.through_seq > person_facts.turn_seq
+    )
+    """,
+    """
+    INSERT INTO main.forgettings SELECT * FROM present.forgettings
+    WHERE number > (SELECT coalesce(max(number), 0) FROM main.forgettings)
+    """,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreReport:
-    """What was restored. `aside`: the earlier database; None: there was none. `carried`: None if what was forgotten
-    since the backup is not known. `again`: an earlier restore was killed before it had changed anything.
+    """What was restored. `aside`: the earlier database; None: there was none. `forgotten`: how many people were
+    forgotten in it; None if that is not known.
     """
 
     content: BackupContent
     aside: Path | None
-    carried: MergedSessions | None
-    again: bool = False
+    forgotten: int | None
 
 
 async def restore_backup(file: Path, path: Path, *, now: float, regardless: bool = False) -> RestoreReport:
@@ -59,45 +78,32 @@ async def restore_backup(file: Path, path: Path, *, now: float, regardless: bool
     `now`: UTC epoch seconds, for the name of the earlier database. `regardless`: also if the present database cannot be
     read, and with it who was forgotten since. Raises `BackupError` or `StoreError`, and then leaves all as it was.
     """
-    await asyncio.to_thread(_examine, file, path)
-    again = remove_leftovers(path)
-    staged, copy = path.with_name(f"{path.name}{_MARK}"), path.with_name(f"{path.name}{_MARK}-present")
+    remove_leftovers(path)
+    staged = path.with_name(f"{path.name}{_MARK}")
     try:
-        await asyncio.to_thread(_copy_database, file, staged)
-        with _held(path, regardless=regardless) as present:
-            carried = None
-            # The file may have been exchanged since it was examined. The copy is ours alone.
-            await asyncio.to_thread(_require_own, staged, file)
-            await _upgrade(staged)
-            await asyncio.to_thread(_require_own, staged, file)
-            if present is not None:
-                await asyncio.to_thread(_backup_into, present, copy, path)
-                await _upgrade(copy)
-                await asyncio.to_thread(_sole, copy)
-                carried = await asyncio.to_thread(_merge, staged, copy)
-            async with open_database(staged) as database:
-                await catch_up(database)
-                await wipe_deleted(database)
-            await asyncio.to_thread(_sole, staged)
-            content = await asyncio.to_thread(examine_backup, staged)
-            aside = await asyncio.to_thread(_swap, staged, path, now)
-    except OSError as error:
+        await asyncio.to_thread(_stage, file, path, staged)
+        known = await asyncio.to_thread(_last_forgetting, staged)
+        forgotten = None
+        if await asyncio.to_thread(_is_settled, path, regardless=regardless):
+            await asyncio.to_thread(_take_decisions, staged, path)
+            forgotten = await _forget_since(staged, known)
+        async with open_database(staged) as database:
+            await catch_up(database)
+            await wipe_deleted(database)
+        await asyncio.to_thread(_without_journal, staged)
+        content = await asyncio.to_thread(examine_backup, staged)
+        aside = await asyncio.to_thread(_swap, staged, path, now)
+    except (OSError, sqlite3.Error) as error:
         raise sqlite_failure(error, path) from error
     finally:
         remove_leftovers(path)
-    return RestoreReport(content, aside, carried, again)
+    return RestoreReport(content, aside, forgotten)
 
 
 def kept_aside(path: Path) -> list[Path]:
     """Return the databases that restores have kept beside the one at `path`. They have what was deleted since."""
     found = sorted(path.parent.glob(f"{path.name}{_ASIDE}*"))
     return [each for each in found if not each.name.endswith(_JOURNALS)]
-
-
-async def _upgrade(path: Path) -> None:
-    """Bring a database to this version. Raises `StoreError`."""
-    async with open_database(path):
-        pass
 
 
 def remove_leftovers(path: Path) -> bool:
@@ -109,122 +115,93 @@ def remove_leftovers(path: Path) -> bool:
     with suppress(OSError):
         for aside in path.parent.glob(f"{path.name}{_ASIDE}*"):
             if path.exists() and aside.samefile(path):
-                _undo_aside(aside, path)
+                aside.unlink()
     for left in path.parent.glob(f"{path.name}{_MARK}*"):
         with suppress(OSError):
             left.unlink()
     return unfinished
 
 
-def _undo_aside(aside: Path, path: Path) -> None:
-    """Take the database's second name away, after its journal has its own name again. Raises `OSError`."""
-    for ending in _JOURNALS:
-        journal = aside.with_name(f"{aside.name}{ending}")
-        if journal.exists():
-            journal.rename(path.with_name(f"{path.name}{ending}"))
-    aside.unlink()
-
-
-def _examine(file: Path, path: Path) -> None:
+def _stage(file: Path, path: Path, staged: Path) -> None:
+    """Copy the backup into `staged` after it was checked."""
     if path.exists() and file.exists() and file.samefile(path):
         raise BackupError(f"{file} is the present database itself. Name a file that `roomtone backup` wrote.")
-    examine_backup(file)
+    if (version := examine_backup(file).version) != HEAD:
+        raise BackupError(
+            f"{file} is of version {version}, and this Roomtone needs {HEAD}. Restore it with the Roomtone that wrote "
+            "it. Nothing was changed."
+        )
     make_private_folder(path.parent)
+    os.close(open_private(str(staged), os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC))
+    with (
+        closing(connect_read_only(file, wait_s=_WAIT_S)) as source,
+        closing(sqlite3.connect(staged, isolation_level=None)) as target,
+    ):
+        source.backup(target)
 
 
-@contextmanager
-def _held(path: Path, *, regardless: bool) -> Iterator[sqlite3.Connection | None]:
-    """Keep other programs from the database at `path`, and yield a connection to it; None if there is none or it cannot
-    be read. Its journal is part of the file from then on.
+def _last_forgetting(path: Path) -> int:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        return int(connection.execute("SELECT coalesce(max(number), 0) FROM forgettings").fetchone()[0])
+
+
+def _is_settled(path: Path, *, regardless: bool) -> bool:
+    """Take the journal of the present database into its file, and return whether there is one that can be read.
+
+    Raises `BackupError` if it cannot, unless that is accepted, or if another program has it open.
     """
     if not path.exists():
-        yield None
-        return
-    present: sqlite3.Connection | None = None
-    with ExitStack() as stack:
-        try:
-            connection = sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False)
-            stack.enter_context(closing(connection))
-            _exclude_others(connection)
-            present = connection
-        except SqliteDialect.failures as error:
-            if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-                raise BackupError(
-                    f"Another program has {path} open: a bot, another command or `sqlite3`. Stop it, then restore. "
-                    "Nothing was changed."
-                ) from error
-            _accept_unreadable(sqlite_failure(error, path), path, regardless=regardless)
-        except (BackupError, StoreError) as error:
-            _accept_unreadable(error, path, regardless=regardless)
-        yield present
-
-
-def _exclude_others(connection: sqlite3.Connection) -> None:
-    # Only who is alone with the database can take its journal in.
-    connection.execute("PRAGMA journal_mode = DELETE").fetchone()
-    connection.execute("PRAGMA locking_mode = EXCLUSIVE").fetchone()
-    connection.execute("BEGIN EXCLUSIVE")
-    # The lock stays with the connection. In a transaction it could not be copied.
-    connection.execute("COMMIT")
-    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    if version > int(HEAD):
-        raise StoreError(f"It is of version {version}, and this Roomtone knows only {int(HEAD)}.")
-    (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    if verdict != "ok":
-        raise StoreError("It is damaged.")
-
-
-def _accept_unreadable(error: Exception, path: Path, *, regardless: bool) -> None:
-    if not regardless:
-        raise BackupError(
-            f"The present database cannot be read, so nobody knows who has used /forget-me since the backup: {error} "
-            f"`roomtone restore --regardless` restores all the same and keeps {path.name} aside. Then whoever was "
-            "forgotten since must be forgotten again, with `roomtone memory forget`. Nothing was changed."
-        ) from error
-
-
-def _copy_database(file: Path, target: Path) -> None:
+        return False
     try:
-        with closing(connect_read_only(file, wait_s=_WAIT_S)) as source:
-            _backup_into(source, target, file)
-    except SqliteDialect.failures as error:
-        raise sqlite_failure(error, target) from error
+        _without_journal(path)
+        if (version := examine_backup(path).version) != HEAD:
+            raise BackupError(f"It is of version {version}, and this Roomtone needs {HEAD}.")
+    except (BackupError, StoreError, sqlite3.Error, OSError) as error:
+        if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            raise BackupError(
+                f"Another program has {path} open: a bot, another command or `sqlite3`. Stop it, then restore. "
+                "Nothing was changed."
+            ) from error
+        if not regardless:
+            raise BackupError(
+                f"The present database cannot be read, so nobody knows who has used /forget-me since the backup: "
+                f"{error} `roomtone restore --regardless` restores all the same and keeps {path.name} aside. Then "
+                "whoever was forgotten since must be forgotten again, with `roomtone memory forget`. Nothing was "
+                "changed."
+            ) from error
+        return False
+    return True
 
 
-def _require_own(staged: Path, file: Path) -> None:
-    try:
-        with closing(connect_read_only(staged, wait_s=_WAIT_S)) as connection:
-            require_own_backup(connection, file)
-    except SqliteDialect.failures as error:
-        raise sqlite_failure(error, file) from error
+def _without_journal(path: Path) -> None:
+    """Take the journal into the file, so that the file is all there is. Raises `sqlite3.Error` if it is in use."""
+    with closing(sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE").fetchone()
+        connection.execute("BEGIN EXCLUSIVE")
 
 
-def _backup_into(source: sqlite3.Connection, target: Path, origin: Path) -> None:
-    """Copy the database of `source`, which is the file `origin`, into `target`. Raises `StoreError`."""
-    try:
-        os.close(open_private(str(target), os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC))
-        with closing(sqlite3.connect(target, isolation_level=None)) as connection:
-            source.backup(connection)
-    except SqliteDialect.failures as error:
-        # `origin` is only read, and may lie on another disk. Only the file that is made is opened without SQLite.
-        of_target = isinstance(error, OSError) or getattr(error, "sqlite_errorname", "").startswith(NO_ROOM)
-        raise sqlite_failure(error, target if of_target else origin) from error
+def _take_decisions(staged: Path, present: Path) -> None:
+    with closing(sqlite3.connect(staged, isolation_level=None)) as connection:
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute("ATTACH ? AS present", (str(present),))
+        connection.execute("BEGIN IMMEDIATE")
+        for statement in _DECIDED_SINCE:
+            connection.execute(statement)
+        connection.execute("COMMIT")
 
 
-def _merge(staged: Path, present: Path) -> MergedSessions:
-    try:
-        return merge_newer_decisions(staged, present)
-    except SqliteDialect.failures as error:
-        raise sqlite_failure(error, staged) from error
-
-
-def _sole(path: Path) -> None:
-    """Take the journal into the file, so that the file is all there is."""
-    try:
-        with closing(sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None)) as connection:
-            connection.execute("PRAGMA journal_mode = DELETE").fetchone()
-    except SqliteDialect.failures as error:
-        raise sqlite_failure(error, path) from error
+async def _forget_since(staged: Path, known: int) -> int:
+    """Forget in the copy who was forgotten since it was written. Returns how many people that were."""
+    async with open_database(staged) as database:
+        forgetter = SpeechForgetter(database, SystemClock(), wipe_pause_s=0.0)
+        async with database.reading() as connection:
+            since = await forgettings_after(connection, known)
+        people = {person.id: person for person in await forgetter.everybody()} if since else {}
+        found: dict[str, list[Forgetting]] = people_among(since, people)
+        for person_id, wanted in found.items():
+            for each in wanted:
+                await forgetter.forget(people[person_id], session_id=each.session_id, seq=each.seq)
+    return len(found)
 
 
 def _swap(staged: Path, path: Path, now: float) -> Path | None:
@@ -233,7 +210,16 @@ def _swap(staged: Path, path: Path, now: float) -> Path | None:
     aside = None
     if path.exists():
         aside = path.with_name(f"{path.name}{_ASIDE}{datetime.fromtimestamp(now, UTC):%Y%m%dT%H%M%SZ}")
-        _keep(path, aside)
+        try:
+            os.link(path, aside)
+        except FileExistsError:
+            raise
+        except OSError:
+            # The file system has no links.
+            part = path.with_name(f"{path.name}{_MARK}-aside")
+            with path.open("rb") as source, open(part, "xb", opener=open_private) as target:
+                shutil.copyfileobj(source, target)
+            part.rename(aside)
         for ending in _JOURNALS:
             # Only a database that could not be read still has one. It must not be applied to the restored one.
             journal = path.with_name(f"{path.name}{ending}")
@@ -242,16 +228,3 @@ def _swap(staged: Path, path: Path, now: float) -> Path | None:
     staged.replace(path)
     sync_names(path.parent)
     return aside
-
-
-def _keep(path: Path, aside: Path) -> None:
-    """Give the file a second name, or copy it where the file system has no links."""
-    try:
-        os.link(path, aside)
-    except FileExistsError:
-        raise
-    except OSError:
-        part = path.with_name(f"{path.name}{_MARK}-aside")
-        with path.open("rb") as source, open(part, "xb", opener=open_private) as target:
-            shutil.copyfileobj(source, target)
-        part.rename(aside)

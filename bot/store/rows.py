@@ -1,6 +1,6 @@
 """Converts turns, notes and segments to database columns and back, without loss.
 
-A row that cannot be read raises `UnreadableRowError`. `bot.store.salvage` returns what can be read of it all the same.
+A row that cannot be read raises `UnreadableRowError`.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def read_from(table: str, *, key: str = "id") -> Callable[[Callable[[Row[Any]], 
                 # Not from the cause: it may quote what somebody said.
                 raise UnreadableRowError(
                     Text(
-                        "Row {row} of {table} in session {session} cannot be read: it is damaged, or a newer Roomtone "
-                        "wrote it. Update Roomtone, or restore a backup with `roomtone restore FILE`.",
+                        "Row {row} of {table} in session {session} cannot be read: it is damaged. "
+                        "Restore a backup with `roomtone restore FILE`.",
                         row=str(getattr(row, key)),
                         table=table,
                         session=str(row.session_id),

@@ -14,6 +14,7 @@ from sqlalchemy import func, select, update
 
 from bot.errors import BotError
 from bot.store import rows
+from bot.store.claims import writing_session
 from bot.store.forgotten_hashes import is_forgotten
 from bot.store.inserts import add_once
 from bot.store.search.indexing import index_source
@@ -60,7 +61,7 @@ class SegmentImporter:
 
         `paragraph`, `guild_id`: the paragraph of a new segment, and the guild of a new session.
         """
-        async with self._database.writing() as connection:
+        async with writing_session(self._database, record.session_id) as connection:
             if await is_forgotten(connection, record, paragraph):
                 raise SegmentImportError(
                     f"Segment {record.segment_id} tells of something that was forgotten since, so it is left out. "
@@ -98,7 +99,7 @@ class SegmentImporter:
 
         Returns the number of imported entries, and the ids of segments that are not stored.
         """
-        async with self._database.writing() as connection:
+        async with writing_session(self._database, session_id) as connection:
             if await connection.scalar(select(sessions.c.id).where(sessions.c.id == session_id)) is None:
                 raise SegmentImportError(f"There is no session {session_id}. Import its segments first.")
             found = await connection.execute(select(segments).where(segments.c.session_id == session_id))

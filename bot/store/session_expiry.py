@@ -1,6 +1,6 @@
 """Deletes whole sessions: those that ended before the retention time, and open ones that were never used.
 
-`ageing` deletes old words from sessions that stay. Each session is one transaction, so that turns can be stored in
+Each session is one transaction, so that turns can be stored in
 between; if one fails, the others go on.
 """
 

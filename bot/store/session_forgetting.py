@@ -1,15 +1,14 @@
 """Forgets a person in one session: in its turns, its notes, and everything that was made of them.
 
-`bot.store.speech_forgetting` does this for each session. It says what is forgotten, also of rows that cannot be read.
+`bot.store.speech_forgetting` does this for each session.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-import structlog
 from sqlalchemy import bindparam, delete, select, update
 
 from bot.store import rows
@@ -19,7 +18,6 @@ from bot.store.forgotten_hashes import list_session
 from bot.store.history import rerender_summary
 from bot.store.inserts import execute_for_each
 from bot.store.rebuilding import rebuild_segments
-from bot.store.salvage import salvage_turn
 from bot.store.search.indexing import index_source
 from bot.store.speakers import is_screen_of, may_have_part_of
 from bot.store.tables import landings, notes, sessions, turns
@@ -36,34 +34,29 @@ if TYPE_CHECKING:
     from compaction.memory.restating import ForgottenWords
     from compaction.model import Seq, SessionId, Turn
 
-log = structlog.get_logger()
-
 
 @dataclass(frozen=True, slots=True)
 class _Found:
     """What a session has that is to be forgotten.
 
-    `theirs`: the turns in which the person spoke. `answers`: the bot's turns that tell of it. `unreadable`: turns that
-    nobody can read, which may tell of it. `shown`: the rows of the notes of their screen. `words`: those to look for
-    elsewhere in the session.
+    `theirs`: the turns in which the person spoke. `answers`: the bot's turns that tell of it. `shown`: the rows of the
+    notes of their screen. `words`: those to look for elsewhere in the session.
     """
 
     theirs: list[Turn]
     answers: list[Turn]
-    unreadable: list[Turn]
     shown: list[Row[Any]]
     words: ForgottenWords
 
     @property
     def seqs(self) -> frozenset[Seq]:
-        return frozenset(turn.seq for turn in (*self.theirs, *self.answers, *self.unreadable))
+        return frozenset(turn.seq for turn in (*self.theirs, *self.answers))
 
     def blanked(self, person_id: str) -> list[Turn]:
         """Return the turns as they are without it."""
         return [
             *(without_part_of(turn, person_id) for turn in self.theirs),
             *(without_part_of(turn, turn.parts[0].speaker_id) for turn in self.answers),
-            *(replace(turn, tombstone=True) for turn in self.unreadable),
         ]
 
 
@@ -93,14 +86,6 @@ async def forget_in_session(
     if changed:
         await _mark_changed(connection, session_id, from_seq=from_seq or 0, now=now)
         await mark_deleted(connection, now=now)
-    if found.unreadable or remade.lost:
-        log.warning(
-            "unreadable_rows_forgotten",
-            session_id=session_id,
-            turns=len(found.unreadable),
-            segments=len(remade.lost),
-            reason="they may have had what somebody said who is forgotten",
-        )
     return ForgetReport(
         len(found.theirs),
         len(found.answers),
@@ -128,8 +113,7 @@ async def _find(
         connection,
         lambda: answers_to_forget(before, theirs, person_id, here, shown_at=shown_at),
     )
-    unreadable = [turn for turn in before if not turn.parts and (seq is None or turn.seq == seq)]
-    return _Found(theirs, answers, unreadable, shown, here)
+    return _Found(theirs, answers, shown, here)
 
 
 async def _mark_changed(connection: AsyncConnection, session_id: SessionId, *, from_seq: int, now: float) -> None:
@@ -169,12 +153,12 @@ async def notes_of_person(
 
 
 async def _read_turns(connection: AsyncConnection, session_id: SessionId, *where: ColumnElement[bool]) -> list[Turn]:
-    """Return the turns of a session in order, which their times tell only until a clock is set back. Those that cannot
-    be read have no parts. `where`: only these.
+    """Return the turns of a session in order, which their times tell only until a clock is set back. `where`: only
+    these.
     """
     found = (await connection.execute(select_turns(session_id).where(*where).order_by(turns.c.seq))).all()
     # In a thread: a long session has thousands.
-    return await in_thread(connection, lambda: [salvage_turn(row).thing for row in found])
+    return await in_thread(connection, lambda: [rows.turn_from_row(row) for row in found])
 
 
 async def _blank_turns(connection: AsyncConnection, session_id: SessionId, blanked: Sequence[Turn]) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, case, delete, exists, func, literal, select, update
 
-from bot.store.claims import check_claim, claim_room, refuse_stale
+from bot.store.claims import check_claim, claim_room, lock_server, refuse_stale, writing_session
 from bot.store.columns import Prose
 from bot.store.forgettings import forgettings_after, last_forgetting
 from bot.store.inserts import add_once
@@ -118,7 +118,7 @@ class Sessions:
         has ended, and `StaleOwnerError` if the room may not be claimed any more.
         """
         now = self._clock.now()
-        async with self._database.writing() as connection:
+        async with self._database.writing(server=guild_id) as connection:
             claim = await claim_room(connection, guild_id, after=self._claims_after)
             found = await _one(connection, _open_in(guild_id, channel_id))
             if found is not None:
@@ -223,6 +223,7 @@ class Sessions:
             sessions.c.id != (but or ""),
         )
         async with self._database.writing() as connection:
+            await lock_server(connection, guild_id)
             found = tuple(map(_session, await connection.execute(wanted)))
             for each in found:
                 await _end(connection, each.id, at=each.last_turn_at)
@@ -268,7 +269,7 @@ class Sessions:
 
     async def delete(self, session_id: SessionId) -> bool:
         """Delete a session with everything in it. Returns False if it is unknown."""
-        async with self._database.writing() as connection:
+        async with writing_session(self._database, session_id) as connection:
             result = await connection.execute(delete(sessions).where(sessions.c.id == session_id))
             return result.rowcount == 1
 

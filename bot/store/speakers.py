@@ -11,9 +11,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import ColumnElement, func, select, text
-from sqlalchemy.exc import DBAPIError
 
-from bot.store.rows import UNREADABLE, parts_of
+from bot.store.rows import parts_of
 from bot.store.tables import hearing_opt_outs, notes, sessions, turns
 from bot.store.thread_work import in_thread
 from compaction.language.text import plain
@@ -50,7 +49,7 @@ NOBODY: Final[Mapping[str, StoredSpeaker]] = MappingProxyType({})
 
 
 def may_have_part_of(person_id: str | ColumnElement[str]) -> ColumnElement[bool]:
-    """Return the condition that a person may be among the speakers of a turn, also if its parts are damaged.
+    """Return the condition that a person may be among the speakers of a turn.
 
     The id is looked for in the stored JSON, because reading that takes longer. So a turn in which somebody else's text
     is the id matches too. `person_id`: an id, or a column of ids, which have digits only.
@@ -69,8 +68,7 @@ async def read_speakers(
 ) -> dict[str, StoredSpeaker]:
     """Return who said a part of the rows of `turns` that `wanted` selects, by their id.
 
-    `of`: only the person with this id, who counts as a speaker of each of these turns that cannot be read. `known`: who
-    spoke in earlier rows.
+    `of`: only the person with this id. `known`: who spoke in earlier rows.
     """
     found = (await connection.execute(wanted)).all()
     return await in_thread(connection, lambda: _speakers_of(found, of, known))
@@ -79,11 +77,14 @@ async def read_speakers(
 def _speakers_of(stored: Iterable[Any], of: str | None, known: Mapping[str, StoredSpeaker]) -> dict[str, StoredSpeaker]:
     found = dict(known)
     for row in stored:
-        for speaker_id, name in _who_spoke(row.parts, of):
+        for part in parts_of(row.parts):
+            speaker_id, name = part.speaker_id, part.speaker
+            if of not in (None, speaker_id):
+                continue
             before = found.get(speaker_id) or StoredSpeaker(speaker_id, (), 0.0, 0, ())
             found[speaker_id] = StoredSpeaker(
                 speaker_id,
-                tuple(dict.fromkeys((*((name,) if name is not None else ()), *before.names))),
+                tuple(dict.fromkeys((name, *before.names))),
                 max(before.last_at, row.started_at),
                 before.turn_count + 1,
                 _with_session(before.sessions, SessionId(row.session_id)),
@@ -94,14 +95,6 @@ def _speakers_of(stored: Iterable[Any], of: str | None, known: Mapping[str, Stor
 def _with_session(before: tuple[SessionId, ...], session_id: SessionId) -> tuple[SessionId, ...]:
     # Most turns are of the session of the one before, and somebody may have spoken in hundreds.
     return before if before[-1:] == (session_id,) else tuple(dict.fromkeys((*before, session_id)))
-
-
-def _who_spoke(parts: str, of: str | None) -> list[tuple[str, str | None]]:
-    """Return id and name of each speaker of a turn; nobody, or `of`, if its parts cannot be read."""
-    try:
-        return [(part.speaker_id, part.speaker) for part in parts_of(parts) if of is None or part.speaker_id == of]
-    except UNREADABLE:
-        return [] if of is None else [(of, None)]
 
 
 async def with_sharers(
@@ -168,7 +161,9 @@ async def quotable_speakers(
     until = inf if ended is None else ended
     others = select(sessions.c.id).where(sessions.c.guild_id == guild_id, sessions.c.id != session_id)
     shown = await _sharers(connection, notes.c.session_id.in_(others) & (notes.c.at < until), among)
-    found = shown | await _speakers_elsewhere(connection, sql, session_id, guild_id, until)
+    known = {"guild": guild_id, "session": session_id, "until": until}
+    spoke = await connection.scalars(text(sql.speakers_elsewhere), known)
+    found = shown | {str(json.loads(each)) for each in spoke}
     return here | (found - unheard if among is None else (found - unheard).intersection(among))
 
 
@@ -179,19 +174,3 @@ async def _sharers(
     wanted = select(notes.c.person_id).distinct().where(where, notes.c.person_id.is_not(None))
     found = frozenset(map(str, await connection.scalars(wanted)))
     return found if among is None else found.intersection(among)
-
-
-async def _speakers_elsewhere(
-    connection: AsyncConnection, sql: PlainSql, session_id: SessionId, guild_id: int, until: float
-) -> frozenset[str]:
-    try:
-        # PostgreSQL goes on after an error only if it is in a transaction of its own.
-        async with connection.begin_nested():
-            known = {"guild": guild_id, "session": session_id, "until": until}
-            found = await connection.scalars(text(sql.speakers_elsewhere), known)
-        return frozenset(str(json.loads(each)) for each in found)
-    except (DBAPIError, *UNREADABLE):
-        # A turn cannot be read. The others are read here, which takes longer.
-        others = select(sessions.c.id).where(sessions.c.guild_id == guild_id, sessions.c.id != session_id)
-        wanted = select(turns).where(turns.c.session_id.in_(others), turns.c.started_at < until)
-        return frozenset(await read_speakers(connection, wanted))

@@ -6,11 +6,8 @@ refer to it by its position. Everything made of forgotten text or after it is ma
 session is one transaction (`bot.store.session_forgetting`); an open room then takes over the change. Where words count
 as the person's, `bot.store.words_to_forget` says. Raises `StoreError`.
 
-Rows that cannot be read, because they are damaged or a newer Roomtone wrote them, stop nothing. Rather too much is
-deleted than too little: in a session that has anything of the person, a turn that cannot be read loses all its words,
-whoever said them, a segment its facts that cannot be read, and a chapter is deleted. In other sessions such rows are
-searched as plain text, and stay if they tell nothing of the person. If a session fails in another way, the others go
-on, and the first failure is raised at the end.
+If a session fails, for example because a row in it is damaged, the others go on, and the first failure is raised at the
+end.
 """
 
 from __future__ import annotations
@@ -22,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 from sqlalchemy import delete, select, update
 
+from bot.store.claims import lock_server, wait_for_writes
 from bot.store.each_session import write_each
 from bot.store.forget_report import ForgetReport
 from bot.store.forgettings import record_forgetting
@@ -29,7 +27,7 @@ from bot.store.forgotten_hashes import NOTHING_MADE, list_session, list_words
 from bot.store.history import rerender_summary
 from bot.store.number_range import LARGEST_NUMBER
 from bot.store.prompts import forget_prompts, forget_sent_texts
-from bot.store.salvage import salvage_segment, salvage_turn
+from bot.store.rows import segment_from_row, turn_from_row
 from bot.store.servers import drop_person, servers_that_name
 from bot.store.session_forgetting import forget_in_session, notes_of_person, select_turns, turns_of_person
 from bot.store.speakers import StoredSpeaker, may_have_part_of, read_speakers, with_sharers
@@ -85,6 +83,12 @@ class SpeechForgetter:
         wanted = name_or_id.strip()
         if (known := await self.find_by_id(wanted, session_id=session_id)) is not None:
             return (known,)
+        everybody = await self.everybody(session_id=session_id)
+        named = [person for person in everybody if any(is_called(name, wanted) for name in person.names)]
+        return tuple(sorted(named, key=lambda each: -each.last_at))
+
+    async def everybody(self, *, session_id: SessionId | None = None) -> tuple[StoredSpeaker, ...]:
+        """Return all who spoke or shared a screen, in all sessions or in one."""
         in_order = select(sessions.c.id).order_by(sessions.c.started_at)
         if session_id is not None:
             in_order = in_order.where(sessions.c.id == session_id)
@@ -97,9 +101,7 @@ class SpeechForgetter:
                 theirs = select_turns(each).order_by(turns.c.started_at)
                 everybody = await read_speakers(connection, theirs, known=everybody)
         async with self._database.reading() as connection:
-            everybody = await with_sharers(connection, everybody, session_id=session_id)
-        named = [person for person in everybody.values() if any(is_called(name, wanted) for name in person.names)]
-        return tuple(sorted(named, key=lambda each: -each.last_at))
+            return tuple((await with_sharers(connection, everybody, session_id=session_id)).values())
 
     async def find_by_id(self, person_id: str, *, session_id: SessionId | None = None) -> StoredSpeaker | None:
         """Return who spoke or shared a screen with that id, or has it in a server's settings, or None."""
@@ -120,7 +122,10 @@ class SpeechForgetter:
         Returns the person with what is stored of them by then. Call it before `words_to_forget` and `forget`.
         """
         async with self._database.writing() as connection:
+            await lock_server(connection, None)
             await record_forgetting(connection, person.id, session_id=session_id, seq=seq)
+        # What a room is storing now may not have seen it.
+        await wait_for_writes(self._database)
         stored = await self.find_by_id(person.id)
         if stored is None:
             return person
@@ -290,19 +295,17 @@ def _any_tells(
     records: Iterable[Row[Any]],
     words: ForgottenWords,
 ) -> bool:
-    texts = [text_of_record(row) for row in records]
-    for said in map(salvage_turn, spoken):
-        texts += [said.lost or "", *(part.text for part in said.thing.parts)]
-    for each in map(salvage_segment, made):
-        segment = each.thing
-        texts += [each.lost or "", segment.gist, segment.paragraph, *(fact.text for fact in segment.facts)]
+    texts = [*map(text_of_record, records)]
+    for said in map(turn_from_row, spoken):
+        texts += [part.text for part in said.parts]
+    for segment in map(segment_from_row, made):
+        texts += [segment.gist, segment.paragraph, *(fact.text for fact in segment.facts)]
     return any(words.quoted_or_named_in(text) for text in texts)
 
 
 def _maybe_of_bot() -> ColumnElement[bool]:
-    """Return the condition that a turn is not forgotten, and the bot's or of a kind that this version does not know."""
-    of_people = [kind.value for kind in TurnKind if kind not in _OF_BOT]
-    return turns.c.tombstone.is_(False) & turns.c.kind.not_in(of_people)
+    """Return the condition that a turn is not forgotten, and the bot's."""
+    return turns.c.tombstone.is_(False) & turns.c.kind.in_([kind.value for kind in _OF_BOT])
 
 
 def _discord_id(person_id: str) -> int | None:

@@ -1,8 +1,8 @@
 """All tables of the database.
 
-The code builds its queries from these definitions; `bot.store.migrations` creates the tables in a real database. A test
-checks that the two agree. Times are UTC epoch seconds. JSON columns escape everything that is not ASCII, so that all
-text from a recogniser or Discord comes back unchanged.
+The code builds its queries from these definitions, and the first revision of `bot.store.migrations` makes the tables
+from them. Times are UTC epoch seconds. JSON columns escape everything that is not ASCII, so that all text from a
+recogniser or Discord comes back unchanged.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from sqlalchemy import (
     Index,
     LargeBinary,
     MetaData,
-    String,
     Table,
     Text,
     text,
 )
 
-from bot.store.columns import Number, Prose
+from bot.store.columns import Key, Number, Prose
 
 metadata = MetaData()
 
@@ -31,7 +30,7 @@ metadata = MetaData()
 sessions = Table(
     "sessions",
     metadata,
-    Column("id", String, primary_key=True),
+    Column("id", Key, primary_key=True),
     Column("guild_id", BigInteger),
     Column("channel_id", BigInteger),
     Column("started_at", Float, nullable=False),
@@ -57,9 +56,9 @@ sessions = Table(
 turns = Table(
     "turns",
     metadata,
-    Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
+    Column("session_id", Key, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
     Column("seq", Number, primary_key=True),
-    Column("kind", String, nullable=False),
+    Column("kind", Key, nullable=False),
     Column("started_at", Float, nullable=False),
     Column("ended_at", Float, nullable=False),
     Column("parts", Text, nullable=False),
@@ -72,18 +71,18 @@ turns = Table(
 notes = Table(
     "notes",
     metadata,
-    Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
-    Column("id", String, primary_key=True),
+    Column("session_id", Key, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
+    Column("id", Key, primary_key=True),
     Column("position", Number, nullable=False),
-    Column("status", String, nullable=False),
+    Column("status", Key, nullable=False),
     Column("at", Float, nullable=False),
     Column("who", Prose, nullable=False),
     Column("what", Prose, nullable=False),
-    Column("why", String, nullable=False),
-    Column("source", String, nullable=False),
-    Column("frame_hash", String, nullable=False),
-    # Null in notes of before step 19, whose screen is known by the name in `who` alone.
-    Column("person_id", String),
+    Column("why", Key, nullable=False),
+    Column("source", Key, nullable=False),
+    Column("frame_hash", Key, nullable=False),
+    # Whose screen it is; null if that is not known.
+    Column("person_id", Key),
     Index("notes_by_status", "session_id", "status"),
     Index("notes_by_person", "person_id"),
 )
@@ -93,8 +92,8 @@ notes = Table(
 segments = Table(
     "segments",
     metadata,
-    Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
-    Column("id", String, primary_key=True),
+    Column("session_id", Key, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
+    Column("id", Key, primary_key=True),
     Column("position", Number, nullable=False),
     Column("start_seq", Number, nullable=False),
     Column("end_seq", Number, nullable=False),
@@ -103,7 +102,7 @@ segments = Table(
     Column("gist", Prose, nullable=False),
     Column("facts", Text, nullable=False),
     Column("note_ids", Text, nullable=False),
-    Column("summariser", String, nullable=False),
+    Column("summariser", Key, nullable=False),
     Column("degraded", Boolean, nullable=False),
     Column("closing", Boolean, nullable=False),
     Column("created_at", Float, nullable=False),
@@ -127,8 +126,8 @@ segments = Table(
 chapters = Table(
     "chapters",
     metadata,
-    Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
-    Column("id", String, primary_key=True),
+    Column("session_id", Key, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
+    Column("id", Key, primary_key=True),
     Column("level", Number, nullable=False),
     Column("start_seq", Number, nullable=False),
     Column("end_seq", Number, nullable=False),
@@ -136,7 +135,7 @@ chapters = Table(
     Column("ended_at", Float, nullable=False),
     Column("gist", Prose, nullable=False),
     Column("refs", Text, nullable=False),
-    Column("summariser", String, nullable=False),
+    Column("summariser", Key, nullable=False),
     Column("created_at", Float, nullable=False),
     Column("paragraph", Prose, nullable=False),
     Column("paragraph_problem", Prose, nullable=False),
@@ -149,16 +148,16 @@ passages = Table(
     "passages",
     metadata,
     Column("id", Number, primary_key=True, autoincrement=True),
-    Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), nullable=False),
-    Column("kind", String, nullable=False),
-    Column("key", String, nullable=False),
+    Column("session_id", Key, ForeignKey("sessions.id", ondelete="CASCADE"), nullable=False),
+    Column("kind", Key, nullable=False),
+    Column("key", Key, nullable=False),
     Column("start_seq", Number),
     Column("at", Float, nullable=False),
     Column("own", Text, nullable=False),
     Column("preceding", Text, nullable=False),
     Column("following", Text, nullable=False),
     Column("tags", Text, nullable=False),
-    Column("embedded_by", String),
+    Column("embedded_by", Key),
     Index("one_passage_a_thing", "session_id", "kind", "key", unique=True),
     Index("passages_by_turn", "session_id", "start_seq"),
     Index("passages_by_time", "at"),
@@ -177,7 +176,7 @@ passage_vectors = Table(
     metadata,
     Column("id", Number, primary_key=True, autoincrement=True),
     Column("passage_id", Number, ForeignKey("passages.id", ondelete="CASCADE"), nullable=False),
-    Column("model", String, nullable=False),
+    Column("model", Key, nullable=False),
     Column("scale", Float, nullable=False),
     Column("vector", LargeBinary, nullable=False),
     Index("one_vector_a_passage", "passage_id", unique=True),
@@ -188,7 +187,7 @@ passage_vectors = Table(
 corrections = Table(
     "corrections",
     metadata,
-    Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
+    Column("session_id", Key, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
     Column("old_seq", Number, primary_key=True),
     Column("new_seq", Number, nullable=False),
 )
@@ -199,7 +198,7 @@ corrections = Table(
 search_marks = Table(
     "search_marks",
     metadata,
-    Column("name", String, primary_key=True),
+    Column("name", Key, primary_key=True),
     Column("value", Number, nullable=False),
 )
 
@@ -208,21 +207,21 @@ search_marks = Table(
 landings = Table(
     "landings",
     metadata,
-    Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
+    Column("session_id", Key, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
     Column("revision", Number, primary_key=True),
     Column("cursor", Number, nullable=False),
     Column("landed_at", Float, nullable=False),
-    Column("segment_id", String),
+    Column("segment_id", Key),
     Column("summary", Prose),
-    Column("chapter_id", String),
+    Column("chapter_id", Key),
 )
 
 # A segment's tier (`compaction.memory.tiers.TieredSegment`). The record columns are null until it is compressed.
 segment_tiers = Table(
     "segment_tiers",
     metadata,
-    Column("session_id", String, primary_key=True),
-    Column("segment_id", String, primary_key=True),
+    Column("session_id", Key, primary_key=True),
+    Column("segment_id", Key, primary_key=True),
     Column("message_count", Number, nullable=False),
     Column("last_mention", Number, nullable=False),
     Column("queued_at_turn", Number),
@@ -250,7 +249,7 @@ segment_tiers = Table(
 tier_checks = Table(
     "tier_checks",
     metadata,
-    Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
+    Column("session_id", Key, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
     Column("last_check_turn", Number, nullable=False),
 )
 
@@ -259,22 +258,22 @@ tier_checks = Table(
 tier_opt_outs = Table(
     "tier_opt_outs",
     metadata,
-    Column("scope", String, primary_key=True),
-    Column("name", String, primary_key=True),
+    Column("scope", Key, primary_key=True),
+    Column("name", Key, primary_key=True),
 )
 
 # Facts that people said about themselves (`compaction.memory.people.PersonFact`), superseded ones included.
 person_facts = Table(
     "person_facts",
     metadata,
-    Column("id", String, primary_key=True),
-    Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), nullable=False),
+    Column("id", Key, primary_key=True),
+    Column("session_id", Key, ForeignKey("sessions.id", ondelete="CASCADE"), nullable=False),
     Column("turn_seq", Number, nullable=False),
-    Column("person_id", String, nullable=False),
+    Column("person_id", Key, nullable=False),
     Column("name", Prose, nullable=False),
     Column("text", Prose, nullable=False),
     Column("at", Float, nullable=False),
-    Column("superseded_by", String),
+    Column("superseded_by", Key),
     Column("superseded_at", Float),
     Column("importance", Number, nullable=False, server_default="2"),
     Index("person_facts_by_person", "person_id"),
@@ -285,7 +284,7 @@ person_facts = Table(
 person_draws = Table(
     "person_draws",
     metadata,
-    Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
+    Column("session_id", Key, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
     Column("through_seq", Number, nullable=False),
 )
 
@@ -293,8 +292,8 @@ person_draws = Table(
 person_forgets = Table(
     "person_forgets",
     metadata,
-    Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
-    Column("person_id", String, primary_key=True),
+    Column("session_id", Key, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
+    Column("person_id", Key, primary_key=True),
     Column("through_seq", Number, nullable=False),
 )
 
@@ -303,7 +302,7 @@ person_forgets = Table(
 prompts = Table(
     "prompts",
     metadata,
-    Column("digest", String, primary_key=True),
+    Column("digest", Key, primary_key=True),
     Column("text", Prose, nullable=False),
 )
 
@@ -311,8 +310,8 @@ prompts = Table(
 sent_prompts = Table(
     "sent_prompts",
     metadata,
-    Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
-    Column("digest", String, ForeignKey("prompts.digest", ondelete="CASCADE"), primary_key=True),
+    Column("session_id", Key, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
+    Column("digest", Key, ForeignKey("prompts.digest", ondelete="CASCADE"), primary_key=True),
     Column("sent_at", Float, nullable=False),
     Index("sent_prompts_by_digest", "digest"),
 )
@@ -322,8 +321,8 @@ sent_prompts = Table(
 sent_texts = Table(
     "sent_texts",
     metadata,
-    Column("session_id", String, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
-    Column("digest", String, primary_key=True),
+    Column("session_id", Key, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
+    Column("digest", Key, primary_key=True),
     Column("text", Prose, nullable=False),
 )
 
@@ -332,22 +331,20 @@ sent_texts = Table(
 forgotten_sessions = Table(
     "forgotten_sessions",
     metadata,
-    Column("digest", String, primary_key=True),
+    Column("digest", Key, primary_key=True),
     Column("from_seq", Number, nullable=False),
     Column("at", Float, nullable=False),
 )
-forgotten_runs = Table("forgotten_runs", metadata, Column("digest", String, primary_key=True))
+forgotten_runs = Table("forgotten_runs", metadata, Column("digest", Key, primary_key=True))
 
-# Who was forgotten, as digests, for rooms that are open (`bot.store.forgettings`). `number` rises with each; the newest
-# row is kept without the rest, so that none is given twice. `at`: when the newest of the sessions that were open had
-# begun, by its own clock. `only_session`, `only_seq`: if only that was forgotten.
+# Who was forgotten, as digests (`bot.store.forgettings`). `number` rises with each. `only_session`, `only_seq`: if only
+# that was forgotten.
 forgettings = Table(
     "forgettings",
     metadata,
     Column("number", BigInteger, primary_key=True, autoincrement=False),
-    Column("at", Float, nullable=False),
-    Column("person", String, nullable=False),
-    Column("only_session", String),
+    Column("person", Key, nullable=False),
+    Column("only_session", Key),
     Column("only_seq", BigInteger),
 )
 
@@ -355,17 +352,17 @@ guild_settings = Table(
     "guild_settings",
     metadata,
     Column("guild_id", BigInteger, primary_key=True, autoincrement=False),
-    Column("compaction_mode", String),
+    Column("compaction_mode", Key),
     Column("budget_enabled", Boolean),
     Column("changed_at", Float, nullable=False),
     Column("changed_by", BigInteger),
-    Column("voice_mode", String),
+    Column("voice_mode", Key),
     # A list of names as JSON.
-    Column("wake_names", String),
+    Column("wake_names", Key),
     Column("quiet_always", Boolean),
-    Column("quiet_session", String),
+    Column("quiet_session", Key),
     Column("quiet_until", Float),
-    Column("persona", String),
+    Column("persona", Key),
 )
 
 server_settings = Table(

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import func, update
 
 from bot.store.rows import read_from, texts_of
-from bot.store.salvage import readable_text
 from bot.store.tables import segment_tiers
 from compaction.memory.segment_record import RecordMetadata, SegmentRecord, compression_ratio
 from compaction.memory.tiers import TieredSegment
@@ -142,9 +141,7 @@ def _key_files(row: Row[Any]) -> tuple[str, ...]:
 
 def text_of_record(row: Row[Any]) -> str:
     """Return all words of a stored record, to look for some in them. Empty before the segment is compressed."""
-    return " ".join(
-        readable_text(each) for each in (row.topic, row.compressed_content, row.key_decisions, row.key_files) if each
-    )
+    return " ".join(str(each) for each in (row.topic, row.compressed_content, row.key_decisions, row.key_files) if each)
 
 
 async def drop_record(connection: AsyncConnection, session_id: SessionId, segment_id: SegmentId) -> None:

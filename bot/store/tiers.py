@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, bindparam, case, delete, func, or_, select, update
 
+from bot.store.claims import writing_session
 from bot.store.each_session import SessionResults, write_each
 from bot.store.history import rerender_summary
 from bot.store.inserts import add_all_once, add_once, put_row
-from bot.store.salvage import salvage_segment
+from bot.store.rows import segment_from_row
 from bot.store.search.indexing import index_source
 from bot.store.search.tags import ARCHIVED_TAG
 from bot.store.tables import passages, segment_tiers, segments, sessions, tier_checks, tier_opt_outs, turns
@@ -60,7 +61,7 @@ class TierStore:
                     .where(segments.c.session_id == session_id)
                     .order_by(segments.c.start_seq, segments.c.position)
                 )
-                folded = tuple(salvage_segment(row).thing for row in found)
+                folded = tuple(map(segment_from_row, found))
             of_session = select(segment_tiers).where(segment_tiers.c.session_id == session_id)
             known = {row.segment_id: row for row in await connection.execute(of_session)}
             new = [segment for segment in folded if segment.id not in known]
@@ -165,7 +166,7 @@ class TierStore:
     async def archive(self, session_id: SessionId, segment_ids: Sequence[SegmentId], *, now: float) -> None:
         """Archive segments even if the context is not full."""
         stored = await self.tiers_of(session_id)
-        async with self._database.writing() as connection:
+        async with writing_session(self._database, session_id) as connection:
             chosen = [each.kept for each in stored if each.kept.segment.id in segment_ids]
             await _upsert(connection, session_id, chosen)
             await _archive(connection, session_id, segment_ids, now)
@@ -272,7 +273,7 @@ async def _count_access(connection: AsyncConnection, session_id: SessionId, firs
         .where(segments.c.session_id == session_id, segments.c.start_seq <= last, segments.c.end_seq > first)
         .where(segments.c.start_seq < segments.c.end_seq)
     )
-    found = [salvage_segment(row).thing for row in await connection.execute(holding)]
+    found = [segment_from_row(row) for row in await connection.execute(holding)]
     if not found:
         return
     total = await connection.scalar(select(func.max(turns.c.seq)).where(turns.c.session_id == session_id))
@@ -332,7 +333,7 @@ async def _prune(connection: AsyncConnection, session_id: SessionId, name: Segme
     )
     # Triggers have removed the old text from the index.
     left = (await connection.execute(select(segments).where(same))).one()
-    await index_source(connection, session_id, salvage_segment(left).thing)
+    await index_source(connection, session_id, segment_from_row(left))
     await mark_archived(connection, session_id, name)
     return 1
 

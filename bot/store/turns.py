@@ -6,7 +6,6 @@ whether a call succeeded may repeat it.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.store.database import Database
-    from bot.store.stored_memory import RowKey
     from compaction.model import CompactionState, Note, NoteId, Segment, Seq, SessionId, Turn
     from compaction.ports import Landing, StoredMemory
 
@@ -50,27 +48,12 @@ class SqlTurnStore:
         self._database = database
         self._clock = clock
         self._forgettings = LearnedForgettings(clock)
-        # What the log has told of.
-        self._unreadable: frozenset[RowKey] = frozenset()
 
     async def load(self, session_id: SessionId) -> StoredMemory:
-        """Return everything a restart needs, read in one transaction. The memory of an unknown session is empty.
-
-        Of rows that cannot be read it is what can be, and the log says so once.
-        """
+        """Return everything a restart needs, read in one transaction. The memory of an unknown session is empty."""
         async with self._database.reading() as connection:
             await self._forgettings.learn(connection, session_id)
-            memory, unreadable = await read_memory(connection, self._database.sql, session_id)
-        if not unreadable <= self._unreadable:
-            self._unreadable |= unreadable
-            log.error(
-                "stored_rows_unreadable",
-                session_id=session_id,
-                **Counter(table for table, _ in unreadable),
-                remedy="update Roomtone if a newer one wrote them, or restore a backup (`roomtone restore FILE`). They "
-                "stay as they are, and the room goes on without them",
-            )
-        return memory
+            return await read_memory(connection, self._database.sql, session_id)
 
     async def append_turn(self, session_id: SessionId, turn: Turn) -> None:
         """Store one turn. Storing it again changes nothing, even if parts of it were forgotten meanwhile.

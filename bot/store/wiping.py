@@ -11,6 +11,10 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
+from sqlalchemy import case
+
+from bot.store.claims import lock_server
+from bot.store.dialects.upsert import insert_into
 from bot.store.inserts import put_row
 from bot.store.search.marks import read_marks
 from bot.store.search.vector_store import VectorStore
@@ -37,8 +41,10 @@ _DELETED, _WIPED, _BEGUN, _TRIES = "deleted", "wiped", "wipe_begun", "wipe_tries
 
 async def mark_deleted(connection: AsyncConnection, *, now: float) -> None:
     """Note, inside the write transaction that deletes something, that its bytes are to be wiped."""
-    last = (await read_marks(connection))[_DELETED]
-    await put_row(connection, search_marks, {"name": _DELETED}, {"value": max(last + 1, int(now * 1000))})
+    row = insert_into(connection, search_marks).values(name=_DELETED, value=int(now * 1000))
+    stored = search_marks.c.value
+    later = case((stored < row.excluded.value, row.excluded.value), else_=stored + 1)
+    await connection.execute(row.on_conflict_do_update(index_elements=["name"], set_={"value": later}))
 
 
 async def wipe_deleted(database: Database) -> bool:
@@ -68,6 +74,7 @@ async def wipe_if_due(database: Database, *, now: float, pause_s: float = WIPE_P
         return False
     await VectorStore(database).purge()
     async with database.writing() as connection:
+        await lock_server(connection, None)
         # Another process may have begun meanwhile. From here on a failure has to wait too: it may take minutes.
         marks = await read_marks(connection)
         if _has_to_wait(marks, now, pause_s, settled_s):

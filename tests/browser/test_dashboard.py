@@ -521,7 +521,6 @@ async def test_the_rest_of_a_session_whose_oldest_turns_were_deleted_is_read(chr
         for number in range(2 * TURNS_AT_ONCE + 10):
             await tab.house.append(TurnKind.SPEECH, TurnPart(str(ADA.id), "Ada", f"This is my parcel {number}."))
         async with tab.house.evening.database.writing() as connection:
-            # As `bot.store.ageing` does with what is too old.
             await connection.execute(delete(turns).where(turns.c.seq < TURNS_AT_ONCE + 5))
         assert f"This is my parcel {TURNS_AT_ONCE + 5}." in await tab.go("#/history/evening")
         assert await tab.page.get_by_role("button", name="Earlier turns").count() == 0

@@ -214,7 +214,6 @@ def test_every_setting_and_module_that_a_page_names_exists() -> None:
     folders = {each.name for package in PACKAGES for each in (REPOSITORY / package).iterdir() if each.is_dir()}
     dotted = re.compile(rf"({'|'.join(sorted({*folders, *SECTIONS, *PACKAGES}))})(\.[a-z_]+)+")
     read = []
-    # The list of former settings is compared with the schema in tests/config.
     for page in (page for page in PAGES if page.name not in {"settings.md", WITHOUT_COVERAGE}):
         drawn = [block for language, block in _FENCE.findall(page.read_text("utf-8")) if language == "mermaid"]
         read += [

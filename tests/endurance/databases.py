@@ -15,20 +15,13 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 from pydantic import SecretStr
 
-from bot.store.migrations.postgresql import FIRST
-from bot.store.migrations.upgrade import HEAD
-from tests.bot.store.old_schemas import BEFORE_ALEMBIC
-from tests.bot.store.test_older_databases import write_old_database
 from tests.postgres import running_server
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import LiteralString
 
     from tests.bot.conftest import Place
 
-# A database in which nobody has made tables yet.
-NO_TABLES = 0
 # Every b-tree with the rows that it must have, and everything in the tables' pages.
 _INDEXES = """
     SELECT bt_index_check(c.oid, true) FROM pg_class c JOIN pg_am a ON a.oid = c.relam
@@ -66,17 +59,10 @@ _ORPHANS = """
 
 
 class Databases(Protocol):
-    """Databases of one kind. `old_versions`: those that a start can bring up to date; `NO_TABLES` is one."""
-
-    @property
-    def old_versions(self) -> Sequence[int]: ...
+    """Databases of one kind."""
 
     def create(self) -> Place:
         """Return a new database without tables."""
-        ...
-
-    def create_old(self, version: int) -> Place:
-        """Return a database of this version, with the turns of `write_old_database`."""
         ...
 
     def remove(self, place: Place) -> None:
@@ -87,8 +73,6 @@ class Databases(Protocol):
 class SqliteFiles:
     """Files in a folder."""
 
-    old_versions = range(1, BEFORE_ALEMBIC + 1)
-
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._count = 0
@@ -97,12 +81,6 @@ class SqliteFiles:
         """Return where the next file will be."""
         self._count += 1
         return self._folder / f"{self._count}.db"
-
-    def create_old(self, version: int) -> Path:
-        """Write a file of this version."""
-        path = self.create()
-        write_old_database(path, version)
-        return path
 
     def remove(self, place: Place) -> None:
         """Remove a file, and SQLite's own files beside it."""
@@ -114,29 +92,19 @@ class SqliteFiles:
 class PostgresDatabases:
     """Databases of the tests' server, which outlives the killed processes and ends with this one."""
 
-    # The first version that PostgreSQL has had, and those until the present one.
-    old_versions = (NO_TABLES, *range(int(FIRST), int(HEAD)))
-
     def __init__(self) -> None:
         self._server = running_server()
-        # By version. Copying one is faster than making its tables.
-        self._templates: dict[int, str] = {}
+        # Copying one is faster than making another.
+        self._template: str | None = None
 
     def create(self) -> SecretStr:
         """Make a database without tables."""
-        return self.create_old(NO_TABLES)
-
-    def create_old(self, version: int) -> SecretStr:
-        """Make a database of this version."""
-        if version not in self._templates:
-            name = self._server.create()
-            with psycopg.connect(self._server.url(name).get_secret_value()) as connection:
+        if self._template is None:
+            self._template = self._server.create()
+            with psycopg.connect(self._server.url(self._template).get_secret_value()) as connection:
                 # PostgreSQL's own check of its files, for `check_whole`.
                 connection.execute("CREATE EXTENSION amcheck")
-            if version != NO_TABLES:
-                write_old_database(self._server.url(name), version)
-            self._templates[version] = name
-        return self._server.url(self._server.create(template=self._templates[version]))
+        return self._server.url(self._server.create(template=self._template))
 
     def remove(self, place: Place) -> None:
         """Remove a database and end its connections."""

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from bot.store.migrations.upgrade import HEAD
-from tests.bot.store.test_older_databases import OLD_TURNS
-from tests.endurance.databases import NO_TABLES, check_whole, rows
+from tests.endurance.databases import check_whole, rows
 from tests.endurance.moments import Activity, Moment
 from tests.endurance.promises import Promises
 from tests.endurance.victim import FAILED_STATUS, Phase, live
@@ -117,7 +116,7 @@ def _one_database(
         life = _Life(place, phase, promises, counts)
         try:
             if phase is Phase.MIGRATION:
-                life.migrate(databases, rng.choice(databases.old_versions), delay_s)
+                life.migrate(databases, delay_s)
             else:
                 life.run(delay_s)
         except (AssertionError, sqlite3.Error, psycopg.Error) as error:
@@ -177,19 +176,15 @@ class _Life:
             self.took_s = self.took_s or self._since_begun_s()
             self._counts.finished[self._phase.value] += 1
 
-    def migrate(self, databases: Databases, version: int, delay_s: float) -> None:
-        """Kill a process that brings an old database up to date, and see that the next one does it."""
-        self._place = old = databases.create_old(version)
+    def migrate(self, databases: Databases, delay_s: float) -> None:
+        """Kill a process that makes the tables, and see that the next one does it."""
+        self._place = old = databases.create()
         self.run(delay_s)
         check_whole(old)
-        turns = 0 if version == NO_TABLES else OLD_TURNS
-        if turns:
-            assert rows(old, "SELECT count(*) FROM turns") == [(turns,)]
         again = _Life(old, Phase.MIGRATION, self._promises, counts := KillCounts())
         again.run(HANGS_S)
         assert counts.finished.total() == 1, "the next start did not migrate"
         check_whole(old)
-        assert rows(old, "SELECT count(DISTINCT seq), count(*) FROM turns") == [(turns, turns)]
         assert rows(old, "SELECT version_num FROM alembic_version") == [(HEAD,)]
         databases.remove(old)
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sqlite3
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     from benchmarks.report import Json
     from compaction.model import Turn
+    from tests.bot.conftest import Place
     from tests.endurance.databases import Databases
 
 ROOT = Path(__file__).parents[2]
@@ -120,18 +122,23 @@ async def test_the_check_finds_what_is_lost(databases: Databases) -> None:
 def test_the_check_finds_damage_in_postgresql() -> None:
     """A row without its parent and an index that is not valid are found."""
     databases = PostgresDatabases()
-    version = databases.old_versions[-1]
     for harm, found in (
         ("SET session_replication_role = replica; DELETE FROM sessions", "a row without its parent"),
         ("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'turns_pkey'::regclass", "turns_pkey"),
     ):
-        place = databases.create_old(version)
+        place = databases.create()
+        asyncio.run(_make_tables(place))
         check_whole(place)
         with psycopg.connect(place.get_secret_value()) as connection:
             connection.execute(harm)
         with pytest.raises(AssertionError, match=found):
             check_whole(place)
         databases.remove(place)
+
+
+async def _make_tables(place: Place) -> None:
+    async with open_database(place):
+        pass
 
 
 def _said(seq: int) -> Turn:

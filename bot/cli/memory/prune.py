@@ -42,7 +42,6 @@ def command(
     parts = (
         (done.pruned, "Pruned", "archived segment"),
         (len(done.sessions), "Deleted", "session"),
-        (len(done.shortened), "Deleted old parts of", "session"),
         (done.log_lines, "Deleted", "log line"),
     )
     told = [f"{verb} {count(number, noun)}." for number, verb, noun in parts if number]

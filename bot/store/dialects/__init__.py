@@ -5,6 +5,6 @@
 express for both, but for the `conditions` of a search and `upsert`, which inserts a row unless it is there.
 
 For SQLite alone, `reader` runs reads in threads, and `stalled_connections` gives up those that do not come back. For
-PostgreSQL alone, `postgresql_lock` divides a database among the processes of a bot, `postgresql_strangers` finds
-other users of a server who could harm it, and `pgvector` searches the embeddings where the server has it.
+PostgreSQL alone, `postgresql_lock` divides a database among the processes of a bot, and `postgresql_strangers` finds
+other users of a server who could harm it.
 """

@@ -85,9 +85,6 @@ class PlainSql:
     search_words: Callable[[Sequence[str], Scope, int, int | None], PlainQuery]
     # Scope, limit. Returns ids, the newest first.
     search_newest: Callable[[Scope, int], PlainQuery]
-    # Vector, scope, model, limit. Returns ids with their cosine, the nearest first, archived or not. None: the database
-    # cannot, and the embeddings are searched in memory.
-    search_vectors: Callable[[Sequence[float], Scope, str, int], PlainQuery] | None = None
 
 
 # What helps against other users of the server who can make the bot run functions of theirs.
@@ -127,29 +124,24 @@ class Dialect(Protocol):
     """One open database of a kind. `place`: what sentences call it; it has no secret in it."""
 
     place: str
-    # Complete after `settle`.
     sql: PlainSql
     # What connections raise because of something outside of the code.
     failures: tuple[type[BaseException], ...]
+    # How many connections of one process may write at a time.
+    writers_at_once: int
     # Transactions of `readers` see one snapshot.
     readers: AsyncEngine
     writers: AsyncEngine
 
-    async def settle(self, writing: Callable[[], AbstractAsyncContextManager[AsyncConnection]]) -> None:
-        """Prepare what only this kind of database has. Called once, when the tables are up to date; `sql` holds from
-        then on. `writing` makes short transactions.
-        """
-        ...
-
-    async def look(self, connection: AsyncConnection) -> None:
-        """Use what `settle` of another process has prepared, and change nothing. Instead of `settle`."""
-        ...
-
     async def begin_writing(self, connection: AsyncConnection, step_s: float) -> None:
-        """Wait until no other process writes. Called first in each write transaction.
+        """Prepare a write transaction. Called first in each.
 
-        `step_s`: if nothing comes for so long, because this process hangs or is lost, others may write.
+        `step_s`: if nothing comes for so long, because this process hangs or is lost, it is ended.
         """
+        ...
+
+    async def lock_schema(self, connection: AsyncConnection) -> None:
+        """Wait until no other process makes or changes the tables, in a write transaction."""
         ...
 
     async def is_held_by_bot(self, connection: AsyncConnection) -> bool:

@@ -1,8 +1,9 @@
 """PostgreSQL: opens a database by its URL, and removes deleted rows from its tables.
 
-One process writes at a time, as in SQLite: each write transaction first takes an advisory lock. So every read in it
-sees all that was committed before, and the store's comparisons (the compare-and-swap of a fold) hold with any number of
-processes. Readers see a snapshot and wait for nobody.
+Writes of different servers wait for each other nowhere. Those of one server take the row of its claim first
+(`bot.store.claims`). So every read in such a transaction sees all that was committed before, and the store's
+comparisons (the compare-and-swap of a fold) hold with any number of processes. Readers see a snapshot and wait for
+nobody.
 
 Every wait is bounded, here and on the server: connecting, a statement, a lock, an idle transaction, and a network that
 swallows packets.
@@ -25,15 +26,13 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
-from bot.store.dialects.pgvector import PGVECTOR_SQL, describe_search, is_settled, settle
-from bot.store.dialects.pgvector import TABLE as PGVECTOR_TABLE
 from bot.store.dialects.port import WIPE_TIMEOUT_S, DatabaseDescription
 from bot.store.dialects.postgresql_failures import postgresql_failure
 from bot.store.dialects.postgresql_lock import HELD, PostgresWorkLock, held_lock, held_shards
 from bot.store.dialects.postgresql_sql import POSTGRESQL_SQL
 from bot.store.dialects.postgresql_strangers import count_strangers, warn_of_strangers
 from bot.store.dialects.reader import ThreadedReader
-from bot.store.migrations.upgrade import HEAD, too_new
+from bot.store.migrations.upgrade import VERSION_QUERY, require_current
 from bot.store.tables import metadata
 from bot.texts.text import Text
 from compaction.errors import StoreError
@@ -49,8 +48,10 @@ log = structlog.get_logger()
 
 T = TypeVar("T")
 
-# One connection writes, the others read; two threads have one each besides.
-POOL_SIZE = 4
+# Three connections write, so that a server of which another process holds the row keeps no other waiting, and the
+# others read; two threads have one each besides.
+WRITERS = 3
+POOL_SIZE = 6
 CONNECT_TIMEOUT_S = 5
 # How long one statement may take on the server: as long as a transaction of `Database`.
 _STATEMENT_TIMEOUT_S = 20.0
@@ -65,18 +66,18 @@ _ASK_EVERY_S = 5.0
 _MOST_UNANSWERED = 2
 # For VACUUM. Not only texts are deleted: ids of people and hashes of what they said are, too.
 _KEEP_ALL_ROWS = {"room_claims", "search_marks"}
-_TABLES = (*(name for name in metadata.tables if name not in _KEEP_ALL_ROWS), PGVECTOR_TABLE)
-_PRESENT = "SELECT name FROM unnest(%s::text[]) AS name WHERE to_regclass(name) IS NOT NULL"
+_TABLES = sql.SQL(", ").join(sql.Identifier(name) for name in metadata.tables if name not in _KEEP_ALL_ROWS)
 # How long `describe` waits for a lock.
 _CHECK_WAIT_S = 2.0
 _DESCRIBED = """
     SELECT current_setting('server_version'), pg_database_size(current_database()),
     to_regclass('alembic_version') IS NOT NULL
 """
-# One lock for the tables that the search path names: a server's database may have several schemas with a bot each.
-_WRITE_LOCK = """
-    SELECT pg_advisory_xact_lock(pg_catalog.hashtextextended('roomtone writes ' || current_schema(), 0)),
-    set_config('idle_in_transaction_session_timeout', :step, true)
+_BEGIN = "SELECT set_config('idle_in_transaction_session_timeout', :step, true)"
+# A server's database may have several schemas with a bot each. A statement may take as long as all of a migration.
+_SCHEMA_LOCK = """
+    SELECT pg_advisory_xact_lock(pg_catalog.hashtextextended('roomtone schema ' || current_schema(), 0)),
+    set_config('statement_timeout', '0', true)
 """
 # Snapshots that are older than the deletion: their transactions may still read what was deleted.
 _OLDER_SNAPSHOTS = """
@@ -97,6 +98,7 @@ class PostgresDialect:
 
     # Errors from outside the code. Anything else is a bug and is not caught.
     failures: tuple[type[BaseException], ...] = (SQLAlchemyError, psycopg.Error, TimeoutError, OSError)
+    writers_at_once = WRITERS
 
     def __init__(self, url: str, *, busy_timeout_s: float) -> None:
         """`url`: as libpq reads it, with the password. Raises `StoreError` if it is none."""
@@ -114,25 +116,18 @@ class PostgresDialect:
             hide_parameters=True,
         )
         self.readers = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-        # Each statement sees what was committed before it: the first one waits for the lock.
+        # Each statement sees what was committed before it: the first ones wait for the server's row.
         self.writers = engine.execution_options(isolation_level="READ COMMITTED")
         self._reader = ThreadedReader(partial(ReconnectingConnection, self._options))
 
     async def _connect(self) -> psycopg.AsyncConnection[Any]:
         return await psycopg.AsyncConnection.connect(**self._options)
 
-    async def settle(self, writing: Callable[[], AbstractAsyncContextManager[AsyncConnection]]) -> None:
-        """Let the database search the embeddings if it can."""
-        if await settle(writing):
-            self.sql = PGVECTOR_SQL
-
-    async def look(self, connection: AsyncConnection) -> None:
-        """Let the database search the embeddings if another process has prepared that."""
-        if await is_settled(connection):
-            self.sql = PGVECTOR_SQL
-
     async def begin_writing(self, connection: AsyncConnection, step_s: float) -> None:
-        await connection.execute(text(_WRITE_LOCK), {"step": str(round(step_s * 1000))})
+        await connection.execute(text(_BEGIN), {"step": str(round(step_s * 1000))})
+
+    async def lock_schema(self, connection: AsyncConnection) -> None:
+        await connection.execute(text(_SCHEMA_LOCK))
 
     async def is_held_by_bot(self, connection: AsyncConnection) -> bool:
         return (await connection.exec_driver_sql(HELD)).first() is not None
@@ -186,10 +181,7 @@ class PostgresDialect:
         async with await psycopg.AsyncConnection.connect(**{**self._options, "autocommit": True}) as connection:
             await connection.execute(f"SET statement_timeout = {round(_VACUUM_TIMEOUT_S * 1000)}")
             row = await (await connection.execute(besides)).fetchone()
-            # Another process may have made or removed pgvector's table.
-            present = await (await connection.execute(_PRESENT, [list(_TABLES)])).fetchall()
-            tables = sql.SQL(", ").join(sql.Identifier(name) for (name,) in present)
-            await connection.execute(sql.SQL(statement) + sql.SQL(" ") + tables)
+            await connection.execute(sql.SQL(statement) + sql.SQL(" ") + _TABLES)
             return int(row[0]) if row is not None else 0
 
     async def aclose(self) -> None:
@@ -238,17 +230,15 @@ def describe(url: str) -> DatabaseDescription:
             row = connection.execute(_DESCRIBED).fetchone()
             assert row is not None, "it selects one row"
             server, size_bytes, is_made = row
-            found = connection.execute("SELECT version_num FROM alembic_version").fetchone() if is_made else None
-            search = describe_search(connection)
+            found = connection.execute(VERSION_QUERY).fetchone() if is_made else None
             running = held_shards(connection)
             strangers = count_strangers(connection)
     except PostgresDialect.failures as exc:
         raise postgresql_failure(exc, place) from None
-    version = None if found is None else str(found[0])
-    if version is not None and version > HEAD:
-        raise too_new(version)
-    held = "no memory in it yet; the first session makes it" if version is None else f"{size_bytes // 1_000_000:,} MB"
-    told = f"{place}, PostgreSQL {server}, {held}; {search}"
+    if found is not None:
+        require_current(str(found[0]), place)
+    held = "no memory in it yet; the first session makes it" if found is None else f"{size_bytes // 1_000_000:,} MB"
+    told = f"{place}, PostgreSQL {server}, {held}"
     return DatabaseDescription(told, tuple(running), strangers)
 
 

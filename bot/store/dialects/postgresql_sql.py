@@ -156,8 +156,9 @@ POSTGRESQL_SQL = PlainSql(
         ) spoken GROUP BY speaker_id, name ORDER BY min(seq)
     """,
     speakers_elsewhere="""
-        SELECT DISTINCT id::text FROM sessions JOIN turns ON turns.session_id = sessions.id,
-            json_array_elements(turns.parts::json) AS part, json_array_elements(part) WITH ORDINALITY AS f (id, field)
+        SELECT DISTINCT f.value::text FROM sessions JOIN turns ON turns.session_id = sessions.id,
+            json_array_elements(turns.parts::json) AS part,
+            json_array_elements(part) WITH ORDINALITY AS f (value, field)
         WHERE sessions.guild_id = :guild AND sessions.id <> :session AND turns.started_at < :until
             AND field = 1
     """,

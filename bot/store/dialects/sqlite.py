@@ -24,8 +24,7 @@ from bot.store.dialects.reader import ThreadedReader
 from bot.store.dialects.sqlite_failures import sqlite_failure
 from bot.store.dialects.sqlite_sql import SQLITE_SQL
 from bot.store.dialects.stalled_connections import WAIT_S, StalledConnections
-from bot.store.migrations.own_schema import foreign_part
-from bot.store.migrations.upgrade import HEAD, too_new
+from bot.store.migrations.upgrade import VERSION_QUERY, require_current
 from bot.texts.text import Text
 from compaction.errors import StoreError
 
@@ -103,6 +102,7 @@ class SqliteDialect:
     """One database file. Implements `bot.store.dialects.port.Dialect`."""
 
     sql = SQLITE_SQL
+    writers_at_once = 1
     # Errors from outside the code. Anything else is a bug and is not caught.
     failures: tuple[type[BaseException], ...] = (SQLAlchemyError, sqlite3.Error, TimeoutError, OSError)
 
@@ -129,12 +129,6 @@ class SqliteDialect:
         self.writers = self.readers.execution_options(roomtone_begin="BEGIN IMMEDIATE")
         self._reader = ThreadedReader(partial(open_plain, path, busy_timeout_s=busy_timeout_s))
 
-    async def settle(self, writing: Callable[[], AbstractAsyncContextManager[AsyncConnection]]) -> None:
-        """Do nothing: every SQLite has all that is used."""
-
-    async def look(self, connection: AsyncConnection) -> None:
-        """Do nothing, as `settle`."""
-
     async def begin_writing(self, connection: AsyncConnection, step_s: float) -> None:
         """Read the tables' definitions; BEGIN IMMEDIATE has waited for other processes. They are of this machine, and
         wait for one that hangs until it is killed.
@@ -142,6 +136,9 @@ class SqliteDialect:
         After another connection's VACUUM, SQLite 3.40 finds no table for a DELETE that is the first statement.
         """
         await connection.execute(_READ_SCHEMA)
+
+    async def lock_schema(self, connection: AsyncConnection) -> None:
+        """Do nothing: BEGIN IMMEDIATE keeps others away."""
 
     async def is_held_by_bot(self, connection: AsyncConnection) -> bool:
         """Return False: the lock of the data folder knows (`bot.folder_lock`)."""
@@ -274,47 +271,20 @@ async def _changes(connection: AsyncConnection) -> int:
 
 
 def connect_read_only(path: Path, *, wait_s: float) -> sqlite3.Connection:
-    """Open a SQLite file for reading, which may be from elsewhere. `wait_s`: how long to wait for a lock. Raises
-    `sqlite3.Error`.
-    """
-    address = f"{path.resolve().as_uri()}?mode=ro"
-    connection = sqlite3.connect(address, uri=True, timeout=wait_s, isolation_level=None)
-    # No definition in the file calls what could do harm (sqlite.org/security.html). A connection that writes must trust
-    # it: the triggers of the search index write into an FTS5 table, which SQLite 3.40 refuses otherwise.
-    connection.execute("PRAGMA trusted_schema = OFF")
-    return connection
-
-
-def require_own_schema(connection: sqlite3.Connection, path: Path) -> None:
-    """Raise `StoreError` if the bot's database has a trigger, view, table or index that Roomtone does not make like
-    this, or is of a newer version. Raises `sqlite3.Error` too. `connection`: to the file at `path`.
-    """
-    if (foreign := foreign_part(connection)) is not None:
-        raise StoreError(
-            Text(
-                "{why} Stop the bot and undo the change with `sqlite3 {path}`, or restore a backup with `roomtone "
-                "restore FILE`.",
-                why=foreign.sentence(path),
-                path=str(path),
-            )
-        )
+    """Open a SQLite file for reading. `wait_s`: how long to wait for a lock. Raises `sqlite3.Error`."""
+    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=wait_s, isolation_level=None)
 
 
 def verify_database_file(path: Path) -> None:
     """Check the whole file at `path` read-only; a running bot may have it open.
 
-    Raises `StoreError` if it cannot be read, is damaged, was written by a newer Roomtone, or has something in it that
-    is not of Roomtone.
+    Raises `StoreError` if it cannot be read, is damaged, or is of another version.
     """
     try:
         with closing(connect_read_only(path, wait_s=_CHECK_WAIT_S)) as connection:
-            version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-            if version > int(HEAD):
-                raise too_new(str(version))
             (parts,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-            # The version of a copy that was written by `sqlite3 .dump` is 0.
             if parts:
-                require_own_schema(connection, path)
+                require_current(str(connection.execute(VERSION_QUERY).fetchone()[0]), str(path))
             (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
             if verdict == "ok" and connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
                 verdict = "a row belongs to a session that is not there"

@@ -1,7 +1,5 @@
-"""The steps that make the database and bring an older one up to date, run by Alembic.
+"""The schema's revisions, run by Alembic. `upgrade` runs them; `versions` has one module for each.
 
-`upgrade` runs them. `versions` has one module for each step. A shipped step is frozen: never edit it, add a new one. No
-step leads back: whoever needs the older state restores a backup.
-
-The first 13 steps were made before there was Alembic, and their SQL is SQLite's. PostgreSQL begins after them.
+Until the first release there is one revision, made from `bot.store.tables`: change the tables there. No revision leads
+back: whoever needs the older state restores a backup.
 """

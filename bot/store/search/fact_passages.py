@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select
 
 from bot.store.inserts import add_all_once
-from bot.store.salvage import salvage_segment
+from bot.store.rows import segment_from_row
 from bot.store.search.fact_kind import KIND
 from bot.store.tables import passages, segments
 from compaction.language.terms import name_terms, normalized_words, terms
@@ -73,7 +73,7 @@ async def text_of_fact(connection: AsyncConnection, session_id: str, key: str) -
     index = place.partition(".")[0]
     stored = select(segments).where(segments.c.session_id == session_id, segments.c.id == segment_id)
     found = (await connection.execute(stored)).one_or_none()
-    facts: Sequence[Fact] = () if found is None else salvage_segment(found).thing.facts
+    facts: Sequence[Fact] = () if found is None else segment_from_row(found).facts
     if not index.isdecimal() or int(index) >= len(facts):
         return None
     text = facts[int(index)].text

@@ -1,20 +1,19 @@
 """Writes the search index: turns, notes and segments become passages in the transaction that stores them.
 
-`search` reads the index. Database triggers remove what is deleted or forgotten. `catch_up` indexes what an
-earlier version stored, or what has changed since.
+`search` reads the index. Database triggers remove what is deleted or forgotten. `catch_up` indexes what is not indexed.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, delete, select, tuple_, update
+from sqlalchemy import and_, delete, select, update
 
 from bot.store import rows
+from bot.store.claims import writing_session
 from bot.store.inserts import add_all_once, add_once, put_row
-from bot.store.salvage import read_or_none, salvage_segment
-from bot.store.search.fact_kind import KIND as FACT_KIND
 from bot.store.search.fact_passages import index_facts
+from bot.store.search.marks import read_marks
 from bot.store.search.tags import passage_tags
 from bot.store.tables import corrections, notes, passages, search_marks, segments, sessions, turns
 from bot.store.thread_work import in_thread
@@ -75,97 +74,42 @@ async def index_segments_again(connection: AsyncConnection, session_id: SessionI
 
 
 async def catch_up(database: Database) -> int:
-    """Index all stored items that are not indexed and can be read, and index again those whose terms another version
-    made.
-
-    Returns the number of passages that were added or changed. Uses short transactions, one after the other.
+    """Index all stored items that are not indexed, and return how many were. Uses short transactions, one after the
+    other, each of one server. If another version of `terms` made the index, all of it is made anew.
     """
-    count = await _renew_terms(database)
-    for table, order, present in (
-        (turns, (turns.c.session_id, turns.c.seq), _indexed(turns, turns.c.seq)),
-        (notes, (notes.c.session_id, notes.c.id), _indexed(notes, None)),
-        (segments, (segments.c.session_id, segments.c.id), _indexed(segments, None)),
-    ):
-        wanted = _select_of_sessions(table).outerjoin(passages, present).where(passages.c.id.is_(None)).order_by(*order)
-        if table is turns:
-            wanted = wanted.where(turns.c.tombstone.is_(False))
-        after: tuple[Any, ...] | None = None
-        while True:
-            batch = wanted if after is None else wanted.where(tuple_(*order) > after)
-            async with database.writing() as connection:
-                found = (await connection.execute(batch.limit(CATCH_UP_BATCH))).all()
-                for row in found:
-                    if (source := read_or_none(_READ[table.name], row)) is not None:
-                        await index_source(connection, SessionId(row.session_id), source)
-                        count += 1
-            if len(found) < CATCH_UP_BATCH:
-                break
-            after = tuple(getattr(found[-1], column.name) for column in order)
-    return count
-
-
-async def _renew_terms(database: Database) -> int:
-    """Make the terms of all passages again unless this version of `terms` made them; return the number of changed
-    passages.
-
-    Embeddings stay. An interrupted renewal begins again at the next start.
-    """
-    version = terms_version()
-    made_by = select(search_marks.c.value).where(search_marks.c.name == _TERMS_MARK)
-    async with database.reading() as connection:
-        if (await connection.execute(made_by)).scalar() == version:
-            return 0
+    async with database.writing() as connection:
+        made_by = (await read_marks(connection)).get(_TERMS_MARK)
+        if made_by not in (None, terms_version()):
+            await connection.execute(delete(passages))
+        await put_row(connection, search_marks, {"name": _TERMS_MARK}, {"value": terms_version()})
     count = 0
     for table, present in (
-        (turns, _indexed(turns, turns.c.seq)),
-        (notes, _indexed(notes, None)),
-        (segments, _indexed(segments, None)),
+        (turns, passages.c.start_seq == turns.c.seq),
+        (notes, passages.c.key == notes.c.id),
+        (segments, passages.c.key == segments.c.id),
     ):
-        indexed = _select_of_sessions(table, passages.c.id.label("passage_id"), passages.c.own.label("old_terms"))
-        indexed = indexed.join(passages, present).order_by(passages.c.id).limit(CATCH_UP_BATCH)
-        after = 0
-        while True:
-            async with database.writing() as connection:
-                found = (await connection.execute(indexed.where(passages.c.id > after))).all()
-                for row in found:
-                    if (source := read_or_none(_READ[table.name], row)) is None:
-                        continue
-                    if isinstance(source, Segment):
-                        await _index_facts_again(connection, SessionId(row.session_id), source)
-                    own = _terms_text(source)
-                    if own != row.old_terms:
-                        count += 1
-                        await _replace_terms(connection, row.passage_id, row.session_id, source, own)
-            if len(found) < CATCH_UP_BATCH:
-                break
-            after = found[-1].passage_id
-    async with database.writing() as connection:
-        await put_row(connection, search_marks, {"name": _TERMS_MARK}, {"value": version})
+        unindexed = _select_unindexed(table, present)
+        async with database.reading() as connection:
+            waiting = (await connection.scalars(unindexed.with_only_columns(table.c.session_id).distinct())).all()
+        for session_id in map(SessionId, waiting):
+            of_session = unindexed.where(table.c.session_id == session_id).limit(CATCH_UP_BATCH)
+            more = True
+            while more:
+                async with writing_session(database, session_id) as connection:
+                    found = (await connection.execute(of_session)).all()
+                    for row in found:
+                        await index_source(connection, session_id, _READ[table.name](row))
+                count += len(found)
+                more = len(found) == CATCH_UP_BATCH
     return count
 
 
-async def _replace_terms(
-    connection: AsyncConnection, passage_id: int, session_id: str, source: PassageSource, own: str
-) -> None:
-    await connection.execute(update(passages).where(passages.c.id == passage_id).values(own=own))
-    if isinstance(source, Turn):
-        for seq, column in ((source.seq - 1, "following"), (source.seq + 1, "preceding")):
-            neighbour = and_(
-                passages.c.session_id == session_id,
-                passages.c.kind == PassageKind.TURN.value,
-                passages.c.start_seq == seq,
-            )
-            await connection.execute(update(passages).where(neighbour).values({column: own}))
-
-
-async def _index_facts_again(connection: AsyncConnection, session_id: SessionId, segment: Segment) -> None:
-    of_segment = and_(
-        passages.c.session_id == session_id,
-        passages.c.kind == FACT_KIND,
-        passages.c.key.startswith(f"{segment.id}#", autoescape=True),
-    )
-    await connection.execute(delete(passages).where(of_segment))
-    await index_facts(connection, session_id, segment)
+def _select_unindexed(table: Table, present: Any) -> Select[Any]:
+    """Return the query for the rows of `table` without a passage. `present`: which passage is a row's."""
+    kind = {"turns": PassageKind.TURN, "notes": PassageKind.NOTE, "segments": PassageKind.SEGMENT}[table.name]
+    same = and_(passages.c.session_id == table.c.session_id, passages.c.kind == kind.value, present)
+    wanted = select(table).outerjoin(passages, same).where(passages.c.id.is_(None))
+    return wanted.where(turns.c.tombstone.is_(False)) if table is turns else wanted
 
 
 async def _index_turn(connection: AsyncConnection, session_id: SessionId, turn: Turn) -> None:
@@ -262,7 +206,7 @@ async def _store_corrections(connection: AsyncConnection, session_id: SessionId,
         select(segments).where(segments.c.session_id == session_id, segments.c.id.in_(names))
     )
     for row in found.all():
-        for number, old in enumerate(salvage_segment(row).thing.facts):
+        for number, old in enumerate(rows.segment_from_row(row).facts):
             new = replacing.get(f"{row.id}#{number}")
             # What is done or answered was not wrong; what was lasting or decided is so no longer.
             if new is not None and old.text and old.kind in _CORRECTED:
@@ -278,18 +222,3 @@ async def _store_correction(connection: AsyncConnection, session_id: SessionId, 
         same = (corrections.c.session_id == session_id) & (corrections.c.old_seq == old_seq)
         earlier = same & (corrections.c.new_seq < new_seq)
         await connection.execute(update(corrections).where(earlier).values(new_seq=new_seq))
-
-
-def _select_of_sessions(table: Table, *columns: Any) -> Select[Any]:
-    """Return the query for the rows of `table` whose session is there, and for more columns.
-
-    A file that was edited by hand may have others. A passage needs a session, and `roomtone doctor` tells of them.
-    """
-    return select(table, *columns).select_from(table).join(sessions, sessions.c.id == table.c.session_id)
-
-
-def _indexed(table: Table, seq: Any) -> Any:
-    """Return the condition that joins a row of `table` to its passage."""
-    kind = {"turns": PassageKind.TURN, "notes": PassageKind.NOTE, "segments": PassageKind.SEGMENT}[table.name]
-    same = passages.c.key == table.c.id if seq is None else passages.c.start_seq == seq
-    return and_(passages.c.session_id == table.c.session_id, passages.c.kind == kind.value, same)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bot.store import rows
-from bot.store.rows import UNREADABLE
-from bot.store.salvage import read_or_none
 from bot.store.search.fact_passages import terms_of_facts
 from bot.store.tables import notes, segments
 from compaction.memory.passage import Passage, PassageId, PassageKind, PassageSource
@@ -70,12 +67,8 @@ def _turns_around(connection: PlainConnection, sql: PlainSql, found: Sequence[_R
     for session_id, seq, kind, started_at, ended_at, parts, tombstone in connection.execute(
         sql.around, {"ranges": json.dumps(ranges)}
     ):
-        # One that cannot be read keeps no other one from being found.
-        with suppress(*UNREADABLE):
-            said = rows.parts_of(parts)
-            around[session_id, seq] = Turn(
-                Seq(seq), TurnKind(kind), started_at, ended_at, said, tombstone=bool(tombstone)
-            )
+        said = rows.parts_of(parts)
+        around[session_id, seq] = Turn(Seq(seq), TurnKind(kind), started_at, ended_at, said, tombstone=bool(tombstone))
     return around
 
 
@@ -87,7 +80,7 @@ def _others(connection: PlainConnection, found: Sequence[_Row]) -> dict[tuple[st
             rows.note_from_row if row.kind == PassageKind.NOTE else rows.segment_from_row
         )
         stored = _row(connection, table, row)
-        source = None if stored is None else read_or_none(read, stored)
+        source = None if stored is None else read(stored)
         if source is not None:
             others[row.session_id, row.kind, row.key] = source
     return others

@@ -1,4 +1,4 @@
-"""Searches the embeddings in a copy in memory, for databases that cannot do it themselves.
+"""Searches the embeddings in a copy in memory.
 
 A guild's vectors are loaded at its first search, and new ones are added later. After any deletion they are loaded
 again, so that nothing forgotten stays in memory. The number of vectors in memory is limited; the guild that was
@@ -32,7 +32,7 @@ _PAGE_ROWS = 1_000
 
 
 class MemoryVectorSearch:
-    """A copy of the stored vectors. `most`: how many are held. Implements `vector_search.VectorSearch`."""
+    """A copy of the stored vectors. `most`: how many are held."""
 
     def __init__(self, database: Database, *, most: int) -> None:
         self._database = database
@@ -49,7 +49,9 @@ class MemoryVectorSearch:
     async def nearest(
         self, vector: Sequence[float], scope: Scope, *, model: str, limit: int
     ) -> Sequence[tuple[PassageId, float]]:
-        """See `vector_search.VectorSearch`."""
+        """Return the passages whose embeddings by `model` are nearest to `vector` (unit length), with their cosine,
+        nearest first. Raises `StoreError`.
+        """
         wanted = VectorFilter(tag_clauses(scope), scope.since, scope.until, scope.in_view)
         async with self._searching:
             vectors = await self._loaded(scope.guild_id, model)

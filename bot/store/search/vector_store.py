@@ -1,4 +1,4 @@
-"""Stores embeddings in the database, and says which passages still need one. `vector_search` finds them."""
+"""Stores embeddings in the database, and says which passages still need one. `vector_memory` finds them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from sqlalchemy import String, cast, delete, exists, insert, or_, select, update
 
 from bot.settings import VECTORS_IN_MEMORY
 from bot.store import rows
-from bot.store.salvage import read_or_none
 from bot.store.search.fact_kind import KIND as FACT_KIND
 from bot.store.search.fact_passages import text_of_fact
 from bot.store.search.marks import read_marks
-from bot.store.search.vector_search import vector_search
+from bot.store.search.vector_memory import MemoryVectorSearch
 from bot.store.search.vectors import quantize
 from bot.store.search.withheld_vectors import WITHHELD, read_opt_outs, withhold_embeddings
 from bot.store.speakers import may_have_part_of
@@ -31,11 +30,11 @@ if TYPE_CHECKING:
 
 
 class VectorStore:
-    """The embeddings of passages. `most`: how many are held in memory, unless the database searches them itself."""
+    """The embeddings of passages. `most`: how many are held in memory."""
 
     def __init__(self, database: Database, *, most: int = VECTORS_IN_MEMORY) -> None:
         self._database = database
-        self._search = vector_search(database, most=most)
+        self._search = MemoryVectorSearch(database, most=most)
         # The opt-outs that the stored embeddings obey. None: nobody has looked yet.
         self._obeyed: OptOuts | None = None
 
@@ -143,8 +142,7 @@ async def _text_of(connection: AsyncConnection, row: Any) -> str | None:
     table, same, read = _stored_as(row)
     wanted = select(table).where(table.c.session_id == row.session_id, same)
     found = (await connection.execute(wanted)).one_or_none()
-    source = None if found is None else read_or_none(read, found)
-    return None if source is None else text_to_embed(source)
+    return None if found is None else text_to_embed(read(found))
 
 
 def _stored_as(row: Any) -> tuple[Table, ColumnElement[bool], Callable[[Any], PassageSource]]:

@@ -26,7 +26,7 @@ def test_a_backup_brings_the_memory_back(data_dir: Path, tmp_path: Path, capsys:
     out = told(capsys, "restore", file, "--yes")
     assert "Restored and checked: 1 session with 100 turns" in out
     assert "What was here is in " in out
-    assert "forgotten since in 1 session, and stays forgotten" in out
+    assert "1 person was forgotten since the backup" in out
     assert "Nothing was found." in told(capsys, "memory", "search", "Lisbon")
     assert "4411" in told(capsys, "memory", "search", "gate code")
     assert "not known here" not in out

@@ -285,7 +285,6 @@ async def test_a_session_whose_oldest_turns_were_deleted_is_shown_from_the_next_
     for number in range(TURNS_AT_ONCE + 2):
         await house.say(f"This is my parcel {number}.")
     async with house.evening.database.writing() as connection:
-        # As `bot.store.ageing` does with what is too old.
         await connection.execute(delete(turns).where(turns.c.seq < TURNS_AT_ONCE))
     await browser.log_in()
     for part in ("", "?first=0", f"?first={TURNS_AT_ONCE}"):

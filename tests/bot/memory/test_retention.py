@@ -23,26 +23,21 @@ from bot.memory.retention import DAY_S, LOCKED_S, RETRY_S, UNUSED_S, Retention
 from bot.private_files import open_private
 from bot.server_settings import ServerSettings, no_server_settings
 from bot.shards import Shards, whole
-from bot.store import ageing
-from bot.store.ageing import _age as age_once
-from bot.store.ageing import _blank_turns as blank_once
 from bot.store.database import Database, DatabaseWorkLock, open_database
 from bot.store.people import PeopleStore
 from bot.store.sessions import Sessions
-from bot.store.tables import notes, passages, person_facts, segments, sessions, turns
+from bot.store.tables import sessions
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from compaction.memory.restating import forgotten_words
 from compaction.model import CompactionState, Note, NoteId, SessionId
-from compaction.settings import CompactionSettings, PeopleSettings, TierSettings
+from compaction.settings import PeopleSettings, TierSettings
 from tests.bot.evening import GUILD, HERE, Evening
 from tests.fakes.clock import FakeClock
 from tests.fakes.labelling_summariser import LabellingSummariser
 
 if TYPE_CHECKING:
-    from sqlalchemy.ext.asyncio import AsyncConnection
-
     from tests.bot.conftest import Place
 
 SECRET = "Quillfeather"
@@ -162,52 +157,6 @@ async def test_sessions_of_open_rooms_and_without_limit_stay(place: Place) -> No
 
 
 @pytest.mark.asyncio
-async def test_much_old_talk_of_one_session_goes_in_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its server may have chosen a shorter time after months: in one transaction that would fail each day. Only the
-    last step makes all later segments anew, because new turns wait meanwhile. What is left is the same.
-    """
-    left = {}
-    for most in (1_000, 7):
-        monkeypatch.setattr(ageing, "MOST_AGED", most)
-        clock, steps, ages = FakeClock(), list[float](), list[float]()
-
-        async def blank(
-            connection: AsyncConnection, session_id: SessionId, *, before: float, steps: list[float] = steps
-        ) -> None:
-            steps.append(before)
-            await blank_once(connection, session_id, before=before)
-
-        async def age(
-            connection: AsyncConnection, session_id: SessionId, *, before: float, now: float, ages: list[float] = ages
-        ) -> None:
-            ages.append(before)
-            await age_once(connection, session_id, before=before, now=now)
-
-        settings = CompactionSettings()
-        async with Evening(tmp_path / f"{most}.db", clock=clock, compaction=settings) as evening:
-            await evening.say(f"I live in {SECRET}ton with my aunt {SECRET}.")
-            await evening.memory.add_note(Note(NoteId("map"), clock.now(), "Ada", f"A map of {SECRET}."))
-            await evening.talk(60)
-            await evening.upkeep.run_once(through=evening.memory.total_turns)
-            before = evening.memory.turns[-20].started_at
-            monkeypatch.setattr(ageing, "_blank_turns", blank)
-            monkeypatch.setattr(ageing, "_age", age)
-            done = await ageing.delete_aged(evening.database, before=before, now=clock.now())
-            monkeypatch.setattr(ageing, "_blank_turns", blank_once)
-            monkeypatch.setattr(ageing, "_age", age_once)
-            assert (done.results, done.failure) == ((evening.session_id,), None)
-            async with evening.database.reading() as connection:
-                left[most] = [
-                    [tuple(row) for row in await connection.execute(select(each).order_by(*each.primary_key))]
-                    for each in (turns, segments, notes, person_facts, passages)
-                ]
-        assert ages == [before]
-        assert steps == sorted(steps)
-        assert (len(steps), steps[-1]) == (1 if most == 1_000 else 6, before)
-    assert left[7] == left[1_000]
-
-
-@pytest.mark.asyncio
 async def test_a_session_that_nobody_used_is_deleted_after_a_week(place: Place) -> None:
     """Its room never joined, and could not delete it because the database failed. Ended ones, those of open rooms and
     those with words stay as long as the operator wants.
@@ -230,70 +179,6 @@ async def test_a_session_that_nobody_used_is_deleted_after_a_week(place: Place) 
         assert (await other.enforce()).sessions == ()
         assert (await retention.enforce()).sessions == (never,)
         assert {each.id for each in await stored.recent()} == {SessionId("words"), runs, ended}
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("every_h", [3.0, 30.0])
-async def test_a_session_that_never_ends_keeps_thirty_days(tmp_path: Path, every_h: float) -> None:
-    """In a session that goes on, no byte of what was said 30 days ago stays, neither when it is folded nor when it is
-    still in the window. Seqs and cursor go on, what is folded next has a summary, and a restart reads the same.
-    """
-    path, clock = tmp_path / "roomtone.db", FakeClock()
-    settings = CompactionSettings()
-    async with Evening(path, clock=clock, compaction=settings) as evening:
-        await evening.say(f"I live in {SECRET}ton with my aunt {SECRET}.")
-        await evening.memory.add_note(Note(NoteId("map"), clock.now(), "Ada", f"A map of {SECRET}."))
-        await evening.memory.retire_live_notes()
-        await evening.prompts.store_sent_texts(evening.session_id, [SECRET], is_current=lambda _: True)
-        in_use = {evening.session_id}
-        retention = Retention(evening.database, TierSettings(), clock=clock, people=evening.people, in_use=in_use)
-        begun, told = clock.now(), 0
-        while clock.now() - begun < 45 * DAY_S:
-            clock.advance(3_600.0 * every_h)
-            await evening.talk(1)
-            told += 1
-            await evening.upkeep.run_once()
-            if told % 20 == 0:
-                await retention.enforce()
-        assert (await retention.enforce()).sessions == ()
-        await evening.upkeep.run_once()
-        assert SECRET.lower().encode() not in bytes_in(tmp_path).lower()
-        memory, limit = evening.memory, clock.now() - 30 * DAY_S
-        assert memory.total_turns == told + 1
-        assert all(turn.tombstone for turn in memory.turns if turn.ended_at < limit)
-        assert memory.turns[-1].seq == told
-        stored = await evening.store.load(evening.session_id)
-        assert (stored.total_turns, stored.state.cursor) == (told + 1, memory.cursor)
-        assert stored.segments == memory.segments
-        assert all(each.ended_at >= limit for each in stored.segments)
-        assert [turn.seq for turn in memory.window] == list(range(memory.cursor, told + 1))
-        before = memory.cursor
-        await evening.talk(30)
-        assert memory.cursor > before
-        assert memory.summary is not None
-        state, summary = memory.state, memory.summary
-    async with Evening(path, clock=clock, compaction=settings) as again:
-        assert again.memory.state == state
-        assert again.memory.summary is not None
-        assert again.memory.summary == summary
-
-
-@pytest.mark.asyncio
-async def test_an_ended_session_loses_its_oldest_days_first(tmp_path: Path) -> None:
-    """What was said 30 days ago goes, although its session ended later. A second run finds nothing more."""
-    path, clock = tmp_path / "roomtone.db", FakeClock()
-    async with Evening(path, clock=clock) as evening:
-        await evening.say(f"I live in {SECRET}ton.")
-        clock.advance(20 * DAY_S)
-        await evening.say("The gate code is 4411.", "Bob")
-        await evening.memory.end()
-        clock.advance(11 * DAY_S)
-        retention = Retention(evening.database, TierSettings(), clock=clock)
-        done = await retention.enforce()
-        assert (done.sessions, done.shortened) == ((), (evening.session_id,))
-        assert SECRET.lower().encode() not in bytes_in(tmp_path).lower()
-        assert b"4411" in bytes_in(tmp_path)
-        assert (await retention.enforce()).shortened == ()
 
 
 @pytest.mark.asyncio

@@ -1,4 +1,4 @@
-"""A backup is one whole moment of a database that is written meanwhile."""
+"""A backup is one whole moment of a database in use. A restore puts it back without whoever was forgotten since."""
 
 from __future__ import annotations
 
@@ -10,53 +10,79 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.store.backup import BackupContent, BackupError, examine_backup, write_backup
+from bot.memory.recall import Recall
+from bot.store import restore
+from bot.store.backup import BackupError, examine_backup, write_backup
 from bot.store.database import open_database
+from bot.store.dialects.sqlite import verify_database_file
+from bot.store.guilds import OptOutStore
+from bot.store.restore import RestoreReport, kept_aside, remove_leftovers, restore_backup
+from bot.store.search.search import SqlRecallIndex
+from bot.store.search.vector_store import VectorStore
+from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
+from tests.bot.evening import GUILD, Evening
 from tests.compaction.turn_store_contract import EVENING, fill
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from compaction.model import SessionId
+
+SECRET = "Zanzibar"
+NOW = 1_790_000_000.0
+
+
+def names_in(folder: Path) -> list[str]:
+    """Return the names of a folder's files."""
+    return sorted(each.name for each in folder.iterdir())
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return the files of a folder."""
+    return {each.name: each.read_bytes() for each in sorted(folder.iterdir())}
+
+
+async def restored(file: Path, path: Path, *, regardless: bool = False) -> RestoreReport:
+    """Restore a backup."""
+    return await restore_backup(file, path, now=NOW, regardless=regardless)
+
+
+async def forget(evening: Evening, name: str, *, session_id: SessionId | None = None, seq: int | None = None) -> None:
+    """Forget a person, or one turn of theirs, as `bot.memory.person_forgetting` does."""
+    forgetter = SpeechForgetter(evening.database, evening.clock)
+    (person,) = await forgetter.find(name)
+    person = await forgetter.begin(person, session_id=session_id, seq=seq)
+    await forgetter.forget(person, session_id=session_id, seq=seq)
+
+
+def damage(path: Path) -> None:
+    """Overwrite the root page of the turns."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+        page_bytes = connection.execute("PRAGMA page_size").fetchone()[0]
+        root = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'turns'").fetchone()[0]
+    with path.open("r+b") as file:
+        file.seek(page_bytes * (root - 1))
+        file.write(b"\xff" * page_bytes)
+
 
 @pytest.mark.asyncio
-async def test_a_backup_leaves_the_files_of_others_alone(tmp_path: Path) -> None:
-    """In a shared folder somebody has a file whose name is like that of an unfinished backup."""
+async def test_a_backup_is_one_moment_of_a_database_in_use(tmp_path: Path) -> None:
+    """Turns that are stored while the backup is written are in it up to one of them, without a gap."""
     path, file = tmp_path / "roomtone.db", tmp_path / "copy.db"
-    theirs = tmp_path / "copy.db.part"
-    theirs.touch(mode=0o666)
-    async with open_database(path):
-        write_backup(path, file)
-    assert theirs.read_bytes() == b""
-    assert file.stat().st_mode & 0o777 == 0o600
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("has_links", [True, False], ids=["links", "no links"])
-async def test_of_two_backups_to_one_file_the_first_that_ends_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, has_links: bool
-) -> None:
-    """The other is told that there is a file. Neither writes into what the other has written, also where the file
-    system has no links.
-    """
-    path, file = tmp_path / "roomtone.db", tmp_path / "copy.db"
-
-    def meanwhile(part: Path) -> BackupContent:
-        monkeypatch.undo()
-        if not has_links:
-            monkeypatch.setattr(os, "link", refused)
-        write_backup(path, file)
-        return examine_backup(part)
-
     async with open_database(path) as database:
-        await fill(SqlTurnStore(database, FakeClock()), 3)
-        monkeypatch.setattr("bot.store.backup.examine_backup", meanwhile)
-        with pytest.raises(BackupError, match="never overwrites"):
-            write_backup(path, file)
-    assert examine_backup(file).turns == 3
+        store = SqlTurnStore(database, FakeClock())
+        await fill(store, 20)
+        made, _ = await asyncio.gather(asyncio.to_thread(write_backup, path, file), fill(store, 20, start=20))
+    assert made.sessions == 1
+    assert 20 <= made.turns <= 40
+    assert file.stat().st_mode & 0o777 == 0o600
     assert names_in(tmp_path) == ["copy.db", "roomtone.db"]
+    async with open_database(file) as copied:
+        assert (await SqlTurnStore(copied, FakeClock()).load(EVENING)).total_turns == made.turns
 
 
 @pytest.mark.asyncio
@@ -70,84 +96,168 @@ async def test_a_backup_and_its_name_are_on_the_disk(tmp_path: Path, monkeypatch
     assert synced == [(file.stat().st_ino, False), (file.parent.stat().st_ino, True)]
 
 
-@pytest.mark.slow
 @pytest.mark.asyncio
-async def test_a_backup_is_one_moment_of_a_database_in_use(tmp_path: Path) -> None:
-    """Turns that are stored while the backup is written are in it up to one of them, without a gap."""
-    path, file = tmp_path / "roomtone.db", tmp_path / "copy.db"
-    async with open_database(path) as database:
-        store = SqlTurnStore(database, FakeClock())
-        await fill(store, 50)
-        made, _ = await asyncio.gather(asyncio.to_thread(write_backup, path, file), fill(store, 50, start=50))
-        assert (await store.load(EVENING)).total_turns == 100
-    assert made.sessions == 1
-    assert 50 <= made.turns <= 100
-    assert file.stat().st_mode & 0o777 == 0o600
-    assert names_in(tmp_path) == ["copy.db", "roomtone.db"]
-    async with open_database(file) as copied:
-        memory = await SqlTurnStore(copied, FakeClock()).load(EVENING)
-        assert memory.total_turns == made.turns
-
-
-@pytest.mark.asyncio
-async def test_a_backup_overwrites_nothing(tmp_path: Path) -> None:
-    """A file that exists is left as it is, and so is a folder that does not."""
+async def test_a_backup_overwrites_nothing_and_is_never_half(tmp_path: Path) -> None:
+    """A file that exists stays as it is, and of a damaged database there is no backup."""
     path, file = tmp_path / "roomtone.db", tmp_path / "letters.txt"
-    async with open_database(path):
-        file.write_text("Dear Bob")
+    async with open_database(path) as database:
+        await fill(SqlTurnStore(database, FakeClock()), 30)
+        file.write_text("Dear Bob, " * 500)
         with pytest.raises(BackupError, match="never overwrites"):
             write_backup(path, file)
-        with pytest.raises(BackupError, match="cannot be written: No such file or directory"):
+        with pytest.raises(BackupError, match="cannot be written"):
             write_backup(path, tmp_path / "none" / "copy.db")
-        with pytest.raises(BackupError, match="cannot be written: Not a directory"):
-            write_backup(path, file / "copy.db")
-        with pytest.raises(BackupError, match="is a folder"):
-            write_backup(path, tmp_path)
-    assert file.read_text() == "Dear Bob"
-
-
-@pytest.mark.slow
-@pytest.mark.asyncio
-async def test_a_damaged_database_makes_no_backup(tmp_path: Path) -> None:
-    """Nobody takes a file for a backup that was made of a damaged database."""
-    path, file = tmp_path / "roomtone.db", tmp_path / "copy.db"
-    async with open_database(path) as database:
-        await fill(SqlTurnStore(database, FakeClock()), 300)
+    with pytest.raises(BackupError, match="is not a backup"):
+        examine_backup(file)
     damage(path)
     with pytest.raises((StoreError, BackupError), match="is damaged"):
+        write_backup(path, tmp_path / "copy.db")
+    assert names_in(tmp_path) == ["letters.txt", "roomtone.db"]
+
+
+@pytest.mark.asyncio
+async def test_the_restored_session_goes_on(tmp_path: Path) -> None:
+    """The session is as it was when the backup was written. The earlier database is kept, and can be restored too."""
+    path, file = tmp_path / "data" / "roomtone.db", tmp_path / "copy.db"
+    async with Evening(path) as evening:
+        await evening.talk(30)
         write_backup(path, file)
-    assert names_in(tmp_path) == ["roomtone.db"]
+        then = await evening.store.load(evening.session_id)
+        await evening.talk(10)
+    report = await restored(file, path)
+    assert (report.content.sessions, report.content.turns, report.forgotten) == (1, 30, 0)
+    assert kept_aside(path) == [report.aside]
+    assert {each.stat().st_mode & 0o777 for each in path.parent.iterdir()} == {0o600}
+    async with Evening(path, clock=evening.clock) as evening:
+        assert await evening.store.load(evening.session_id) == then
+        await evening.talk(5)
+    assert report.aside is not None
+    assert (await restore_backup(report.aside, path, now=NOW + 60)).content.turns == 40
 
 
-def test_other_files_are_no_backups(tmp_path: Path) -> None:
-    """Neither a text nor another program's database is taken for a backup."""
-    text, other = tmp_path / "letter.txt", tmp_path / "other.db"
-    text.write_text("Dear Bob, " * 500)
-    with closing(sqlite3.connect(other)) as connection:
-        connection.execute("CREATE TABLE songs (name)")
-    for file in (text, other):
-        with pytest.raises(BackupError, match="is not a backup of Roomtone"):
-            examine_backup(file)
-    with pytest.raises(BackupError, match=r"none.db does not exist"):
-        examine_backup(tmp_path / "none.db")
+@pytest.mark.asyncio
+async def test_the_forgotten_stay_forgotten(tmp_path: Path) -> None:
+    """Who was forgotten after the backup is not in the restored database, not even in its bytes. Everything else is."""
+    path, file = tmp_path / "data" / "roomtone.db", tmp_path / "copy.db"
+    async with Evening(path) as evening, Evening(path, name="other", clock=evening.clock, channel=702) as other:
+        await evening.say(f"I live in {SECRET}.", "Ada")
+        await evening.say("The gate code is 4411.", "Bob")
+        await evening.talk(60)
+        await evening.upkeep.run_once()
+        await other.say("The boat is at pier nine.", "Bob")
+        await other.say("Nine it is.", "Cleo")
+        await forget(evening, "Cleo")
+        write_backup(path, file)
+        await forget(evening, "Ada")
+        await forget(evening, "Bob", session_id=other.session_id, seq=0)
+    assert SECRET.encode() in file.read_bytes()
+    report = await restored(file, path)
+    assert report.forgotten == 2
+    assert SECRET.encode() not in path.read_bytes()
+    async with Evening(path, clock=evening.clock) as evening:
+        recall = Recall(SqlRecallIndex(evening.database, VectorStore(evening.database)), evening.store)
+        assert not await recall.search("boat pier")
+        assert any("4411" in each.text for each in await recall.search("gate code"))
+        assert await SpeechForgetter(evening.database, evening.clock).find("Ada") == ()
+    # The list stays: it holds for an older backup too, and for this one if it is restored again.
+    assert (await restore_backup(file, path, now=NOW + 60)).forgotten == 2
+    assert SECRET.encode() not in path.read_bytes()
 
 
-def refused(source: Path, name: Path) -> None:
-    """Make no link, as a file system that has none."""
-    raise PermissionError(1, "Operation not permitted")
+@pytest.mark.asyncio
+async def test_deleted_facts_and_opt_outs_stay(tmp_path: Path) -> None:
+    """Facts that people deleted do not come back, and who has opted out since stays out."""
+    path, file = tmp_path / "data" / "roomtone.db", tmp_path / "copy.db"
+    async with Evening(path) as evening:
+        await evening.say("I live in Lisbon.", "Ada")
+        await evening.talk(75)
+        await evening.upkeep.run_once()
+        assert await evening.facts.facts_about({"id-Ada"}, GUILD)
+        write_backup(path, file)
+        await evening.facts.forget("id-Ada", GUILD)
+        await OptOutStore(evening.database, evening.clock).put(GUILD, 5, out=True)
+    await restored(file, path)
+    async with Evening(path, clock=evening.clock) as evening:
+        assert await evening.facts.facts_about({"id-Ada"}, GUILD, history=True) == ()
+        assert await OptOutStore(evening.database, evening.clock).of(GUILD) == {5}
 
 
-def names_in(folder: Path) -> list[str]:
-    """Return the names of a folder's files."""
-    return sorted(each.name for each in folder.iterdir())
-
-
-def damage(path: Path) -> None:
-    """Overwrite a page in the last part of a database."""
+@pytest.mark.parametrize("fault", ["version", "damaged", "text", "itself", "open", "killed", "full"])
+@pytest.mark.asyncio
+async def test_a_restore_that_fails_changes_nothing(
+    tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each fault is a sentence, and every file is as it was."""
+    path, file = tmp_path / "data" / "roomtone.db", tmp_path / "copy.db"
+    async with open_database(path) as database:
+        await fill(SqlTurnStore(database, FakeClock()), 30)
+        write_backup(path, file)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
-        page_bytes = connection.execute("PRAGMA page_size").fetchone()[0]
-        root = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'turns'").fetchone()[0]
-    with path.open("r+b") as file:
-        file.seek(page_bytes * (root - 1))
-        file.write(b"\xff" * page_bytes)
+    before = contents(path.parent)
+    other = sqlite3.connect(path)
+
+    def failing(*_: object) -> None:
+        raise OSError(28 if fault == "full" else 5, "No space left" if fault == "full" else "Input/output error")
+
+    expected = {
+        "version": "is of version",
+        "damaged": "is damaged",
+        "text": "is not a backup",
+        "itself": "is the present database",
+        "open": "Another program",
+        "killed": "Input/output error",
+        "full": "No space left",
+    }
+    match fault:
+        case "version":
+            with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+                connection.execute("UPDATE alembic_version SET version_num = '0099'")
+        case "damaged":
+            damage(file)
+        case "text":
+            file.write_text("Dear Bob, " * 500)
+        case "itself":
+            file = path
+        case "open":
+            monkeypatch.setattr(restore, "_WAIT_S", 0.01)
+            other.execute("BEGIN IMMEDIATE")
+        case _:
+            monkeypatch.setattr(restore, "_swap" if fault == "killed" else "sync_to_disk", failing)
+    with closing(other), pytest.raises((BackupError, StoreError), match=expected[fault]):
+        await restored(file, path)
+    assert contents(path.parent) == before
+
+
+@pytest.mark.asyncio
+async def test_an_unreadable_present_database_is_kept_aside_only_if_that_is_wanted(tmp_path: Path) -> None:
+    """Nobody knows who was forgotten in it since."""
+    path, file = tmp_path / "data" / "roomtone.db", tmp_path / "copy.db"
+    async with open_database(path) as database:
+        await fill(SqlTurnStore(database, FakeClock()), 30)
+        write_backup(path, file)
+    damage(path)
+    before = path.read_bytes()
+    with pytest.raises(BackupError, match="--regardless"):
+        await restored(file, path)
+    assert path.read_bytes() == before
+    report = await restored(file, path, regardless=True)
+    assert report.forgotten is None
+    assert report.aside is not None
+    assert report.aside.read_bytes() == before
+    verify_database_file(path)
+
+
+@pytest.mark.asyncio
+async def test_what_a_killed_restore_left_is_removed(tmp_path: Path) -> None:
+    """Killed before the swap, or between the second name of the old database and the swap: the old one is there."""
+    path = tmp_path / "roomtone.db"
+    async with open_database(path):
+        pass
+    os.link(path, tmp_path / "roomtone.db.before-20261127T043333Z")
+    (tmp_path / "roomtone.db.restoring").touch()
+    (tmp_path / "roomtone.db.restoring-wal").touch()
+    assert remove_leftovers(path)
+    assert names_in(tmp_path) == ["roomtone.db"]
+    verify_database_file(path)
+    assert not remove_leftovers(path)

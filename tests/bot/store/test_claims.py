@@ -16,7 +16,6 @@ from bot.store.claims import RoomClaim, claim_room, fenced, newest_claim
 from bot.store.database import open_database
 from bot.store.people import PeopleStore
 from bot.store.prompts import PromptStore
-from bot.store.restore_merge import merge_newer_decisions
 from bot.store.sessions import Sessions
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
@@ -29,7 +28,6 @@ from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
-    from pathlib import Path
 
     from bot.store.database import Database
     from compaction.model import Turn
@@ -164,19 +162,6 @@ async def test_owners_at_the_same_time_write_one_after_another(processes: tuple[
     numbers = [int(each.parts[0].text) for each in stored]
     assert [(each.seq, number) for each, number in zip(stored, numbers, strict=True)] == sorted(written)
     assert numbers == sorted(numbers)
-
-
-@pytest.mark.asyncio
-async def test_a_restore_lets_no_number_fall(tmp_path: Path) -> None:
-    """After a restore the number is the higher one, so a process of before it stays stale."""
-    present, backup = tmp_path / "present.db", tmp_path / "backup.db"
-    for path, times in ((present, 3), (backup, 1)):
-        async with open_database(path) as database:
-            for _ in range(times):
-                await claimed(database)
-    merge_newer_decisions(backup, present)
-    async with open_database(backup) as database:
-        assert (await claimed(database)).number == 4
 
 
 @pytest.mark.asyncio

@@ -51,21 +51,6 @@ async def test_damage_inside_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_copy_without_its_version_is_looked_at(tmp_path: Path) -> None:
-    """`sqlite3 .dump` writes none, and the bot opens such a file."""
-    path = tmp_path / "roomtone.db"
-    async with open_database(path):
-        pass
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA user_version = 0")
-    verify_database_file(path)
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("CREATE TRIGGER spy AFTER DELETE ON turns BEGIN SELECT 1; END")
-    with pytest.raises(StoreError, match='trigger "spy"'):
-        verify_database_file(path)
-
-
-@pytest.mark.asyncio
 async def test_a_schema_that_is_no_text_is_damage(tmp_path: Path) -> None:
     path = tmp_path / "roomtone.db"
     async with open_database(path):

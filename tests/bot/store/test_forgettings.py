@@ -8,7 +8,7 @@ from datetime import UTC
 from typing import TYPE_CHECKING
 
 import pytest
-from sqlalchemy import insert, select, update
+from sqlalchemy import select
 
 from bot.logs.log_file import log_path
 from bot.memory.person_forgetting import PersonForgetter
@@ -16,14 +16,10 @@ from bot.memory.retention import DAY_S, Retention
 from bot.store.database import open_database
 from bot.store.forgettings import (
     LearnedForgettings,
-    drop_old_forgettings,
-    forgettings_after,
-    last_forgetting,
     record_forgetting,
 )
-from bot.store.forgotten_hashes import digest_of
 from bot.store.speakers import StoredSpeaker
-from bot.store.tables import forgettings, sessions
+from bot.store.tables import forgettings
 from compaction.errors import StoreError
 from compaction.model import Note, NoteId, Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.settings import TierSettings
@@ -297,53 +293,16 @@ async def test_no_clock_loses_what_an_open_room_does_not_know_yet(
 
 
 @pytest.mark.asyncio
-async def test_a_note_goes_once_no_room_of_its_time_is_open(place: Place) -> None:
-    """Later rooms, older sessions without a room and those that have ended do not keep it."""
-
-    async def noted() -> set[str]:
-        async with evening.database.writing() as connection:
-            await drop_old_forgettings(connection)
-            return {each.person for each in await forgettings_after(connection, 0)}
-
-    clock = FakeClock()
-    async with Evening(place, clock=clock) as evening:
-        async with evening.database.writing() as connection:
-            roomless: list[dict[str, object]] = [
-                {"id": "replay", "started_at": 0.0, "channel_id": None, "ended_at": None},
-                {"id": "ended", "started_at": 0.0, "channel_id": 703, "ended_at": 1.0},
-            ]
-            await connection.execute(insert(sessions), roomless)
-        await note_of(evening.database)
-        clock.advance(1.0)
-        async with Evening(place, name="other", clock=clock, channel=702):
-            async with evening.database.writing() as connection:
-                await record_forgetting(connection, "id-Bob", session_id=None, seq=None)
-            assert await noted() == {digest_of(ADA), digest_of("id-Bob")}
-            async with evening.database.writing() as connection:
-                await connection.execute(update(sessions).where(sessions.c.id == EVENING).values(ended_at=clock.now()))
-            assert await noted() == {digest_of("id-Bob")}
-
-
-@pytest.mark.asyncio
-async def test_nothing_of_the_person_stands_there_and_no_longer_than_needed(place: Place) -> None:
-    """The rows have digests, go when every session of that time has ended, and no number is given twice."""
+async def test_the_list_is_kept_and_has_nothing_of_the_person(place: Place) -> None:
+    """A backup may be restored that knows nothing of it. The rows have digests, and no number is given twice."""
     clock = FakeClock()
     async with Evening(place, clock=clock) as evening:
         for seq in (None, 1):
             async with evening.database.writing() as connection:
                 await record_forgetting(connection, ADA, session_id=EVENING, seq=seq)
-        retention = Retention(evening.database, TierSettings(), clock=clock, in_use={EVENING})
-        await retention.enforce()
+        clock.advance(1_000 * DAY_S)
+        await Retention(evening.database, TierSettings(), clock=clock).enforce()
         async with evening.database.reading() as connection:
             rows = (await connection.execute(select(forgettings))).all()
-        assert len(rows) == 2
+        assert [row.number for row in rows] == [1, 2]
         assert "Ada" not in str(rows)
-        clock.advance(DAY_S)
-        async with evening.database.writing() as connection:
-            await connection.execute(update(sessions).values(ended_at=clock.now()))
-        await retention.enforce()
-        async with evening.database.reading() as connection:
-            (left,) = (await connection.execute(select(forgettings))).all()
-        assert tuple(left) == (2, 0.0, "", None, None)
-        await note_of(evening.database)
-        assert await last_forgetting(evening.database) == 3

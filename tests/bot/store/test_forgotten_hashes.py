@@ -8,22 +8,18 @@ from itertools import permutations
 from typing import TYPE_CHECKING
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import select
 
-from bot.store import forgotten_hashes
 from bot.store.database import open_database
 from bot.store.forgotten_hashes import _BATCH, NOTHING_MADE, is_forgotten, list_session, list_words, listed_at
-from bot.store.tables import forgotten_runs, forgotten_sessions
+from bot.store.tables import forgotten_sessions
 from compaction.memory.export_format import read_record, record_json
 from compaction.memory.quotations import runs_of
 from compaction.memory.segment_record import make_record
 from compaction.model import SessionId
-from compaction.payload import text_digest
 from tests.compaction.segments import batch, fact
 
 if TYPE_CHECKING:
-    from sqlalchemy.ext.asyncio import AsyncConnection
-
     from tests.bot.conftest import Place
 
 SEGMENT = batch(1, fact(12, "We decided to keep the notes in the shed."))
@@ -113,30 +109,3 @@ async def test_all_words_of_a_long_text_are_listed(place: Place) -> None:
         async with database.reading() as connection:
             for each in said[:: _BATCH // 10]:
                 assert await is_forgotten(connection, RECORD, each)
-
-
-@pytest.mark.asyncio
-async def test_the_words_of_many_months_are_listed_in_several_transactions(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One would be ended by the database after a while, and nobody so talkative could be forgotten. The hashes are made
-    while others write.
-    """
-    said = [f"The number {number} of the cabinet stands in the cellar." for number in range(40)]
-    transactions: list[int] = []
-    held: set[bool] = set()
-    monkeypatch.setattr(forgotten_hashes, "_LISTED_AT_ONCE", 50)
-    async with open_database(place) as database:
-
-        async def count(connection: AsyncConnection) -> None:
-            transactions.append(await connection.scalar(select(func.count()).select_from(forgotten_runs)) or 0)
-
-        def digest(text: str) -> str:
-            held.add(database._write_lock.locked())
-            return text_digest(text)
-
-        monkeypatch.setattr(forgotten_hashes, "digest_of", digest)
-        await list_words(database.checked(count), runs_of(said))
-        assert len(transactions) > 2
-        assert transactions == [50 * number for number in range(len(transactions))]
-        assert held == {False}

@@ -6,13 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from sqlalchemy import insert
 
-from bot.store.ageing import delete_aged
 from bot.store.database import open_database
-from bot.store.people import PeopleStore
 from bot.store.speech_forgetting import SpeechForgetter
-from bot.store.tables import person_facts
 from bot.store.turns import SqlTurnStore
 from compaction.model import Fact, FactKind, Note, NoteId, Seq, SessionId
 from tests.compaction.turn_store_contract import EVENING, T0, bot_turn, landing, turn
@@ -112,25 +108,3 @@ async def test_forgetting_one_turn_keeps_the_screen(place: Place) -> None:
         done = await forgetting.forget(bob, session_id=EVENING, seq=0)
         assert done.notes == 0
         assert told_of_bank(await store.turns(EVENING, Seq(0), Seq(20))) == [2]
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("limit", [T0 + 2.9, T0 - 1.0])
-async def test_old_notes_take_their_facts_with_them(place: Place, limit: float) -> None:
-    """A fact that tells a note goes when the note is too old, though the turn that it cites is not; so it does in a
-    segment that is younger than its note.
-    """
-    async with open_database(place) as database:
-        store = await a_shared_screen(database, note_at=limit - 1.0)
-        drawn = {"session_id": EVENING, "turn_seq": 3, "person_id": "id-Ada", "name": "Ada", "at": T0 + 9.0}
-        async with database.writing() as connection:
-            for index, each in enumerate(FACTS):
-                row = drawn | {"id": f"{EVENING}:0-10#{index}", "text": each.text}
-                await connection.execute(insert(person_facts).values(row))
-        await delete_aged(database, before=limit, now=T0 + 1_000.0)
-        first, second = (await store.load(EVENING)).segments
-        about = await PeopleStore(database).by_id([f"{EVENING}:0-10#{index}" for index in range(2)])
-    assert [fact.text for fact in about.values()] == ["Ada is allergic to peanuts."]
-    assert facts_of((first,)) == ["Ada is allergic to peanuts."]
-    assert first.note_ids == ()
-    assert facts_of((second,)) == [BANK], "a later segment keeps its facts"

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.store.ageing import delete_aged
 from bot.store.database import open_database
 from bot.store.people import PeopleStore
 from bot.store.personal_data import PersonalDataStore
@@ -126,8 +125,8 @@ async def test_a_deleted_session_takes_its_facts_along(place: Place) -> None:
 
 
 @pytest.mark.asyncio
-async def test_that_somebody_deleted_their_facts_is_theirs_and_goes_with_their_words(place: Place) -> None:
-    """They see it in their file. In a session that goes on it goes with the last turn that it was about."""
+async def test_that_somebody_deleted_their_facts_is_theirs(place: Place) -> None:
+    """They see it in their file."""
     clock = FakeClock()
     async with Evening(place, clock=clock) as evening:
         await evening.say("I live in Lisbon.", "Ada")
@@ -141,8 +140,3 @@ async def test_that_somebody_deleted_their_facts_is_theirs_and_goes_with_their_w
 
         assert await excluded() == [evening.session_id]
         assert (await files.of("id-Bob"))["sessions_where_you_deleted_facts"] == []
-        now = clock.now()
-        await delete_aged(evening.database, before=now - 3_600.0, now=now)
-        assert await excluded() == [evening.session_id]
-        await delete_aged(evening.database, before=now - 30.0, now=now)
-        assert await excluded() == []

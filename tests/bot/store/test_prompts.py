@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import func, select
 
-from bot.memory.retention import DAY_S, Retention
 from bot.store.database import open_database
-from bot.store.prompts import RENEWED_S, PromptStore, forget_sent_texts
+from bot.store.prompts import PromptStore, forget_sent_texts
 from bot.store.sessions import Sessions
 from bot.store.speakers import StoredSpeaker
 from bot.store.speech_forgetting import SpeechForgetter
@@ -18,7 +17,6 @@ from bot.store.tables import sent_prompts
 from bot.store.turns import SqlTurnStore
 from compaction.model import SessionId
 from compaction.payload import PartKind, make_part, text_digest
-from compaction.settings import TierSettings
 from tests.bot.evening import GUILD, Evening
 from tests.compaction.turn_store_contract import EVENING, T0, fill
 from tests.fakes.clock import FakeClock
@@ -147,26 +145,3 @@ async def test_a_prompt_that_names_a_forgotten_person_goes(place: Place) -> None
         evening.upkeep.on_payload_sent(sent)
         await evening.upkeep.run_once()
         assert await kept(evening.database, OURS, THEIRS) == [OURS, THEIRS]
-
-
-@pytest.mark.asyncio
-async def test_a_prompt_goes_when_it_was_last_sent_too_long_ago(place: Place) -> None:
-    """A session that goes on keeps what it is still sent: a prompt goes with the log lines that name it, up to an hour
-    later, in an open session and in one that ends later.
-    """
-    clock = FakeClock()
-    async with Evening(place, clock=clock) as evening:
-        await evening.say("Good evening.")
-        begun = clock.now()
-        retention = Retention(evening.database, TierSettings(), clock=clock, in_use={EVENING})
-        await evening.prompts.store_prompts(EVENING, [OLD, OURS], sent_at=begun)
-        await evening.prompts.store_prompts(EVENING, [OURS], sent_at=begun + DAY_S)
-        clock.advance(30 * DAY_S + RENEWED_S - 60.0)
-        await retention.enforce()
-        assert await kept(evening.database, OLD, OURS) == [OLD, OURS]
-        clock.advance(120.0)
-        assert (await retention.enforce()).shortened == (EVENING,)
-        assert await kept(evening.database, OLD, OURS) == [OURS]
-        clock.advance(DAY_S)
-        await Retention(evening.database, TierSettings(), clock=clock).enforce()
-        assert await kept(evening.database, OLD, OURS) == []

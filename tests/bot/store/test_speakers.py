@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
-from sqlalchemy import update
 
 from bot.store.database import open_database
 from bot.store.guilds import OptOutStore
 from bot.store.history import SessionHistory
 from bot.store.sessions import Sessions
-from bot.store.tables import turns
 from bot.store.turns import SqlTurnStore
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from tests.fakes.clock import FakeClock
@@ -100,13 +98,3 @@ async def test_a_session_that_goes_on_knows_whom_the_bot_may_tell_of(server: _Se
     assert await server.history.heard_or_quotable(new, frozenset({BO})) == {ADA, CY}
     await server.opt_outs.put(GUILD, int(ADA), out=True)
     assert await server.history.heard_or_quotable(running, frozenset({ADA, BO})) == {ADA, CY}
-
-
-@pytest.mark.asyncio
-async def test_a_turn_that_cannot_be_read_hides_nobody_else(server: _Server) -> None:
-    """The other speakers of its session are found all the same."""
-    first, second = await server.session("first", ADA, BO), await server.session("second", CY)
-    damaged = update(turns).where(turns.c.session_id == first, turns.c.seq == 0).values(parts="{damaged")
-    async with server.database.writing() as connection:
-        await connection.execute(damaged)
-    assert await server.sessions.quotable(second, EVERYBODY) == {BO}

@@ -3,37 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import re
+import signal
+import sys
 import time
 from collections import defaultdict
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
 from pydantic import SecretStr
-from sqlalchemy import create_engine, inspect, text
 from structlog.testing import capture_logs
 
 from bot.cli.doctor.finding import Status
 from bot.cli.doctor.storage import check_database
 from bot.server_settings import ServerSettings
 from bot.shards import ONLY_SHARD, parse_shards
+from bot.store import triggers
+from bot.store.claims import claim_room, fenced, lock_server
 from bot.store.database import Database, open_database
 from bot.store.dialects import postgresql_lock
 from bot.store.dialects.postgresql import PostgresDialect, place_of
 from bot.store.dialects.postgresql_failures import postgresql_failure
 from bot.store.dialects.postgresql_lock import held_lock
-from bot.store.migrations import postgresql
+from bot.store.guilds import OptOutStore
 from bot.store.migrations.upgrade import HEAD
 from bot.store.servers import SqlServerSettings
 from bot.store.speech_forgetting import SpeechForgetter
-from bot.store.tables import forgotten_runs as runs
-from bot.store.tables import metadata
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
+from tests.bot.store.frozen_writer import SERVER
 from tests.compaction.turn_store_contract import fill, landing, turn
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
@@ -57,22 +57,41 @@ _END_HOLDERS = """
 
 
 @pytest.mark.asyncio
-async def test_a_process_that_hangs_while_it_writes_keeps_nobody_else_from_it(postgres_place: SecretStr) -> None:
-    """Its machine may be frozen or lost. What it had written is undone, and it is told so if it goes on."""
-
-    async def hang(hung: Database, other: Database) -> None:
-        # Long enough for a busy machine to get to the next statement.
-        async with hung.writing(step_s=2.0) as connection:
-            await connection.execute(runs.insert().values(digest="of the one that hangs"))
-            async with other.writing() as another:
-                await another.execute(runs.insert().values(digest="of the other"))
-            await connection.execute(runs.select())
-
-    async with open_database(postgres_place) as hung, open_database(postgres_place) as other:
-        with pytest.raises(StoreError, match="did not answer in time"):
-            await hang(hung, other)
-        async with hung.writing() as connection:
-            assert (await connection.execute(runs.select())).scalars().all() == ["of the other"]
+async def test_a_frozen_process_holds_up_nobody_elses_server(postgres_place: SecretStr) -> None:
+    """Others write for other servers at once. For its own server they wait until the database has ended its
+    transaction; when it comes back, it is stale and writes nothing.
+    """
+    frozen = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "tests.bot.store.frozen_writer",
+        postgres_place.get_secret_value(),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert frozen.stdout is not None
+    try:
+        assert await frozen.stdout.readline() == b"writing\n"
+        # Nothing waits for a lock for longer than this.
+        async with open_database(postgres_place, busy_timeout_s=0.05) as other:
+            for server in (2, 3):
+                async with other.writing() as connection:
+                    claim = await claim_room(connection, server)
+                store = SqlTurnStore(fenced(other, claim), FakeClock())
+                await fill(store, 5, session_id=SessionId(f"session-{server}"))
+            await OptOutStore(other, FakeClock()).put(SERVER, 5, out=True)
+        async with open_database(postgres_place) as successor:
+            async with successor.writing() as connection:
+                claim = await claim_room(connection, SERVER)
+            assert claim.number == 2
+            await SqlTurnStore(fenced(successor, claim), FakeClock()).append_turn(SessionId("one"), turn(1))
+            frozen.send_signal(signal.SIGCONT)
+            told, _ = await frozen.communicate()
+            assert told == b"ended\nstale\n"
+            assert (await SqlTurnStore(successor, FakeClock()).load(SessionId("one"))).total_turns == 2
+    finally:
+        if frozen.returncode is None:
+            frozen.kill()
+            await frozen.wait()
 
 
 @pytest.fixture
@@ -91,43 +110,11 @@ def run(place: SecretStr, statement: str) -> None:
 
 
 @pytest.mark.asyncio
-async def test_its_first_step_makes_the_tables_the_code_asks(empty_place: SecretStr) -> None:
-    """The frozen statements create the tables, columns, keys and indexes that `metadata` describes."""
-    async with open_database(empty_place):
-        pass
-    engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(empty_place.get_secret_value()))
-    with closing(engine.connect()) as connection:
-        seen = inspect(connection)
-        assert set(seen.get_table_names()) == {*metadata.tables, "alembic_version"}
-        for table in metadata.sorted_tables:
-            columns = {each["name"]: each for each in seen.get_columns(table.name)}
-            extra = {"words"} if table.name == "passages" else set()
-            assert set(columns) == {*table.columns.keys(), *extra}
-            for column in table.columns:
-                assert columns[column.name]["nullable"] == column.nullable, column
-                wanted = column.type.dialect_impl(engine.dialect)
-                assert columns[column.name]["type"]._type_affinity is wanted._type_affinity, column
-            assert seen.get_pk_constraint(table.name)["constrained_columns"] == table.primary_key.columns.keys()
-            found = {str(each["name"]): each["column_names"] for each in seen.get_indexes(table.name)}
-            found.pop("passages_by_words", None)
-            assert found == {str(each.name): each.columns.keys() for each in table.indexes}
-            keys = {tuple(each["constrained_columns"]) for each in seen.get_foreign_keys(table.name)}
-            assert keys == {tuple(each.column_keys) for each in table.foreign_key_constraints}
-        assert connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one() == HEAD
-    engine.dispose()
-
-
-def test_its_first_step_is_frozen() -> None:
-    """No statement has changed by a single character."""
-    assert hashlib.sha256("\0".join(postgresql.STATEMENTS).encode()).hexdigest()[:16] == "53a43c083eab77ca"
-
-
-@pytest.mark.asyncio
 async def test_a_newer_database_is_left_alone(postgres_place: SecretStr) -> None:
     """A database of a later version is refused with a plain sentence, by the bot and by doctor."""
     run(postgres_place, "UPDATE alembic_version SET version_num = '0099'")
     try:
-        with pytest.raises(StoreError, match=r"^The database is of version 99, and this Roomtone knows only"):
+        with pytest.raises(StoreError, match="is of version 99, and this Roomtone needs"):
             async with open_database(postgres_place):
                 pass
         assert check_database(postgres_place).status is Status.MISSING
@@ -147,8 +134,8 @@ async def test_a_command_makes_no_tables(empty_place: SecretStr) -> None:
 
 @pytest.mark.asyncio
 async def test_a_killed_migration_leaves_nothing(empty_place: SecretStr, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a statement of the first step fails, nothing is made, and the next start makes all of it."""
-    monkeypatch.setattr(postgresql, "STATEMENTS", (*postgresql.STATEMENTS, "ALTER TABLE absent ADD COLUMN x BIGINT"))
+    """If one of its statements fails, nothing is made, and the next start makes all of it."""
+    monkeypatch.setattr(triggers, "statements_for", lambda _: ("ALTER TABLE absent ADD COLUMN x BIGINT",))
     with pytest.raises(StoreError, match='relation "absent" does not exist'):
         async with open_database(empty_place):
             pass
@@ -161,23 +148,12 @@ async def test_a_killed_migration_leaves_nothing(empty_place: SecretStr, monkeyp
 
 
 @pytest.mark.asyncio
-async def test_a_statement_of_a_migration_may_take_long(
-    empty_place: SecretStr, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The server ends none of them before the whole migration has to end. Later statements have their limit."""
-    asked = "SELECT current_setting('statement_timeout') AS value"
-    monkeypatch.setattr(postgresql, "STATEMENTS", (*postgresql.STATEMENTS, f"CREATE TABLE limits AS {asked}"))
-    async with open_database(empty_place) as database:
-        assert await database.rows("SELECT value FROM limits") == [("0",)]
-        async with database.writing() as connection:
-            assert (await connection.exec_driver_sql(asked)).scalar_one() == "25s"
-
-
-@pytest.mark.asyncio
-async def test_one_process_writes_at_a_time(postgres_place: SecretStr) -> None:
+async def test_writes_of_one_server_follow_one_another(postgres_place: SecretStr) -> None:
     """Of rival landings through two open databases, each of ten rounds has one winner, and no turn is lost."""
     async with open_database(postgres_place) as mine, open_database(postgres_place) as theirs:
-        stores = [SqlTurnStore(each, FakeClock()) for each in (mine, theirs)]
+        async with mine.writing() as connection:
+            claim = await claim_room(connection, 1)
+        stores = [SqlTurnStore(fenced(each, claim), FakeClock()) for each in (mine, theirs)]
         await fill(stores[0], 120)
         for number in range(10):
             rivals = [store.land(landing(number * 10, number * 10 + 10, revision=number)) for store in stores]
@@ -189,10 +165,13 @@ async def test_one_process_writes_at_a_time(postgres_place: SecretStr) -> None:
 
 @pytest.mark.asyncio
 async def test_a_lock_that_is_held_is_told(postgres_place: SecretStr) -> None:
-    """While another process writes, a write fails after the time for locks, and reading goes on."""
+    """While another process writes for the server, a write fails after the time for locks, and reading goes on."""
     async with open_database(postgres_place) as other, open_database(postgres_place, busy_timeout_s=0.05) as database:
-        store = SqlTurnStore(database, FakeClock())
-        async with other.writing():
+        async with other.writing() as connection:
+            claim = await claim_room(connection, 1)
+        store = SqlTurnStore(fenced(database, claim), FakeClock())
+        async with other.writing() as connection:
+            await lock_server(connection, 1)
             with pytest.raises(StoreError, match="is locked: another process is writing to it"):
                 await store.append_turn(EVENING, turn(0))
             assert (await store.load(EVENING)).total_turns == 0

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.store.database import Database
-    from bot.store.search.vector_search import VectorSearch
+    from bot.store.search.vector_memory import MemoryVectorSearch
     from tests.bot.conftest import Place
 
 
 async def like(
-    search: VectorStore | VectorSearch,
+    search: VectorStore | MemoryVectorSearch,
     text: str,
     scope: Scope = Scope(),  # noqa: B008 - a value
     *,
@@ -53,11 +53,11 @@ async def count(database: Database) -> int:
 
 
 @pytest.mark.asyncio
-async def test_what_another_process_stores_is_found(vector_place: Place) -> None:
+async def test_what_another_process_stores_is_found(place: Place) -> None:
     """Embeddings that another process stores are loaded before the next search, and deleted ones are removed from
     memory.
     """
-    async with open_database(vector_place) as mine, open_database(vector_place) as theirs:
+    async with open_database(place) as mine, open_database(place) as theirs:
         room, other = _Room(mine), _Room(theirs)
         await room.tell(EVENING, *SAID[:3])
         await room.embed()
@@ -70,9 +70,9 @@ async def test_what_another_process_stores_is_found(vector_place: Place) -> None
 
 
 @pytest.mark.asyncio
-async def test_another_model_starts_anew(vector_place: Place) -> None:
+async def test_another_model_starts_anew(place: Place) -> None:
     """Changing the model deletes the vectors of other models and queues their passages again."""
-    async with open_database(vector_place) as database:
+    async with open_database(place) as database:
         room = _Room(database)
         await room.tell(EVENING, *SAID[:3])
         await room.embed()
@@ -86,9 +86,9 @@ async def test_another_model_starts_anew(vector_place: Place) -> None:
 
 
 @pytest.mark.asyncio
-async def test_newest_wait_first_and_small_talk_needs_none(vector_place: Place) -> None:
+async def test_newest_wait_first_and_small_talk_needs_none(place: Place) -> None:
     """Newer turns are embedded before older ones, and small talk such as 'yeah' is not embedded."""
-    async with open_database(vector_place) as database:
+    async with open_database(place) as database:
         room = _Room(database)
         await room.tell(EVENING, SAID[0], turn(1, "Yeah, exactly."), SAID[2])
         waiting = await room.vectors.unembedded(limit=9)
@@ -102,9 +102,9 @@ async def test_newest_wait_first_and_small_talk_needs_none(vector_place: Place) 
 
 
 @pytest.mark.asyncio
-async def test_sessions_of_who_opted_out_are_not_embedded(vector_place: Place) -> None:
+async def test_sessions_of_who_opted_out_are_not_embedded(place: Place) -> None:
     """What a person said in a guild in which they opted out waits until they opt in again."""
-    async with open_database(vector_place) as database:
+    async with open_database(place) as database:
         room, opt_outs = _Room(database), OptOutStore(database, FakeClock())
         await room.tell(EVENING, SAID[0])
         await room.tell(MORNING, turn(0, "I would rather see the lighthouse.", "Bob"))
@@ -144,7 +144,7 @@ async def test_only_waiting_sessions_of_that_guild_are_read_for_opt_outs(tmp_pat
 
 
 @pytest.mark.asyncio
-async def test_embeddings_of_what_may_repeat_who_opted_out_are_deleted(vector_place: Place) -> None:
+async def test_embeddings_of_what_may_repeat_who_opted_out_are_deleted(place: Place) -> None:
     """Those of what a person said go, and in the whole server those of the bot's answers, facts and segments since
     then: a fact leads to a turn of somebody else. What others said stays, and so does another server. All are made
     again after an opt-in.
@@ -156,7 +156,7 @@ async def test_embeddings_of_what_may_repeat_who_opted_out_are_deleted(vector_pl
     quoting = replace(
         segment(0, 2, "They spoke of Ada's lighthouse."), started_at=T0 + 5_000, facts=(fact,), prompt_version="fold.v1"
     )
-    async with open_database(vector_place) as database:
+    async with open_database(place) as database:
         room, opt_outs = _Room(database), OptOutStore(database, FakeClock(T0 + 10_000))
         await room.tell(EVENING, early, ada)
         await room.tell(MORNING, bob, replace(told, kind=TurnKind.ASSISTANT), replace(quoting, session_id=MORNING))
@@ -181,9 +181,9 @@ async def test_embeddings_of_what_may_repeat_who_opted_out_are_deleted(vector_pl
 
 
 @pytest.mark.asyncio
-async def test_what_went_while_it_was_embedded_is_left_out(vector_place: Place) -> None:
+async def test_what_went_while_it_was_embedded_is_left_out(place: Place) -> None:
     """An embedding that arrives after its turn was forgotten is not stored."""
-    async with open_database(vector_place) as database:
+    async with open_database(place) as database:
         room = _Room(database)
         await room.tell(EVENING, *SAID[:3])
         waiting = await room.vectors.unembedded(limit=9)
