@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 import pytest
 from pydantic import SecretStr
+from sqlalchemy import text
 from structlog.testing import capture_logs
 
 from bot.cli.doctor.finding import Status
