@@ -3,6 +3,6 @@
 - Written: `indexing` makes passages of turns, notes and segments, `fact_passages` of facts (`fact_kind`);
   `vector_store` keeps their embeddings, and `withheld_vectors` deletes those that an opt-out forbids. `tags` are
   what passages are filtered by.
-- Read: `search` finds passages by words and by embeddings, `passage_rows` reads them. `vector_search` chooses who
-  compares embeddings: the database, or `vector_memory` with a set of `vectors`.
+- Read: `search` finds passages by words and by embeddings, `passage_rows` reads them. `vector_memory` compares
+  embeddings with a set of `vectors`.
 """
