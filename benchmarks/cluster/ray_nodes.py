@@ -31,10 +31,10 @@ _NO_NETWORK = (
     "`mount` and `ip` installed."
 )
 _STARTED = "Ray runtime started."
-_START_S = 300.0
+_START_S = 600.0
 _OBJECT_STORE_BYTES = 100_000_000
 # Ray gives up its own parts after half a minute, which a busy machine takes.
-_PATIENCE = {"RAY_agent_register_timeout_ms": "240000", "RAY_raylet_start_wait_time_s": "240"}
+_PATIENCE = {"RAY_agent_register_timeout_ms": "500000", "RAY_raylet_start_wait_time_s": "500"}
 
 
 def in_own_network(command: Sequence[str]) -> list[str]:

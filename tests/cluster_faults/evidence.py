@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
+import time
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 # recording may be left out. Less than this is no loss and nothing heard twice.
 EDGE_S = 0.6
 MARK_S = 0.1
+# The store has times of the day.
+_SINCE = time.time() - time.monotonic()
+_MARKED = re.compile(r"take \d+ tenths")
 # A speaker's own connection takes part in a change of keys, which may cost a few packets.
 SENT_SHARE = 0.97
 # A machine that is too busy to speak evenly sends packets that come too late for everybody.
@@ -30,12 +35,13 @@ LATE_S = 0.15
 
 @dataclass(frozen=True, slots=True)
 class StoredTurn:
-    """A turn of speech in the store."""
+    """A turn of speech in the store. `spoken`: from when to when, in monotonic seconds of this process."""
 
     guild_id: int
     session: str
     seq: int
     text: str
+    spoken: tuple[float, float] = (0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +56,19 @@ def read_turns(url: str) -> list[StoredTurn]:
     """Return all turns of every session, in their order."""
     with psycopg.connect(url, connect_timeout=10) as database:
         rows = database.execute(
-            "SELECT guild_id, session_id, seq, kind, parts FROM turns JOIN sessions ON sessions.id = session_id "
+            "SELECT guild_id, session_id, seq, kind, parts, turns.started_at, turns.ended_at "
+            "FROM turns JOIN sessions ON sessions.id = session_id "
             "ORDER BY guild_id, session_id, seq"
         ).fetchall()
     return [
-        StoredTurn(int(guild), str(session), int(seq), _words(parts) if kind == "speech" else "")
-        for guild, session, seq, kind, parts in rows
+        StoredTurn(
+            int(guild),
+            str(session),
+            int(seq),
+            _words(parts) if kind == "speech" else "",
+            (began - _SINCE, ended - _SINCE),
+        )
+        for guild, session, seq, kind, parts, began, ended in rows
     ]
 
 
@@ -196,6 +209,16 @@ def check_takes(takes: Iterable[Take], turns: Iterable[StoredTurn]) -> list[Take
         for part in parts_in(turn.text):
             parts[part.take].append(part)
     return [check_take(take, parts[take.number]) for take in takes if was_sent(take)]
+
+
+def heard_without_script(check: TakeCheck, guild_id: int, turns: Iterable[StoredTurn]) -> TakeCheck:
+    """Return the check of a take that a bot's own model may have heard. What that writes has no marks, so its time
+    tells what of the take is in it.
+    """
+    begun_at, ended_at = check.take.spoken
+    own = [turn for turn in turns if turn.guild_id == guild_id and turn.text and not _MARKED.search(turn.text)]
+    heard_s = sum(max(0.0, min(ended_at, turn.spoken[1]) - max(begun_at, turn.spoken[0])) for turn in own)
+    return replace(check, missing_s=max(0.0, check.missing_s - heard_s))
 
 
 def was_sent(take: Take) -> bool:

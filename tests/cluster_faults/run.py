@@ -52,7 +52,7 @@ _ANSWER_HZ = 24_000
 # Discord keeps a bot that was killed in its channels for minutes; a busy machine takes most of one to start it again.
 MAIN_SESSION_S = 90.0
 FIRST_WORDS_S = 60.0
-_UP_S = 120.0
+_UP_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)

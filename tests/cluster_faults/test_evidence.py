@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ from tests.cluster_faults.evidence import (
     handed_over_at,
     heard_again_s,
     heard_spans,
+    heard_without_script,
     hears_after_s,
 )
 from tests.cluster_faults.takes import RATE_HZ, HeardPart, Sample, Take, Takes, find_parts, parts_in
@@ -126,6 +128,17 @@ def test_what_is_missing_or_there_twice_is_counted(samples: list[Sample]) -> Non
     assert [check.take.number for check in checks] == [0, 1, 2]
     assert [check.missing_s for check in checks] == pytest.approx([0, end - middle, 0], abs=0.2)
     assert [check.twice_s for check in checks] == pytest.approx([0, 0, end - middle], abs=0.2)
+
+
+def test_what_a_bots_own_model_wrote_is_judged_by_its_time(samples: list[Sample]) -> None:
+    """Its words have no marks. A turn of another server, or with marks, says nothing of the sentence."""
+    takes = Takes()
+    (check,) = check_takes([played(takes.begin(0, 2001, samples[0]))], [])
+    begun_at, ended_at = check.take.spoken
+    own = StoredTurn(7, "s", 0, "the garden gate", (begun_at, ended_at))
+    assert heard_without_script(check, 7, [own]).missing_s == pytest.approx(0.0, abs=0.3)
+    for other in (replace(own, guild_id=8), replace(own, text="take 3 tenths 1 to 9"), replace(own, text="")):
+        assert heard_without_script(check, 7, [other]).missing_s == check.missing_s
 
 
 def test_turns_that_are_gone_or_other_are_counted() -> None:

@@ -20,6 +20,7 @@ from tests.cluster_faults.evidence import (
     handed_over_at,
     heard_again_s,
     heard_spans,
+    heard_without_script,
     hears_after_s,
     read_turns,
 )
@@ -130,7 +131,8 @@ async def try_fault(
     turns = await _still(url)
     absent = await rooms_without_bot(cluster)
     said = [take for take in takes.all[first:] if not take.question]
-    checks = check_takes(said, turns)
+    guilds = {room.number: room.guild_id for room in cluster.rooms}
+    checks = [heard_without_script(each, guilds[each.take.room], turns) for each in check_takes(said, turns)]
     short = [check for check in checks if check.missing_s > EDGE_S]
     outcomes = tuple(_of_room(room, said, checks, turns, moments, is_orderly=fault.is_orderly) for room in concerned)
     of_room = {outcome.room: outcome for outcome in outcomes}
