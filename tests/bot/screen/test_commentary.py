@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def note(why: NoteTrigger, *, who: str = "Ada") -> Note:
     """Return a note of a shared screen."""
-    return Note(NoteId("n"), 0, who, "now: a map", why)
+    return Note(NoteId("n"), 0, who, "now: a map", trigger=why)
 
 
 class Watched:

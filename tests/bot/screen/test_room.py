@@ -14,7 +14,7 @@ from bot.screen.messages import ScreenError, ShareEnd
 from bot.screen.room import CHECK_INTERVAL_S
 from bot.screen.sharer import ABSENT_S, RECONNECT_WITHIN_S
 from bot.texts.text import Text, in_language, sentence_of
-from compaction.model import NoteSource, NoteTrigger, TurnKind
+from compaction.model import NoteSource, TurnKind
 from compaction.notes import LIVE_NOTES
 from compaction.session import SessionMemory
 from tests.bot.screen.watching import EVENING, PICTURES, Watching, until
@@ -65,7 +65,7 @@ async def test_what_is_seen_is_remembered() -> None:
         (note,) = watching.memory.live_notes
         assert (note.who, note.what) == ("Ada", "a window, just shared. It reads “Tokyo 2099”")
         assert note.person_id == str(ADA.id)
-        assert (note.why, note.source) == (NoteTrigger.SHARE_START, NoteSource.OCR)
+        assert (note.why, note.source) == ("Ada began to share", NoteSource.OCR)
         assert (await watching.stored_notes())[0] == {note.what}
         assert list(sharer.outbox) == [{"t": "note", "what": note.what}]
         assert room.sharing() == ["Ada"]
