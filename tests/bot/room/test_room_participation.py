@@ -140,6 +140,8 @@ async def test_told_to_shut_up_it_stops_at_once_and_stays_silent(tmp_path: Path)
         await settle(lambda: bool(house.voice.spoken))
         await house.pass_time(TICK_S)
         link.pull(3)
+        # So few words in so much sound are recognised twice.
+        house.recogniser.texts.append("Shut up, Roomtone!")
         await house.say(ADA.id, "Shut up, Roomtone!")
         reply = await house.reply(1)
         assert reply.interrupted
@@ -149,7 +151,7 @@ async def test_told_to_shut_up_it_stops_at_once_and_stays_silent(tmp_path: Path)
         await house.say(BO.id, "Roomtone, where is the spare key?")
         await silent(house)
         assert house.said[-1] == "Bo: Roomtone, where is the spare key?"
-        assert "silenced: 2" in room.status()
+        assert "silenced: 1" in room.status()
         assert "I am silenced for now" in room.status()
         await settle(lambda: house.choices.by == [ADA.id])
 
