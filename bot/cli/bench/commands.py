@@ -229,7 +229,7 @@ def store(
     ] = None,
     seconds: Annotated[float, typer.Option(min=1, max=600, help="How long each number of processes writes.")] = 10.0,
 ) -> None:
-    """Measure how many turns several processes store in one PostgreSQL database."""
+    """Measure how many turns several processes store in PostgreSQL."""
     from benchmarks.store.bench import StoreBenchOptions, run
     from config.load import load
 

@@ -105,8 +105,8 @@ def test_a_wrong_value_is_told_in_plain_words(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["restore", "nowhere.db"], "nowhere.db does not exist. Name a file that `roomtone backup` wrote."),
-        (["restore", "."], "is a folder. Name a file that `roomtone backup` wrote."),
+        (["restore", "nowhere.db"], "nowhere.db is not a file. Name a file that `roomtone backup` wrote."),
+        (["restore", "."], ". is not a file. Name a file that `roomtone backup` wrote."),
         (["invite"], "DISCORD_TOKEN is not set"),
         (["run", "--shards", "0/2"], "--shards is for a bot on Discord, and DISCORD_TOKEN is not set."),
     ],

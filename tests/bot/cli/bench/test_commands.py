@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,11 +11,8 @@ from benchmarks.asr.options import OTHERS
 from benchmarks.asr.transcriber_process import RECOGNISERS
 from bot.cli.app import run_command_line
 from bot.cli.bench.commands import ASR_PEERS
-from tests.patience import PATIENCE_S
 
-SMALL = ["--evenings", "1", "--folds", "2", "--turns", "100", "--search-turns", "100"]
-ALONE = ["--no-model", "--no-peers", "--no-embeddings"]
-PARTS = [word for part in ("speed", "search", "barge_in", "facts") for word in ("--part", part)]
+SMALL = ["--evenings", "1", "--turns", "100", "--search-turns", "100"]
 
 
 @pytest.fixture(autouse=True)
@@ -37,20 +30,13 @@ def test_without_a_name_the_benchmarks_are_listed(capsys: pytest.CaptureFixture[
 def test_small_run_writes_its_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A benchmark prints its tables, writes its results as JSON, and ends with exit status 0 whatever was measured."""
     file = tmp_path / "out" / "memory.json"
-    assert (
-        run_command_line(["bench", "memory", *SMALL, *ALONE, *PARTS, "--answers", str(tmp_path), "--json", str(file)])
-        == 0
-    )
+    assert run_command_line(["bench", "memory", *SMALL, "--no-embeddings", "--json", str(file)]) == 0
     told = json.loads(file.read_text("utf-8"))
     assert {"bench", "machine", "ours", "peers", "targets"} <= told.keys()
     assert told["bench"] == "memory"
-    assert set(told["ours"]) >= {"extractive", "reply_path", "barge_in", "search_speed"}
-    assert "last 50 turns" in told["peers"]
-    assert told["ours"]["barge_in"]["asked"] == told["ours"]["barge_in"]["applied"]
+    assert set(told["ours"]) >= {"extractive", "reply_path", "search_speed"}
     assert all({"name", "goal", "value", "met"} <= target.keys() for target in told["targets"])
-    out = capsys.readouterr().out
-    assert "Targets" in out
-    assert "Other libraries were left out." in out
+    assert "Targets" in capsys.readouterr().out
 
 
 def test_the_reply_benchmark_measures_the_parts_that_were_named(
@@ -98,45 +84,8 @@ def test_talk_among_people_is_played_with_the_names_that_were_given(
     assert "spoken unasked in real talk among people" in " ".join(capsys.readouterr().out.split())
 
 
-def test_dead_endpoint_is_a_plain_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    """If no model answers at the endpoint, nothing is measured and a plain sentence says so."""
-    assert run_command_line(["bench", "memory", *SMALL, "--no-peers", "--base-url", "http://127.0.0.1:9/v1"]) == 1
-    assert "No language model answers at http://127.0.0.1:9/v1" in capsys.readouterr().err
-
-
 def test_unreadable_conversations_are_a_plain_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """An unreadable transcript is reported with its file name before anything is measured."""
     (tmp_path / "bad.json").write_text("{}", "utf-8")
-    assert run_command_line(["bench", "memory", *SMALL, *ALONE, "--transcripts", str(tmp_path)]) == 1
+    assert run_command_line(["bench", "memory", *SMALL, "--no-embeddings", "--transcripts", str(tmp_path)]) == 1
     assert "bad.json is JSON of a form that is not known here" in capsys.readouterr().err
-
-
-def test_stopped_run_takes_its_model_server_along(tmp_path: Path) -> None:
-    """After a SIGTERM, the benchmark's model server has ended too."""
-    pid_pipe = tmp_path / "server.pid"
-    os.mkfifo(pid_pipe)
-    shim = tmp_path / "python"
-    shim.write_text(
-        f"#!{sys.executable}\nimport os, pathlib, sys, time\nif sys.argv[1] == '-m':\n"
-        f"    pathlib.Path({str(pid_pipe)!r}).write_text(str(os.getpid()))\n    time.sleep(300)\n",
-        "utf-8",
-    )
-    shim.chmod(0o755)
-    model = tmp_path / "model.gguf"
-    model.write_bytes(b"")
-    command = [sys.executable, "-m", "bot", "bench", "memory", "--no-peers"]
-    with subprocess.Popen(
-        [*command, "--llama-python", str(shim), "--model-file", str(model)],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[4])},
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as bench:
-        assert bench.stderr is not None
-        assert "loading" in bench.stderr.readline()
-        # Reading from the pipe waits until the server's process has written its id.
-        server = int(pid_pipe.read_text())
-        bench.send_signal(signal.SIGTERM)
-        assert bench.wait(PATIENCE_S) == 130
-    with pytest.raises(ProcessLookupError):
-        os.kill(server, 0)

@@ -20,7 +20,6 @@ COMMON = {
     "session_id": "evening",
     "guild_id": 7,
     "compaction_mode": "summary",
-    "strategy": "ledger",
 }
 
 
@@ -30,7 +29,7 @@ def line_of(**event: Any) -> str:
 
 
 def test_completed_shows_the_cursor_before_and_after() -> None:
-    """A completed compaction shows its cursor, coverage, summary length, notes, duration and tokens."""
+    """A completed compaction shows its cursor, coverage, summary length, notes, duration, tokens and unsourced words."""
     line = line_of(
         event="voice_context_compaction_completed",
         run_id="r1",
@@ -42,11 +41,11 @@ def test_completed_shows_the_cursor_before_and_after() -> None:
         prompt_tokens=900,
         completion_tokens=120,
         folded_note_count=1,
-        degraded=True,
+        unsourced=2,
     )
     assert line == (
         "11-20 04:11:05.123  info   voice_context_compaction_completed  cursor 0 -> 10  covered through turn 9  "
-        "summary 1180 characters  1 note folded  1,412 ms  900 + 120 tokens  degraded: without the model  run=r1  "
+        "summary 1180 characters  1 note folded  1,412 ms  900 + 120 tokens  2 unsourced  run=r1  "
         "session=evening"
     )
 
@@ -56,37 +55,6 @@ def test_an_event_of_another_machine_names_it() -> None:
     for event in ("voice_context_compaction_failed", "tiers_checked", "turn_recorded"):
         assert line_of(event=event, machine="north").count("machine=north") == 1
         assert "machine" not in line_of(event=event)
-
-
-def test_a_repair_says_which_segment_was_made_again() -> None:
-    """A repair shows which segment is replaced and that the cursor stays."""
-    line = line_of(event="voice_context_compaction_started", cursor=0, batch_size=10, repairs="evening:0-10")
-    assert "replaces evening:0-10" in line
-    assert "to come" not in line
-    line = line_of(
-        event="voice_context_compaction_completed", old_cursor=40, new_cursor=40, degraded=False, repairs="evening:0-10"
-    )
-    assert "evening:0-10 replaced by the model  cursor 40 stays" in line
-    assert "->" not in line
-
-
-def test_a_chapter_says_its_level_and_why_its_paragraph_was_not_used() -> None:
-    """A chapter shows its level, that the cursor stays, and the problem of the model's paragraph."""
-    line = line_of(event="voice_context_compaction_started", cursor=0, batch_size=80, chapter_level=1)
-    assert "chapter of level 1" in line
-    assert "to come" not in line
-    line = line_of(
-        event="voice_context_compaction_completed",
-        old_cursor=80,
-        new_cursor=80,
-        degraded=False,
-        chapter_level=1,
-        paragraph_by="code",
-        paragraph_problem="too long",
-    )
-    assert "chapter of level 1 made  cursor 80 stays" in line
-    assert "paragraph by code: too long" in line
-    assert "->" not in line
 
 
 def test_started_shows_what_is_being_folded() -> None:

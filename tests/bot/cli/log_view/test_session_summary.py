@@ -34,17 +34,15 @@ def test_an_evening_is_told_in_one_line() -> None:
         {"event": COMPACTION + "failed", "error_class": "CompletionError"},
         {"event": COMPACTION + "skipped", "reason": "backing_off", "repeated": 0},
         {"event": COMPACTION + "skipped", "reason": "backing_off", "repeated": 4},
-        landed(10, 20, degraded=True, latency_ms=8400.0),
-        landed(20, 20, repairs="evening:10-20"),
-        landed(20, 20, chapter_level=1),
+        landed(10, 20, unsourced=3, latency_ms=8400.0),
         {"event": "model_context_built", "total_tokens": 900, "max_input_tokens": 1000, "evicted": [0, 9]},
         {"event": "model_context_built", "total_tokens": 500, "max_input_tokens": 1000, "evicted": None},
         {"event": "session_ended"},
         {"event": "turn_recorded"},
     )
     assert line == (
-        "evening: 2 folds, cursor 0 -> 20; the slowest took 8.4 s; 1 chapter; 2 notes folded; 1 without the model, "
-        "1 of them replaced by the model since; 1 failure (1 CompletionError); waited 5 times after failures; "
+        "evening: 2 folds, cursor 0 -> 20; the slowest took 8.4 s; 2 notes folded; 3 unsourced figures and names; "
+        "1 failure (1 CompletionError); waited 5 times after failures; "
         "2 prompts built, the fullest at 90 % of the room; 1 prompt had turns left out; it has ended."
     )
 

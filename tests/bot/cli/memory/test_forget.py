@@ -29,7 +29,7 @@ def test_a_person_is_forgotten_everywhere(capsys: pytest.CaptureFixture[str]) ->
     """
     out = told(capsys, "memory", "forget", "--person", "ada", "--yes")
     assert out.startswith("Forgotten: ")
-    assert "1 fact about Ada, in 1 session." in out
+    assert " facts in segments, in 1 session." in out
     assert "backups and exports" in out
     assert "Nobody called ada" in told(capsys, "memory", "forget", "--person", "ada", "--yes", status=1)
     assert "Nothing was found." in told(capsys, "memory", "search", "Lisbon")
