@@ -237,9 +237,6 @@ class Place(Protocol):
         What was said in these may be told here. If it is not known who is present, only this channel.
         """
 
-    async def is_current(self) -> bool:
-        """Return True once what people have chosen until now is in effect in the room; False if that is not known."""
-
     # -- what the bot writes -------------------------------------------------------------------------------
 
     async def write(self, sentence: Text) -> None:
@@ -298,7 +295,6 @@ class Place(Protocol):
         excludes: Callable[[int], bool],
         on_change: Callable[[], None] = lambda: None,
         is_owner: Callable[[], Awaitable[bool]] | None = None,
-        claim: int = 0,
     ) -> AbstractAsyncContextManager[Link]:
         """Join the channel, pass received audio to `sink`, and send the frames of `source`. Raises `LinkError`.
 
@@ -306,8 +302,7 @@ class Place(Protocol):
         user's packets without decrypting them (packets of bots are always dropped); called from the connection's thread
         for every packet. `on_change` is called on the event loop at once when the connection breaks or comes back.
         `is_owner`: asked before Discord is asked to let the bot in or out; if it returns False, Discord is not asked.
-        None: nobody else could run the room. `claim`: the number of the room's claim, for the process that asks
-        Discord if it is another one: it asks for no older claim than it has seen.
+        None: nobody else could run the room.
         """
 
     @property

@@ -155,10 +155,6 @@ class DiscordPlace:
         name = self._names.get(member.id, member.display_name)
         return Person(member.id, name, member.bot, frozenset() if known is None else role_ids(known))
 
-    async def is_current(self) -> bool:
-        # Commands change the room's own objects.
-        return True
-
     async def refresh_rights(self, *, newcomers_only: bool = False) -> None:
         channel = self._channel
         present = {user_id for user_id in channel.voice_states if user_id != channel.guild.me.id}
@@ -334,9 +330,7 @@ class DiscordPlace:
         excludes: Callable[[int], bool],
         on_change: Callable[[], None] = lambda: None,
         is_owner: Callable[[], Awaitable[bool]] | None = None,
-        claim: int = 0,
     ) -> AsyncIterator[Link]:
-        del claim  # `is_owner` compares it in the database; nobody else in this process has one.
         # Here, because the bot also comes by being moved, and by itself after a crash.
         refused = self.refusal()
         if refused is not None:

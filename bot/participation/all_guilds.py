@@ -180,7 +180,6 @@ class GuildParticipations:
         if guild.listens_only and guild.room is not None:
             raise ListensOnlyError(LISTENS_ONLY)
         guild.silence = guild.silence.lift(by_moderator=moderator)
-        await _confirmed(guild)
         log.info("silence_lifted", guild_id=guild_id, user_id=by, still_silent=guild.silence.always)
         await self._store_silence(guild, by=by)
         return not guild.silence.always
@@ -189,7 +188,6 @@ class GuildParticipations:
         guild.silence = silence
         if guild.room is not None:
             guild.room.stop_speaking()
-        await _confirmed(guild)
         log.info("silenced", guild_id=guild.guild_id, user_id=by, how=how, always=silence.always)
         await self._store_silence(guild, by=by)
 
@@ -207,7 +205,6 @@ class GuildParticipations:
         """
         guild = await self._known_or_repaired(guild_id, lambda now: replace(now, voice_mode=mode), by=by)
         guild.voice_mode = mode or VoiceMode(self.settings.voice_mode)
-        await _confirmed(guild)
         log.info("voice_mode_chosen", guild_id=guild_id, user_id=by, voice_mode=guild.voice_mode.value)
         await self._waiting_choices.put(
             guild_id,
@@ -223,7 +220,6 @@ class GuildParticipations:
         """
         guild = await self._known_or_repaired(guild_id, lambda now: replace(now, wake_names=names), by=by)
         guild.wake_names = names or self.wake_names
-        await _confirmed(guild)
         log.info("wake_names_chosen", guild_id=guild_id, user_id=by, name_count=len(guild.wake_names))
         await self._waiting_choices.put(
             guild_id,
@@ -258,27 +254,18 @@ class GuildParticipations:
             return frozenset(map(str, await self._opt_outs.of(guild_id)))
         return (await self.of_guild(guild_id)).opted_out_ids()
 
-    async def on_forgetting(self, person_id: int) -> None:
-        """Drop what a person has said or shown until now and that is not recorded yet, in all rooms. Returns once it is
-        gone.
-        """
+    def on_forgetting(self, person_id: int) -> None:
+        """Drop what a person has said or shown until now and that is not recorded yet, in all rooms."""
         guilds = list(self._guilds.values())
         for guild in guilds:
             if guild.room is not None:
                 guild.room.on_forgetting(person_id)
-        await self._all_confirmed()
-        for guild in guilds:
-            guild.unrecorded.drop(person_id)
 
-    async def on_forgotten(self, sessions: Collection[str]) -> None:
-        """Drop what may hold forgotten words, in the rooms with these sessions. Returns once it is gone."""
+    def on_forgotten(self, sessions: Collection[str]) -> None:
+        """Drop what may hold forgotten words, in the rooms with these sessions."""
         for guild in list(self._guilds.values()):
             if guild.room is not None and guild.room.session_id in sessions:
                 guild.room.on_forgotten()
-        await self._all_confirmed()
-
-    async def _all_confirmed(self) -> None:
-        await asyncio.gather(*(_confirmed(guild) for guild in list(self._guilds.values())))
 
     async def set_agreed(self, guild_id: int, person_id: int, *, agrees: bool) -> None:
         """Hear a person on that guild until the session ends (`agrees`), or no longer. Takes effect at once.
@@ -295,9 +282,6 @@ class GuildParticipations:
         guild.consent.agreed = agreed | {person_id} if agrees else agreed - {person_id}
         if withdraws and guild.room is not None:
             guild.room.on_opted_out(person_id)
-        await _confirmed(guild)
-        if withdraws:
-            guild.unrecorded.drop(person_id)
         log.info("consent_changed", guild_id=guild_id, user_id=person_id, agrees=agrees)
 
     def must_agree(self, guild_id: int, person_id: int) -> bool:
@@ -328,10 +312,6 @@ class GuildParticipations:
         guild.consent.agreed -= {person_id}
         if is_new and guild.room is not None:
             guild.room.on_opted_out(person_id)
-        await _confirmed(guild)
-        # Only now: the room may have told of words of theirs until it confirmed.
-        if is_new:
-            guild.unrecorded.drop(person_id)
         log.info("opt_out_changed", guild_id=guild.guild_id, user_id=person_id, out=out)
         # What holds by now: whoever has changed their mind meanwhile may have been stored already.
         await self._opt_outs.put(guild.guild_id, person_id, out=person_id in guild.opted_out)
@@ -347,9 +327,3 @@ class GuildParticipations:
         except StoreError as error:
             raise ParticipationUnreadError(sentence_of(error)) from error
         log.info("opt_out_changed", guild_id=guild_id, user_id=person_id, out=out)
-
-
-async def _confirmed(guild: GuildParticipation) -> None:
-    """Return once a server's room has taken over what was changed."""
-    if guild.room is not None:
-        await guild.room.confirm()

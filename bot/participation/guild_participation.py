@@ -10,11 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from bot.guild import Silence
 from bot.participation.session_consent import SessionConsent
-from bot.participation.unrecorded_speech import UnrecordedSpeech
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from bot.guild import VoiceMode
     from bot.participation.costs import CostLedger
 
@@ -40,13 +37,6 @@ class SilenceableRoom(Protocol):
     def on_forgotten(self) -> None:
         """Drop what is on its way to a model or waits for it, since it may hold words that were forgotten."""
 
-    async def confirm(self) -> None:
-        """Return once everything that was told or changed before this call is in effect in the room.
-
-        A room in another process has to be asked. One that does not answer is ended first, so that nobody is heard
-        in it against their wish.
-        """
-
 
 @dataclass(slots=True)
 class GuildParticipation:
@@ -67,10 +57,6 @@ class GuildParticipation:
     # Whether the bot asks first, settled when a room begins, and what the people of the newest session have answered.
     asks: bool = False
     consent: SessionConsent = field(default_factory=SessionConsent)
-    # Of the newest session, for its next room.
-    unrecorded: UnrecordedSpeech = field(default_factory=UnrecordedSpeech)
-    # Called when people have had a notice.
-    on_told: Callable[[], None] = lambda: None
     # When a room of that session was last known to run (monotonic seconds).
     ran_until: float | None = None
     # The bot only writes down in this session: it says nothing, whoever asks.
@@ -89,7 +75,6 @@ class GuildParticipation:
         self.listens_only = listens_only
         if session_id != self.consent.session_id:
             self.consent = SessionConsent(session_id)
-            self.unrecorded.clear()
 
     def running_session(self, now: float, *, within_s: float) -> str | None:
         """Return the session whose room ran until now, or within these seconds: the next room goes on with it, however
@@ -101,4 +86,3 @@ class GuildParticipation:
     def tell(self, notice: str, people: frozenset[int]) -> None:
         """Take note that people have had a notice."""
         self.consent.tell(notice, people)
-        self.on_told()

@@ -37,7 +37,7 @@ class Announcer:
     """The notices of one room. `speak` says sentences aloud and returns whether all of them were played.
 
     `asks`: people must press a button below the notice, so it must be written. `told`: who has had it in this session
-    from a room before, which crashed or was handed over. `on_told`: gets whoever is told now.
+    from a room before, which crashed. `on_told`: gets whoever is told now.
 
     *Ownership*: the room calls `begin` before anybody is heard, and runs `run` in a task.
     """
@@ -62,22 +62,18 @@ class Announcer:
         self._told = told
         self._given_at = float("-inf")
         self._is_marked = False
-        # Whether those who have had it may be heard.
-        self._is_current = False
         self._somebody_came = asyncio.Event()
 
     def has_told(self, person_id: int) -> bool:
         """Return whether a person has had the notice in this session, and may be heard. Thread-safe."""
-        return self._is_current and person_id in self._told
+        return person_id in self._told
 
     async def begin(self) -> None:
         """Give the notice, unless everybody present has had it in this session. Raises `NotAnnouncedError`.
 
         Nobody waits for Discord then: a room that goes on hears at once.
         """
-        # Somebody may have opted out since the room was told who has.
-        self._is_current = bool(self._told) and await self._place.is_current()
-        if not self._is_current or untold(self._place.members(), self._told):
+        if not self._told or untold(self._place.members(), self._told):
             await self._give()
 
     def on_joined(self) -> None:
@@ -87,7 +83,7 @@ class Announcer:
     async def run(self) -> None:
         """Give the notice to people who come later. Never returns. Raises `NotAnnouncedError`."""
         if not self._is_marked:
-            # Usually it is there: a process that is lost or hands over leaves it.
+            # Usually it is there: a room that has crashed leaves it.
             await self._place.show_listening(on=True)
         while True:
             await self._somebody_came.wait()

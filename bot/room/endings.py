@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
-from bot.errors import BotError
-
-if TYPE_CHECKING:
-    from bot.texts.text import Text
+from typing import Final
 
 # Somebody sent the bot away.
 LEFT: Final = "left"
@@ -55,24 +49,3 @@ class RoomEnding:
     async def wait(self) -> str:
         """Wait until the room is asked to end, and return the reason. *Cancellation*: others wait on."""
         return await asyncio.shield(self._reason)
-
-
-@dataclass(slots=True)
-class ProcessLoss:
-    """What is known of a lost process. `with_others`: its machine lost other processes at the same time, so its room is
-    not at fault. That may become known some seconds later.
-    """
-
-    with_others: bool = False
-
-
-class ProcessLostError(BotError):
-    """The process of the room has ended or does not answer. The message says which."""
-
-    def __init__(self, message: Text | str) -> None:
-        super().__init__(message)
-        self.loss = ProcessLoss()
-
-
-class HandedOverError(ProcessLostError):
-    """The process of the room had to end: it has stored everything, and the next one has the session and the bot."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol, assert_never
+from typing import TYPE_CHECKING, assert_never
 
 import structlog
 
@@ -16,11 +16,10 @@ from bot.background_task import logged_task
 from bot.errors import SetupError, first_cause
 from bot.health import FaultKind, HealthFault
 from bot.room.announcer import NotAnnouncedError
-from bot.room.endings import EMPTY, EXPELLED, HANDED_OVER, MOVED, NOT_ANNOUNCED, PROCESS_ENDS, ProcessLostError
+from bot.room.endings import EMPTY, EXPELLED, HANDED_OVER, MOVED, NOT_ANNOUNCED, PROCESS_ENDS
 from bot.room.first_opening import FirstOpening
 from bot.room.handover import until_pause
 from bot.room.lifecycle import Crash, Ending, Moving, Over, Pausing, RoomLifecycle, Running
-from bot.room.restart_notices import UnawaitedNotices
 from bot.room.restarts import waits_for_database
 from bot.texts.text import Text
 from compaction.errors import StaleOwnerError
@@ -45,27 +44,16 @@ log = structlog.get_logger()
 CLOSE_TIMEOUT_S = 35.0
 # How long a room that was cut off may take to close its connection.
 CUT_OFF_S = 5.0
-# Asking Discord to take the bot out of a channel is one message.
-LEAVE_CHANNEL_S = 5.0
 
 RESTARTING = HealthFault(FaultKind.ROOM_DEAF, "A room has broken down and is being opened again; the log says why.")
 
 
-class LeaveChannel(Protocol):
-    """Takes the bot out of a channel in which no further room is started, if the last room could not."""
-
-    async def __call__(self, guild_id: int, /, *, taken_over: bool) -> None:
-        """Take the bot out of the server's channel. `taken_over`: let it stay, another process has a room there."""
-
-
 class GuildRoom:
-    """Runs the room of a guild, one after the other: `current` in `place`. `first`: the first one to run; `make_room`
-    makes those that follow. `listen`: the bot only writes down there, also after a crash or a move; `stored_listen`:
-    returns that of the session that has begun, which an earlier room may have been asked for. `ran_on`: the first one
-    has run on since an earlier start of the bot, so nobody waits for it who could call the bot again. `on_room_end`:
-    gets the place and the reason when somebody ends the room, also the place that it is moved to, and each time that
-    one has ended in order or could tell nobody that it listens.
-    `leave_channel`: see `LeaveChannel`. `session_endings`: ends what a room has left open and nobody shall resume.
+    """Runs the rooms of a guild, one after the other: `current` in `place`, which `make_room` makes. `listen`: the bot
+    only writes down there, also after a crash or a move; `stored_listen`: returns that of the session that has begun,
+    which an earlier room may have been asked for. `on_room_end`: gets the place and the reason when somebody ends the
+    room, also the place that it is moved to, and each time that one has ended in order or could tell nobody that it
+    listens. `session_endings`: ends what a room has left open and nobody shall resume.
 
     *Ownership*: owns the task between `begin` and `end`, or `cancel`, and the one in which that cleans up.
     """
@@ -73,27 +61,22 @@ class GuildRoom:
     def __init__(
         self,
         place: Place,
-        first: SupervisedRoom,
         *,
         make_room: MakeRoom,
         listen: ListenRequest | None,
         stored_listen: Callable[[], ListenRequest | None],
-        ran_on: bool,
         clock: Clock,
         on_room_end: Callable[[Place, str], None],
-        leave_channel: LeaveChannel | None,
         session_endings: SessionEndings,
     ) -> None:
-        self.current = first
-        self._lifecycle = RoomLifecycle(place, ran_on=ran_on, is_left_open=session_endings.take_over(place.guild_id))
+        self.current = make_room(place, listen)
+        self._lifecycle = RoomLifecycle(place, is_left_open=session_endings.take_over(place.guild_id))
         self._make_room = make_room
         self._listen = listen
         self._stored_listen = stored_listen
         self._clock = clock
         self._on_room_end = on_room_end
-        self._leave_channel = leave_channel
         self._session_endings = session_endings
-        self._unawaited_notices = UnawaitedNotices()
         self._first_opening = FirstOpening()
         self._task: asyncio.Task[None] | None = None
         self._is_cut_off = False
@@ -250,7 +233,7 @@ class GuildRoom:
             self._lifecycle.cut_off(has_opened=self.current.opened.is_set())
             try:
                 # Somebody may send the bot away meanwhile, which cancels a room that has crashed.
-                await run_shielded(self._clean_up(), name=f"room-end-{self.place.guild_id}")
+                await run_shielded(self._end_open_session(), name=f"room-end-{self.place.guild_id}")
             finally:
                 on_over()
                 self._first_opening.fail(SetupError(Text("The room closed before it was open. Try /join again.")))
@@ -262,9 +245,7 @@ class GuildRoom:
             ended = await self._run_current()
             notice = self._take_note_of(ended, ran_s=self._clock.monotonic() - begun_at)
             state = self._lifecycle.state
-            if notice is not None and isinstance(state, Running):
-                self._unawaited_notices.write(state.place, notice)
-            elif notice is not None:
+            if notice is not None:
                 await state.place.write(notice)
             if isinstance(state, Pausing):
                 await self._clock.sleep(state.pause_s)
@@ -284,8 +265,6 @@ class GuildRoom:
             cause = first_cause(error)
             if isinstance(cause, StaleOwnerError):
                 log.error("room_taken_over", guild_id=guild_id, problem=cause)  # noqa: TRY400 - no crash
-            elif isinstance(cause, ProcessLostError):
-                log.error("room_process_lost", guild_id=guild_id, problem=cause)  # noqa: TRY400 - nothing here failed
             elif not waits_for_database(cause, has_opened=room.opened.is_set()):
                 log.exception("room_crashed", guild_id=guild_id, error_class=type(cause).__name__)
             elif not self._lifecycle.waits:
@@ -323,23 +302,6 @@ class GuildRoom:
             # What is said in one voice channel does not go into the chat of another.
             return replace(listen, channel_id=moving.to.channel_id)
         return listen
-
-    async def _clean_up(self) -> None:
-        """End what the last room has left behind."""
-        await self._unawaited_notices.close()
-        await self._take_out_of_channel()
-        await self._end_open_session()
-
-    async def _take_out_of_channel(self) -> None:
-        """Take the bot out of a channel that its room could not leave. Whatever fails, the room is over."""
-        if self._leave_channel is None:
-            return
-        guild_id, taken_over = self.place.guild_id, self._lifecycle.is_taken_over
-        try:
-            async with asyncio.timeout(LEAVE_CHANNEL_S):
-                await self._leave_channel(guild_id, taken_over=taken_over)
-        except Exception:
-            log.exception("bot_left_in_channel", guild_id=guild_id, remedy="use /join and /leave on that server")
 
     async def _end_open_session(self) -> None:
         """End the session of a room that has crashed, was cut off, or could not store its end, if nobody wants the bot

@@ -152,7 +152,6 @@ class JoinedChannel:
             excludes=self._excludes_sound,
             on_change=self._on_link_change,
             is_owner=self._claim_watch.is_owner,
-            claim=self._session.opened.claim.number,
         )
         try:
             async with AsyncExitStack() as stack:

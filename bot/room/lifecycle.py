@@ -2,7 +2,7 @@
 
 | state     | asked to end | moved    | its room has ended | its room has crashed            | its pause is over |
 |-----------|--------------|----------|--------------------|---------------------------------|-------------------|
-| `Running` | `Ending`     | `Moving` | `Over`             | `Running`, `Pausing` or `Over`  |                   |
+| `Running` | `Ending`     | `Moving` | `Over`             | `Pausing` or `Over`             |                   |
 | `Moving`  | `Ending`     | `Moving` | `Running`          | `Running`                       |                   |
 | `Pausing` | `Ending`     |          |                    |                                 | `Running`         |
 | `Ending`  | `Ending`     |          | `Over`             | `Over`                          | `Over`            |
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from bot.room import restart_notices
 from bot.room.announcer import NotAnnouncedError
-from bot.room.endings import EXPELLED, HANDED_OVER, NOT_JOINED, PROCESS_ENDS, ProcessLostError
+from bot.room.endings import EXPELLED, HANDED_OVER, NOT_JOINED, PROCESS_ENDS
 from bot.room.restarts import DATABASE_PAUSE_S, RoomRestarts, waits_for_database
 from bot.texts.text import sentence_of
 from compaction.errors import StaleOwnerError
@@ -111,14 +111,12 @@ class Crash:
 
 
 class RoomLifecycle:
-    """The state of one guild's room, which begins in `place`. `ran_on`: its first room ran already, so nobody has asked
-    for it who could ask again. `is_left_open`: an earlier one has left a session open that nobody shall resume, unless
-    a room opens now.
+    """The state of one guild's room, which begins in `place`. `is_left_open`: an earlier one has left a session
+    open that nobody shall resume, unless a room opens now.
     """
 
-    def __init__(self, place: Place, *, ran_on: bool, is_left_open: bool = False) -> None:
+    def __init__(self, place: Place, *, is_left_open: bool = False) -> None:
         self.state: State = Running(place)
-        self._ran_on = ran_on
         self._is_left_open = is_left_open
         self._restarts = RoomRestarts()
 
@@ -131,11 +129,6 @@ class RoomLifecycle:
     def waits(self) -> bool:
         """Return whether the room that runs was tried before, and the database was away."""
         return isinstance(self.state, Running) and self.state.waits
-
-    @property
-    def is_taken_over(self) -> bool:
-        """Return whether the room is over because another process has it."""
-        return isinstance(self.state, Over) and self.state.session is LastSession.TAKEN_OVER
 
     @property
     def is_session_unwanted(self) -> bool:
@@ -193,7 +186,6 @@ class RoomLifecycle:
             self._is_left_open |= left_open
             self.state = Running(self.state.to, is_moved=True)
         else:
-            # One that is closed while it waits for a process has not even begun to resume the session.
             session = LastSession.ENDED if has_opened and not left_open else LastSession.OPEN
             self._stop(session, ends_session=reason not in GOES_ON)
 
@@ -216,16 +208,15 @@ class RoomLifecycle:
 
     def _after_crash(self, crashed: Running, crash: Crash) -> Text | None:
         error = crash.error
-        waits = waits_for_database(error, has_opened=crash.has_opened)
-        if crash.is_awaited and not (waits and self._ran_on):
+        if crash.is_awaited:
             # Who has called the bot may try again.
             self._stop(LastSession.OPEN)
             return None
-        if waits:
+        if waits_for_database(error, has_opened=crash.has_opened):
             self.state = Pausing(replace(crashed, waits=True), DATABASE_PAUSE_S)
             return None if crashed.waits else restart_notices.waiting(error)
         comes_by_move = crashed.is_moved and not crash.has_opened
-        if comes_by_move and not isinstance(error, ProcessLostError):
+        if comes_by_move:
             # The bot may not join there; trying again would not help.
             self._stop(LastSession.OPEN, ends_session=True)
             return restart_notices.not_moved(error)
@@ -233,15 +224,11 @@ class RoomLifecycle:
             # Trying again would not help before somebody changes the permissions.
             self._stop(LastSession.OPEN, ends_session=True)
             return sentence_of(error)
-        pause_s = self._restarts.pause_after(error, ran_s=crash.ran_s)
+        pause_s = self._restarts.pause_after(ran_s=crash.ran_s)
         if pause_s is None:
             self._stop(LastSession.OPEN, ends_session=True)
             return restart_notices.giving_up(error, crashes=self._restarts.crashes)
-        following = Running(crashed.place, is_moved=comes_by_move)
-        if not pause_s:
-            self.state = following
-            return restart_notices.going_on(error)
-        self.state = Pausing(following, pause_s)
+        self.state = Pausing(Running(crashed.place), pause_s)
         return restart_notices.pausing(error, pause_s=pause_s)
 
     def pause_over(self) -> None:

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import nullcontext
-from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 
 from bot import events
-from bot.channel.participants import name_in
 from bot.memory.recall import RecallScope
 from bot.room.conversation.conversation import Conversation
 from bot.room.conversation.conversation_parts import ConversationInputs
-from bot.room.earlier_speech import record_earlier_speech
 from bot.room.endings import CRASHED, HANDED_OVER, RoomEnding
 from bot.room.joined_channel import JoinedChannel
 from bot.room.listen_only import remembered_request
@@ -87,15 +84,15 @@ class Room:
 
     @property
     def ending(self) -> str | None:
+        """Return why the room is ending (one word), by itself or because it was closed; None: it is not. A room that is
+        handed over is not.
+        """
         return self._ending.reason if self._ending.reason != HANDED_OVER else None
 
     @property
     def left_session_open(self) -> bool:
+        """Return whether the room has ended in order, but could not store the end of its session."""
         return self._left_session_open
-
-    async def wait_ending(self) -> None:
-        """Wait until the room begins to end."""
-        await self._ending.wait()
 
     async def run(self) -> str:
         """Run until closed and return the reason. Raises `LinkError`, `StoreError`, or the error of the part that
@@ -123,20 +120,18 @@ class Room:
         """Ask the room to end in order. `run` then returns `reason`."""
         self._ending.ask(reason)
 
-    def is_answering(self) -> bool:
-        """Return whether the bot answers there, or is about to."""
-        return self._conversation is not None and self._conversation.is_answering()
-
     def is_busy(self) -> bool:
         """Return whether somebody speaks there, or the bot answers."""
         return self._conversation is not None and self._conversation.is_busy()
 
     def on_membership(self, change: MembershipChange) -> None:
+        """Record that somebody came or went."""
         self._membership_changes.add(change)
         if change.joined and self._channel is not None:
             self._channel.on_joined()
 
     async def play_sample(self, voice: EmbeddedVoice) -> Text | None:
+        """Say the voice's sample; return why it was not said, or None. Raises `SynthesisError`."""
         if self._conversation is None or not self._opened.is_set():
             return status_before_opening(self._place)
         async with self._services.using_voice(voice) as synthesizer:
@@ -160,6 +155,7 @@ class Room:
         )
 
     def unfinished(self) -> tuple[UnfinishedWords, ...]:
+        """Return what people in the room are saying, as far as it is recognised; the latest first."""
         return () if self._conversation is None else self._unfinished.words(self._conversation.hides)
 
     def faults(self) -> list[HealthFault]:
@@ -188,7 +184,7 @@ class Room:
                 self._services.show_live(session_id, self._place, memory, guild) as show,
                 self._open_screens(session_id, memory) as screens,
             ):
-                for observe in (measure, show, self._on_event, partial(self._keep_unrecorded, guild)):
+                for observe in (measure, show, self._on_event):
                     self._services = self._services.also_observed_by(observe)
                 reason = CRASHED
                 try:
@@ -247,15 +243,6 @@ class Room:
             membership_changes=self._membership_changes,
             ending=self._ending,
             report=self._report,
-        )
-        await record_earlier_speech(
-            opened.session.id,
-            guild,
-            memory,
-            self._services.memory.sessions,
-            self._place,
-            self._clock,
-            record=conversation.record_earlier,
         )
         return await self._channel.run(lambda: self._on_opened(opened))
 
@@ -321,9 +308,6 @@ class Room:
         self._unfinished.on_event(event)
         if self._channel is not None:
             self._channel.on_event(event)
-
-    def _keep_unrecorded(self, guild: GuildParticipation, event: events.Event) -> None:
-        guild.unrecorded.on_event(event, self._clock.monotonic(), partial(name_in, self._place))
 
     def _on_compaction(self, event: CompactionEvent) -> None:
         now = self._clock.monotonic()

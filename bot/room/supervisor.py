@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from bot.channel.port import ListenRequest, MembershipChange, Person, Place, UnfinishedWords
     from bot.clock import Clock
     from bot.models.voices import EmbeddedVoice
-    from bot.room.guild_room import LeaveChannel, MakeRoom
-    from bot.room.port import SupervisedRoom
+    from bot.room.guild_room import MakeRoom
     from bot.server_settings import ServerSettingsBook
 
 # Includes the voice connection's own timeouts and retries.
@@ -43,7 +42,7 @@ DRAINING = HealthFault(FaultKind.DRAINING, "I am ending: what was said last is b
 
 class RoomSupervisor:
     """Runs rooms. `make_room` makes a room for a place; it is called for each start. `servers`: when to come unasked.
-    `leave_channel`: see `bot.room.guild_room`. `end_session`: see `bot.room.session_endings`.
+    `end_session`: see `bot.room.session_endings`.
 
     *Ownership*: an async context manager that owns every guild's room, and what ends the sessions that these have left
     open. On exit it asks all rooms to end in order, and cuts off those that take too long.
@@ -55,12 +54,10 @@ class RoomSupervisor:
         *,
         clock: Clock,
         servers: ServerSettingsBook | None = None,
-        leave_channel: LeaveChannel | None = None,
         end_session: Callable[[Place], Awaitable[None]] | None = None,
     ) -> None:
         self._make_room = make_room
         self._clock = clock
-        self._leave_channel = leave_channel
         self._session_endings = SessionEndings(end_session, clock)
         self._rooms: dict[int, GuildRoom] = {}
         # Where the bot goes once the room of a guild has ended: the last wish of anybody there.
@@ -99,16 +96,12 @@ class RoomSupervisor:
 
     # -- what people ask --------------------------------------------------------------------------------------------
 
-    async def join(
-        self, place: Place, *, listen: ListenRequest | None = None, room: SupervisedRoom | None = None
-    ) -> None:
+    async def join(self, place: Place, *, listen: ListenRequest | None = None) -> None:
         """Open a room in `place`; return when the bot has joined the channel and receives its sound.
 
         A room that is ending, also by itself, is waited for; a later `join` or `leave` replaces this one meanwhile.
-        `listen`: the bot only writes down there. `room`: the first one to run, which goes on; None: a new one. Raises
-        the room's error, or `SetupError` if it takes too long, was replaced, or the guild has a room already. One that
-        cannot go on because the database is away waits for it all the same. *Cancellation*: the room goes on; `room` is
-        cut off, so that a new one can be opened.
+        `listen`: the bot only writes down there. Raises the room's error, or `SetupError` if it takes too long, was
+        replaced, or the guild has a room already. *Cancellation*: the room goes on.
         """
         guild_id = place.guild_id
         ending = self._rooms.get(guild_id)
@@ -119,32 +112,24 @@ class RoomSupervisor:
         if guild_id in self._rooms:
             here = self._rooms[guild_id].place.name
             raise SetupError(HERE_ALREADY.fill(channel=here))
-        opening = self._begun(place, listen, room)
+        opening = self._begun(place, listen)
         try:
             async with asyncio.timeout(JOIN_TIMEOUT_S):
                 await opening.wait_opened()
         except TimeoutError:
             await opening.end(NOT_JOINED)
             raise SetupError(NOT_CONNECTED.fill(seconds=JOIN_TIMEOUT_S)) from None
-        except asyncio.CancelledError:
-            if room is not None:
-                opening.cancel()
-                await opening.wait_over()
-            raise
 
-    def _begun(self, place: Place, listen: ListenRequest | None, room: SupervisedRoom | None) -> GuildRoom:
+    def _begun(self, place: Place, listen: ListenRequest | None) -> GuildRoom:
         """Begin to open a room in `place`, and return it."""
         guild_id = place.guild_id
         opening = self._rooms[guild_id] = GuildRoom(
             place,
-            room or self._make_room(place, listen),
             make_room=self._make_room,
             listen=listen,
             stored_listen=partial(stored_request, guild_id, self._servers),
-            ran_on=room is not None,
             clock=self._clock,
             on_room_end=self._auto_joiner.on_room_end,
-            leave_channel=self._leave_channel,
             session_endings=self._session_endings,
         )
         opening.begin(on_over=lambda: self._rooms.pop(guild_id, None))

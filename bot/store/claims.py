@@ -23,7 +23,7 @@ from sqlalchemy import select, update
 from bot.store.inserts import add_once
 from bot.store.tables import room_claims, sessions
 from bot.texts.text import Text
-from compaction.errors import StaleOwnerError, StoreError
+from compaction.errors import StaleOwnerError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -51,15 +51,9 @@ class RoomClaim:
     number: int
 
 
-async def claim_room(connection: AsyncConnection, guild_id: int, *, after: int | None = None) -> RoomClaim:
-    """Take over the room of a server, inside a write transaction: all older claims are stale once it commits.
-
-    `after`: the newest number when it was decided who runs the room. Raises `StaleOwnerError` if another one has been
-    given since, so that a process which was given up before it had a claim does not take the room from the next one.
-    """
+async def claim_room(connection: AsyncConnection, guild_id: int) -> RoomClaim:
+    """Take over the room of a server, inside a write transaction: all older claims are stale once it commits."""
     newest = await lock_server(connection, guild_id)
-    if after is not None and newest != after:
-        raise StaleOwnerError(STALE)
     here = room_claims.c.guild_id == guild_id
     await connection.execute(update(room_claims).where(here).values(number=newest + 1))
     return RoomClaim(guild_id, newest + 1)
@@ -99,21 +93,6 @@ async def refuse_stale(claim: RoomClaim, connection: AsyncConnection) -> None:
     """Raise `StaleOwnerError` unless the claim is the newest one of its server."""
     if await _number(connection, claim.guild_id) != claim.number:
         raise StaleOwnerError(STALE)
-
-
-async def newest_claim(database: Database, guild_id: int) -> int:
-    """Return the newest number of a server; 0: nobody has claimed its room yet. Raises `StoreError`."""
-    found = await database.rows(_NUMBER, {"guild": guild_id})
-    return max((int(number) for (number,) in found), default=0)
-
-
-async def known_claim(database: Database, guild_id: int) -> int | None:
-    """Return the newest number of a server; None if the database does not say."""
-    try:
-        return await newest_claim(database, guild_id)
-    except StoreError as error:
-        log.warning("claim_unread", guild_id=guild_id, problem=error)
-        return None
 
 
 async def check_claim(database: Database, claim: RoomClaim) -> None:

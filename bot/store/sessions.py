@@ -85,19 +85,11 @@ def new_session_id(now: float) -> SessionId:
 
 
 class Sessions:
-    """The sessions in an open `Database`. Every method is one transaction and raises `StoreError`.
+    """The sessions in an open `Database`. Every method is one transaction and raises `StoreError`."""
 
-    `claims_after`: see `claim_room`.
-    """
-
-    def __init__(self, database: Database, clock: Clock, *, claims_after: int | None = None) -> None:
+    def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-        self._claims_after = claims_after
-
-    def claiming_after(self, number: int | None) -> Sessions:
-        """Return the sessions for one room, which is claimed only if `number` is the newest claim of its server."""
-        return Sessions(self._database, self._clock, claims_after=number)
 
     async def open(
         self,
@@ -115,11 +107,11 @@ class Sessions:
         `running` until now: people may be silent together for as long as they like. `session_id`: the id of a new
         session, or of a stored session without a channel, which then belongs to this channel with its turns. It is
         ignored if the channel has an open session. Raises `StoreError` if that session belongs to another channel or
-        has ended, and `StaleOwnerError` if the room may not be claimed any more.
+        has ended.
         """
         now = self._clock.now()
         async with self._database.writing(server=guild_id) as connection:
-            claim = await claim_room(connection, guild_id, after=self._claims_after)
+            claim = await claim_room(connection, guild_id)
             found = await _one(connection, _open_in(guild_id, channel_id))
             if found is not None:
                 if found.id == running or now - found.last_turn_at <= resume_within_s:

@@ -24,7 +24,7 @@ from bot.memory.person_forgetting import PersonForgetter
 from bot.memory.personal_data import PersonalData
 from bot.room.notice import ListeningNotice
 from bot.wiring.recipients import recipients, remote_database_hosts
-from bot.wiring.room_forgetting import PersonFactsEverywhere, RoomForgetting
+from bot.wiring.room_forgetting import RoomForgetting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +55,7 @@ def slash_commands(
     settings, stores = parts.settings, parts.stores
     return [
         partial(add_rolling_context, choices=stores.guilds, defaults=_memory_defaults(settings)),
-        partial(add_memory_commands, people=PersonFactsEverywhere(stores.people, stores.upkeeps)),
+        partial(add_memory_commands, people=stores.people),
         partial(
             add_privacy_commands,
             records=_personal_data(parts, participation, on_forgotten),

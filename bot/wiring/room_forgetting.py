@@ -1,4 +1,4 @@
-"""Lets the open rooms drop what they still hold of a person who is forgotten, in this process and in others."""
+"""Lets the open rooms drop what they still hold of a person who is forgotten."""
 
 from __future__ import annotations
 
@@ -6,35 +6,13 @@ import asyncio
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection
     from weakref import WeakSet
 
-    from bot.memory.people import PeopleBook
     from bot.memory.personal_data import RoomMemory
     from bot.participation.all_guilds import GuildParticipations
     from bot.server_settings import ServerSettingsBook
-    from compaction.memory.people import PersonFact
     from compaction.model import SessionId
-
-
-class PersonFactsEverywhere:
-    """Implements `bot.discord.commands.memory.PersonFacts`. Rooms in other processes have books of their own, from
-    which the facts that somebody deletes have to go too. `upkeeps`: those of the open rooms.
-    """
-
-    def __init__(self, people: PeopleBook, upkeeps: WeakSet[RoomMemory]) -> None:
-        self._people = people
-        self._upkeeps = upkeeps
-
-    async def facts_about(self, guild_id: int | None, person_id: str) -> Sequence[PersonFact]:
-        """See `PersonFacts.facts_about`."""
-        return await self._people.facts_about(guild_id, person_id)
-
-    async def forget(self, guild_id: int | None, person_id: str) -> int:
-        """See `PersonFacts.forget`. Returns once no open room uses them any more."""
-        count = await self._people.forget(guild_id, person_id)
-        await _read_memory_again(self._upkeeps)
-        return count
 
 
 class RoomForgetting:
@@ -60,7 +38,7 @@ class RoomForgetting:
     async def before_forgetting(self, person_id: str) -> None:
         """See `OpenRooms.before_forgetting`. Raises `StoreError`."""
         if person_id.isdecimal():
-            await self._participation.on_forgetting(int(person_id))
+            self._participation.on_forgetting(int(person_id))
         await asyncio.gather(*(upkeep.store_waiting() for upkeep in list(self._upkeeps)))
 
     async def after_forgetting(self, sessions: Collection[SessionId]) -> None:
@@ -70,10 +48,10 @@ class RoomForgetting:
             await _read_memory_again(self._upkeeps)
         finally:
             # Also while the database is away: this drops what is on its way.
-            await self._participation.on_forgotten(sessions)
+            self._participation.on_forgotten(sessions)
             self._on_forgotten()
 
 
 async def _read_memory_again(upkeeps: WeakSet[RoomMemory]) -> None:
-    """Let all open rooms read their memory again, at the same time: a room in another process may be slow."""
+    """Let all open rooms read their memory again, at the same time."""
     await asyncio.gather(*(upkeep.refresh() for upkeep in list(upkeeps)))

@@ -42,7 +42,6 @@ BOT_LIMITS = (
     ("bot.room.conversation.speaking", "SHUT_DOWN_S"),
     ("bot.room.conversation.turn_taking", "RECORD_REPLY_S"),
     ("bot.room.forgetting_watch", "ANSWER_WITHIN_S"),
-    ("bot.room.guild_room", "LEAVE_CHANNEL_S"),
     ("bot.room.room", "UPKEEP_S"),
     ("bot.store.dialects.postgresql_lock", "_ANSWER_S"),
     ("bot.store.guilds", "READ_AGAIN_S"),

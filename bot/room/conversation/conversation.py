@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from bot.brain.decider import Decision
     from bot.brain.tools.frozen_calls import FrozenCall
-    from bot.events import SpokenText
     from bot.room.conversation.conversation_parts import ConversationInputs
     from bot.screen.room import RoomScreens
     from compaction.model import Note, Turn
@@ -166,13 +165,6 @@ class Conversation:
     async def speak_notice(self, sentences: Sequence[Text]) -> bool:
         """Say sentences aloud in the server's language. Return whether all of them were played to people."""
         return await self._speaking.speak_notice(sentences)
-
-    async def record_earlier(self, group: Sequence[SpokenText], names: Sequence[str]) -> None:
-        """Record what was said before this conversation and is no turn yet. It is not answered.
-
-        `names`: the speaker of each; empty if nobody knows.
-        """
-        await self._turn_recorder.record_speech(group, names)
 
     def on_compaction_landed(self) -> None:
         """Update the speech-to-speech session with the new summary."""

@@ -190,8 +190,7 @@ class TurnRecorder:
             await self._tell_failure(turn, error)
             return turn
         except asyncio.CancelledError:
-            # Without its utterances: if it is not stored after all, the next room records them (`earlier_speech`).
-            self._emit(self._memory.turn(seq))
+            self._emit(self._memory.turn(seq), utterances)
             raise
         self._store_failing = False
         self._emit(turn, utterances)

@@ -340,8 +340,8 @@ async def test_rooms_drop_what_is_forgotten() -> None:
     guild, other = await house.participation.of_guild(GUILD), await house.participation.of_guild(11)
     guild.room, other.room = here, there = FakeRoom(), FakeRoom()
     there.session_id = "another"
-    await house.participation.on_forgetting(ADA)
-    await house.participation.on_forgotten(["evening", "ended"])
+    house.participation.on_forgetting(ADA)
+    house.participation.on_forgotten(["evening", "ended"])
     assert (here.forgetting, here.forgotten) == ([ADA], 1)
     assert (there.forgetting, there.forgotten) == ([ADA], 0)
 

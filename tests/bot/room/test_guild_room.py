@@ -9,18 +9,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.channel.port import ListenRequest
-from bot.room import guild_room, restarts
-from bot.room.endings import (
-    EMPTY,
-    EXPELLED,
-    LONGEST,
-    NO_TRANSCRIPT,
-    NOT_ANNOUNCED,
-    HandedOverError,
-    ProcessLostError,
-)
+from bot.room import guild_room
+from bot.room.endings import EMPTY, EXPELLED, LONGEST, NO_TRANSCRIPT, NOT_ANNOUNCED
 from bot.room.guild_room import RESTARTING
-from bot.room.restarts import DATABASE_PAUSE_S, LOST_AFTER_S, MOST_CRASHES
+from bot.room.restarts import DATABASE_PAUSE_S, MOST_CRASHES
 from bot.room.supervisor import RoomSupervisor
 from bot.server_settings import ListenOnly, ServerSettings
 from bot.store.claims import STALE
@@ -41,64 +33,6 @@ async def some_turns(turns: int) -> None:
         await asyncio.sleep(0)
 
 
-@pytest.mark.parametrize("hangs", [True, False])
-@pytest.mark.asyncio
-async def test_a_room_is_over_though_discord_could_not_be_told(monkeypatch: pytest.MonkeyPatch, *, hangs: bool) -> None:
-    """The bot may be left in the channel, which the log says; it can be called and sent away as before."""
-    monkeypatch.setattr(guild_room, "LEAVE_CHANNEL_S", 0.0)
-    house, place = House(), FakePlace()
-
-    async def leave_channel(_: int, *, taken_over: bool) -> None:
-        assert not taken_over
-        if hangs:
-            await asyncio.Event().wait()
-        raise RuntimeError
-
-    async with RoomSupervisor(house.make, clock=house.clock, leave_channel=leave_channel) as rooms:
-        await rooms.join(place)
-        with capture_logs() as logs:
-            assert await rooms.leave(place.guild_id)
-        assert [each["event"] for each in logs if each["log_level"] == "error"] == ["bot_left_in_channel"]
-        assert rooms.room_count == 0
-        await rooms.join(place)
-        assert rooms.place_of(place.guild_id) is place
-
-
-@pytest.mark.asyncio
-async def test_whoever_comes_while_a_room_that_failed_leaves_the_channel_is_not_passed_over() -> None:
-    """Taking the bot out may take Discord seconds. Until then there is no room any more: somebody who comes, and a
-    session to go on with, get one as soon as it is out.
-    """
-    house, place = House(), FakePlace(people=[ADA])
-    house.fails_to_open = LinkError("The voice server does not answer.")
-    rules = ServerSettings(auto_join_channels=(place.channel_id,), auto_join_people=1)
-    await house.servers.change(place.guild_id, lambda _: rules, by=1)
-    leaving, left = asyncio.Event(), asyncio.Event()
-
-    async def leave_channel(_: int, *, taken_over: bool) -> None:
-        assert not taken_over
-        leaving.set()
-        await left.wait()
-
-    async with RoomSupervisor(
-        house.make, clock=house.clock, servers=house.servers, leave_channel=leave_channel
-    ) as rooms:
-        with pytest.raises(LinkError):
-            await rooms.join(place)
-        await leaving.wait()
-        house.fails_to_open = None
-        assert rooms.place_of(place.guild_id) is None
-        rooms.on_bot_moved(FakePlace(channel_id=place.channel_id + 1))
-        rooms.on_arrival(place, ADA, came_from=None)
-        for _ in range(10):
-            await asyncio.sleep(0)
-        assert len(house.rooms) == 1
-        left.set()
-        await until(lambda: len(house.rooms) == 2 and house.rooms[1].opened.is_set())
-        assert rooms.place_of(place.guild_id) is place
-    assert place.written == []
-
-
 @pytest.mark.asyncio
 async def test_a_crash_is_told_and_mended_and_touches_no_other_room() -> None:
     """A crash is reported in the channel and the room starts again after a pause. Other rooms are not affected."""
@@ -113,40 +47,6 @@ async def test_a_crash_is_told_and_mended_and_touches_no_other_room() -> None:
         await until(lambda: len(house.rooms) == 3 and house.rooms[2].opened.is_set())
         assert not house.rooms[1].end.done()
         assert other.written == []
-
-
-@pytest.mark.asyncio
-async def test_a_room_whose_process_is_gone_starts_again_at_once() -> None:
-    """It does not wait, not even until the channel shows the sentence. If it is lost again soon, it waits."""
-    house, place = House(), FakePlace()
-    async with house.supervisor as rooms:
-        await rooms.join(place)
-        house.rooms[0].end.set_exception(ProcessLostError("The process of this room was killed."))
-        await until(lambda: len(house.rooms) == 2 and house.rooms[1].opened.is_set())
-        assert house.clock.sleeping == 0
-        told = "The process of this room was killed. I go on at once; what was said before is kept."
-        await until(lambda: place.written == [told])
-        house.rooms[1].end.set_exception(ProcessLostError("The process of this room was killed."))
-        await until(lambda: house.clock.sleeping == 1)
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize(("error", "after_s"), [(ProcessLostError, LOST_AFTER_S), (HandedOverError, 0.0)])
-async def test_machines_that_fail_or_leave_one_after_the_other_cost_no_pause(
-    error: type[ProcessLostError], after_s: float
-) -> None:
-    """A room goes on at once each time, and the channel is told each time, however slowly Discord shows it."""
-    house, place = House(), FakePlace()
-    async with house.supervisor as rooms:
-        await rooms.join(place)
-        for number in range(3):
-            house.clock.advance(after_s)
-            house.rooms[number].end.set_exception(error("The machine is gone."))
-            await until(lambda number=number: len(house.rooms) == number + 2 and house.rooms[-1].opened.is_set())  # type: ignore[misc]
-            assert house.clock.sleeping == 0
-        await until(
-            lambda: place.written == ["The machine is gone. I go on at once; what was said before is kept."] * 3
-        )
 
 
 @pytest.mark.asyncio
@@ -205,7 +105,7 @@ async def test_a_bot_that_is_taken_out_right_after_it_was_dragged_stays_away() -
 
 @pytest.mark.asyncio
 async def test_a_bot_that_is_taken_out_in_a_pause_stays_away() -> None:
-    """A room whose process is lost leaves the bot in the channel, and the next one would come back."""
+    """The next room would come back."""
     house, place = House(), FakePlace()
     async with RoomSupervisor(house.make, clock=house.clock, end_session=house.end_session) as rooms:
         await rooms.join(place)
@@ -214,20 +114,6 @@ async def test_a_bot_that_is_taken_out_in_a_pause_stays_away() -> None:
         rooms.on_bot_taken_out(place.guild_id)
         await until(lambda: rooms.room_count == 0)
     assert (len(house.rooms), house.sessions_ended) == (1, [place])
-
-
-@pytest.mark.asyncio
-async def test_a_bot_that_is_taken_out_before_its_next_room_has_a_process_stays_away() -> None:
-    """That room has no connection yet that would see it."""
-    house, place = House(), FakePlace()
-    async with house.supervisor as rooms:
-        await rooms.join(place)
-        house.opens = False
-        house.rooms[0].end.set_exception(ProcessLostError("The process of this room was killed."))
-        await until(lambda: len(house.rooms) == 2)
-        rooms.on_bot_taken_out(place.guild_id)
-        await until(lambda: rooms.room_count == 0)
-    assert house.rooms[1].end.result() == "expelled"
 
 
 @pytest.mark.asyncio
@@ -250,13 +136,15 @@ async def test_a_room_with_a_connection_sees_by_itself_that_the_bot_was_taken_ou
 
 @pytest.mark.asyncio
 async def test_a_room_waits_for_the_database_however_long_it_is_away() -> None:
-    """A room that has lost its process in an outage is not given up. The channel is told once, and health shows it."""
+    """A room that crashes in an outage is not given up. The channel is told once, and health shows it."""
     house, place = House(), FakePlace()
     async with house.supervisor as rooms:
         await rooms.join(place)
         house.fails_to_open = StoreError("The database is away.")
         with capture_logs() as logs:
-            house.rooms[0].end.set_exception(ProcessLostError("The process of this room was killed."))
+            house.rooms[0].end.set_exception(LinkError("Discord hung up."))
+            await until(lambda: house.clock.sleeping == 1)
+            house.clock.advance(1.0)
             for attempt in range(2 * MOST_CRASHES):
                 await until(lambda attempt=attempt: (len(house.rooms), house.clock.sleeping) == (attempt + 2, 1))  # type: ignore[misc]
                 assert rooms.faults() == [RESTARTING]
@@ -268,37 +156,14 @@ async def test_a_room_waits_for_the_database_however_long_it_is_away() -> None:
         assert [line["event"] for line in logs].count("room_not_opened") == 1
         waits = f"The database is away. I try again every {DATABASE_PAUSE_S:g} s until I can store again; what"
         assert sum(told.startswith(waits) for told in place.written) == 1
-        # It has lost its process once by now, and crashed once.
+        # It has crashed twice by now.
         house.rooms[-1].end.set_exception(LinkError("Discord hung up."))
         await until(lambda: place.written[-1].startswith("Discord hung up. I am starting again in 2 s"))
 
 
 @pytest.mark.asyncio
-async def test_a_room_that_ran_on_waits_for_the_database_too() -> None:
-    """The bot was started again in an outage and could not take it back. Nobody would call the bot."""
-    house, place = House(), FakePlace()
-    async with house.supervisor as rooms:
-        away = StoreError("The database is away.")
-        house.fails_to_open = away
-        with pytest.raises(StoreError, match="is away"):
-            await rooms.join(place, room=FakeRoom(place, fails_to_open=away))
-        for attempt in range(2 * MOST_CRASHES):
-            await until(lambda attempt=attempt: (len(house.rooms), house.clock.sleeping) == (attempt, 1))  # type: ignore[misc]
-            assert (rooms.place_of(place.guild_id), rooms.faults()) == (place, [RESTARTING])
-            if attempt == 2 * MOST_CRASHES - 1:
-                house.fails_to_open = None
-            house.clock.advance(DATABASE_PAUSE_S)
-        await until(lambda: rooms.faults() == [])
-        assert house.rooms[-1].opened.is_set()
-        assert len(place.written) == 1, "that it waits is told once"
-        with pytest.raises(LinkError):
-            await rooms.join(FakePlace(guild_id=11), room=FakeRoom(place, fails_to_open=LinkError("Discord hung up.")))
-        assert rooms.place_of(11) is None, "another failure is told to who starts the bot"
-
-
-@pytest.mark.asyncio
 async def test_a_room_that_loses_the_database_while_it_runs_has_crashed() -> None:
-    """Its process or a part of it may be at fault; only one that cannot begin waits."""
+    """A part of it may be at fault; only one that cannot begin waits."""
     house, place = House(), FakePlace()
     async with house.supervisor as rooms:
         await rooms.join(place)
@@ -314,8 +179,10 @@ async def test_a_room_that_waits_for_the_database_can_be_sent_away() -> None:
     async with house.supervisor as rooms:
         await rooms.join(place)
         house.fails_to_open = StoreError("The database is away.")
-        house.rooms[0].end.set_exception(ProcessLostError("The process of this room was killed."))
+        house.rooms[0].end.set_exception(LinkError("Discord hung up."))
         await until(lambda: house.clock.sleeping == 1)
+        house.clock.advance(1.0)
+        await until(lambda: (len(house.rooms), house.clock.sleeping) == (2, 1))
         assert await rooms.leave(place.guild_id)
         assert rooms.place_of(place.guild_id) is None
         with pytest.raises(StoreError, match="is away"):
@@ -326,19 +193,13 @@ async def test_a_room_that_waits_for_the_database_can_be_sent_away() -> None:
 async def test_a_room_that_another_process_has_taken_over_stays_ended() -> None:
     """It is not started again, even if somebody has just moved the bot; the log and the channel say why."""
     house, place, other = House(), FakePlace(), FakePlace(channel_id=30)
-    stays: list[bool] = []
-
-    async def leave_channel(_: int, *, taken_over: bool) -> None:
-        stays.append(taken_over)
-
-    async with RoomSupervisor(house.make, clock=house.clock, leave_channel=leave_channel) as rooms:
+    async with house.supervisor as rooms:
         await rooms.join(place)
         with capture_logs() as logs:
             house.rooms[0].end.set_exception(ExceptionGroup("tasks", [StaleOwnerError(STALE)]))
             rooms.on_bot_moved(other)
             await until(lambda: rooms.room_count == 0)
         assert len(house.rooms) == 1
-    assert stays == [True]
     assert place.written == [STALE]
     assert [(each["event"], each["log_level"]) for each in logs] == [("room_taken_over", "error")]
 
@@ -398,27 +259,22 @@ async def test_leaving_while_a_crashed_room_rests_ends_it() -> None:
 @pytest.mark.parametrize("given_up", [True, False])
 @pytest.mark.parametrize("turns", [0, 1, 2, 3, 5])
 @pytest.mark.asyncio
-async def test_a_crashed_room_that_is_sent_away_once_more_leaves_all_the_same(turns: int, *, given_up: bool) -> None:
-    """The bot is taken out of the channel and its session ends, whenever /leave comes while that goes on.
+async def test_a_crashed_room_that_is_sent_away_once_more_ends_its_session_all_the_same(
+    turns: int, *, given_up: bool
+) -> None:
+    """Whenever /leave comes while that goes on.
 
     `turns`: of the event loop. `given_up`: after the last crash; else it was sent away in the pause after the first.
     """
     house, place = House(), FakePlace()
-    begins, left, ended = asyncio.Event(), list[int](), list[int]()
-
-    async def leave_channel(guild_id: int, *, taken_over: bool) -> None:
-        assert not taken_over
-        begins.set()
-        await some_turns(6)
-        left.append(guild_id)
+    begins, ended = asyncio.Event(), list[int]()
 
     async def end_session(at: Place) -> None:
+        begins.set()
         await some_turns(3)
         ended.append(at.guild_id)
 
-    async with RoomSupervisor(
-        house.make, clock=house.clock, leave_channel=leave_channel, end_session=end_session
-    ) as rooms:
+    async with RoomSupervisor(house.make, clock=house.clock, end_session=end_session) as rooms:
         await rooms.join(place)
         for crash in range(MOST_CRASHES if given_up else 0):
             house.rooms[-1].end.set_exception(LinkError("Discord hung up."))
@@ -433,7 +289,7 @@ async def test_a_crashed_room_that_is_sent_away_once_more_leaves_all_the_same(tu
         await rooms.leave(place.guild_id)
         if first is not None:
             await first
-        assert left == ended == [place.guild_id]
+        assert ended == [place.guild_id]
         assert rooms.room_count == 0
 
 
@@ -533,19 +389,6 @@ async def test_a_session_that_could_not_be_ended_is_left_to_the_next_room_that_o
 
 
 @pytest.mark.asyncio
-async def test_a_bot_that_is_sent_away_before_its_next_room_has_a_process_leaves_no_session_open() -> None:
-    """Such a room ends in order, but has resumed nothing: the session is that of the room whose process is gone."""
-    house, place = House(), FakePlace()
-    async with RoomSupervisor(house.make, clock=house.clock, end_session=house.end_session) as rooms:
-        await rooms.join(place)
-        house.opens = False
-        house.rooms[0].end.set_exception(ProcessLostError("The process of this room was killed."))
-        await until(lambda: len(house.rooms) == 2)
-        assert await rooms.leave(place.guild_id)
-    assert (house.rooms[1].end.result(), house.sessions_ended) == ("left", [place])
-
-
-@pytest.mark.asyncio
 async def test_a_bot_that_is_sent_away_ends_no_session_of_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """The room learns only while it ends that another process has taken it over, which goes on with the session."""
     house, place = House(), FakePlace()
@@ -557,53 +400,6 @@ async def test_a_bot_that_is_sent_away_ends_no_session_of_another_process(monkey
     assert (place.written, house.sessions_ended) == ([STALE], [])
 
 
-@pytest.mark.parametrize("is_given_up", [True, False])
-@pytest.mark.parametrize("process_ends", [True, False])
-@pytest.mark.asyncio
-async def test_whoever_asks_again_does_not_break_off_how_a_bot_that_is_sent_away_leaves(
-    monkeypatch: pytest.MonkeyPatch, *, is_given_up: bool, process_ends: bool
-) -> None:
-    """Taking it out of the channel may take Discord seconds. Meanwhile somebody else sends it away too, or the process
-    ends. It leaves all the same, and no session stays open that would bring it back.
-    """
-    if is_given_up:
-        monkeypatch.setattr(restarts, "MOST_CRASHES", 0)
-    house, place = House(), FakePlace()
-    leaving, is_out = asyncio.Event(), asyncio.Event()
-    done: list[str] = []
-
-    async def leave_channel(_: int, *, taken_over: bool) -> None:
-        assert not taken_over
-        leaving.set()
-        await is_out.wait()
-        done.append("out")
-
-    async def end_session(at: Place) -> None:
-        assert at is place
-        done.append("session ended")
-
-    rooms = RoomSupervisor(house.make, clock=house.clock, leave_channel=leave_channel, end_session=end_session)
-
-    async def stop() -> None:
-        async with rooms:
-            pass
-
-    async def leave() -> None:
-        assert await rooms.leave(place.guild_id)
-
-    await rooms.join(place)
-    house.rooms[0].end.set_exception(LinkError("Discord hung up."))
-    await until(lambda: bool(place.written))
-    asking = [asyncio.create_task(leave(), name="leaving")]
-    await leaving.wait()
-    assert rooms.faults() == [], "it is not being opened again"
-    asking.append(asyncio.create_task(stop() if process_ends else leave(), name="asking again"))
-    await asyncio.sleep(0)
-    is_out.set()
-    await asyncio.gather(*asking)
-    assert done == ["out", "session ended"]
-
-
 @pytest.mark.asyncio
 async def test_each_outage_is_told() -> None:
     """A room that has waited for the database and was open since says so again when the next one cannot open."""
@@ -612,8 +408,10 @@ async def test_each_outage_is_told() -> None:
     async with house.supervisor as rooms:
         await rooms.join(place)
         house.fails_to_open = away
-        house.rooms[0].end.set_exception(ProcessLostError("The process of this room was killed."))
+        house.rooms[0].end.set_exception(LinkError("Discord hung up."))
         await until(lambda: house.clock.sleeping == 1)
+        house.clock.advance(1.0)
+        await until(lambda: (len(house.rooms), house.clock.sleeping) == (2, 1))
         house.fails_to_open = None
         house.clock.advance(DATABASE_PAUSE_S)
         await until(lambda: len(house.rooms) == 3 and house.rooms[2].opened.is_set())
@@ -730,25 +528,6 @@ async def test_a_bot_that_may_not_be_where_it_was_dragged_says_so_once() -> None
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("lost", [ProcessLostError, HandedOverError])
-async def test_a_bot_that_is_dragged_comes_although_it_loses_its_process(lost: type[ProcessLostError]) -> None:
-    """That says nothing about the new channel, so the next room opens there at once. Whether the bot may be there is
-    still open: if not, it says so and does not try again.
-    """
-    house, place, side = House(), FakePlace(), FakePlace(channel_id=21)
-    async with house.supervisor as rooms:
-        await rooms.join(place)
-        house.opens = False
-        rooms.on_bot_moved(side)
-        await until(lambda: len(house.rooms) == 2)
-        house.fails_to_open = LinkError("I may not join Lounge.")
-        house.rooms[1].end.set_exception(lost("The machine is gone."))
-        await until(lambda: rooms.place_of(place.guild_id) is None)
-    assert [room.place for room in house.rooms] == [place, side, side]
-    assert side.written[-1] == "I could not come along. I may not join Lounge."
-
-
-@pytest.mark.asyncio
 async def test_a_bot_that_is_sent_away_is_not_dragged_back() -> None:
     """/leave wins over a move, whether the move comes before or after it while the room is ending."""
     house, place, side = House(), FakePlace(), FakePlace(channel_id=21)
@@ -784,37 +563,6 @@ async def test_a_room_that_was_followed_into_is_mended_like_any_other() -> None:
         assert side.written == ["The line broke. I am starting again in 1 s; what was said before is kept."]
 
 
-class _SlowPlace(FakePlace):
-    """Its chat never shows a message, and is slow to give one up."""
-
-    async def write(self, sentence: Text) -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            for _ in range(3):
-                await asyncio.sleep(0)
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("opens", [True, False])
-async def test_a_room_that_is_over_leaves_no_task_behind(*, opens: bool) -> None:
-    """Neither the one that waited for it to open, nor one that still writes that an earlier room was lost."""
-    house, place = House(), _SlowPlace()
-    left: list[str] = []
-
-    async def leave_channel(_: int, *, taken_over: bool) -> None:
-        assert not taken_over
-        left.extend(task.get_name() for task in asyncio.all_tasks() if "room-" in task.get_name())
-
-    async with RoomSupervisor(house.make, clock=house.clock, leave_channel=leave_channel) as rooms:
-        await rooms.join(place)
-        house.opens = opens
-        house.rooms[0].end.set_exception(ProcessLostError("The process of this room was killed."))
-        await until(lambda: len(house.rooms) == 2)
-        assert await rooms.leave(place.guild_id)
-    assert sorted(left) == [f"room-{place.guild_id}", f"room-end-{place.guild_id}"]
-
-
 class UnwritablePlace(FakePlace):
     """A place where writing has a defect."""
 
@@ -834,16 +582,3 @@ async def test_what_a_rooms_task_fails_of_is_logged_at_once() -> None:
             await until(lambda: rooms.room_count == 0)
             await asyncio.sleep(0)
         assert [line["task"] for line in logs if line["event"] == "task_failed"] == ["room-10"]
-
-
-@pytest.mark.asyncio
-async def test_a_notice_that_a_room_goes_on_is_logged_if_it_fails() -> None:
-    """Nobody waits for it, so nobody else would see the error. The room goes on."""
-    house, place = House(), UnwritablePlace()
-    async with house.supervisor as rooms:
-        await rooms.join(place)
-        with capture_logs() as logs:
-            house.rooms[0].end.set_exception(ProcessLostError("It is not there any more."))
-            await until(lambda: len(house.rooms) == 2 and house.rooms[1].opened.is_set())
-            await until(lambda: "task_failed" in [line["event"] for line in logs])
-        assert [line["task"] for line in logs if line["event"] == "task_failed"] == ["room-lost-10"]

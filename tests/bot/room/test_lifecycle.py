@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.room.announcer import NotAnnouncedError
-from bot.room.endings import EMPTY, EXPELLED, LEFT, MOVED, NOT_JOINED, PROCESS_ENDS, HandedOverError, ProcessLostError
+from bot.room.endings import EMPTY, EXPELLED, LEFT, MOVED, NOT_JOINED, PROCESS_ENDS
 from bot.room.lifecycle import GOES_ON, Crash, Ending, LastSession, Moving, Over, Pausing, RoomLifecycle, Running
 from bot.room.restarts import MOST_CRASHES
 from bot.store.claims import STALE
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 LOUNGE, SIDE, ATTIC = (FakePlace(channel_id=number) for number in (20, 21, 22))
 AWAY = StoreError("The database is away.")
 HUNG_UP = LinkError("Discord hung up.")
-LOST = ProcessLostError("The process of this room was killed.")
-HANDED_OVER = HandedOverError("It had to end.")
 TAKEN_OVER = StaleOwnerError(STALE)
 
 
@@ -68,7 +66,7 @@ class CutOff:
 
 Event = AskedToEnd | Moved | Ended | Crash | PauseOver | CutOff
 
-ERRORS = [AWAY] * 4 + [HUNG_UP] * 2 + [LOST, HANDED_OVER, TAKEN_OVER, NotAnnouncedError("Nobody was told.")]
+ERRORS = [AWAY] * 4 + [HUNG_UP] * 2 + [TAKEN_OVER, NotAnnouncedError("Nobody was told.")]
 CRASHES = st.builds(
     Crash,
     st.sampled_from(ERRORS),
@@ -94,7 +92,7 @@ FOLLOWS: dict[tuple[type, type], set[type]] = {
     (Running, AskedToEnd): {Ending},
     (Running, Moved): {Running, Moving},
     (Running, Ended): {Over},
-    (Running, Crash): {Running, Pausing, Over},
+    (Running, Crash): {Pausing, Over},
     (Running, CutOff): {Over},
     (Moving, AskedToEnd): {Ending},
     (Moving, Moved): {Moving},
@@ -153,7 +151,7 @@ def _steps(lifecycle: RoomLifecycle, events: Iterable[Event]) -> Iterator[Step]:
 @st.composite
 def lives(draw: st.DrawFn) -> list[Step]:
     """Return what happens to a room that begins in the lounge."""
-    lifecycle = RoomLifecycle(LOUNGE, ran_on=draw(st.booleans()))
+    lifecycle = RoomLifecycle(LOUNGE)
     count = draw(st.integers(1, 30))
     kinds = (draw(st.sampled_from(EVENTS[type(lifecycle.state)])) for _ in range(count))
     return list(_steps(lifecycle, map(draw, kinds)))
@@ -221,13 +219,20 @@ def _crash(error: Exception, *, has_opened: bool = False) -> Crash:
     return Crash(error, 0.0, has_opened=has_opened, is_awaited=False)
 
 
+CRASHED: list[Event] = [_crash(HUNG_UP, has_opened=True), PauseOver()]
+
+
 @pytest.mark.parametrize(
     ("events", "session"),
     [
         pytest.param([Ended(EMPTY, has_opened=True)], LastSession.ENDED, id="in order"),
         pytest.param([Ended(EMPTY, has_opened=True, left_open=True)], LastSession.OPEN, id="database away"),
-        pytest.param([_crash(LOST, has_opened=True), Ended(LEFT, has_opened=False)], LastSession.OPEN, id="lost"),
-        pytest.param([_crash(LOST, has_opened=True), CutOff()], LastSession.OPEN, id="lost, and lost again"),
+        pytest.param(
+            [*CRASHED, Ended(LEFT, has_opened=False)],
+            LastSession.OPEN,
+            id="crashed",
+        ),
+        pytest.param([*CRASHED, CutOff()], LastSession.OPEN, id="crashed, and cut off"),
         pytest.param([AskedToEnd(LEFT), _crash(HUNG_UP)], LastSession.OPEN, id="crashed while it ended"),
         pytest.param([_crash(HUNG_UP), AskedToEnd(LEFT), CutOff()], LastSession.OPEN, id="sent away in a pause"),
         pytest.param([AskedToEnd(LEFT), _crash(TAKEN_OVER)], LastSession.TAKEN_OVER, id="taken over"),
@@ -235,7 +240,7 @@ def _crash(error: Exception, *, has_opened: bool = False) -> Crash:
 )
 def test_what_is_left_of_the_session(events: list[Event], session: LastSession) -> None:
     """A session that is open would bring the bot back."""
-    lifecycle = RoomLifecycle(LOUNGE, ran_on=False)
+    lifecycle = RoomLifecycle(LOUNGE)
     *_, last = _steps(lifecycle, events)
     assert isinstance(last.after, Over)
     assert last.after.session is session
@@ -257,7 +262,7 @@ MOVED_UNSTORED: list[Event] = [Moved(SIDE), Ended(MOVED, has_opened=True, left_o
         pytest.param([AskedToEnd(PROCESS_ENDS), _crash(HUNG_UP)], False, id="the process ends"),
         pytest.param([AskedToEnd(PROCESS_ENDS), AskedToEnd(LEFT), CutOff()], True, id="sent away while it ends"),
         pytest.param([AskedToEnd(PROCESS_ENDS), _crash(HUNG_UP), AskedToEnd(LEFT)], True, id="sent away afterwards"),
-        pytest.param([_crash(LOST, has_opened=True), Ended(EXPELLED, has_opened=False)], True, id="taken out"),
+        pytest.param([*CRASHED, Ended(EXPELLED, has_opened=False)], True, id="taken out"),
         pytest.param([_crash(HUNG_UP), AskedToEnd(EXPELLED), CutOff()], True, id="taken out in a pause"),
         pytest.param(GIVEN_UP, True, id="given up"),
         pytest.param([*MOVED_AND_OPEN, _crash(HUNG_UP)], True, id="could not come along"),
@@ -270,7 +275,7 @@ MOVED_UNSTORED: list[Event] = [Moved(SIDE), Ended(MOVED, has_opened=True, left_o
 )
 def test_whose_session_nobody_shall_resume(events: list[Event], *, is_unwanted: bool) -> None:
     """It would bring the bot back at its next start."""
-    lifecycle = RoomLifecycle(LOUNGE, ran_on=False)
+    lifecycle = RoomLifecycle(LOUNGE)
     *_, last = _steps(lifecycle, events)
     assert isinstance(last.after, Over)
     assert lifecycle.is_session_unwanted is is_unwanted
@@ -292,7 +297,7 @@ def test_what_an_earlier_room_could_not_end_is_ended_unless_one_opens(
     events: list[Event], *, is_unwanted: bool
 ) -> None:
     """A room that opens has that session, or has ended it."""
-    lifecycle = RoomLifecycle(LOUNGE, ran_on=False, is_left_open=True)
+    lifecycle = RoomLifecycle(LOUNGE, is_left_open=True)
     *_, last = _steps(lifecycle, events)
     assert isinstance(last.after, Over)
     assert lifecycle.is_session_unwanted is is_unwanted
@@ -310,7 +315,7 @@ def test_what_an_earlier_room_could_not_end_is_ended_unless_one_opens(
 )
 def test_who_takes_the_bot_out_is_seen(events: list[Event], *, is_overlooked: bool) -> None:
     """By the room that runs, if it has a connection; one that has none never does."""
-    lifecycle = RoomLifecycle(LOUNGE, ran_on=False)
+    lifecycle = RoomLifecycle(LOUNGE)
     for event in events:
         _handle(lifecycle, event)
     assert lifecycle.overlooks_removal(room_sees_it=True) is is_overlooked

@@ -429,10 +429,10 @@ async def test_what_was_just_said_is_forgotten_too(tmp_path: Path) -> None:
         started = house.clock.monotonic()
         await house.pass_time(TICK_S)
         link.hear(speech(ADA.id, at=started))
-        await house.participation.on_forgetting(ADA.id)
+        house.participation.on_forgetting(ADA.id)
         guild = await house.participation.of_guild(house.place.guild_id)
         assert guild.room is not None
-        await house.participation.on_forgotten([guild.room.session_id])
+        house.participation.on_forgotten([guild.room.session_id])
         assert (await house.reply(1)).interrupted
         await house.pass_time(3.0)
         assert house.recogniser.texts.pop() == "The walrus sleeps in the shed.", "nobody recognises it any more"
@@ -453,7 +453,7 @@ async def test_what_is_forgotten_while_it_is_recognised_is_shown_to_nobody(tmp_p
         house.place.links[-1].hear(speech(ADA.id, at=started))
         await house.pass_time(3.0)
         assert len(house.recogniser.asked) == 1
-        await house.participation.on_forgetting(ADA.id)
+        house.participation.on_forgetting(ADA.id)
         house.recogniser.gate.set()
         await settle(lambda: bool(house.of(events.SpeechDropped)))
         assert house.of(events.UtteranceTranscribed) + house.of(events.InterimTranscribed) == []

@@ -16,7 +16,7 @@ from bot.room.supervisor import DRAINING, RoomSupervisor
 from compaction.errors import StoreError
 from tests.fakes.brain import until
 from tests.fakes.place import ADA, FakePlace
-from tests.fakes.rooms import FakeRoom, House
+from tests.fakes.rooms import House
 from voice.errors import LinkError
 
 if TYPE_CHECKING:
@@ -250,24 +250,3 @@ async def test_faults_are_those_of_its_rooms_and_of_restarts_and_the_end() -> No
         house.clock.advance(60.0)
         await until(lambda: rooms.faults() == [deaf])
     assert rooms.faults() == [DRAINING]
-
-
-@pytest.mark.asyncio
-async def test_a_room_that_ran_on_is_cut_off_if_nobody_waits_for_it_any_more() -> None:
-    """Its link was given up, so a new one is opened. A room that somebody has called comes all the same."""
-    house, place, other = House(), FakePlace(), FakePlace(guild_id=11)
-    house.opens = False
-    ran_on = FakeRoom(place, opens=False)
-    async with house.supervisor as rooms:
-        joining = [asyncio.create_task(rooms.join(place, room=ran_on)), asyncio.create_task(rooms.join(other))]
-        await until(lambda: rooms.room_count == 2)
-        for each in joining:
-            each.cancel()
-        assert [type(each) for each in await asyncio.gather(*joining, return_exceptions=True)] == [
-            asyncio.CancelledError
-        ] * 2
-        assert (rooms.place_of(place.guild_id), rooms.place_of(11)) == (None, other)
-        house.opens = True
-        await rooms.join(place)
-        assert rooms.status(place.guild_id) == "I am in Lounge."
-    assert ran_on.end.cancelled()

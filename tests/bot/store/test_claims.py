@@ -12,7 +12,7 @@ import pytest_asyncio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.store.claims import RoomClaim, claim_room, fenced, newest_claim
+from bot.store.claims import RoomClaim, claim_room, fenced
 from bot.store.database import open_database
 from bot.store.people import PeopleStore
 from bot.store.prompts import PromptStore
@@ -162,32 +162,3 @@ async def test_owners_at_the_same_time_write_one_after_another(processes: tuple[
     numbers = [int(each.parts[0].text) for each in stored]
     assert [(each.seq, number) for each, number in zip(stored, numbers, strict=True)] == sorted(written)
     assert numbers == sorted(numbers)
-
-
-@pytest.mark.asyncio
-async def test_a_process_that_was_given_up_before_its_claim_does_not_take_the_room(
-    processes: tuple[Database, Database],
-) -> None:
-    """It was told to run the room, and then lost. The room was made stale and given to the next one, which has it
-    whether the first comes back before or after its claim.
-    """
-    first, second = processes
-    rooms = [Sessions(database, FakeClock()) for database in processes]
-
-    async def opens(sessions: Sessions, after: int | None) -> RoomClaim:
-        told = sessions.claiming_after(after)
-        return (await told.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1e9)).claim
-
-    assert await newest_claim(first, GUILD) == 0
-    assert (await opens(rooms[0], 0)).number == 1
-    fence = await claimed(second)
-    with pytest.raises(StaleOwnerError):
-        await opens(rooms[0], 1)
-    next_told = await newest_claim(second, GUILD)
-    assert next_told == fence.number == 2
-    assert (await opens(rooms[1], next_told)).number == 3
-    with pytest.raises(StaleOwnerError):
-        await opens(rooms[0], 1)
-    assert await newest_claim(first, GUILD) == 3
-    # Nobody has said after which claim: as in a bot without rooms in processes.
-    assert (await opens(rooms[0], None)).number == 4

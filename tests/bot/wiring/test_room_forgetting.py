@@ -14,7 +14,7 @@ from bot.memory.personal_data import PersonalData
 from bot.participation.all_guilds import GuildParticipations
 from bot.participation.settings import ParticipationSettings
 from bot.server_settings import no_server_settings
-from bot.wiring.room_forgetting import PersonFactsEverywhere, RoomForgetting
+from bot.wiring.room_forgetting import RoomForgetting
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.model import Note, NoteId, SessionId, TurnKind, TurnPart
 from tests.bot.evening import Evening
@@ -30,40 +30,6 @@ if TYPE_CHECKING:
 
 BO = "2"
 SECRET = "The spare key hangs behind the walrus."
-
-
-class Room:
-    """A room of another process, which has a book of its own. It counts how often it reads it again."""
-
-    def __init__(self, book: Book) -> None:
-        self.book = book
-        self.facts = 3
-
-    async def refresh(self) -> None:
-        """Read what is stored."""
-        self.facts = self.book.stored
-
-
-class Book:
-    """The book of the gateway process."""
-
-    def __init__(self) -> None:
-        self.stored = 3
-
-    async def forget(self, _guild_id: int | None, _person_id: str) -> int:
-        """Delete the facts."""
-        deleted, self.stored = self.stored, 0
-        return deleted
-
-
-@pytest.mark.asyncio
-async def test_facts_that_somebody_deletes_are_used_in_no_room_any_more() -> None:
-    """/memory forget is answered when the rooms have read their books again."""
-    book = Book()
-    rooms = [Room(book), Room(book)]
-    people = PersonFactsEverywhere(cast("Any", book), WeakSet(cast("Any", rooms)))
-    assert await people.forget(10, "1") == 3
-    assert [room.facts for room in rooms] == [0, 0]
 
 
 class ServersAway:

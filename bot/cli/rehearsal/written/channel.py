@@ -95,9 +95,6 @@ class WrittenChannel:
         """Remove a person, if present."""
         self._people = [each for each in self._people if each != person]
 
-    async def is_current(self) -> bool:
-        return True
-
     async def refresh_rights(self, *, newcomers_only: bool = False) -> None:
         """Do nothing: nobody's rights change."""
 
@@ -175,7 +172,6 @@ class WrittenChannel:
         excludes: Callable[[int], bool],
         on_change: Callable[[], None] = lambda: None,
         is_owner: Callable[[], Awaitable[bool]] | None = None,
-        claim: int = 0,
     ) -> AsyncIterator[ManualLink]:
         """Open the connection. Nobody has opted out, and it never changes."""
         self.link = ManualLink(source, sink)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -11,6 +10,10 @@ from benchmarks.asr.options import OTHERS
 from benchmarks.asr.transcriber_process import RECOGNISERS
 from bot.cli.app import run_command_line
 from bot.cli.bench.commands import ASR_PEERS
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SMALL = ["--evenings", "1", "--turns", "100", "--search-turns", "100"]
 
