@@ -13,7 +13,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from benchmarks.stats import percentile
-from bot.brain.addressing import PersonName
+from bot.brain.addressing import call_names
 from bot.brain.decider import HeardText, Situation, decide
 from bot.brain.settings import BrainSettings
 
@@ -84,7 +84,7 @@ def _times_ms(names: Sequence[str], text: str) -> list[float]:
     situation = Situation(
         people=len(names) + 1,
         wake_names=BrainSettings().wake_names,
-        other_names=tuple(map(PersonName.prepare, names)),
+        other_names=frozenset().union(*map(call_names, names)),
     )
     times = []
     for number in range(TEXTS):

@@ -133,16 +133,23 @@ def _deciding(ours: Mapping[str, Json]) -> tuple[Target, ...]:
         ),
         at_most(
             "unwanted answers in 10 minutes of company, held-out talks",
-            "< 1",
+            "<= 0.8",
             number_at(ours, "deciding", HELD_OUT, "unwanted_in_10_min"),
-            0.999,
+            0.8,
+            sample_at(ours, "minutes", "deciding", HELD_OUT, "minutes_of_company"),
+        ),
+        at_most(
+            "unwanted answers in 10 minutes of company without a model, held-out talks",
+            "<= 0.8",
+            number_at(ours, "deciding", HELD_OUT, "without_model", "unwanted_in_10_min"),
+            0.8,
             sample_at(ours, "minutes", "deciding", HELD_OUT, "minutes_of_company"),
         ),
         at_most(
             "deciding with 99 hostile names and 400 words, CPU P95 ms",
-            "<= 2 ms",
+            "<= 3 ms",
             number_at(ours, "deciding", "crowd", "worst_p95_ms"),
-            2,
+            3,
         ),
     )
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum, auto
 
-from bot.brain.addressing import PersonName, calls_any, is_follow_up, needs_no_reply, word_count
-from bot.brain.lexicon import is_question
-from bot.brain.wakeword import calls_name, mentions_name, without_name
+from bot.brain.addressing import calls_any
+from bot.brain.wakeword import use_of_name
 from bot.guild import VoiceMode
+from compaction.language.text import QUESTION_MARKS
 from voice.asr.sound_effect import is_sound_effect
 from voice.speaking.backchannel import OverlapIntent, classify_overlap
 
@@ -67,8 +67,8 @@ class Situation:
     people: int
     wake_names: tuple[str, ...]
     mode: VoiceMode = VoiceMode.ENGAGED
-    # Names of everybody in the channel but the speaker, bots included.
-    other_names: tuple[PersonName, ...] = ()
+    # Names of everybody in the channel but the speaker, bots included (`bot.brain.addressing.call_names`).
+    other_names: frozenset[str] = frozenset()
     # The speaker is in a conversation with the bot.
     engaged: bool = False
     # The bot's last reply to the speaker was a question.
@@ -120,25 +120,27 @@ def _decide_heard(heard: HeardText, situation: Situation) -> Decision:
     """Decide whether `heard` needs an answer, regardless of whether the bot may speak now."""
     if (never := _reason_to_ignore(heard, situation)) is not None:
         return Decision(False, never)
-    if calls_name(heard.text, situation.wake_names):
-        # It has interrupted the reply, which is all that is wanted.
-        stops = classify_overlap(without_name(heard.text, situation.wake_names)) is OverlapIntent.STOP
+    name = use_of_name(heard.text, situation.wake_names)
+    if name.called:
+        # 'Roomtone, stop' has interrupted the reply, which is all that is wanted.
+        stops = classify_overlap(name.rest) is OverlapIntent.STOP
         return Decision(False, Reason.WANTS_NO_ANSWER) if stops else Decision(True, Reason.WAKE_NAME)
-    mentioned = mentions_name(heard.text, situation.wake_names)
+    unmeant = Decision(False, Reason.MENTIONED if name.mentioned else Reason.NOT_ADDRESSED)
     if situation.mode is VoiceMode.NAME:
-        return Decision(False, Reason.MENTIONED if mentioned else Reason.NOT_ADDRESSED)
-    if calls_any(heard.text, situation.other_names):
+        return unmeant
+    if calls_any(name.words, situation.other_names):
         return Decision(False, Reason.ADDRESSED_TO_OTHER)
-    if needs_no_reply(heard.text) and not situation.bot_asked:
+    asks = any(mark in heard.text for mark in QUESTION_MARKS)
+    if not (asks or situation.bot_asked) and classify_overlap(heard.text) is not OverlapIntent.YIELD:
         return Decision(False, Reason.WANTS_NO_ANSWER)
     if situation.people == 1:
         return Decision(True, Reason.ALONE_TOGETHER)
-    if situation.engaged and (situation.bot_asked or is_follow_up(heard.text)):
+    if situation.engaged and (situation.can_skip or situation.bot_asked or asks):
         return Decision(True, Reason.ENGAGED, may_skip=True)
-    to_the_room = is_question(heard.text) and word_count(heard.text) >= ROOM_QUESTION_WORDS
+    to_the_room = asks and name.words.spoken_count >= ROOM_QUESTION_WORDS
     if situation.mode is VoiceMode.FREE and situation.can_skip and to_the_room:
         return Decision(False, Reason.BUSY) if situation.busy else Decision(True, Reason.ROOM_QUESTION, may_skip=True)
-    return Decision(False, Reason.MENTIONED if mentioned else Reason.NOT_ADDRESSED)
+    return unmeant
 
 
 def _reason_to_ignore(heard: HeardText, situation: Situation) -> Reason | None:

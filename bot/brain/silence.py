@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from bot.brain.spoken_words import SpokenWords
-from bot.brain.wakeword import mentions_name, without_name
+from bot.brain.wakeword import use_of_name
 from bot.texts.catalogue import catalogue, languages
 from compaction.language.text import QUESTION_MARKS
 
@@ -19,9 +19,8 @@ SILENT_MINUTES = 10
 
 def asks_for_silence(text: str, wake_names: tuple[str, ...]) -> bool:
     """Return whether `text` is one of the bot's names and a phrase of any language: people mix them."""
-    if text.rstrip().endswith(QUESTION_MARKS) or not mentions_name(text, wake_names):
-        return False
-    return _words(without_name(text, wake_names)) in _phrases()
+    name = use_of_name(text, wake_names)
+    return name.mentioned and not text.rstrip().endswith(QUESTION_MARKS) and _words(name.rest) in _phrases()
 
 
 @lru_cache(maxsize=1)

@@ -1,8 +1,8 @@
 """Tracks who is talking with the bot, and so need not say its name. Pure.
 
-A person whom the bot has answered stays engaged for a while. Engagement ends when they speak to somebody else, or when
-others take over the conversation. A backchannel, thanks, or a word or two from somebody else do not end it, nor does
-what others say over the answer: whoever asked has not got the rest of it, and may ask the bot to go on.
+A person whom the bot has answered stays engaged for a while. Engagement ends when they speak to somebody else, when the
+model finds that they do (SKIP), or when others take over the conversation. A backchannel, or a word or two from
+somebody else, do not end it, nor does what others say over the answer: whoever asked has not got the rest of it.
 """
 
 from __future__ import annotations
@@ -10,25 +10,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bot.brain.addressing import word_count
 from bot.brain.decider import Reason
 from compaction.language.text import QUESTION_MARKS
 
 if TYPE_CHECKING:
     from bot.brain.decider import Decision
 
-# An utterance of at least this many words takes over the conversation; fewer are a remark in passing.
-TAKES_OVER_WORDS = 3
+# An utterance that lasts so long takes over the conversation. A word or two are a remark in passing.
+TAKES_OVER_S = 1.0
 # Utterances with these decisions are for other people.
 _BETWEEN_OTHERS = frozenset({Reason.NOT_ADDRESSED, Reason.MENTIONED, Reason.ADDRESSED_TO_OTHER, Reason.BUSY})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _LastReply:
-    """When the bot's last reply to somebody ended (monotonic seconds), and whether it ended with a question."""
+    """When the bot's last reply to somebody ended (monotonic seconds), whether it ended with a question, and whether
+    they have spoken since.
+    """
 
     ended_at: float
     was_question: bool
+    spoken_since: bool = False
 
 
 class Engagement:
@@ -50,23 +52,30 @@ class Engagement:
         if text:
             self._last_replies[user_id] = _LastReply(now, text.rstrip().endswith(QUESTION_MARKS))
 
-    def is_engaged(self, user_id: int, *, at: float) -> bool:
-        """Return whether a person who begins to speak at `at` is still talking with the bot."""
+    def is_engaged(self, user_id: int, *, at: float, at_once: bool = False) -> bool:
+        """Return whether a person who begins to speak at `at` is still talking with the bot.
+
+        `at_once`: only if they have said nothing since the reply, where no model tells whom they mean.
+        """
         last = self._last_replies.get(user_id)
-        return self._answering == user_id or (last is not None and at - last.ended_at <= self._window_s)
+        if self._answering == user_id:
+            return True
+        return last is not None and at - last.ended_at <= self._window_s and not (at_once and last.spoken_since)
 
     def was_asked(self, user_id: int, *, at: float) -> bool:
         """Return whether the bot's last reply to that person was a question that they may be answering at `at`."""
         last = self._last_replies.get(user_id)
         return last is not None and last.was_question and at - last.ended_at <= self._window_s
 
-    def on_utterance(self, user_id: int, text: str, decision: Decision, *, started_at: float) -> None:
-        """Record an utterance and the decision about it; end engagements if it was for somebody else. `started_at`:
-        when it began (monotonic seconds).
+    def on_utterance(self, user_id: int, decision: Decision, *, started_at: float, ended_at: float) -> None:
+        """Record an utterance and the decision about it; end engagements if it was for somebody else. Times are
+        monotonic seconds.
         """
+        if user_id in self._last_replies and decision.reason is not Reason.WANTS_NO_ANSWER:
+            self._last_replies[user_id].spoken_since = True
         if decision.reason not in _BETWEEN_OTHERS:
             return
-        if decision.reason is Reason.ADDRESSED_TO_OTHER or word_count(text) >= TAKES_OVER_WORDS:
+        if decision.reason is Reason.ADDRESSED_TO_OTHER or ended_at - started_at >= TAKES_OVER_S:
             # The conversation has moved on, except for those who are being answered meanwhile.
             self._last_replies = {who: last for who, last in self._last_replies.items() if started_at < last.ended_at}
         self.remove(user_id)

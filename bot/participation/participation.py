@@ -253,7 +253,9 @@ class Participation:
         for spoken in group:
             # In order: an utterance to somebody else ends the engagement before the next one is decided on.
             decision = self.preview_decision(spoken)
-            self._engagement.on_utterance(spoken.user_id, spoken.text, decision, started_at=spoken.started_at)
+            self._engagement.on_utterance(
+                spoken.user_id, decision, started_at=spoken.started_at, ended_at=spoken.ended_at
+            )
             decisions.append((spoken, decision))
         chosen = next((each for each in reversed(decisions) if each[1].answer), decisions[-1])
         self._count(chosen[1])
@@ -265,7 +267,7 @@ class Participation:
         at = spoken.started_at
         situation = self._situation(
             speaker_id=spoken.user_id,
-            engaged=self._engagement.is_engaged(spoken.user_id, at=at),
+            engaged=self._engagement.is_engaged(spoken.user_id, at=at, at_once=not self._replies.can_skip),
             asked=self._engagement.was_asked(spoken.user_id, at=at),
         )
         return decide(HeardText(spoken.text, by_bot=person is not None and person.is_bot), situation)
@@ -339,6 +341,9 @@ class Participation:
             self._guild.costs.add(Cost(tokens=tokens, spoken_s=spoken_s), now=now)
         if user_id is not None:
             self._engagement.on_reply_ended(user_id, text, now=now)
+            if skipped:
+                # The model found that they speak to somebody else.
+                self._engagement.remove(user_id)
 
     def on_joined(self) -> None:
         """Record that somebody came in, which restarts the timer for a long silence."""

@@ -18,7 +18,7 @@ from bot.brain.embedded.evidence import (
     name_stems,
 )
 from bot.brain.embedded.evidence_sources import collect_evidence
-from bot.brain.lexicon import words_of
+from bot.brain.spoken_words import spoken_words
 from bot.brain.wakeword import mentions_name
 from bot.texts.catalogue import languages
 from bot.texts.text import Text, in_language
@@ -117,7 +117,7 @@ def answer(
     `language`: the code of the question's language; empty: its words tell it.
     """
     said = _reply(question, evidence, asker=asker, now=now, names=names, zone=zone)
-    words = words_of(question)
+    words = spoken_words(question).texts
     if not language:
         language = "de" if GERMAN_SMALL_TALK.intersection(words) else language_of(words).code
     written = [in_language(each, language) for each in (*said, *((NO_MODEL,) if introduce else ()))]
@@ -127,7 +127,7 @@ def answer(
 def _reply(
     question: str, evidence: Sequence[Evidence], *, asker: str, now: float, names: Sequence[str], zone: tzinfo | None
 ) -> list[Text]:
-    words = set(words_of(question))
+    words = set(spoken_words(question).texts)
     small_talk = GREETINGS | THANKS | PARTINGS
     if not asks_about_something(question, ignore=[*names, *small_talk]):
         return [_small_talk(words, asker)]

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from bot.brain.lexicon import is_question
 from bot.brain.wakeword import strip_call
 from compaction.language.languages import LANGUAGES
 from compaction.language.terms import normalized_words, terms
-from compaction.language.text import words
+from compaction.language.text import QUESTION_MARKS, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -117,8 +116,8 @@ def _concerns(candidate: Evidence, stems: frozenset[str], speakers: frozenset[st
 
 
 def asks(text: str) -> bool:
-    """Return whether a text is a question, with or without a question mark."""
-    return is_question(text)
+    """Return whether a text is a question. Recognisers write the mark."""
+    return text.rstrip().endswith(QUESTION_MARKS)
 
 
 def content_stems(text: str) -> frozenset[str]:

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 from bot.brain.decider import Reason
 from bot.brain.embedded.chat import answer
 from bot.brain.embedded.evidence import Evidence, EvidenceOrigin, best_match
-from bot.brain.lexicon import is_question
 from bot.brain.realtime_instructions import NOTES_HEAD, SUMMARY_HEAD
 from bot.brain.skip import SKIP, skip_instruction
 from bot.brain.wakeword import strip_call
-from compaction.language.text import sentences
+from compaction.language.text import QUESTION_MARKS, sentences
 from compaction.untrusted_text import without_marks
 from rehearsal.servers.realtime_behaviour import FunctionCall, ResponseRequest
 from voice.realtime.protocol import BROKEN_OFF
@@ -48,7 +47,7 @@ def answer_request(asked: ResponseRequest, *, names: Sequence[str]) -> ResponseC
         return _remark(asked.instructions) if skip_instruction(Reason.SCREEN) in asked.instructions else SKIP
     evidence, question, asker = _read(asked)
     searched = any(role == _TOOL_RESULT for role, _ in asked.items)
-    if searched or SEARCH not in asked.tools or not is_question(question):
+    if searched or SEARCH not in asked.tools or not question.rstrip().endswith(QUESTION_MARKS):
         return answer_text(asked, names=names)
     if best_match(question, evidence, ignore=names, asker=asker) is not None:
         return answer_text(asked, names=names)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import discord
 from discord import app_commands
 
-from bot.brain.name_search import MOST_WORDS
+from bot.brain.wakeword import MOST_WORDS
 from bot.discord.answers import answer_when_known, guild_id_of, language_of
 from bot.discord.commands.default_word import DEFAULT, means_default
 from bot.errors import BotError

@@ -20,7 +20,6 @@ from voice.asr.sound_effect import is_sound_effect
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bot.brain.decider import Decision
     from bot.brain.reply import Reply
     from bot.channel.participants import Participants
     from bot.channel.port import Place
@@ -121,39 +120,6 @@ class TurnRecorder:
         turn = await self._record(TurnKind.ASSISTANT, (part,), at, at, answers=reply.question.turn.seq)
         _log_reply(turn, reply, char_count=len(reply.unsaid), written=True)
         return turn
-
-    def log_speech(
-        self,
-        group: Sequence[SpokenText],
-        turn: Turn,
-        *,
-        released_at: float,
-        chosen: SpokenText,
-        decision: Decision,
-    ) -> None:
-        """Log a turn of speech with the latency of every stage, and the decision. Call it when the turn is stored.
-
-        `released_at`: when the group was complete (monotonic). `chosen`: the utterance that the decision is about; the
-        latencies of the earlier stages are for this utterance.
-        """
-        utterance = chosen.utterance
-        log.info(
-            "turn_recorded",
-            seq=turn.seq,
-            kind=turn.kind.value,
-            speaker_id=utterance.user_id,
-            speaker_count=len({spoken.user_id for spoken in group}),
-            utterance_id=utterance.id,
-            duration_s=round(utterance.ended_at - utterance.started_at, 2),
-            char_count=sum(len(spoken.text) for spoken in group),
-            **chosen.stages_ms,
-            group_ms=_ms(released_at - chosen.text_at),
-            store_ms=_ms(self._clock.monotonic() - released_at),
-            answers=decision.answer,
-            reason=decision.reason.value,
-            supersedes=decision.supersedes,
-            may_skip=decision.may_skip,
-        )
 
     def _repeats(self, kind: TurnKind, parts: tuple[TurnPart, ...], started_at: float) -> bool:
         """Return whether the last turn has the same content and was a moment ago; log the omission if so."""

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import structlog
+
 from bot import events
 from bot.brain.reply import Question
 from bot.dropped_sounds import OPTED_OUT
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from bot.room.conversation.preemptive_reply import PreemptiveReply
     from bot.room.conversation.turn_recorder import TurnRecorder
     from compaction.model import Turn
+
+log = structlog.get_logger()
 
 # How long a turn waits for the reply that it interrupted to be recorded before it.
 RECORD_REPLY_S = 2.0
@@ -55,7 +59,9 @@ class TurnTaking:
         self._observe = observe
 
     async def on_group(self, group: tuple[SpokenText, ...]) -> None:
-        """Record a group of utterances as a turn, decide whether to answer it, and write its log line."""
+        """Record a group of utterances as a turn, decide whether to answer it, and write its log line: the latency of
+        every stage of the utterance that the decision is about, and the decision.
+        """
         await self._replier.wait_until_recorded(within_s=RECORD_REPLY_S)
         group = tuple(spoken for spoken in group if not self._is_dropped(spoken))
         if not group:
@@ -81,7 +87,23 @@ class TurnTaking:
             self._ask(question_about(turn, spoken, decision, language=self._reply_language(spoken.user_id)))
         else:
             self._preemptive_reply.discard("not_answered")
-        self._turn_recorder.log_speech(group, turn, released_at=released_at, chosen=spoken, decision=decision)
+        log.info(
+            "turn_recorded",
+            seq=turn.seq,
+            kind=turn.kind.value,
+            speaker_id=spoken.user_id,
+            speaker_count=len({each.user_id for each in group}),
+            utterance_id=spoken.utterance.id,
+            duration_s=round(spoken.ended_at - spoken.started_at, 2),
+            char_count=sum(len(each.text) for each in group),
+            **spoken.stages_ms,
+            group_ms=_ms(released_at - spoken.text_at),
+            store_ms=_ms(stored_at - released_at),
+            answers=decision.answer,
+            reason=decision.reason.value,
+            supersedes=decision.supersedes,
+            may_skip=decision.may_skip,
+        )
 
     def _is_dropped(self, spoken: SpokenText) -> bool:
         """Return whether words become no turn, because their person opted out or was forgotten; report it if so."""
@@ -112,3 +134,7 @@ def question_about(turn: Turn, spoken: SpokenText, decision: Decision, *, langua
         may_skip=decision.may_skip,
         language=language,
     )
+
+
+def _ms(seconds: float) -> float:
+    return round(1000 * seconds, 1)

@@ -26,6 +26,7 @@ class Answers:
 
     def __init__(self, *texts: str) -> None:
         self._texts = texts
+        self.in_vain = 0
 
     def hears(self, line: DialogueLine) -> bool:
         return line.text in self._texts

@@ -12,7 +12,14 @@ if TYPE_CHECKING:
 FIGURES: dict[str, Json] = {
     "answers": {"besides_the_model_server_ms": {"p50": 450.0, "p95": 1_600.0}, "recognised_ahead": 0.54},
     "pauses": {"cut_share": 0.05, "cut": 5, "pauses_inside": 100, "end_known_after_ms": {"p50": 601.0, "count": 89}},
-    "deciding": {"held_out": {"recall": 0.97, "unwanted_in_10_min": 1.2}, "crowd": {"worst_p95_ms": 1.4}},
+    "deciding": {
+        "held_out": {
+            "recall": 0.97,
+            "unwanted_in_10_min": 1.2,
+            "without_model": {"unwanted_in_10_min": 0.4},
+        },
+        "crowd": {"worst_p95_ms": 1.4},
+    },
     "pacing": {"rooms": {"1": {"jitter_p99_ms": 9.0}, "10": {"jitter_p99_ms": 3.0}}},
 }
 
@@ -25,7 +32,7 @@ def test_each_target_is_met_or_not() -> None:
     assert met["answers whose text was recognised ahead"] is False
     assert met["pauses inside speech that are cut"] is True
     assert met["end of speech known after, P50 ms"] is False
-    assert [verdict for name, verdict in met.items() if "held-out" in name] == [True, False]
+    assert [verdict for name, verdict in met.items() if "held-out" in name] == [True, False, True]
     assert met["deciding with 99 hostile names and 400 words, CPU P95 ms"] is True
     assert met["pacing with 10 rooms, jitter P99 ms"] is True
     assert met["silent after the overlap qualified, P95 ms"] is None

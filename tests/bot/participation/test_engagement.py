@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.brain.decider import Decision, Reason
-from bot.participation.engagement import TAKES_OVER_WORDS, Engagement
+from bot.participation.engagement import TAKES_OVER_S, Engagement
 
 ADA, BO = 1, 2
 WINDOW_S = 35.0
@@ -53,6 +53,16 @@ def test_a_question_of_the_bots_waits_for_an_answer() -> None:
     assert not talking("Shall I post it?").was_asked(BO, at=120.0)
 
 
+def test_without_a_model_the_next_sentence_alone_goes_on() -> None:
+    """Whoever has said something since the answer calls again. A nod is no sentence."""
+    engagement = talking()
+    engagement.on_utterance(ADA, NODDED, started_at=100.2, ended_at=100.4)
+    assert engagement.is_engaged(ADA, at=101.0, at_once=True)
+    engagement.on_utterance(ADA, FOR_IT, started_at=101.0, ended_at=102.0)
+    assert not engagement.is_engaged(ADA, at=103.0, at_once=True)
+    assert engagement.is_engaged(ADA, at=103.0)
+
+
 @pytest.mark.parametrize("question", ["Which one?", "どれですか？", "أيهما؟"])
 def test_it_can_ask_in_any_writing(question: str) -> None:
     """A question mark of any script is recognised."""
@@ -64,21 +74,21 @@ def test_it_can_ask_in_any_writing(question: str) -> None:
 def test_who_turns_to_somebody_else_has_ended_it() -> None:
     """A person who addresses somebody else by name is no longer engaged; addressing the bot does not end it."""
     engagement = talking()
-    engagement.on_utterance(ADA, "And what about the fence?", FOR_IT, started_at=100.5)
+    engagement.on_utterance(ADA, FOR_IT, started_at=100.5, ended_at=100.5 + 2.0)
     assert engagement.is_engaged(ADA, at=101.0)
-    engagement.on_utterance(ADA, "Bo, come.", TO_OTHER, started_at=100.5)
+    engagement.on_utterance(ADA, TO_OTHER, started_at=100.5, ended_at=100.5 + 0.5)
     assert not engagement.is_engaged(ADA, at=101.0)
 
 
 def test_others_take_over_and_remarks_do_not() -> None:
     """A long utterance of another person that is not for the bot ends the engagement; a short remark does not."""
     engagement = talking()
-    engagement.on_utterance(BO, "word " * (TAKES_OVER_WORDS - 1), AMONG_THEM, started_at=100.5)
-    engagement.on_utterance(BO, "word " * 20, FOR_IT, started_at=100.5)
-    engagement.on_utterance(BO, "word " * 20, KEPT_SILENT, started_at=100.5)
-    engagement.on_utterance(ADA, "Mm-hm.", NODDED, started_at=100.5)
+    engagement.on_utterance(BO, AMONG_THEM, started_at=100.5, ended_at=100.5 + 0.5)
+    engagement.on_utterance(BO, FOR_IT, started_at=100.5, ended_at=100.5 + 2.0)
+    engagement.on_utterance(BO, KEPT_SILENT, started_at=100.5, ended_at=100.5 + 2.0)
+    engagement.on_utterance(ADA, NODDED, started_at=100.5, ended_at=100.5 + 0.5)
     assert engagement.is_engaged(ADA, at=101.0)
-    engagement.on_utterance(BO, "word " * TAKES_OVER_WORDS, AMONG_THEM, started_at=100.5)
+    engagement.on_utterance(BO, AMONG_THEM, started_at=100.5, ended_at=100.5 + TAKES_OVER_S)
     assert not engagement.is_engaged(ADA, at=101.0)
 
 
@@ -86,7 +96,7 @@ def test_who_says_something_to_others_has_ended_it() -> None:
     """Even a short utterance to others ends the engagement of its own speaker, and only of that person."""
     engagement = talking()
     engagement.on_reply_ended(BO, "It is blue.", now=100.0)
-    engagement.on_utterance(ADA, "Two words.", AMONG_THEM, started_at=100.5)
+    engagement.on_utterance(ADA, AMONG_THEM, started_at=100.5, ended_at=100.5 + 0.5)
     assert not engagement.is_engaged(ADA, at=101.0)
     assert engagement.is_engaged(BO, at=101.0)
 
@@ -94,7 +104,7 @@ def test_who_says_something_to_others_has_ended_it() -> None:
 def test_who_calls_somebody_else_by_name_ends_it_for_everybody() -> None:
     """However short it is: people talk with each other again."""
     engagement = talking()
-    engagement.on_utterance(BO, "Cy, come.", TO_OTHER, started_at=100.5)
+    engagement.on_utterance(BO, TO_OTHER, started_at=100.5, ended_at=100.5 + 0.5)
     assert not engagement.is_engaged(ADA, at=101.0)
 
 
@@ -102,17 +112,17 @@ def test_who_calls_somebody_else_by_name_ends_it_for_everybody() -> None:
 def test_who_was_answered_when_others_spoke_over_it_may_ask_for_the_rest(decision: Decision) -> None:
     """What is said over the answer does not end the engagement, only what is said after it."""
     engagement = talking("It is (interrupted)")
-    engagement.on_utterance(BO, "Sorry, wait, my phone is ringing.", decision, started_at=99.0)
+    engagement.on_utterance(BO, decision, started_at=99.0, ended_at=99.0 + 2.0)
     assert engagement.is_engaged(ADA, at=103.0)
     assert not engagement.is_engaged(BO, at=103.0)
-    engagement.on_utterance(BO, "It was only my mother again.", decision, started_at=104.0)
+    engagement.on_utterance(BO, decision, started_at=104.0, ended_at=104.0 + 2.0)
     assert not engagement.is_engaged(ADA, at=106.0)
 
 
 def test_who_speaks_to_others_over_their_own_answer_has_ended_it() -> None:
     """They do not want the rest."""
     engagement = talking()
-    engagement.on_utterance(ADA, "Bo, look at that!", TO_OTHER, started_at=99.0)
+    engagement.on_utterance(ADA, TO_OTHER, started_at=99.0, ended_at=99.0 + 2.0)
     assert not engagement.is_engaged(ADA, at=103.0)
 
 
@@ -143,10 +153,10 @@ def test_who_leaves_talks_with_nobody() -> None:
     assert not engagement.is_engaged(ADA, at=0.0)
 
 
-@given(st.lists(st.tuples(st.integers(1, 4), st.text(), st.booleans(), st.sampled_from(Reason))), st.floats(0, 1e6))
-def test_nobody_is_engaged_whom_the_bot_never_answered(heard: list[tuple[int, str, bool, Reason]], at: float) -> None:
+@given(st.lists(st.tuples(st.integers(1, 4), st.booleans(), st.sampled_from(Reason))), st.floats(0, 1e6))
+def test_nobody_is_engaged_whom_the_bot_never_answered(heard: list[tuple[int, bool, Reason]], at: float) -> None:
     """Without an answer of the bot, no utterance engages anybody."""
     engagement = Engagement(window_s=WINDOW_S)
-    for user_id, text, answer, reason in heard:
-        engagement.on_utterance(user_id, text, Decision(answer, reason), started_at=at)
+    for user_id, answer, reason in heard:
+        engagement.on_utterance(user_id, Decision(answer, reason), started_at=at, ended_at=at + 0.5)
     assert not any(engagement.is_engaged(user_id, at=at) for user_id in range(5))

@@ -61,6 +61,11 @@ class Said:
     text: str
     started_at: float
 
+    @property
+    def ended_at(self) -> float:
+        """Return the end of two seconds of speech."""
+        return self.started_at + 2.0
+
 
 class Table:
     """One participation with its guild and its clock."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -10,7 +11,6 @@ from benchmarks.asr.options import OTHERS
 from benchmarks.asr.transcriber_process import RECOGNISERS
 from bot.cli.app import run_command_line
 from bot.cli.bench.commands import ASR_PEERS
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path
