@@ -1,16 +1,17 @@
 """A digest of a session, or of a stretch of it, for people: decisions, what is open, what it was about, who was there.
 
 It is made of what a model has written: the facts that hold, by kind, and the gists. Without a model it has what is
-certain: who was there, when, and what was said last. What people state about themselves (`FactKind.LASTING`) is in no
-digest: who reads it may not have been meant to hear it. Pure.
+certain: who was there, when, and what was said last. What people told in confidence is in no digest, nor what they
+state about themselves (`FactKind.LASTING`): who reads it may not have been meant to hear it. Pure.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from compaction.language.text import cut_at_word
+from compaction.memory.confided import confided
 from compaction.model import FactKind, Seq, TurnKind
 from compaction.summary.folded import closed_refs, known_facts_of
 from compaction.summary.port import REACH_TURNS, FoldRequest, KnownFact
@@ -88,13 +89,22 @@ class DigestParts:
 def digest_parts(turns: Sequence[Turn], segments: Sequence[Segment]) -> DigestParts:
     """Return what the digest of these turns is made of. `turns`: a stretch without a gap; withheld ones are tombstones.
 
-    `segments`: those of the session, without what may hold withheld words.
+    `segments`: those of the session, without what may hold withheld words. Of what was told in confidence, neither the
+    turns nor a segment that has one is used.
     """
     if not turns:
         return DigestParts((), (), frozenset())
+    hidden = confided(turns)
+    told = tuple(replace(turn, parts=(), tombstone=True) if turn.seq in hidden else turn for turn in turns)
     first, end = turns[0].seq, turns[-1].seq + 1
-    within = tuple(each for each in segments if each.is_by_model and first <= each.start < each.end <= end)
-    return DigestParts(tuple(turns), within, closed_refs(segments))
+    within = tuple(
+        each
+        for each in segments
+        if each.is_by_model
+        and first <= each.start < each.end <= end
+        and not any(each.start <= seq < each.end for seq in hidden)
+    )
+    return DigestParts(told, within, closed_refs(segments))
 
 
 def request_for_digest(parts: DigestParts) -> FoldRequest:

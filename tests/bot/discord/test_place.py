@@ -237,7 +237,7 @@ async def test_somebody_who_is_renamed_in_the_channel_has_the_new_name() -> None
     """
     nobody = discord.Permissions.none()
     cached = SimpleNamespace(id=1, display_name="Ada", bot=False, guild_permissions=nobody)
-    directory = Directory({1: SimpleNamespace(id=1, display_name="Ada", guild_permissions=nobody)})
+    directory = Directory({1: SimpleNamespace(id=1, display_name="Ada", roles=[], guild_permissions=nobody)})
     guild: Any = SimpleNamespace(id=500, me=SimpleNamespace(id=99), fetch_member=directory.fetch)
     channel: Any = SimpleNamespace(id=LOUNGE, guild=guild, members=[cached], voice_states={1: None, 99: None})
     place = DiscordPlace(cast("Any", SimpleNamespace(get_guild=lambda _: None)), channel)

@@ -86,3 +86,14 @@ def test_nothing_that_may_be_told_is_an_empty_digest() -> None:
     gone = [Turn(each.seq, each.kind, 0.0, 1.0, (), tombstone=True) for each in TURNS]
     assert make_digest(digest_parts(gone, [segment(0, fact(1, "x", FactKind.DECISION))])).is_empty
     assert make_digest(digest_parts([], [])).is_empty
+
+
+def test_a_confidence_is_in_no_digest() -> None:
+    """Neither the turn, nor what its speaker said just before and after, nor what was made of them."""
+    asked = Turn(Seq(18), TurnKind.SPEECH, 180.0, 185.0, (Part("Bob", "Bob", "Keep it secret."),))
+    turns = [*TURNS[:18], asked, TURNS[19]]
+    hers = segment(0, fact(1, "They rent the cabin.", FactKind.DECISION))
+    digest = make_digest(digest_parts(turns, [hers, segment(10, fact(16, "Bob resigns.", FactKind.DECISION))]))
+    assert [line.text for line in digest.decisions] == ["They rent the cabin."]
+    assert [line.text for line in digest.about] == ["Gist of 0."]
+    assert [line.text for line in digest.last] == ["Word 15.", "Word 17.", "Word 19."]
