@@ -39,6 +39,9 @@ class ScriptedRecogniser:
         self.interims: list[bool] = []
         self.sounds: list[Pcm] = []
         self.careful: list[bool] = []
+        # Whether a second hearing of a sound gives the text of the first, instead of the next text.
+        self.repeats = False
+        self._last = ""
 
     async def recognise(
         self,
@@ -56,9 +59,10 @@ class ScriptedRecogniser:
         self.sounds.append(pcm)
         self.careful.append(careful)
         await self.gate.wait()
-        text = self.texts.pop(0) if self.texts else f"And so on, for the {len(self.asked)}th time."
+        text = self._next_text(careful=careful)
         if isinstance(text, Exception):
             raise text
+        self._last = text
         logprob = self.mean_logprobs.pop(0) if self.mean_logprobs else self.mean_logprob
         speaks = self.languages.get(speaker_id, language or "en")
         if language is None and speaker_id in self.unsure:
@@ -66,6 +70,11 @@ class ScriptedRecogniser:
         if language not in (None, speaks):
             logprob = -1.2
         return Recognition(text, language or speaks, logprob, 1.0, 0.0, duration_s(pcm), 0.01, 0.99)
+
+    def _next_text(self, *, careful: bool) -> str | Exception:
+        if careful and self.repeats:
+            return self._last
+        return self.texts.pop(0) if self.texts else f"And so on, for the {len(self.asked)}th time."
 
     def confirm(self, speaker_id: int) -> None:
         """Record that the waiting interim of this speaker counts as finished speech."""

@@ -92,6 +92,7 @@ class Desk:
     ):
         self.clock = clock
         self.recogniser = ScriptedRecogniser()
+        self.recogniser.repeats = True
         self.place = FakePlace()
         self.seen: list[events.Event] = []
         self.sessions: list[FakeRealtime] = []

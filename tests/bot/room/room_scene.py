@@ -72,6 +72,7 @@ class House:
         self.voice = FakeVoice()
         self.sample = FakeVoice()
         self.recogniser = ScriptedRecogniser()
+        self.recogniser.repeats = True
         self.gpu_failure: RecogniserError | None = None
         self.place = FakePlace()
         self.policy: GuildPolicy | None = None

@@ -140,8 +140,6 @@ async def test_told_to_shut_up_it_stops_at_once_and_stays_silent(tmp_path: Path)
         await settle(lambda: bool(house.voice.spoken))
         await house.pass_time(TICK_S)
         link.pull(3)
-        # So few words in so much sound are recognised twice.
-        house.recogniser.texts.append("Shut up, Roomtone!")
         await house.say(ADA.id, "Shut up, Roomtone!")
         reply = await house.reply(1)
         assert reply.interrupted
