@@ -33,6 +33,7 @@ from bot.store.guilds import GuildStore
 from bot.store.servers import SqlServerSettings
 from bot.store.wiping import WIPE_PAUSE_S
 from compaction.errors import StoreError
+from compaction.memory.people import ExtractedFacts, PersonFact
 from compaction.model import Note, NoteId, Seq, TurnKind, TurnPart
 from tests.bot.discord.commands.local_server import private_reply, server_with
 from tests.bot.discord.test_client import ADA, BEN
@@ -121,6 +122,10 @@ async def an_evening(folder: Path) -> AsyncIterator[tuple[Evening, PersonalData,
         await evening.memory.add_note(Note(NoteId("n1"), at, "Ada", "A map of Zanzibarq."))
         await evening.memory.add_note(Note(NoteId("n2"), at, "Ben", "A cat."))
         await evening.upkeep.run_once(through=evening.memory.total_turns)
+        # What a model would label in a fold of these turns.
+        of_ada = PersonFact("s#0", str(ADA), "Ada", SECRET, evening.session_id, Seq(0), evening.clock.now())
+        extracted = ExtractedFacts((of_ada,))
+        await evening.facts.store_facts(evening.session_id, extracted, through=9, is_current=lambda _: True)
         forgetter = PersonForgetter(evening.database, evening.clock, log_folder=log_path(folder).parent)
         yield (
             evening,

@@ -40,7 +40,7 @@ class ScriptedModel:
         self.meanwhile: Callable[[], Awaitable[None]] | None = None
 
     async def fold(self, request: FoldRequest) -> Fold:
-        """Return one gist and one decision, or fail."""
+        """Return one gist, one decision and one question, or fail."""
         self.requests.append(request)
         if self.meanwhile is not None:
             await self.meanwhile()
@@ -48,7 +48,8 @@ class ScriptedModel:
             raise self.failure
         seq = request.turns[-1].seq
         decided = Fact((seq,), "Ben brings *the* map.", FactKind.DECISION, speaker="Ben", at=1.77e9)
-        return Fold("They planned the trip.", (decided,), "They planned the trip.", "fold.v1")
+        asked = Fact((seq,), "Who pays, <@2001>?", FactKind.OPEN, speaker="Ben", at=1.77e9)
+        return Fold("They planned the trip.", (decided, asked), "They planned the trip.", "fold.v1")
 
 
 def commands_with(model: Summariser) -> Callable[[Evening, SessionReader], Sequence[AddCommands]]:
@@ -72,8 +73,8 @@ async def an_evening(here: Remembered) -> None:
 
 @pytest.mark.asyncio
 async def test_people_read_what_it_was_about(tmp_path: Path) -> None:
-    """Without a model the embed has the topics, decisions, open questions and people, escaped, in their language."""
-    async with remembered(tmp_path, commands_with(ExtractiveSummariser())) as here:
+    """The embed has the topics, decisions, open questions and people, escaped, in their language."""
+    async with remembered(tmp_path, commands_with(ScriptedModel())) as here:
         assert (await here.use(BEN, "recap")).content == NO_SESSION
         await an_evening(here)
         reply = await here.use(BEN, "recap")
@@ -81,12 +82,25 @@ async def test_people_read_what_it_was_about(tmp_path: Path) -> None:
         told = seen(reply)
         assert told.startswith("What it was about in Evening\n<t:")
         assert "people spoke 12 times." in told
+        assert "They planned the trip." in told
         assert "Decisions\n- <t:" in told
-        assert "**Ada:** We decided to take the train to Lisbon on Friday." in told
-        assert "**Ben:** Who brings the map, @\u200b2001 ?" in told
+        assert "Ben brings \\*the\\* map." in told
+        assert "Who pays, \\<@\u200b2001\\>?" in told
         assert told.endswith("Who was there\nAda, Ben")
         assert "Offene Fragen" in seen(await here.use(CHLOE, "recap"))
         assert here.local.messages == ()
+
+
+@pytest.mark.asyncio
+async def test_without_a_model_there_are_no_guesses(tmp_path: Path) -> None:
+    """The embed has when it was, and who was there."""
+    async with remembered(tmp_path, commands_with(ExtractiveSummariser())) as here:
+        await an_evening(here)
+        told = seen(await here.use(BEN, "recap"))
+        assert "people spoke 12 times." in told
+        assert told.endswith("Who was there\nAda, Ben")
+        assert "Decisions" not in told
+        assert "Open questions" not in told
 
 
 @pytest.mark.asyncio
@@ -107,7 +121,7 @@ async def test_a_model_is_asked_only_for_what_is_not_folded(tmp_path: Path) -> N
     model = ScriptedModel()
     async with remembered(tmp_path, commands_with(model)) as here:
         await here.say(ADA, "We decided to take the train to Lisbon on Friday.")
-        assert "Lisbon" in seen(await here.use(BEN, "recap"))
+        assert "people spoke 1 time." in seen(await here.use(BEN, "recap"))
         assert model.requests == []
         await an_evening(here)
         told = seen(await here.use(BEN, "recap"))
@@ -115,7 +129,9 @@ async def test_a_model_is_asked_only_for_what_is_not_folded(tmp_path: Path) -> N
         assert "Ben brings \\*the\\* map." in told
         assert [len(request.turns) for request in model.requests] == [13]
         model.failure = CompletionError("The model is down.", retryable=True)
-        assert "We decided to take the train" in seen(await here.use(BEN, "recap"))
+        told = seen(await here.use(BEN, "recap"))
+        assert "people spoke 13 times." in told
+        assert "They planned the trip." not in told
 
 
 @pytest.mark.asyncio
