@@ -27,11 +27,11 @@ from bot.texts.text import verbatim
 from compaction.model import Mode, TurnKind
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
-from compaction.summary.extractive import ExtractiveSummariser
 from tests.fakes.brain import FakeVoice
 from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import ScriptedRecogniser, speech
+from tests.fakes.labelling_summariser import LabellingSummariser
 from tests.fakes.place import FakePlace
 from tests.patience import PATIENCE_S
 from voice.asr.settings import AsrSettings
@@ -148,7 +148,7 @@ class House:
         return SessionMemory.open(
             session_id,
             store=self.store_of(claim),
-            summariser=ExtractiveSummariser(),
+            summariser=LabellingSummariser(),
             settings=CompactionSettings(),
             mode=Mode.SUMMARY,
             clock=self.clock,
