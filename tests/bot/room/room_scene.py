@@ -27,11 +27,11 @@ from bot.texts.text import verbatim
 from compaction.model import Mode, TurnKind
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
+from compaction.summary.extractive import ExtractiveSummariser
 from tests.fakes.brain import FakeVoice
 from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import ScriptedRecogniser, speech
-from tests.fakes.labelling_summariser import LabellingSummariser
 from tests.fakes.place import FakePlace
 from tests.patience import PATIENCE_S
 from voice.asr.settings import AsrSettings
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from compaction.events import CompactionEvent
     from compaction.model import SessionId, Turn
     from compaction.ports import TurnStore
+    from compaction.summary.port import Summariser
     from voice.errors import RecogniserError
 
 
@@ -63,6 +64,7 @@ class House:
     """The services that the rooms use: a real database, fake audio and models, and a list of all events."""
 
     def __init__(self, sessions: Sessions, store: TurnStore, clock: FakeClock) -> None:
+        self.summariser: Summariser = ExtractiveSummariser()
         self.sessions = sessions
         self.store = store
         # The store for the room with a claim.
@@ -148,7 +150,7 @@ class House:
         return SessionMemory.open(
             session_id,
             store=self.store_of(claim),
-            summariser=LabellingSummariser(),
+            summariser=self.summariser,
             settings=CompactionSettings(),
             mode=Mode.SUMMARY,
             clock=self.clock,

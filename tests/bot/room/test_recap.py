@@ -68,7 +68,7 @@ async def test_a_recap_is_posted_when_a_session_ends(tmp_path: Path, chosen: boo
             assert digest.people == ("Ada",)
             assert digest.turn_count == LEAST_SAID == said
             assert "Zanzibarq" not in str(digest)
-            assert "on Friday" in str(digest.decisions)
+            assert "on Friday" in str(digest.last)
 
 
 @pytest.mark.asyncio

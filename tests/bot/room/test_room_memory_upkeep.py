@@ -31,6 +31,7 @@ from compaction.payload import PartKind
 from compaction.settings import PeopleSettings, TierSettings
 from tests.bot.room.room_scene import House, living, settle
 from tests.fakes.clock import FakeClock
+from tests.fakes.labelling_summariser import LabellingSummariser
 from tests.fakes.place import ADA, BO
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class KeptHouse(House):
             open_database(self._folder / "a.db", synchronous="normal")
         )
         super().__init__(Sessions(self.database, clock), SqlTurnStore(self.database, clock), clock)
+        self.summariser = LabellingSummariser()
         self.people = PeopleBook(PeopleStore(self.database), PeopleSettings())
         self.tier_store = TierStore(self.database)
         self.open_upkeep = self._open_upkeep

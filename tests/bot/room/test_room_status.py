@@ -53,7 +53,7 @@ async def test_the_status_tells_what_is_sent_in_the_mode_off() -> None:
     async with Room() as room:
         await fold_until(room, 61)
         assert memory_sentence(room.memory) == (
-            "I remember 61 turns of this session, the first 10 of them as a summary. The language model wrote it."
+            "I remember 61 turns of this session, the first 10 of them as a summary."
         )
         await room.memory.set_mode(Mode.OFF)
         assert memory_sentence(room.memory) == (

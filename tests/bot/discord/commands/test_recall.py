@@ -19,7 +19,19 @@ from bot.store.search.vector_store import VectorStore
 from bot.store.sessions import Sessions
 from bot.store.speech_forgetting import SpeechForgetter
 from compaction.errors import StoreError
-from compaction.model import Note, NoteId, TurnKind, TurnPart
+from compaction.model import (
+    CompactionState,
+    Fact,
+    FactKind,
+    Note,
+    NoteId,
+    Segment,
+    SegmentId,
+    Seq,
+    TurnKind,
+    TurnPart,
+)
+from compaction.ports import Landing
 from rehearsal.discord.limits.message_limits import check_embeds
 from rehearsal.errors import LocalDiscordError
 from tests.bot.discord.remembered import ADA, BEN, CHLOE, COMMITTEE, GUILD, LOUNGE, Remembered, remembered, seen
@@ -208,6 +220,18 @@ async def test_what_is_withheld_or_forgotten_is_gone_from_the_pages(tmp_path: Pa
         assert (back.payload["embeds"], back.payload["components"]) == ([], [])
 
 
+async def corrected(here: Remembered, *, old: int, new: int) -> None:
+    """Store the fold in which a model says that one turn takes the place of another."""
+    session_id, at = here.evening.session_id, here.evening.clock.now()
+    facts = tuple(
+        Fact((Seq(seq),), "The gate code is told.", FactKind.LASTING, 2, closes, "Ben", at)
+        for seq, closes in ((old, ()), (new, ("s#0",)))
+    )
+    segment = Segment(SegmentId("s"), session_id, Seq(0), Seq(new + 1), at, at, "The gate.", facts, (), "fold.v1")
+    state = CompactionState(cursor=segment.end, revision=1)
+    assert await here.evening.store.land(Landing(session_id, Seq(0), 0, segment, state, ()))
+
+
 @pytest.mark.asyncio
 async def test_corrections_and_screens_are_told(tmp_path: Path) -> None:
     """What was corrected later says so, and what was on a screen says whose. Long words are cut."""
@@ -215,6 +239,7 @@ async def test_corrections_and_screens_are_told(tmp_path: Path) -> None:
         await here.say(BEN, "The gate code is 4411.")
         await here.say(ADA, "The weather is fine.", after_s=60)
         await here.say(BEN, "The gate code is not 4411 any more, it is 7702 now.", after_s=60)
+        await corrected(here, old=0, new=2)
         told = seen(await here.use(CHLOE, "recall", words="gate code"))
         assert "später korrigiert" in told
         assert told.index("7702") < told.index("später korrigiert")
