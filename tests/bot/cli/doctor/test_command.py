@@ -152,7 +152,9 @@ def test_all_services_are_asked_at_the_same_time(tmp_path: Path, monkeypatch: py
     """Services that hang keep nobody waiting one after the other. The findings stay in the order of the checks."""
     fallbacks = "".join(f"[[llm.fallback_models]]\nmodel = '{name}'\n" for name in "ab")
     servers = "".join(f"[[mcp.servers]]\nname = '{name}'\ncommand = '{name}'\n" for name in ("one", "two"))
-    (tmp_path / "roomtone.toml").write_text(f"[llm]\nbase_url = 'http://127.0.0.1:9/v1'\n{fallbacks}{servers}")
+    (tmp_path / "roomtone.toml").write_text(
+        f"discord.guilds = [1]\n[llm]\nbase_url = 'http://127.0.0.1:9/v1'\n{fallbacks}{servers}"
+    )
     asked: list[str] = []
 
     def check(name: str) -> Callable[..., Awaitable[Finding]]:

@@ -29,7 +29,7 @@ def line_of(**event: Any) -> str:
 
 
 def test_completed_shows_the_cursor_before_and_after() -> None:
-    """A completed compaction shows its cursor, coverage, summary length, notes, time, tokens and unsourced words."""
+    """A completed compaction shows its cursor, coverage, summary length, notes, time, tokens and what is unsourced."""
     line = line_of(
         event="voice_context_compaction_completed",
         run_id="r1",
