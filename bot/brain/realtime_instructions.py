@@ -142,7 +142,7 @@ def build_realtime_instructions(
     """
     offered: dict[_Priority, list[str]] = {
         _Priority.RULES: [_RULES.format(name=name, summary_head=SUMMARY_HEAD.rstrip(":"))],
-        _Priority.SUMMARY: [] if session.summary is None else [defuse(session.summary)],
+        _Priority.SUMMARY: [] if session.summary is None else [inline(session.summary)],
         _Priority.NEXT_REPLY: [plain(each) for each in next_reply],
         _Priority.OPERATOR_RULES: [operator_rules.strip()],
         # On one line, so that none of it looks like another section.

@@ -162,7 +162,7 @@ class _SessionParts:
         context = self._context
         if context.summary is None:
             return ()
-        text = f"Earlier in this session: {context.summary}"
+        text = f"Earlier in this session: {inline(context.summary)}"
         if context.cursor == 0:
             # If only notes have been folded so far, the summary covers no turn.
             return (data_part(PartKind.SUMMARY, text, count=self._count),)

@@ -14,7 +14,7 @@ from compaction.memory.passage import PassageKind
 from compaction.model import TurnKind
 from compaction.payload import PartKind
 from compaction.summary.folded import summary_texts
-from compaction.untrusted_text import without_marks
+from compaction.untrusted_text import inline, without_marks
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -82,7 +82,7 @@ def _recalled(context: ModelContext) -> Iterator[_Found]:
 def _summarised(context: ModelContext, content: str, own_names: Collection[str]) -> Iterator[_Found]:
     """Yield the summary's sentences; all have the time range of the summary."""
     session = context.session
-    if session.summary is None or session.summary not in content:
+    if session.summary is None or inline(session.summary) not in content:
         return
     for speaker, sentence in summary_texts(session.summary):
         if speaker not in own_names:

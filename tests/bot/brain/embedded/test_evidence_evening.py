@@ -103,7 +103,8 @@ ASKED: list[tuple[str, str | None]] = [
     ("What's the weather like tomorrow?", None),
     ("What do you think about elephants?", None),
 ]
-# One question cannot be answered by matching words: 'What can Chloe not eat?' against 'I can't have cheese'.
+# Two questions cannot be answered by matching words: 'What can Chloe not eat?' against 'I can't have cheese', and
+# 'favorite color' against 'favourite colour'.
 RIGHT_AT_LEAST = 0.95
 
 

@@ -69,7 +69,10 @@ async def test_the_question_itself_is_not_found() -> None:
 @pytest.mark.asyncio
 async def test_an_old_value_says_that_it_is_old() -> None:
     """An outdated turn says which turn corrects it, and the correction says which turn it corrects."""
-    search, _ = await tools(turn(0, "The gate code is 4411."), turn(9, "The gate code is 7702 now."))
+    index, store = await evening(turn(0, "The gate code is 4411."), turn(9, "The gate code is 7702 now."))
+    index.correct(EVENING, 0, 9)
+    room = RoomRecall(Recall(index, store), RecallScope(EVENING, 1, 10))
+    search, _ = memory_tools(room, zone=UTC, now=lambda: T0 + 600.0)
     first, second = (await search.call({"query": "gate code"})).split("\n\n")
     assert "This corrects turn 0." in first
     assert "NO LONGER SO: corrected by turn 9." in second
