@@ -161,10 +161,7 @@ def _bonus(asked_for: _Question, candidate: Evidence, rest: frozenset[str]) -> f
     if not rest:
         # The sentence only repeats the question's words, so it is no answer.
         return -0.5
-    bonus = 0.0
-    if candidate.speaker in asked_for.speakers:
-        # What people say of themselves is more about them than what else they say.
-        bonus = 0.3 + 0.2 * (not _FIRST_PERSON.isdisjoint(words(candidate.text)))
+    bonus = 0.3 if candidate.speaker in asked_for.speakers else 0.0
     # 'On the fifteenth' and 'parcel 15' have the same value; the word itself is nearer.
     literal = len(asked_for.words & _content_words(candidate.text)) / max(1, len(asked_for.words))
     added = 0.2 * bool(_figures(rest) - asked_for.values)

@@ -103,8 +103,7 @@ ASKED: list[tuple[str, str | None]] = [
     ("What's the weather like tomorrow?", None),
     ("What do you think about elephants?", None),
 ]
-# Two questions cannot be answered by matching words: 'What can Chloe not eat?' against 'I can't have cheese', and
-# 'favorite color' against 'favourite colour'.
+# One question cannot be answered by matching words: 'What can Chloe not eat?' against 'I can't have cheese'.
 RIGHT_AT_LEAST = 0.95
 
 
