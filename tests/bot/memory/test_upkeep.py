@@ -23,6 +23,7 @@ from compaction.payload import PartKind, make_part, text_digest
 from compaction.settings import TierSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from tests.bot.evening import CHANNEL, GUILD, HERE, Evening
+from tests.fakes.labelling_summariser import LabellingSummariser
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -95,8 +96,9 @@ async def test_retrieval_counts_and_warms(place: Place) -> None:
 async def test_who_comes_in_is_read_beforehand(place: Place) -> None:
     """The facts about a person are read when the person joins, so that building a prompt never waits for the store."""
     path = place
-    async with Evening(path, name="first") as first:
+    async with Evening(path, name="first", summariser=LabellingSummariser()) as first:
         await first.say("I live in Lisbon.")
+        await first.talk(60)
         await first.upkeep.finish()
         await first.memory.end()
     async with Evening(path, name="second") as second:
@@ -130,9 +132,11 @@ async def test_a_fact_is_told_to_those_who_could_have_heard_it(
     place: Place, channels: set[int], asker_id: str | None, told: bool
 ) -> None:
     """A fact is in a prompt only if everybody present could have been where it was said, or if its person asks."""
-    async with Evening(place) as evening:
+    async with Evening(place, summariser=LabellingSummariser()) as evening:
         await evening.say("I live in Lisbon.")
-        await evening.upkeep.finish()
+        await evening.talk(60)
+        evening.upkeep.on_join(["id-Ada"])
+        await evening.upkeep.run_once()
         present = [("id-Ada", "Ada"), ("id-Bob", "Bob")]
         audience = Audience(GUILD, frozenset(channels), asker_id)
         assert ("Lisbon" in str(evening.upkeep.participants(audience, present))) is told
@@ -221,7 +225,7 @@ async def test_the_task_wakes_when_there_is_something_to_do(place: Place, monkey
 @pytest.mark.asyncio
 async def test_a_running_room_takes_a_forgetting_over(place: Place) -> None:
     """From the next turn on, a running room neither sends forgotten words nor compacts them again."""
-    async with Evening(place) as evening:
+    async with Evening(place, summariser=LabellingSummariser()) as evening:
         await evening.say("I live in Zanzibar.")
         await evening.talk(75)
         await evening.say("I still love Zanzibar.")
@@ -344,11 +348,14 @@ async def test_a_refused_landing_is_a_forgetting_like_any_other(place: Place) ->
     removed too.
     """
     held = _Held()
+    async with Evening(place, name="yesterday", summariser=LabellingSummariser()) as yesterday:
+        await yesterday.say("I live in Zanzibar.")
+        await yesterday.talk(60)
+        await yesterday.upkeep.finish()
     async with Evening(place, summariser=held) as evening:
-        await evening.say("I live in Zanzibar.")
+        await evening.say("I still love Zanzibar.")
         for number in range(60):
             await evening.say(f"Parcel {number} is here.", "Bob")
-        await evening.upkeep.run_once(through=evening.memory.total_turns)
         evening.upkeep.on_join(["id-Ada"])
         await evening.upkeep.run_once()
         assert evening.people.section(HERE, [("id-Ada", "Ada")])
@@ -369,9 +376,10 @@ async def test_a_refused_landing_is_a_forgetting_like_any_other(place: Place) ->
 @pytest.mark.asyncio
 async def test_what_is_forgotten_of_an_older_session_leaves_the_running_rooms(place: Place) -> None:
     """Facts from an older session are used in a running room until they are forgotten."""
-    async with Evening(place, name="yesterday") as yesterday:
+    async with Evening(place, name="yesterday", summariser=LabellingSummariser()) as yesterday:
         await yesterday.say("I live in Zanzibar.")
-        await yesterday.upkeep.run_once(through=1)
+        await yesterday.talk(60)
+        await yesterday.upkeep.finish()
         await yesterday.memory.end()
     async with Evening(place, name="today") as today:
         await today.say("Hello.", "Bob")
