@@ -38,7 +38,7 @@ def command(
     turns: Turns = 10_000,
     search_turns: SearchTurns = 100_000,
 ) -> None:
-    """Measure what memory without a model keeps, and what a reply pays for it."""
+    """Measure what memory keeps, and what a reply pays for it."""
     from benchmarks.memory.bench import run
     from benchmarks.memory.options import MemoryBenchOptions
 

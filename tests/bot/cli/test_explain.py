@@ -15,6 +15,7 @@ from bot.settings import LogsSettings
 from tests.bot.cli.memory.stored_evening import told
 from tests.bot.evening import Evening
 from tests.bot.memory.test_explain import an_evening, words
+from tests.fakes.labelling_summariser import LabellingSummariser
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +39,7 @@ def evening(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[ModelC
 
 async def play_logged(place: Path | SecretStr) -> list[ModelContext]:
     """Play the evening with log lines and return the contexts that were sent."""
-    async with Evening(place) as evening:
+    async with Evening(place, summariser=LabellingSummariser()) as evening:
         return (await an_evening(evening, logged=True)).sent
 
 
@@ -85,7 +86,7 @@ def assert_explained(folder: Path, sent: list[ModelContext], capsys: pytest.Capt
 
 
 def test_it_reads_well(evening: tuple[Path, list[ModelContext]], capsys: pytest.CaptureFixture[str]) -> None:
-    """The output has the tokens of each part, the verdict, and each sentence of the summary with its source."""
+    """The output has the tokens of each part, the verdict, and each fact behind the summary with its turns."""
     last = evening[1][-1].current.seq
     out = told(capsys, "explain", "evening", "--turn", str(last))
     assert f"the reply to turn {last}, built " in out
@@ -93,8 +94,7 @@ def test_it_reads_well(evening: tuple[Path, list[ModelContext]], capsys: pytest.
     assert "Nothing was left out." in out
     assert "exactly the parts below (the digest in the log matches)" in out
     assert "participants  user" in out
-    assert "Where the summary comes from:" in out
-    assert "    segment evening:0-10 (turns 0-9, by extractive)" in out
+    assert "evening:0-10 (turns 0-9, by labelling.v1)" in out
     assert "Ada: I live in Lisbon, and the gate code is 4411." in " ".join(out.split())
     assert out == told(capsys, "explain", "evening", "--turn", str(last + 1))
 
@@ -130,13 +130,15 @@ def test_a_session_is_explained_as_a_whole(
         assert f"turn {context.current.seq}  " in out
     assert "The summary now:" in out
     found = json.loads(told(capsys, "explain", "evening", "--fact", "gate code", "--json"))
-    (sentence,) = found["summary"]
-    assert "4411" in sentence["text"]
-    assert sentence["segments"] == ["evening:0-10"]
-    assert [turn["seq"] for turn in sentence["turns"]] == [0]
+    assert "4411" in found["summary"]
+    assert found["facts"]
+    for known in found["facts"]:
+        assert "4411" in known["text"]
+        assert known["segment"] == "evening:0-10"
+        assert [turn["seq"] for turn in known["turns"]] == [0]
     assert "4411" in told(capsys, "explain", "evening", "--fact", "4411")
     missing = told(capsys, "explain", "evening", "--fact", "gate hippopotamus")
-    assert "No sentence of the summary has all words of “gate hippopotamus”." in missing
+    assert "“gate hippopotamus”" in missing
 
 
 def test_speech_to_speech_is_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

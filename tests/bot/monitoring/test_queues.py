@@ -34,7 +34,6 @@ NO_METRIC = {
     "bot.screen.readers.ModelWithOcrFallback._looked_at": "when pictures were read",
     "bot.screen.sharer.Sharer.seen": "the latest notes, for the recap",
     "compaction.budget.estimator.Estimator._bills": "the latest bills",
-    "compaction.withheld.WithheldPeople._views": "the latest summaries without somebody, to read them again",
     "voice.listening.speaker.SpeakerListener._kept": "windows that an utterance may still need",
     "voice.listening.speaker.SpeakerListener._undecided": "windows of one pause, decided within a second",
     "voice.speaking.ogg_opus.OggOpusDecoder._lengths": "the packets of one page",

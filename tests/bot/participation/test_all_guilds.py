@@ -24,7 +24,6 @@ from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
     from pathlib import Path
 
 GUILD, ADA, BO = 10, 1, 2
@@ -41,8 +40,6 @@ class FakeRoom:
         self.opted_out: list[int] = []
         self.forgetting: list[int] = []
         self.forgotten = 0
-        self.confirming = asyncio.Event()
-        self.confirming.set()
 
     def stop_speaking(self) -> None:
         """Count the call."""
@@ -61,8 +58,7 @@ class FakeRoom:
         self.forgotten += 1
 
     async def confirm(self) -> None:
-        """Wait until the test lets it go on."""
-        await self.confirming.wait()
+        """Do nothing."""
 
 
 class House:
@@ -408,33 +404,3 @@ async def test_a_session_that_only_listened_keeps_nobody_from_lifting_a_silence(
     guild.room = None
     assert await house.participation.lift_silence(GUILD, by=ADA, moderator=True)
     assert not guild.silence.always
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda participation: participation.set_opt_out(GUILD, ADA, out=True),
-        lambda participation: participation.set_agreed(GUILD, ADA, agrees=True),
-        lambda participation: participation.silence_always(GUILD, by=ADA),
-        lambda participation: participation.silence_for_now(GUILD, by=ADA),
-        lambda participation: participation.lift_silence(GUILD, by=ADA, moderator=True),
-        lambda participation: participation.choose_mode(GUILD, VoiceMode.NAME, by=ADA),
-        lambda participation: participation.choose_names(GUILD, ("Jeeves",), by=ADA),
-        lambda participation: participation.on_forgetting(ADA),
-        lambda participation: participation.on_forgotten(["evening"]),
-    ],
-)
-async def test_a_command_waits_until_the_room_has_taken_over_what_it_changes(
-    change: Callable[[GuildParticipations], Coroutine[object, object, object]],
-) -> None:
-    """A room may be in another process: before it confirms, the person is not told that the change is in effect."""
-    house = House()
-    (await house.participation.of_guild(GUILD)).room = room = FakeRoom()
-    room.confirming.clear()
-    changing = asyncio.create_task(change(house.participation))
-    for _ in range(5):
-        await asyncio.sleep(0)
-    assert not changing.done()
-    room.confirming.set()
-    await changing

@@ -116,5 +116,5 @@ async def test_what_was_left_out_does_not_come_back_behind_newer_turns(tmp_path:
             await evening.say(f"Story {24 + len(recalled)} is short.")
             items.refresh(session)
         assert conversation.stories == [*kept, 24, 25]
-        assert sum("left out" in text for text in conversation.items.values()) == 1
+        assert sum("evicted" in text for text in conversation.items.values()) == 1
         assert _Conversation(items.brief().items).stories == list(range(26))

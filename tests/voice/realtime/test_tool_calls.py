@@ -35,7 +35,4 @@ async def test_the_model_gets_the_output_or_why_there_is_none(monkeypatch: pytes
     assert [(line["event"], line["error_class"]) for line in logs] == [("realtime_tool_failed", "ValueError")]
     assert "secret" not in repr(logs)
     monkeypatch.setattr(tool_calls, "TOOL_TIMEOUT_S", 0.0)
-    assert (
-        await tool_output(CALL, hangs)
-        == "The tool takes too long. What was ordered goes on; do not call it again for this question."
-    )
+    assert "too long" in await tool_output(CALL, hangs)

@@ -124,7 +124,6 @@ def test_other_events_show_their_fields() -> None:
         'reason="near silence"',
         "guild_id=7",
         "compaction_mode=summary",
-        "strategy=ledger",
         "end_to_text 613 ms",
         "speaker_id=5",
         "ratio=0.25",

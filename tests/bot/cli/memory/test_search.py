@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from bot.cli.app import run_command_line
 from bot.store.database import open_database
 from tests.bot.store.search.test_search import _Room
-from tests.compaction.memory.recall_index_contract import ELSEWHERE, EVENING, SAID, turn
+from tests.compaction.memory.recall_index_contract import ELSEWHERE, EVENING, SAID, segment, turn
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,6 +29,10 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         async with open_database(tmp_path / "data" / "roomtone.db") as database:
             room = _Room(database)
             await room.tell(EVENING, *SAID, turn(6, "Actually we booked three rooms in Lisbon.", "Bob"))
+            first = segment(3, 6, "Rooms.", "We booked two rooms in Lisbon.")
+            later = segment(6, 7, "More rooms.", "We booked three rooms in Lisbon.")
+            closing = replace(later.facts[0], closes=(f"{first.id}#0",))
+            await room.tell(EVENING, segment(0, 3, "A lighthouse."), first, replace(later, facts=(closing,)))
             await room.tell(ELSEWHERE, turn(0, "Lisbon is far."))
 
     asyncio.run(fill())
