@@ -128,8 +128,9 @@ class FakePlace:
         self.links: list[FakeLink] = []
         self.refuse: LinkError | None = None
         # Of the latest connection.
-        self.claim = 0
         # Clear it, and the voice server does not answer.
+        # Whether somebody has asked for a connection.
+        self.connecting = False
         self.reachable = asyncio.Event()
         self.reachable.set()
         self.refused: Text | None = None
@@ -138,7 +139,6 @@ class FakePlace:
         # Whether somebody has muted or deafened the bot.
         self.muted = self.deafened = False
         # Whether it is known that what people have chosen is in effect.
-        self.current = True
         self.notices: list[str] = []
         self.asked: list[bool] = []
         self.thread = FakeThread()
@@ -155,10 +155,6 @@ class FakePlace:
     def members(self) -> Sequence[Person]:
         """Return the people in the channel."""
         return tuple(self.people)
-
-    async def is_current(self) -> bool:
-        """Return what the test says."""
-        return self.current
 
     async def refresh_rights(self, *, newcomers_only: bool = False) -> None:
         """Record the call."""
@@ -251,10 +247,9 @@ class FakePlace:
         excludes: Callable[[int], bool],
         on_change: Callable[[], None] = lambda: None,
         is_owner: Callable[[], Awaitable[bool]] | None = None,
-        claim: int = 0,
     ) -> AsyncIterator[FakeLink]:
         """Open a fake connection."""
-        self.claim = claim
+        self.connecting = True
         self.is_owner = is_owner
         self.excludes = excludes
         self.link_changed = on_change

@@ -36,7 +36,7 @@ GATE_WAIT_S = 1.0
 _GATE_RETRY_S = 0.1
 CHECK_S = 10.0
 _ANSWER_S = 5.0
-# Held only while a process compares its shards with those of the others. A Roomtone of before held it all the time.
+# Held only while a process compares its shards with those of the others.
 _GATE = "SELECT pg_try_advisory_xact_lock(pg_catalog.hashtextextended('roomtone bot ' || current_schema(), 0))"
 # A shard's lock is of one class for the tables that the search path names. Its number has the total above the shard.
 _TOTAL_SHIFT = 15
@@ -199,7 +199,7 @@ async def _try_to_lock(connection: psycopg.AsyncConnection[Any], shards: Shards,
 
 def _gate_is_closed(place: str) -> Text:
     return Text(
-        "Another bot with {path} is starting, or an older one runs. Stop it, or start this one again in a moment.",
+        "Another bot with {path} is starting. Stop it, or start this one again in a moment.",
         path=place,
     )
 

@@ -74,7 +74,7 @@ async def test_what_is_spoken_of_again_leaves_the_queue(place: Place) -> None:
         await evening.talk(100)
         filled(evening, 0.7)
         await evening.upkeep.run_once()
-        await evening.say("Where was parcel 3? In shed 5003, I think.", "Bob")
+        await evening.say("Where was parcel 2? In shed 5002, I think.", "Bob")
         await evening.talk(9)
         await evening.upkeep.run_once()
         first, second, *_ = await evening.tier_store.tiers_of(evening.session_id)

@@ -263,7 +263,7 @@ async def test_joining_is_broken_off_when_the_room_is_asked_to_end(tmp_path: Pat
     async with a_house(tmp_path) as house:
         house.place.reachable.clear()
         async with living(house, opens=False) as (room, task):
-            await settle(lambda: house.place.claim > 0)
+            await settle(lambda: house.place.connecting)
             room.close("left")
             assert await ended(house, task) == "left"
             assert not room.opened.is_set()

@@ -25,6 +25,7 @@ from compaction.errors import StoreError
 from tests.bot.evening import GUILD, Evening
 from tests.compaction.turn_store_contract import EVENING, fill
 from tests.fakes.clock import FakeClock
+from tests.fakes.labelling_summariser import LabellingSummariser
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -168,7 +169,7 @@ async def test_the_forgotten_stay_forgotten(tmp_path: Path) -> None:
 async def test_deleted_facts_and_opt_outs_stay(tmp_path: Path) -> None:
     """Facts that people deleted do not come back, and who has opted out since stays out."""
     path, file = tmp_path / "data" / "roomtone.db", tmp_path / "copy.db"
-    async with Evening(path) as evening:
+    async with Evening(path, summariser=LabellingSummariser()) as evening:
         await evening.say("I live in Lisbon.", "Ada")
         await evening.talk(75)
         await evening.upkeep.run_once()

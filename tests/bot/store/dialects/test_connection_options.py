@@ -32,6 +32,8 @@ def test_a_server_that_disappears_is_noticed_in_time_also_while_it_answers() -> 
 def test_the_url_of_the_operator_decides(name: str) -> None:
     """What it does not say is ours."""
     ours, theirs = options_of(URL), options_of(f"{URL}?{name}=77")
+    # Each connection has a name that no other one has.
+    assert theirs.pop("application_name") != ours.pop("application_name")
     assert theirs == {**ours, name: "77"}
 
 

@@ -394,7 +394,10 @@ async def test_who_looks_at_the_same_moment_hides_no_reason(
             looking.execute(postgresql_lock._GATE)
         return await try_to_lock(connection, shards, place)
 
-    def held_at_the_second_try(dialect: PostgresDialect, shards: Shards) -> AbstractAsyncContextManager[BotLock]:
+    def held_at_the_second_try(
+        dialect: PostgresDialect, shards: Shards, *, takes_over: bool = False
+    ) -> AbstractAsyncContextManager[BotLock]:
+        assert not takes_over
         return held_lock(dialect._options, dialect.place, shards, wait_s=0.5)
 
     async with (
@@ -416,25 +419,6 @@ async def test_who_looks_at_the_same_moment_hides_no_reason(
         assert [(each["event"], str(each["problem"])) for each in logged] == [
             ("waiting_for_other_bot", str(refused.value))
         ]
-
-
-@pytest.mark.asyncio
-async def test_a_bot_of_before_shards_keeps_others_away(
-    postgres_place: SecretStr, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An older Roomtone holds one lock for the whole database, which is respected."""
-    monkeypatch.setattr(PostgresDialect, "held_by_bot", _held_at_once)
-    monkeypatch.setattr("bot.store.dialects.postgresql_lock.GATE_WAIT_S", 0.0)
-    async with open_database(postgres_place) as database:
-        with psycopg.connect(postgres_place.get_secret_value()) as older:
-            older.execute("SELECT pg_advisory_lock(hashtextextended('roomtone bot ' || current_schema(), 0))")
-            with pytest.raises(StoreError, match="or an older one runs"):
-                async with database.held_by_bot():
-                    pass
-            # The server may notice the end of the connection only later.
-            older.execute("SELECT pg_advisory_unlock_all()")
-        async with database.held_by_bot():
-            pass
 
 
 @pytest.mark.asyncio
@@ -545,9 +529,11 @@ async def test_who_takes_its_own_locks_again_at_the_same_moment_is_no_other_bot(
     assert [each["event"] for each in logged] == ["bot_lock_lost", "bot_lock_held_again"]
 
 
-def _held_at_once(dialect: PostgresDialect, shards: Shards) -> AbstractAsyncContextManager[BotLock]:
+def _held_at_once(
+    dialect: PostgresDialect, shards: Shards, *, takes_over: bool = False
+) -> AbstractAsyncContextManager[BotLock]:
     """Hold the locks as `PostgresDialect.held_by_bot` does, without waiting for another process to end."""
-    return held_lock(dialect._options, dialect.place, shards, wait_s=0.0)
+    return held_lock(dialect._options, dialect.place, shards, takes_over=takes_over, wait_s=0.0)
 
 
 class _HeardEvents:
