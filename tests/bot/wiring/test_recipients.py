@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LLM = {"llm.api_key": "k"}
+TOOLS = {"guilds": [1], "roles": ["everyone"], "tools": {"read_file": "never ask"}}
 WORDS, DATABASE = "what is said, as text", "postgresql://roomtone:secret@"
 
 
@@ -69,11 +70,11 @@ WORDS, DATABASE = "what is said, as text", "postgresql://roomtone:secret@"
         ),
         ({"recall.embedder": "minilm", "recall.base_url": "https://find.example.org/v1"}, []),
         (
-            {"mcp.servers": [{"name": "wiki", "url": "https://mcp.example.org/mcp", "tools": ["*"]}]},
+            {"discord.guilds": [1], "mcp.servers": [{"name": "wiki", "url": "https://mcp.example.org/mcp", **TOOLS}]},
             ["what I ask my tools to mcp.example.org (tools of wiki)"],
         ),
-        ({"mcp.servers": [{"name": "wiki", "url": "https://mcp.example.org/mcp"}]}, []),
-        ({"mcp.servers": [{"name": "notes", "command": "notes-server", "tools": ["*"]}]}, []),
+        ({"discord.guilds": [1], "mcp.servers": [{"name": "wiki", "url": "https://mcp.example.org/mcp"}]}, []),
+        ({"discord.guilds": [1], "mcp.servers": [{"name": "notes", "command": "notes-server", **TOOLS}]}, []),
         ({"storage.database_url": f"{DATABASE}db.example.org:5432/rooms"}, [f"{WORDS} to db.example.org (database)"]),
         ({"storage.database_url": f"{DATABASE}127.0.0.1/rooms"}, []),
         ({"storage.database_url": f"{DATABASE}/rooms?host=/var/run/postgresql"}, []),

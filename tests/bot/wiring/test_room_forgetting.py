@@ -46,7 +46,7 @@ class Participations:
     def __init__(self) -> None:
         self.told: list[SessionId] = []
 
-    async def on_forgotten(self, sessions: Collection[SessionId]) -> None:
+    def on_forgotten(self, sessions: Collection[SessionId]) -> None:
         """Record the sessions."""
         self.told += sessions
 
