@@ -200,22 +200,28 @@ def _quoted(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _SeenText:
-    """The words of a text that the prompt has, and of its speaker's name."""
+    """A text that the prompt has, with its speaker's name: its words, and these in their order."""
 
     words: frozenset[str]
+    run: str
 
     @classmethod
     def of(cls, speaker: str, text: str) -> _SeenText:
-        return cls(frozenset(normalized_words(f"{speaker} {text}")))
+        found = normalized_words(f"{speaker} {text}")
+        return cls(frozenset(found), _run_of(found))
 
 
 def _is_in_view(speaker: str, sentence: str, seen: Sequence[_SeenText]) -> bool:
-    """Return whether one text of the prompt has every word of a sentence and its speaker's name.
+    """Return whether one text of the prompt has a sentence's words in one piece, and its speaker's name.
 
-    A text that lacks one word may be about another person or name another value.
+    A text that lacks one word may be about another person or name another value, and one word more may be 'not'.
     """
-    wanted = frozenset(normalized_words(f"{speaker} {sentence}"))
-    return not terms(sentence) or any(wanted <= each.words for each in seen)
+    who, wanted = frozenset(normalized_words(speaker)), _run_of(normalized_words(sentence))
+    return not terms(sentence) or any(wanted in each.run and who <= each.words for each in seen)
+
+
+def _run_of(found: Sequence[str]) -> str:
+    return f" {' '.join(found)} "
 
 
 def _cited(recalled: RecallHit, chosen: tuple[int, ...]) -> Citation:

@@ -115,8 +115,9 @@ def test_answer_and_what_is_taken_up_count_more() -> None:
         ("Bob", ["The white van comes along the south road"], "."),
     ]
     said = [(who, [f"{pieces[0]}{joint}"], "") for who, pieces, joint in said]
-    best = max(extract_quotes(FoldRequest(Seq(0), turns_of(said))), key=lambda fact: fact.importance)
-    assert "red van" in best.text
+    kept = " ".join(fact.text for fact in extract_quotes(FoldRequest(Seq(0), turns_of(said))))
+    assert "red van" in kept
+    assert "green van" not in kept
 
 
 def test_bot_and_sounds_are_not_quoted_and_notes_are_told() -> None:
