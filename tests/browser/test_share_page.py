@@ -101,7 +101,7 @@ async def test_a_game_in_a_tab_is_watched(evening: OpenEvening) -> None:
         await here.page.click("#choose")
         await until(lambda: here.notes)
         first = here.notes[0]
-        assert (first.who, first.why) == ("Ada", NoteTrigger.SHARE_START)
+        assert (first.who, first.trigger) == ("Ada", NoteTrigger.SHARE_START)
         # The first test of the file may share before the reader is loaded; then the text is the second note.
         for text in ("Tokyo 2099", "Round 2 of 3", "HP 87"):
             await until(lambda text=text: here.saw(text))  # type: ignore[misc]

@@ -14,10 +14,6 @@ const MOST_REPLIES = 24;
 // An utterance is cut after 30 s.
 const LONGEST_INTERIM_MS = 40_000;
 const ELSEWHERE_MS = 15_000;
-const WHY = {
-  share_start: t("a share began"), cut: t("the picture changed"), text: t("a new text"), interval: t("time passed"),
-  asked: t("somebody asked"),
-};
 const SOURCE = { ocr: t("read as text"), model: t("seen by the model") };
 
 /* The list of rooms. If there is one room only, it is shown itself. Rooms of other processes of the bot are listed with
@@ -354,7 +350,7 @@ class Room {
   addNote(note) {
     if ([...this.notes.children].some((each) => each.dataset.note === note.id)) return;
     this.notes.prepend(el("li", { "data-note": note.id }, el("div", { class: "meta" }, time(note.at),
-      el("span", { class: "tag", text: WHY[note.why] || note.why }), el("span", { class: "tag", text: SOURCE[note.source] || note.source })),
+      el("span", { class: "tag", lang: "", text: note.why }), el("span", { class: "tag", text: SOURCE[note.source] || note.source })),
     el("p", {}, el("b", { lang: "", text: note.who }), " ", el("span", { lang: "", text: note.what }))));
     while (this.notes.childElementCount > MOST_NOTES) this.notes.lastElementChild.remove();
   }

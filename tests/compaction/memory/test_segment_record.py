@@ -1,0 +1,147 @@
+"""The record of a folded segment has spec 3's fields, derived by rules."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compaction.memory.segment_record import (
+    MAX_TOPIC_CHARS,
+    SegmentRecord,
+    files_in,
+    make_record,
+    more_relevant,
+    topic_of,
+)
+from compaction.model import Fact, FactKind, Segment, SegmentId, Seq, SessionId
+from tests.growth import LINEAR, cpu_growth
+
+NOW = 1_760_000_000.0
+
+
+def fact(seq: int, text: str, kind: FactKind = FactKind.DECISION) -> Fact:
+    return Fact((Seq(seq),), text, kind, speaker="Ada", at=NOW)
+
+
+def segment(*facts: Fact, gist: str = "We take the cabin in Braemar.") -> Segment:
+    return Segment(
+        SegmentId("evening:0-10"),
+        SessionId("evening"),
+        Seq(0),
+        Seq(10),
+        NOW,
+        NOW + 60,
+        gist,
+        facts,
+        (),
+        "extractive",
+        original_tokens=240,
+    )
+
+
+def test_a_record_has_exactly_the_fields_of_the_specification() -> None:
+    """A record has exactly the fields of spec 3, so that readers of an export find them."""
+    assert [each.name for each in fields(SegmentRecord)] == [
+        "segment_id",
+        "topic",
+        "session_id",
+        "start_turn",
+        "end_turn",
+        "original_tokens",
+        "compressed_tokens",
+        "compression_ratio",
+        "compressed_at",
+        "last_accessed",
+        "access_count",
+        "relevance_score",
+        "compressed_content",
+        "key_decisions",
+        "key_files",
+        "metadata",
+    ]
+
+
+def test_a_record_is_read_off_its_segment() -> None:
+    """The topic, decisions, files and flags of a record come from the facts, and the ratio from the tokens before and
+    after.
+    """
+    record = make_record(
+        segment(
+            fact(1, "We take the cabin in Braemar."),
+            fact(4, "The build fails in src/auth/oauth2.ts.", FactKind.DOING),
+            fact(5, "What about the boat?", FactKind.OPEN),
+        ),
+        contains_errors=True,
+        at=NOW,
+    )
+    assert record.topic == "We take the cabin in Braemar"
+    assert (record.start_turn, record.end_turn) == (0, 9)
+    assert record.key_decisions == ("We take the cabin in Braemar.",)
+    assert record.key_files == ("src/auth/oauth2.ts",)
+    assert record.metadata.contains_errors
+    assert not record.metadata.contains_code
+    assert not record.metadata.task_completed
+    assert record.compressed_content == "We take the cabin in Braemar."
+    assert record.compression_ratio == round(240 / record.compressed_tokens, 1)
+    assert (record.access_count, record.last_accessed) == (0, NOW)
+
+
+def test_what_was_superseded_is_no_decision() -> None:
+    """An archive would otherwise keep the old value."""
+    record = make_record(
+        segment(fact(1, "The gate code is 4411."), fact(2, "We leave at nine.")), superseded={"evening:0-10#0"}, at=NOW
+    )
+    assert record.key_decisions == ("We leave at nine.",)
+
+
+@pytest.mark.parametrize(
+    ("text", "files"),
+    [
+        ("Look at src/auth/oauth2.ts, docs\\guide.md and a.b.py!", ("src/auth/oauth2.ts", "docs\\guide.md", "a.b.py")),
+        ("Version 3.5, e.g. ada@example.md, is in /etc/x.conf.", ()),
+        ("In /srv/x.toml. And ./run.sh", ("srv/x.toml", "./run.sh")),
+        ("a/" * 61 + "b.py", ("a/" * 61 + "b.py",)),
+        # Of what nobody says, such as a permanent link, its name.
+        ("a/" * 63 + "b.py, or c.py", ("b.py", "c.py")),
+        ("a" * 130 + ".py, or c.py", ("c.py",)),
+        ("https://a.example/b/" + "0123456789abcdef" * 8 + "/deep/reply.test.tsx", ("reply.test.tsx",)),
+    ],
+)
+def test_files_are_named_as_they_were_said(text: str, files: tuple[str, ...]) -> None:
+    """With their folders, and nothing that only looks like one."""
+    assert files_in([text]) == files
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", ["a.", "a/", "a.p", "-", "def ", "return a ", "{ ", "`", "timed "])
+def test_twice_as_long_a_text_takes_twice_the_time(unit: str) -> None:
+    """An imported segment may have a text of 100,000 characters."""
+
+    def record(text: str) -> None:
+        make_record(segment(fact(1, text), gist=text), at=NOW)
+
+    assert cpu_growth(record, unit) < LINEAR
+
+
+@given(st.floats(0.0, 1.0))
+def test_relevance_stays_a_share(score: float) -> None:
+    """The relevance score grows with each access but stays between 0 and 1."""
+    assert score <= more_relevant(score) + 0.001
+    assert 0.0 <= more_relevant(score) <= 1.0
+
+
+def test_a_file_is_a_name_with_an_ending_that_files_have() -> None:
+    """A word is a file if it has an ending that files have. Numbers, abbreviations and addresses are no files."""
+    texts = ["See docs/memory.md and main.py, e.g. version 3.5, not ada@example.py; again main.py."]
+    assert files_in(texts) == ("docs/memory.md", "main.py")
+
+
+@given(st.text(max_size=400), st.lists(st.text(max_size=200), max_size=4))
+def test_a_topic_is_one_short_line_of_whatever_was_said(gist: str, texts: list[str]) -> None:
+    """The topic of any text is one short line, even for a gist without a letter."""
+    topic = topic_of(gist, [fact(index, text) for index, text in enumerate(texts)])
+    assert 0 < len(topic) <= MAX_TOPIC_CHARS
+    assert "\n" not in topic
