@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from benchmarks.cluster.bench import cluster_targets
 from benchmarks.endpoint.bench import endpoint_targets
 from benchmarks.memory.targets import memory_targets
 from benchmarks.receive.targets import receive_targets
@@ -28,7 +27,6 @@ FOLDER = Path(__file__).parents[2] / "docs" / "benchmarks"
 # Results whose targets follow from the figures in the same file, and how.
 JUDGED: dict[str, Callable[[Any], tuple[Target, ...]]] = {
     "receive": lambda told: receive_targets(told["ours"]),
-    "cluster": lambda told: cluster_targets(told["ours"]),
     "endpoint": lambda told: endpoint_targets(told["ours"]),
     "store": lambda told: store_targets(told["ours"]),
     "reply": lambda told: reply_targets(told["ours"], told["peers"]),

@@ -137,8 +137,9 @@ def test_the_check_finds_damage_in_postgresql() -> None:
 
 
 async def _make_tables(place: Place) -> None:
-    async with open_database(place):
-        pass
+    """Make the tables, and store one turn."""
+    async with open_database(place) as database:
+        await SqlTurnStore(database, FakeClock()).append_turn(session_name(0), turn(0))
 
 
 def _said(seq: int) -> Turn:
