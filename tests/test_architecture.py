@@ -76,7 +76,6 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "events",
             "guild",
             "local_zone",
-            "machine_load",
             "network_address",
             "private_files",
             "runtime_tuning",

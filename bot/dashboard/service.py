@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from bot.dashboard.access import EVERYTHING, NOTHING, Access, Directory
@@ -17,7 +17,7 @@ from compaction.memory.passage import Scope
 from compaction.model import SessionId
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from bot.clock import Clock
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from bot.dashboard.history import StoredHistory
     from bot.dashboard.live import LiveRooms
     from bot.dashboard.visible import SpeechFilter
-    from bot.machine_load import MachineLoad
     from bot.participation.all_guilds import GuildParticipations
     from bot.shards import Shards
     from bot.store.sessions import Sessions, StoredSession
@@ -45,7 +44,6 @@ MAX_KNOWN: Final = 256
 
 STARTING: Final = Text("I am still starting. Try again in a moment.")
 NO_ROOM: Final = Text("There is no such room, or it is over, or you may not see it.")
-NO_MACHINES: Final = Text("Machines are shown to whoever runs me, if rooms run in processes of their own.")
 NO_SESSION: Final = Text("There is no such session, or you may not see it.")
 NOT_TOLD: Final = Text("Discord has not said where you may see my rooms. Try again in a minute.")
 
@@ -61,7 +59,6 @@ class _KnownAccess:
 
 class DashboardService:
     """The dashboard of one process. `history` and `directory` come later: before, only open rooms are shown.
-    `machine_loads`: returns how loaded each machine is, if rooms run in processes of their own.
 
     `discord_login`: logs people in with Discord; None: only login links work. `shards`: those that this process serves.
     """
@@ -79,7 +76,6 @@ class DashboardService:
         self.live = live
         self.history: StoredHistory | None = None
         self.directory: Directory | None = None
-        self.machine_loads: Callable[[], Sequence[MachineLoad]] | None = None
         self._sessions = sessions
         self._participation = participation
         self._clock = clock
@@ -91,11 +87,6 @@ class DashboardService:
     def shards(self) -> str:
         """See `Dashboard.shards`."""
         return str(self._shards) if self._shards.is_divided else ""
-
-    @property
-    def has_machines(self) -> bool:
-        """See `Dashboard.has_machines`."""
-        return self.machine_loads is not None
 
     # -- login ------------------------------------------------------------------------------------------------------
 
@@ -199,12 +190,6 @@ class DashboardService:
     ) -> AbstractContextManager[LiveFeed]:
         """See `Dashboard.follow`."""
         return self.live.follow(lambda: self._access(viewer), last_event_id, language=language)
-
-    async def machines(self, viewer: Viewer) -> Json:
-        """See `Dashboard.machines`."""
-        if self.machine_loads is None or not viewer.is_operator:
-            raise NotShownError(NO_MACHINES)
-        return {"machines": [asdict(load) for load in self.machine_loads()]}
 
     # -- stored sessions ---------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""The metrics that are read when somebody scrapes: health, shards, machines, queues and the recogniser."""
+"""The metrics that are read when somebody scrapes: health, shards, queues and the recognisers."""
 
 from __future__ import annotations
 
@@ -6,22 +6,21 @@ from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from prometheus_client import Counter as PrometheusCounter
+from prometheus_client import Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from bot.health import FaultKind
-from bot.machine_load import HERE
-from bot.monitoring.machine_figures import LABEL, MOST_MACHINES, OTHER_MACHINES
-from bot.monitoring.process_figures import Definition, FigureKind
 from bot.monitoring.queues import QUEUES
+from voice.asr.observed import RemoteOutcome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from prometheus_client.metrics_core import Metric
 
     from bot.health import Health
-    from bot.machine_load import MachineLoad
     from bot.monitoring.service_checks import GatewayState
     from voice.asr.scheduler import RecogniserFigures
     from voice.queue_figures import QueueFigures
@@ -29,30 +28,8 @@ if TYPE_CHECKING:
 INFINITE = float("inf")
 # How a recognition ended -> the figure that counts it.
 RECOGNITIONS = ("completed", "failed", "timed_out", "shed", "cancelled")
-QUEUE_DEPTH = "How much waits."
-QUEUE_CAPACITY = "How much may wait."
-QUEUE_DROPPED = "What was dropped or refused because too much waited."
-RECOGNITIONS_DONE = "Recognitions by how they ended."
-RELOADS = "How often the speech model was loaded again."
-AUDIO = "Seconds of sound that were recognised."
-COMPUTE = "Seconds that recognising took."
-# What each process of rooms has of these itself.
-PROCESS_DEFINITIONS = (
-    Definition("roomtone_queue_depth", QUEUE_DEPTH, FigureKind.GAUGE, ("queue",)),
-    Definition("roomtone_queue_capacity", QUEUE_CAPACITY, FigureKind.GAUGE, ("queue",)),
-    Definition("roomtone_queue_dropped", QUEUE_DROPPED, FigureKind.COUNTER, ("queue", "reason")),
-    Definition("roomtone_recognitions", RECOGNITIONS_DONE, FigureKind.COUNTER, ("outcome",)),
-    Definition("roomtone_recogniser_reloads", RELOADS, FigureKind.COUNTER),
-    Definition("roomtone_recogniser_audio_seconds", AUDIO, FigureKind.COUNTER),
-    Definition("roomtone_recogniser_compute_seconds", COMPUTE, FigureKind.COUNTER),
-    # Of `prometheus_client.ProcessCollector`.
-    Definition("process_cpu_seconds", "Total user and system CPU time.", FigureKind.COUNTER, of_each=True),
-    Definition("process_resident_memory_bytes", "Resident memory size.", FigureKind.GAUGE, of_each=True),
-    Definition("process_virtual_memory_bytes", "Virtual memory size.", FigureKind.GAUGE, of_each=True),
-    Definition("process_open_fds", "Number of open file descriptors.", FigureKind.GAUGE, of_each=True),
-    Definition("process_max_fds", "Maximum number of open file descriptors.", FigureKind.GAUGE, of_each=True),
-    Definition("process_start_time_seconds", "When the process was started.", FigureKind.GAUGE, of_each=True),
-)
+# From the time of one packet to the longest wait of a reply.
+LATENCY_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0)
 
 
 class HealthCollector(Collector):
@@ -93,34 +70,6 @@ class ShardCollector(Collector):
         yield up
 
 
-class MachineCollector(Collector):
-    """How many rooms and processes for rooms each machine has. `loads`: returns it. A machine that is gone has none."""
-
-    def __init__(self, loads: Callable[[], Sequence[MachineLoad]]) -> None:
-        self._loads = loads
-
-    def collect(self) -> Iterator[Metric]:
-        """Yield the rooms and processes of each machine. Too many machines, and those with one name, are summed."""
-        rooms, processes = Counter[str](), Counter[tuple[str, str]]()
-        for number, load in enumerate(self._loads()):
-            machine = (load.machine or HERE) if number < MOST_MACHINES else OTHER_MACHINES
-            rooms[machine] += load.rooms
-            processes[machine, "with_rooms"] += load.with_rooms
-            processes[machine, "waiting"] += load.waiting
-        of_rooms = GaugeMetricFamily("roomtone_machine_rooms", "Rooms that run on each machine.", labels=[LABEL])
-        for machine, count in rooms.items():
-            of_rooms.add_metric([machine], count)
-        yield of_rooms
-        of_processes = GaugeMetricFamily(
-            "roomtone_machine_processes",
-            "Processes for rooms on each machine: those that have rooms, and loaded ones that wait for one.",
-            labels=[LABEL, "state"],
-        )
-        for labels, count in processes.items():
-            of_processes.add_metric(labels, count)
-        yield of_processes
-
-
 class QueueCollector(Collector):
     """How full every queue is, summed over the rooms, and what was dropped. Queues that nobody has now are empty."""
 
@@ -157,34 +106,29 @@ class QueueCollector(Collector):
         yield _gauge("rooms", "Rooms in which the bot is.", self.room_count)
         process = [queue() for queue in self._of_process]
         rooms = [figures for queues in self._of_rooms for figures in queues()]
-        yield from self._fill((*process, *rooms), dict.fromkeys(QUEUES, 0.0))
-        yield self._drops(process, self._dropped)
-
-    def collect_process(self) -> Iterator[Metric]:
-        """Yield depth, capacity and drops of the process's own queues."""
-        process = [queue() for queue in self._of_process]
-        yield from self._fill(process, {})
-        yield self._drops(process, {})
+        yield from self._fill((*process, *rooms))
+        yield self._drops(process)
 
     @staticmethod
-    def _fill(queues: Iterable[QueueFigures], capacity: dict[str, float]) -> Iterator[Metric]:
-        waiting = Counter[str]()
+    def _fill(queues: Iterable[QueueFigures]) -> Iterator[Metric]:
+        capacity, waiting = dict.fromkeys(QUEUES, 0.0), Counter[str]()
         for figures in queues:
             waiting[figures.name] += figures.waiting
             limit = INFINITE if figures.capacity is None else figures.capacity
-            capacity[figures.name] = capacity.get(figures.name, 0.0) + limit
-        depth = GaugeMetricFamily("roomtone_queue_depth", QUEUE_DEPTH, labels=["queue"])
-        limits = GaugeMetricFamily("roomtone_queue_capacity", QUEUE_CAPACITY, labels=["queue"])
+            capacity[figures.name] += limit
+        depth = GaugeMetricFamily("roomtone_queue_depth", "How much waits.", labels=["queue"])
+        limits = GaugeMetricFamily("roomtone_queue_capacity", "How much may wait.", labels=["queue"])
         for name, limit in capacity.items():
             depth.add_metric([name], waiting[name])
             limits.add_metric([name], limit)
         yield depth
         yield limits
 
-    @staticmethod
-    def _drops(process: Iterable[QueueFigures], already: Mapping[tuple[str, str], int]) -> Metric:
-        dropped = CounterMetricFamily("roomtone_queue_dropped", QUEUE_DROPPED, labels=["queue", "reason"])
-        counts = Counter(already)
+    def _drops(self, process: Iterable[QueueFigures]) -> Metric:
+        dropped = CounterMetricFamily(
+            "roomtone_queue_dropped", "What was dropped or refused because too much waited.", labels=["queue", "reason"]
+        )
+        counts = Counter(self._dropped)
         for figures in process:
             for reason, count in figures.dropped.items():
                 counts[figures.name, reason] += count
@@ -207,13 +151,57 @@ class RecogniserCollector(Collector):
         """Yield the metrics of the recogniser."""
         for each in self._figures:
             figures = each()
-            done = CounterMetricFamily("roomtone_recognitions", RECOGNITIONS_DONE, labels=["outcome"])
+            done = CounterMetricFamily("roomtone_recognitions", "Recognitions by how they ended.", labels=["outcome"])
             for outcome in RECOGNITIONS:
                 done.add_metric([outcome], getattr(figures, outcome))
             yield done
-            yield _counter("recogniser_reloads", RELOADS, figures.reloads)
-            yield _counter("recogniser_audio_seconds", AUDIO, figures.audio_s)
-            yield _counter("recogniser_compute_seconds", COMPUTE, figures.compute_s)
+            yield _counter("recogniser_reloads", "How often the speech model was loaded again.", figures.reloads)
+            yield _counter("recogniser_audio_seconds", "Seconds of sound that were recognised.", figures.audio_s)
+            yield _counter("recogniser_compute_seconds", "Seconds that recognising took.", figures.compute_s)
+
+
+class RemoteRecogniserCollector(Collector):
+    """Counts what an endpoint has recognised for this process. It is shown once it is there (`add`)."""
+
+    def __init__(self) -> None:
+        self._is_in_use: Callable[[], bool] | None = None
+        self._done = PrometheusCounter(
+            "roomtone_remote_recognitions",
+            "Requests for which a recogniser elsewhere comes first, by what became of them there.",
+            ("outcome",),
+            registry=None,
+        )
+        self._time = Histogram(
+            "roomtone_remote_recogniser_seconds",
+            "Until the answer of a recogniser elsewhere.",
+            buckets=LATENCY_BUCKETS,
+            registry=None,
+        )
+
+    def add(self, is_in_use: Callable[[], bool]) -> None:
+        """Show the endpoint. `is_in_use`: returns whether it is asked at present."""
+        self._is_in_use = is_in_use
+        # A rate needs the 0 before the first request.
+        for outcome in RemoteOutcome:
+            self._done.labels(outcome.value)
+
+    def observe(self, outcome: RemoteOutcome, seconds: float) -> None:
+        """Count what became of a request, and how long an answer took."""
+        self._done.labels(outcome.value).inc()
+        if outcome is RemoteOutcome.COMPLETED:
+            self._time.observe(seconds)
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics of the endpoint, if there is one."""
+        if self._is_in_use is None:
+            return
+        yield _gauge(
+            "remote_recogniser_in_use",
+            "1 unless the process leaves the recogniser alone because it failed.",
+            float(self._is_in_use()),
+        )
+        yield from self._done.collect()
+        yield from self._time.collect()
 
 
 def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:

@@ -11,39 +11,28 @@ from contextlib import contextmanager
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from prometheus_client import ProcessCollector
+from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
-from prometheus_client.registry import Collector
 
 from bot import events
 from bot.dropped_sounds import REASONS
 from bot.monitoring.collectors import (
+    LATENCY_BUCKETS,
     HealthCollector,
-    MachineCollector,
     QueueCollector,
     RecogniserCollector,
+    RemoteRecogniserCollector,
     ShardCollector,
 )
-from bot.monitoring.machine_figures import MachineFigures
 from bot.monitoring.measured_store import OPERATIONS
-from bot.monitoring.metric_registry import MetricRegistry
-from bot.monitoring.process_figures import series_of
-from bot.monitoring.queues import QUEUES
-from bot.monitoring.remote_recogniser_collector import REMOTE_RECOGNISER_DEFINITIONS, RemoteRecogniserCollector
 from compaction.model import TurnKind
 from voice.transport.counters import PacketCounters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
-    from prometheus_client import CollectorRegistry
-    from prometheus_client.metrics_core import Metric
-
-    from bot.clock import Clock
     from bot.health import Health
     from bot.llm.model_calls import ModelCall
-    from bot.machine_load import MachineLoad
-    from bot.monitoring.process_figures import Series
     from bot.monitoring.service_checks import GatewayState
     from voice.asr.observed import RemoteOutcome
     from voice.asr.scheduler import RecogniserFigures
@@ -76,11 +65,6 @@ PROBLEMS = ("memory_mode", "notice", "realtime", "recogniser", "reply", "session
 # A label that is no single word would be a mistake of ours; it must not become a new series for each event.
 OTHER = "other"
 _LABEL_CHARS = 32
-# The rooms of other processes tell reasons as words, and each new one is a series for good. Ours has some 60.
-MOST_WORDS = 200
-# Seconds and counts beyond these are no measurement of a room: one of them would spoil a sum for good.
-_MOST_S = 86_400.0
-_MOST_COUNT = 2**53
 
 
 class Metrics:
@@ -88,44 +72,45 @@ class Metrics:
 
     def __init__(self, health: Health) -> None:
         self.health = health
-        self._registry = new = MetricRegistry()
-        self._process = ProcessCollector(registry=new.collectors)
+        self._registry = CollectorRegistry(auto_describe=True)
+        ProcessCollector(registry=self._registry)
         self._queues = QueueCollector()
         self._recogniser = RecogniserCollector()
         self._shards = ShardCollector()
-        for collector in (HealthCollector(health), self._queues, self._recogniser, self._shards):
-            new.collectors.register(collector)
         self._remote_recognisers = RemoteRecogniserCollector()
-        new.add_own(self._remote_recognisers, REMOTE_RECOGNISER_DEFINITIONS)
-        # The words that are labels by now.
-        self._words = {*REASONS, *PROBLEMS}
-        # Of rooms' processes, on all machines; None: there are none.
-        self._machines: MachineFigures | None = None
+        for collector in (
+            HealthCollector(health),
+            self._queues,
+            self._recogniser,
+            self._shards,
+            self._remote_recognisers,
+        ):
+            self._registry.register(collector)
 
-        self._round_trip = new.histogram("voice_round_trip_seconds", "How long voice servers take to answer.")
-        self._stages = new.histogram("stage_seconds", "Time of each stage from a packet to a sound.", "stage")
-        self._packets = new.counter("packets", "Received packets by what became of them.", "outcome")
-        self._frames = new.counter("frames", "Frames that were missing in order, by how they were replaced.", "outcome")
-        self._turns = new.counter("turns", "Recorded turns.", "kind")
-        self._dropped = new.counter("speech_dropped", "Sounds that became no turn.", "reason")
-        self._heard_again = new.counter("speech_heard_again", "Doubtful texts, recognised again.", "outcome")
-        self._decisions = new.counter(
+        self._round_trip = self._histogram("voice_round_trip_seconds", "How long voice servers take to answer.")
+        self._stages = self._histogram("stage_seconds", "Time of each stage from a packet to a sound.", "stage")
+        self._packets = self._counter("packets", "Received packets by what became of them.", "outcome")
+        self._frames = self._counter(
+            "frames", "Frames that were missing in order, by how they were replaced.", "outcome"
+        )
+        self._turns = self._counter("turns", "Recorded turns.", "kind")
+        self._dropped = self._counter("speech_dropped", "Sounds that became no turn.", "reason")
+        self._heard_again = self._counter("speech_heard_again", "Doubtful texts, recognised again.", "outcome")
+        self._decisions = self._counter(
             "decisions", "Turns of speech by whether the bot answers, and why.", "answer", "reason"
         )
-        self._replies = new.counter("replies", "Replies by how they ended.", "outcome")
-        self._spoken = new.counter("spoken_seconds", "Seconds that the bot has spoken.")
-        self._folds = new.counter("folds", "Folds of turns into the summary.", "outcome")
-        self._fold_time = new.histogram("fold_seconds", "Duration of a fold.", "outcome", buckets=FOLD_BUCKETS)
-        self._problems = new.counter("problems", "Failures in rooms.", "where")
-        self._calls = new.own_counter("model_calls", "Calls of models.", "model", "purpose", "outcome")
-        self._tokens = new.own_counter("model_tokens", "Tokens sent to and received from models.", "model", "direction")
-        self._model_time = new.own_histogram("model_seconds", "Duration of a call of a model.", "model", "purpose")
-        self._first_token = new.own_histogram("model_first_token_seconds", "Until a model's first token.", "model")
-        self._store_time = new.own_histogram("store_seconds", "Duration of an operation of the store.", "operation")
-        self._store_failures = new.own_counter("store_failures", "Operations of the store that failed.", "operation")
-        self._lag = new.own_histogram(
-            "event_loop_lag_seconds", "How late the event loop is.", buckets=LAG_BUCKETS, of_each=True
-        )
+        self._replies = self._counter("replies", "Replies by how they ended.", "outcome")
+        self._spoken = self._counter("spoken_seconds", "Seconds that the bot has spoken.")
+        self._folds = self._counter("folds", "Folds of turns into the summary.", "outcome")
+        self._fold_time = self._histogram("fold_seconds", "Duration of a fold.", "outcome", buckets=FOLD_BUCKETS)
+        self._problems = self._counter("problems", "Failures in rooms.", "where")
+        self._calls = self._counter("model_calls", "Calls of models.", "model", "purpose", "outcome")
+        self._tokens = self._counter("model_tokens", "Tokens sent to and received from models.", "model", "direction")
+        self._model_time = self._histogram("model_seconds", "Duration of a call of a model.", "model", "purpose")
+        self._first_token = self._histogram("model_first_token_seconds", "Until a model's first token.", "model")
+        self._store_time = self._histogram("store_seconds", "Duration of an operation of the store.", "operation")
+        self._store_failures = self._counter("store_failures", "Operations of the store that failed.", "operation")
+        self._lag = self._histogram("event_loop_lag_seconds", "How late the event loop is.", buckets=LAG_BUCKETS)
         self._begin_with_zero()
 
     def _begin_with_zero(self) -> None:
@@ -149,29 +134,15 @@ class Metrics:
 
     def scrape(self) -> tuple[bytes, str]:
         """Return all metrics and their content type."""
-        machines = self._machines
-        collectors = self._registry.collectors
-        found: Collector = collectors if machines is None else _Merged(collectors, machines)
-        return generate_latest(found), CONTENT_TYPE_LATEST
+        return generate_latest(self._registry), CONTENT_TYPE_LATEST
 
-    # -- what rooms' processes measure themselves -------------------------------------------------------------------
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        """Make a counter, shown as `roomtone_NAME_total`. `text`: what it counts. `labels`: their names."""
+        return Counter(name, text, labels, namespace="roomtone", registry=self._registry)
 
-    def own_series(self) -> tuple[Series, ...]:
-        """Return what this process measures itself, for the gateway process."""
-
-        def families() -> Iterator[Metric]:
-            for metric in self._registry.own:
-                yield from metric.collect()
-            yield from self._recogniser.collect()
-            yield from self._queues.collect_process()
-            yield from self._process.collect()
-
-        return tuple(series_of(families(), self._registry.definitions))
-
-    def add_machines(self, clock: Clock) -> MachineFigures:
-        """Show what rooms' processes measure themselves, too. Returns what takes it."""
-        self._machines = MachineFigures(self._registry.definitions.values(), clock.monotonic)
-        return self._machines
+    def _histogram(self, name: str, text: str, *labels: str, buckets: tuple[float, ...] = LATENCY_BUCKETS) -> Histogram:
+        """Make a histogram, shown as `roomtone_NAME_…`. `text`, `labels`: see `_counter`. `buckets`: upper bounds."""
+        return Histogram(name, text, labels, namespace="roomtone", registry=self._registry, buckets=buckets)
 
     # -- what reports ---------------------------------------------------------------------------------------------
 
@@ -189,10 +160,6 @@ class Metrics:
     def add_shards(self, gateway: GatewayState) -> None:
         """Measure the connections to Discord."""
         self._shards.set(gateway)
-
-    def add_machine_loads(self, loads: Callable[[], Sequence[MachineLoad]]) -> None:
-        """Measure how many rooms and processes for rooms each machine has."""
-        self._registry.collectors.register(MachineCollector(loads))
 
     def add_recogniser(self, figures: Callable[[], RecogniserFigures]) -> None:
         """Measure the local recogniser."""
@@ -240,27 +207,27 @@ class Metrics:
                 self._stage("group", event.released_at - event.spoken.text_at)
                 self._stage("store", event.stored_at - event.released_at)
                 self._stage("decide", event.at - event.stored_at)
-                self._decisions.labels("yes" if event.answers else "no", self._word(event.reason)).inc()
+                self._decisions.labels("yes" if event.answers else "no", _word(event.reason)).inc()
             case events.SpeechDropped():
-                self._dropped.labels(self._word(event.reason)).inc()
+                self._dropped.labels(_word(event.reason)).inc()
             case events.SpeechHeardAgain():
                 self._heard_again.labels(event.outcome.value).inc()
             case events.ReplyFinished():
                 self._add_reply(event)
             case events.CompactionLanded():
                 self._folds.labels("landed").inc()
-                self._fold_time.labels("landed").observe(_seconds(event.latency_ms / 1000))
+                self._fold_time.labels("landed").observe(event.latency_ms / 1000)
             case events.CompactionFailed():
                 self._folds.labels("failed").inc()
-                self._fold_time.labels("failed").observe(_seconds(event.latency_ms / 1000))
+                self._fold_time.labels("failed").observe(event.latency_ms / 1000)
             case events.Problem():
-                self._problems.labels(self._word(event.where)).inc()
+                self._problems.labels(_word(event.where)).inc()
             case _:
                 pass
 
     def add_round_trip(self, seconds: float) -> None:
         """Add how long a voice server took to answer."""
-        self._round_trip.observe(_seconds(seconds))
+        self._round_trip.observe(seconds)
 
     def add_packets(self, counts: Mapping[str, int]) -> None:
         """Add packets by outcome."""
@@ -284,39 +251,19 @@ class Metrics:
         if reply.synthesis_s is not None:
             self._stage("synthesis", reply.synthesis_s)
         if reply.first_audio_at is not None:
-            self._spoken.inc(_seconds(reply.ended_at - reply.first_audio_at))
+            self._spoken.inc(reply.ended_at - reply.first_audio_at)
             if reply.asked_at is not None:
                 self._stage("end_to_sound", reply.first_audio_at - reply.asked_at)
 
     def _stage(self, stage: str, seconds: float) -> None:
-        self._stages.labels(stage).observe(_seconds(seconds))
+        self._stages.labels(stage).observe(max(0.0, seconds))
 
     def add_dropped(self, queue: str, counts: Mapping[str, int]) -> None:
         """Add what a queue has dropped, by reason."""
         of_words: Tally[str] = Tally()
         for reason, count in counts.items():
-            of_words[self._word(reason)] += count
+            of_words[_word(reason)] += count
         self._queues.add_dropped(queue, of_words)
-
-    def _word(self, label: str) -> str:
-        """Return a label for what the code calls by a word."""
-        if label not in self._words:
-            is_word = len(label) <= _LABEL_CHARS and label.replace("_", "").isalnum() and label.isascii()
-            if not is_word or len(self._words) >= MOST_WORDS:
-                return OTHER
-            self._words.add(label)
-        return label
-
-
-class _Merged(Collector):
-    """The metrics of this process with those of rooms' processes."""
-
-    def __init__(self, registry: CollectorRegistry, machines: MachineFigures) -> None:
-        self._registry = registry
-        self._machines = machines
-
-    def collect(self) -> Iterator[Metric]:
-        return self._machines.merged(self._registry.collect())
 
 
 class _RoomMeter:
@@ -331,18 +278,16 @@ class _RoomMeter:
     def observe(self, event: events.Event) -> None:
         match event:
             case events.LinkChanged():
-                counters = _counts(event.counters)
-                self._metrics.add_packets(_risen(self._packets, counters))
+                self._metrics.add_packets(_risen(self._packets, event.counters))
                 if event.round_trip_s is not None:
                     self._metrics.add_round_trip(event.round_trip_s)
-                self._packets = Tally(counters)
+                self._packets = Tally(event.counters)
             case events.QueuesMeasured():
-                self.queues = tuple(queue for queue in event.queues if _is_known(queue))
+                self.queues = event.queues
                 for queue in self.queues:
                     before = self._dropped.get(queue.name, Tally())
-                    dropped = _counts(queue.dropped)
-                    self._metrics.add_dropped(queue.name, _risen(before, dropped))
-                    self._dropped[queue.name] = Tally(dropped)
+                    self._metrics.add_dropped(queue.name, _risen(before, queue.dropped))
+                    self._dropped[queue.name] = Tally(queue.dropped)
             case _:
                 self._metrics.on_event(event)
 
@@ -352,15 +297,7 @@ def _risen(before: Mapping[str, int], now: Mapping[str, int]) -> dict[str, int]:
     return {name: count - before[name] if count >= before[name] else count for name, count in now.items()}
 
 
-def _counts(told: Mapping[str, int]) -> dict[str, int]:
-    return {name: count for name, count in told.items() if 0 <= count < _MOST_COUNT}
-
-
-def _is_known(queue: QueueFigures) -> bool:
-    """Return whether a queue is one of ours, with numbers that it may have."""
-    return queue.name in QUEUES and all(0 <= each < _MOST_COUNT for each in (queue.waiting, queue.capacity or 0))
-
-
-def _seconds(measured: float) -> float:
-    """Return how long something took; 0 for what is no time."""
-    return measured if 0.0 < measured < _MOST_S else 0.0
+def _word(label: str) -> str:
+    """Return a label for what the code calls by a word."""
+    is_word = len(label) <= _LABEL_CHARS and label.replace("_", "").isalnum() and label.isascii()
+    return label if is_word else OTHER

@@ -64,10 +64,6 @@ class Dashboard(Protocol):
     def shards(self) -> str:
         """Return which shards of the bot this process serves; empty if it serves every server."""
 
-    @property
-    def has_machines(self) -> bool:
-        """Return whether rooms run in processes of their own, so that there are machines to show to the operator."""
-
     def start_login(self, redirect_uri: str) -> LoginStart:
         """Begin a login with Discord. Raises `LoginRefusedError`."""
 
@@ -81,9 +77,6 @@ class Dashboard(Protocol):
 
     async def room(self, viewer: Viewer, session_id: str) -> Json:
         """Return everything that the page shows of one open room."""
-
-    async def machines(self, viewer: Viewer) -> Json:
-        """Return how loaded each machine is (`bot.machine_load`). Only the operator is told: it is of all servers."""
 
     def follow(
         self, viewer: Viewer, last_event_id: str, *, language: str = ENGLISH

@@ -44,7 +44,6 @@ FILES: Final = {
     "/dashboard/events.js": ("dashboard_events.js", "text/javascript"),
     "/dashboard/charts.js": ("dashboard_charts.js", "text/javascript"),
     "/dashboard/history.js": ("dashboard_history.js", "text/javascript"),
-    "/dashboard/machines.js": ("dashboard_machines.js", "text/javascript"),
 }
 
 # Reading a long session takes a second; a stalled disk ends in its own error before this.
@@ -89,7 +88,6 @@ class DashboardRoutes:
         routes.add_get("/api/events", self._events)
         routes.add_get("/api/rooms", self._answer(lambda viewer, _: self._dashboard.rooms(viewer)))
         routes.add_get("/api/rooms/{session}", self._answer(self._room))
-        routes.add_get("/api/machines", self._answer(lambda viewer, _: self._dashboard.machines(viewer)))
         routes.add_get("/api/sessions", self._answer(self._sessions))
         routes.add_get("/api/sessions/{session}", self._answer(self._session))
         routes.add_get("/api/sessions/{session}/replies", self._answer(self._replies))

@@ -81,9 +81,9 @@ class LoginRoutes:
         if viewer is None:
             # No error: a browser writes those into its console.
             return json_response(request, {"discord": self._dashboard.discord_login})
-        told: dict[str, object] = {"name": viewer.name, "operator": viewer.is_operator, "shards": "", "machines": False}
+        told: dict[str, object] = {"name": viewer.name, "operator": viewer.is_operator, "shards": ""}
         if viewer.is_operator:
-            told |= {"shards": self._dashboard.shards, "machines": self._dashboard.has_machines}
+            told["shards"] = self._dashboard.shards
         return json_response(request, told)
 
     async def _log_in(self, request: web.Request) -> web.Response:

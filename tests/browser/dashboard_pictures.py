@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from PIL import Image
 
-from bot.machine_load import MachineLoad
 from tests.bot.dashboard.house import ADA, BEN, CHLOE, open_house
 from tests.browser.chromium import browser
 from tests.browser.evening import LAPTOP, PHONE
@@ -90,23 +89,12 @@ async def pictures(folder: Path, *, everything: bool, language: str = "en-GB") -
             await page.goto(house.links[0])
             await page.wait_for_selector("body[data-room]")
             if everything:
-                house.service.machine_loads = machine_loads
                 for name, address in views():
                     await _take_all(page, house.base, address, folder / name)
                 return
             await _take(page, house.base, "#/live", folder / "dashboard-live.png", PICTURE, "light")
             seen = f"#/history/evening/reply/{_asked_last(house)}"
             await _take(page, house.base, seen, folder / "dashboard-seen.png", PICTURE, "dark")
-
-
-def machine_loads() -> list[MachineLoad]:
-    """Return a machine of each kind: the bot's own, one that is linked, and one that is gone."""
-    now = time.time()
-    return [
-        MachineLoad("", rooms=2, with_rooms=1, waiting=1),
-        MachineLoad("north", rooms=12, with_rooms=3, waiting=2, linked_since=now - 90_000),
-        MachineLoad("roomtone-rooms-7d9c5b6f4-x2x9k.example.internal", gone_since=now - 3_000),
-    ]
 
 
 def _asked_last(house: House) -> int:
@@ -121,7 +109,6 @@ def views() -> tuple[tuple[str, str], ...]:
         ("session", "#/history/evening"),
         ("reply", "#/history/evening/reply/5"),
         ("search", "#/search/Lisbon train"),
-        ("machines", "#/machines"),
     )
 
 

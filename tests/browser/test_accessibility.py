@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from tests.bot.dashboard.house import open_house
 from tests.browser.chromium import browser
-from tests.browser.dashboard_pictures import live_through, machine_loads, views
+from tests.browser.dashboard_pictures import live_through, views
 from tests.browser.evening import LAPTOP, PHONE
 from tests.node.packages import installed_packages
 from tests.patience import PATIENCE_S
@@ -38,7 +38,6 @@ async def dashboard(chromium: Browser, folder: Path) -> AsyncIterator[Page]:
     """Open the dashboard of an evening."""
     async with open_house(folder) as house, await chromium.new_context(locale="en-GB") as context:
         await live_through(house)
-        house.service.machine_loads = machine_loads
         page = await context.new_page()
         page.set_default_timeout(1000 * PATIENCE_S)
         await page.goto(house.links[0])

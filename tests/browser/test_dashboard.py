@@ -21,7 +21,6 @@ from bot.channel.port import Person
 from bot.dashboard.access import Access
 from bot.dashboard.discord_login import DiscordLogin
 from bot.dashboard.history import TURNS_AT_ONCE
-from bot.machine_load import MachineLoad
 from bot.store.sessions import Sessions
 from bot.store.tables import turns
 from bot.texts import text
@@ -258,27 +257,6 @@ async def test_a_process_without_rooms_lists_those_of_the_others(chromium: Brows
         await tab.says("Deck")
         await Sessions(tab.house.evening.database, tab.house.clock).end_open(ELSEWHERE[0])
         await tab.says("The bot is in no voice channel")
-
-
-async def test_the_operator_sees_the_machines(chromium: Browser, tmp_path: Path) -> None:
-    """If rooms run in processes of their own. What a machine calls itself is shown as it is, and the table follows."""
-    async with dashboard(chromium, tmp_path, script=IMPATIENT) as tab:
-        assert not await tab.page.is_visible("text=Machines")
-        loads = [MachineLoad("", 1, 1, 1), MachineLoad(HOSTILE, 1_200, 400, 3, linked_since=1_796_000_000.0)]
-        tab.house.service.machine_loads = lambda: loads
-        await tab.page.reload()
-        await tab.shown()
-        await tab.page.click("nav >> text=Machines")
-        await tab.page.wait_for_selector("body[data-view=machines]")
-        rows = tab.page.locator("tbody tr")
-        assert await rows.nth(0).locator("th, td").all_inner_texts() == ["The bot's own machine", "1", "1", "1", "–"]
-        name, *counts, linked = await rows.nth(1).locator("th, td").all_inner_texts()
-        assert name.split() == HOSTILE.split()
-        assert (counts, linked.startswith("since ")) == (["1,200", "400", "3"], True)
-        assert await tab.page.locator("main img, main script").count() == 0
-        loads[1] = MachineLoad("south", gone_since=1_796_000_000.0)
-        await tab.says("gone since ")
-        assert await rows.nth(1).locator("th").inner_text() == "south"
 
 
 async def test_unfinished_words_are_replaced_until_they_are_a_turn(chromium: Browser, tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import { ask, at, el } from "./dom.js";
 import { stopFollowing } from "./events.js";
 import { showSearch, showSession, showSessions } from "./history.js";
 import { showRoom, showRooms } from "./live.js";
-import { showMachines } from "./machines.js";
 
 const main = at("main");
 let shown = 0;
@@ -41,7 +40,7 @@ async function route(byPerson) {
     const name = await draw(stage, parts, () => mine === shown);
     if (mine !== shown) return;
     const title = name === "live" ? t("Live") : main.querySelector("h1").textContent;
-    view(name, ["live", "machines"].includes(name) ? name : "history", title);
+    view(name, name === "live" ? name : "history", title);
   } catch (failure) {
     if (mine !== shown) return;
     if (failure.status === 401) return open();
@@ -69,7 +68,6 @@ async function draw(stage, [page, name, what, number], isShown) {
   else if (page === "search" && name) await showSearch(stage, name);
   else if (page === "history" && name) await showSession(stage, name, { turn: what === "turn" ? seq : undefined, reply: what === "reply" ? seq : undefined });
   else if (page === "history") await showSessions(stage);
-  else if (page === "machines") await showMachines(stage, banner, isShown);
   else {
     await showRooms(stage, banner, isShown);
     return "live";
@@ -134,7 +132,6 @@ async function open() {
     if (!me.name) return showLogin(me, problem);
     at("viewer-name").textContent = me.operator ? t("Operator") : me.name;
     if (me.shards) at("viewer-name").textContent = t("Operator, shards {shards}", { shards: me.shards });
-    at("machines-page").hidden = !me.machines;
     at("pages").hidden = at("viewer").hidden = false;
   } catch (failure) {
     main.replaceChildren(el("section", { class: "card" }, el("h1", { tabindex: "-1", text: t("This does not work now") }), el("p", { text: failure.message })));

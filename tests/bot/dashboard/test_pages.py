@@ -16,13 +16,11 @@ from sqlalchemy import delete
 from bot.dashboard.access import Access
 from bot.dashboard.history import TURNS_AT_ONCE
 from bot.dashboard.service import ELSEWHERE_S
-from bot.machine_load import MachineLoad
 from bot.settings import WebSettings
 from bot.shards import Shards
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.tables import turns
 from bot.web import dashboard_routes
-from bot.web.dashboard_port import NotShownError
 from bot.web.dashboard_routes import MAX_FEEDS_OF_ONE_PERSON, MAX_READS_OF_ONE_PERSON
 from bot.web.login_cookies import LOGIN
 from bot.web.viewer import Viewer
@@ -109,7 +107,7 @@ async def test_the_login_link_lets_one_browser_in(browser: Browser) -> None:
     assert "HttpOnly" in cookie
     assert "SameSite=Strict" in cookie
     assert "Path=/" in cookie
-    assert await browser.get("me") == (200, {"name": "Operator", "operator": True, "shards": "", "machines": False})
+    assert await browser.get("me") == (200, {"name": "Operator", "operator": True, "shards": ""})
     async with browsing(house) as other:
         status, refused = await other.post("/api/login", {"token": token})
         assert status == 403
@@ -122,7 +120,7 @@ async def test_the_login_link_lets_one_browser_in(browser: Browser) -> None:
 async def test_nobody_reads_anything_without_a_login(browser: Browser) -> None:
     """Every address with something in it answers 401; the page itself has nothing in it."""
     await browser.house.say(SECRET)
-    for path in (*READ, "sessions/evening/replies/0", "events", "machines"):
+    for path in (*READ, "sessions/evening/replies/0", "events"):
         status, answer = await browser.get(path)
         assert (status, answer) == (401, {"discord": False}), path
     assert await browser.get("me") == (200, {"discord": False})
@@ -214,26 +212,6 @@ async def test_the_operator_sees_the_rooms_of_other_processes(browser: Browser) 
     assert (await house.service.rooms(Viewer("Ben", BEN.id)))["elsewhere"] is None
     house.clock.advance(ELSEWHERE_S + 1.0)
     assert (await browser.get("rooms"))[1]["elsewhere"] == []
-
-
-@pytest.mark.asyncio
-async def test_only_the_operator_sees_the_machines(browser: Browser) -> None:
-    """The load of other servers is nobody else's business. Where rooms run in the bot's process, there are none."""
-    house = browser.house
-    await browser.log_in()
-    assert (await browser.get("machines"))[0] == 404
-    house.service.machine_loads = lambda: [
-        MachineLoad("", rooms=1, with_rooms=1, waiting=1),
-        MachineLoad("north", 3, 2, 1, linked_since=5.0),
-        MachineLoad("south", gone_since=6.0),
-    ]
-    assert (await browser.get("me"))[1]["machines"] is True
-    names = ("machine", "rooms", "with_rooms", "waiting", "linked_since", "gone_since")
-    rows = (("", 1, 1, 1, None, None), ("north", 3, 2, 1, 5.0, None), ("south", 0, 0, 0, None, 6.0))
-    assert await browser.get("machines") == (200, {"machines": [dict(zip(names, row, strict=True)) for row in rows]})
-    house.directory.access[BEN.id] = Access(None, frozenset({GUILD}))
-    with pytest.raises(NotShownError):
-        await house.service.machines(Viewer("Ben", BEN.id))
 
 
 @pytest.mark.asyncio

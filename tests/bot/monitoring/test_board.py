@@ -12,7 +12,6 @@ import pytest
 
 from bot.app import running_bot
 from bot.events import ignore_event
-from bot.machine_load import MachineLoad
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
 BOARD = REPOSITORY / "config" / "grafana" / "roomtone.json"
 MONITORING = REPOSITORY / "docs" / "monitoring.md"
 CLUSTER = REPOSITORY / "docs" / "cluster.md"
-# They have no data where rooms run in the bot's process.
-MACHINE_PANELS = ["Rooms on each machine", "Processes for rooms"]
 # What Grafana puts in for the variable: more than four scrapes, as it does, and all that happens in the test.
 RATE_INTERVAL = f"{PATIENCE_S:.0f}s"
 
@@ -66,7 +63,6 @@ def test_every_panel_says_what_it_shows_and_asks_for_metrics_that_exist() -> Non
     assert len({panel["id"] for panel in board()["panels"]}) == len(board()["panels"])
     metrics = new_metrics()
     metrics.add_remote_recogniser(lambda: True)
-    metrics.add_machine_loads(lambda: [MachineLoad("")])
     known = set(re.findall(r"^# TYPE (\S+)", metrics.scrape()[0].decode(), re.MULTILINE))
     families = {name.removesuffix("_total") for name in known} | {"roomtone_recognitions"}
     for title, expression in expressions():
@@ -80,7 +76,6 @@ def test_every_metric_is_on_the_board_and_explained() -> None:
     metrics = new_metrics()
     metrics.add_recogniser(RecogniserFigures)
     metrics.add_remote_recogniser(lambda: True)
-    metrics.add_machine_loads(lambda: [MachineLoad("")])
     names = {re.sub(r"_(total|bucket|count|sum|created)$", "", name) for name, _ in samples(metrics)}
     for page in (BOARD, MONITORING):
         text = page.read_text("utf-8")
@@ -151,7 +146,7 @@ async def test_every_query_of_the_board_is_answered(tmp_path: Path, whisper_mode
                 found = await prometheus.query(expression.replace("$__rate_interval", RATE_INTERVAL))
                 if not found:
                     silent.append(title)
-            assert silent == MACHINE_PANELS
+            assert silent == []
             (waited,) = await prometheus.query(
                 f'histogram_quantile(0.5, sum by (le) (rate(roomtone_stage_seconds_bucket{{stage="end_to_sound"}}'
                 f"[{RATE_INTERVAL}])))"

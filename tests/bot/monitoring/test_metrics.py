@@ -15,9 +15,7 @@ from bot import events
 from bot.events import HeardAgain, ReplyOutcome, SpokenText
 from bot.health import FaultKind, Health, HealthFault
 from bot.llm.model_calls import ModelCall
-from bot.machine_load import MachineLoad
-from bot.monitoring.machine_figures import LABEL, MOST_MACHINES, OTHER_MACHINES
-from bot.monitoring.metrics import MOST_WORDS, OTHER, STAGES, Metrics
+from bot.monitoring.metrics import OTHER, STAGES, Metrics
 from bot.monitoring.queues import QUEUES
 from bot.texts.text import Text
 from compaction.model import Seq, Turn, TurnKind
@@ -167,37 +165,6 @@ def test_counters_of_rooms_add_up_over_restarts() -> None:
     assert (value(metrics, "rooms"), value(metrics, "queue_depth", queue="recognise")) == (0, 0)
 
 
-def test_each_machine_has_its_rooms_and_processes() -> None:
-    """The bot's own is called `here`. A machine that is gone has none, which can be seen."""
-    metrics = new_metrics()
-    metrics.add_machine_loads(
-        lambda: [MachineLoad("", 1, 1, 1), MachineLoad("north", 5, 2, 3), MachineLoad("south", gone_since=9.0)]
-    )
-    for machine, rooms, with_rooms, waiting in (("here", 1, 1, 1), ("north", 5, 2, 3), ("south", 0, 0, 0)):
-        assert value(metrics, "machine_rooms", machine=machine) == rooms
-        assert value(metrics, "machine_processes", machine=machine, state="with_rooms") == with_rooms
-        assert value(metrics, "machine_processes", machine=machine, state="waiting") == waiting
-
-
-def test_whatever_machines_call_themselves_each_series_is_there_once() -> None:
-    """Prometheus refuses a page that names a series twice. Too many machines are counted together."""
-    hostile = ["here", 'n"} 1\nroomtone_ready 0', "\\", OTHER_MACHINES]
-    names = ["", *hostile, *(f"pod-{number}" for number in range(MOST_MACHINES))]
-    metrics = new_metrics()
-    metrics.add_machine_loads(lambda: [MachineLoad(name, 1, 1, 1) for name in names])
-    page = metrics.scrape()[0].decode()
-    found = [
-        (sample.labels[LABEL], sample.value)
-        for family in text_string_to_metric_families(page)
-        for sample in family.samples
-        if sample.name == "roomtone_machine_rooms"
-    ]
-    counts = dict(found)
-    assert len(counts) == len(found) == MOST_MACHINES - 1
-    assert (counts["here"], counts[OTHER_MACHINES], counts[hostile[1]]) == (2, 6, 1)
-    assert value(metrics, "ready") == 1
-
-
 def test_queues_of_the_process_are_read_when_somebody_asks() -> None:
     """Every queue of the list has a depth and a capacity, also if nobody has it. What may always wait is infinite."""
     metrics, waiting = new_metrics(), 0
@@ -292,46 +259,3 @@ def test_a_label_is_one_word(reason: str) -> None:
     (label,) = labels
     word = reason.replace("_", "").isalnum() and reason.isascii() and len(reason) <= 32
     assert label == {"reason": reason if word else OTHER}
-
-
-def test_a_room_that_makes_words_up_adds_few_series() -> None:
-    """Each series stays for good, and a room of another process may tell whatever its machine makes it tell."""
-    metrics = new_metrics()
-    before = len(samples(metrics))
-    with metrics.room() as observe:
-        for number in range(5 * MOST_WORDS):
-            word = f"word{number}"
-            observe(events.SpeechDropped("u", ADA, word, "", 1.0, 2.0, 3.0))
-            observe(events.CompactionLanded(0, 10, 9, WORDS, 1500.0, 20.0))
-            observe(events.QueuesMeasured((QueueFigures(word, 1, 1, {"x": 1}),), 23.0))
-            observe(events.QueuesMeasured((QueueFigures("store", 1, 1, {word: 1}),), 23.0))
-        assert len(samples(metrics)) - before < 3 * MOST_WORDS
-        assert WORDS not in metrics.scrape()[0].decode()
-
-
-@pytest.mark.parametrize("number", [10**400, -1, 2**60])
-def test_a_number_that_no_room_has_spoils_no_figure(number: int) -> None:
-    """Prometheus' numbers are floats: a longer one would make every scrape fail, also when the room is over."""
-    metrics = new_metrics()
-    with metrics.room() as observe:
-        observe(events.QueuesMeasured((QueueFigures("store", number, number, {"full": number}),), 23.0))
-        observe(events.LinkChanged("connected", {"decoded": number, "lost": 2}, 24.0))
-        assert value(metrics, "queue_depth", queue="store") == 0
-    assert value(metrics, "queue_dropped_total", queue="store", reason="full") == 0
-    assert value(metrics, "packets_total", outcome="decoded") == 0
-    assert value(metrics, "frames_total", outcome="lost") == 2
-
-
-@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), 1e308])
-def test_a_time_that_nothing_takes_spoils_no_sum(seconds: float) -> None:
-    """A sum that was infinite once stays so."""
-    metrics = new_metrics()
-    with metrics.room() as observe:
-        observe(events.SoundReceived(seconds, 10.0))
-        observe(events.CompactionLanded(0, 10, 9, "", seconds, 20.0))
-        observe(events.LinkChanged("connected", {}, 24.0, seconds))
-        observe(events.ReplyFinished(0, ReplyOutcome.SPOKEN, 12.0, 13.0, 13.6, 0.2, 14.0, seconds))
-    found = samples(metrics)
-    for name in ("roomtone_stage_seconds_sum", "roomtone_fold_seconds_sum", "roomtone_voice_round_trip_seconds_sum"):
-        assert all(total < 60 for (each, _), total in found.items() if each == name)
-    assert value(metrics, "spoken_seconds_total") == 0
