@@ -13,11 +13,6 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# Words of which the stems are remembered, and sentences whose meaning is, a kilobyte each: those of some rooms' last
-# hours.
-MOST_STEMS = 16_384
-MOST_MEANINGS = 8_192
-
 _clear_functions: list[Callable[[], None]] = []
 
 

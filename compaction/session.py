@@ -25,7 +25,6 @@ from compaction.errors import SessionEndedError, StaleOwnerError, StoreError
 from compaction.model import Seq, Turn
 from compaction.restored_session import restore_session
 from compaction.settings import CompactionSettings, Trigger
-from compaction.summary.folded import standing_facts
 from compaction.window import PENDING_NOTES_RUN
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
     from compaction.payload import PayloadPart
     from compaction.ports import SessionClock, TurnStore
     from compaction.restored_session import RestoredSession
-    from compaction.summary.port import KnownFact, Summariser
+    from compaction.summary.port import Summariser
 
 # Normally building a context starts runs, but a bot that never speaks builds no context. If there are more unfolded
 # turns than this, each new turn also checks whether a batch is due.
@@ -367,8 +366,3 @@ class SessionMemory:
     def segments(self) -> tuple[Segment, ...]:
         """Return the segments of all stored runs, in order."""
         return self._compactor.segments
-
-    @property
-    def known_facts(self) -> tuple[KnownFact, ...]:
-        """Return the facts that hold, oldest first."""
-        return standing_facts(self._compactor.segments)

@@ -47,8 +47,3 @@ class Participants:
 
     def _session_name(self, person: Person) -> str:
         return self._name_of(str(person.id), person.name)
-
-
-def name_in(place: Place, user_id: int) -> str:
-    """Return the display name of a member of the channel; empty if they are not there."""
-    return next((person.name for person in place.members() if person.id == user_id), "")

@@ -26,7 +26,7 @@ log = structlog.get_logger()
 
 # What may wait for one page. A snapshot of a burst; a page that is further behind is dropped and connects again.
 WAITING_EVENTS: Final = 300
-# And characters of them: a room on another machine may tell texts of any length. A burst has a tenth.
+# And characters of them. A burst has a tenth.
 WAITING_CHARS: Final = 4_000_000
 
 

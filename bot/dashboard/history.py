@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bot.dashboard.messages import note_json, segment_json, turn_json
-from bot.dashboard.shown_memory import MOST_TURNS
 from bot.dashboard.visible import WITHHELD, SpeechFilter
 from bot.memory.explain import Explainer
 from bot.memory.prompt_records import records_of, reply_records
@@ -82,13 +81,12 @@ class StoredHistory:
     async def folds_json(self, session_id: SessionId, visible: SpeechFilter, total: int) -> Json:
         """Return who spoke in which turn, and what was folded, for the picture of the memory.
 
-        The turns end before `total`, which a room on another machine may tell as it likes, and with the last that is
-        stored.
+        The turns end before `total`, and with the last that is stored.
         """
         spoke = await self._history.first_speakers(session_id)
         shown = [each for each in dict.fromkeys(spoke.values()) if each not in visible.withheld]
         place = {speaker: number for number, speaker in enumerate(shown)}
-        spoken = min(total, max(spoke, default=-1) + 1, MOST_TURNS)
+        spoken = min(total, max(spoke, default=-1) + 1)
         segments = await self._history.segments(session_id)
         return {
             "speakers": shown,

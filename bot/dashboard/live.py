@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from bot.channel.port import Place
     from bot.clock import Clock
     from bot.dashboard.access import Access
-    from bot.dashboard.shown_memory import ShownMemory
     from bot.participation.guild_participation import GuildParticipation
     from bot.web.dashboard_port import Json
     from compaction.model import SessionId
+    from compaction.session import SessionMemory
 
 log = structlog.get_logger()
 
@@ -83,10 +83,10 @@ class LiveRooms:
 
     @contextmanager
     def show(
-        self, session_id: SessionId, place: Place, memory: ShownMemory, guild: GuildParticipation, machine: str = ""
+        self, session_id: SessionId, place: Place, memory: SessionMemory, guild: GuildParticipation
     ) -> Iterator[events.Observer]:
-        """Show a room while the block runs. Yields what takes the room's events. `machine`: see `LiveRoom`."""
-        room = LiveRoom(session_id, place, memory, guild, clock=self._clock, publish=self._publish, machine=machine)
+        """Show a room while the block runs. Yields what takes the room's events."""
+        room = LiveRoom(session_id, place, memory, guild, clock=self._clock, publish=self._publish)
         self._rooms[session_id] = room
         self._publish(room, "opened", {"room": room.brief()})
 

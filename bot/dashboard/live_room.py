@@ -19,31 +19,28 @@ if TYPE_CHECKING:
 
     from bot.channel.port import Place
     from bot.clock import Clock
-    from bot.dashboard.shown_memory import ShownMemory
     from bot.participation.guild_participation import GuildParticipation
     from bot.web.dashboard_port import Json
     from compaction.model import SessionId
+    from compaction.session import SessionMemory
 
 
 class LiveRoom:
     """One open room. `publish`: sends a kind of event with its data to the pages; its last argument names what the
-    event is the latest of, if a later one replaces it. `machine`: on which the room runs; empty: the bot's own. Not
-    thread-safe.
+    event is the latest of, if a later one replaces it. Not thread-safe.
     """
 
     def __init__(
         self,
         session_id: SessionId,
         place: Place,
-        memory: ShownMemory,
+        memory: SessionMemory,
         guild: GuildParticipation,
         *,
         clock: Clock,
         publish: Callable[[LiveRoom, str, Json, str], None],
-        machine: str = "",
     ) -> None:
         self.session_id = session_id
-        self._machine = machine
         self.place = place
         self.memory = memory
         self.guild = guild
@@ -154,7 +151,6 @@ class LiveRoom:
             "guild": self.place.guild_name,
             "room": self.place.name,
             "opened_at": self.opened_at,
-            "machine": self._machine,
             "people": sum(not person.is_bot for person in self.place.members()),
             "turns": self.memory.total_turns,
         }

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from dataclasses import fields
 from typing import TYPE_CHECKING, Final
 
-from bot.dropped_sounds import REASONS, reasons_text
-from voice.transport.counters import PacketCounters
+from bot.dropped_sounds import reasons_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,9 +26,6 @@ PROBLEMS: Final = 5
 _STAGES: Final = 32
 # The queues of the chart: from a person's speech to the bot's.
 SHOWN_QUEUES: Final = ("recognise", "record", "answer", "play")
-# A room on another machine may tell counters and reasons of any name.
-_PACKETS: Final = tuple(each.name for each in fields(PacketCounters))
-_OTHER: Final = "other"
 
 
 class RoomCharts:
@@ -72,8 +67,7 @@ class RoomCharts:
         """Add the packets by outcome."""
         self._link = event.state
         round_trip_ms = None if event.round_trip_s is None else round(1000 * event.round_trip_s)
-        counters = {name: event.counters[name] for name in _PACKETS if name in event.counters}
-        self._packets.append({"at": self._clock.now(), **counters, "round_trip_ms": round_trip_ms})
+        self._packets.append({"at": self._clock.now(), **event.counters, "round_trip_ms": round_trip_ms})
         return self._packets[-1]
 
     def add_queues(self, event: events.QueuesMeasured, *, unfolded: int) -> Json:
@@ -100,7 +94,7 @@ class RoomCharts:
 
     def add_dropped(self, reason: str) -> str:
         """Count speech that became no turn; return all reasons in words."""
-        self._dropped[reason if reason in REASONS else _OTHER] += 1
+        self._dropped[reason] += 1
         return reasons_text(self._dropped)
 
     def add_cost(self, cost: Json, now: float) -> bool:

@@ -17,7 +17,6 @@ from bot.channel.port import MembershipChange
 from bot.discord.admission import GuildAdmission
 from bot.discord.answers import CommandTranslator
 from bot.discord.call_buttons import OverCalls
-from bot.discord.changes import change_in
 from bot.discord.command_registration import CommandRegistration
 from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.commands.catch_up import CatchUpButton
@@ -36,22 +35,18 @@ from bot.discord.voice_requests import VoiceRequests
 from bot.server_settings import no_server_settings
 from bot.shards import ONLY_SHARD
 from bot.texts.catalogue import ENGLISH, languages
-from voice.errors import LinkError
-from voice.transport.discord_gateway import DiscordMainGateway
 from voice.transport.private.rest_pause import lift_pauses_of_cancelled_requests
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from bot.channel.port import Person, Place
-    from bot.discord.changes import Change
     from bot.discord.commands.catch_up import CatchUp
     from bot.discord.commands.participation import Silences
     from bot.discord.consent_buttons import Consents
     from bot.server_settings import ServerSettingsBook
     from bot.settings import DiscordSettings
     from bot.shards import Shards
-    from voice.transport.gateway import MainGateway
     from voice.transport.paced_sender import PacedSender
 
     AddCommands = Callable[[CheckedCommandTree], None]
@@ -136,8 +131,6 @@ class RoomtoneClient(discord.Client):
         self.registration = CommandRegistration(self.tree.sync)
         self.settled = asyncio.Event()
         self.running: asyncio.Task[None] | None = None
-        # Called with each change of discord.py's memory, before anybody is told of it.
-        self.on_change: Callable[[Change], None] = lambda _: None
         # Not `shards`, which discord.py has already.
         self.own_shards = shards
         self.shard_losses = ShardLosses(shards, monotonic=time.monotonic)
@@ -208,10 +201,7 @@ class RoomtoneClient(discord.Client):
         discord.py runs listeners later, each in a task, and reuses the state object. After two quick moves, both
         listeners would see the second move.
         """
-        change = change_in(event, args)
         with self.logged_shard(_guild_id(args)):
-            if change is not None:
-                self.on_change(change)
             if event == "voice_state_update":
                 self._moved(*args)
             elif event in {"guild_available", "guild_join"}:
@@ -304,21 +294,6 @@ class RoomtoneClient(discord.Client):
                 on_request=self._voice_requests.on_request,
             )
         return None
-
-    def bot_channel(self, guild_id: int) -> int | None:
-        """Return the voice channel in which Discord shows the bot on a server; None: it is in none."""
-        guild = self.get_guild(guild_id)
-        voice = None if guild is None or guild.unavailable else guild.me.voice
-        return None if voice is None or voice.channel is None else voice.channel.id
-
-    def main_gateway(self, place: Place) -> MainGateway:
-        """Return a place's channel at the main gateway, for a voice connection of another process. Raises `LinkError`
-        if the channel is gone.
-        """
-        channel = self.get_channel(place.channel_id)
-        if isinstance(channel, discord.VoiceChannel | discord.StageChannel):
-            return DiscordMainGateway(self, channel, on_request=self._voice_requests.on_request)
-        raise LinkError("The voice channel {channel} is gone.", channel=place.name, retryable=False)
 
 
 class ShardedRoomtoneClient(RoomtoneClient, discord.AutoShardedClient):

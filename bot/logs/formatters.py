@@ -16,7 +16,7 @@ from bot.terminal_text import escaped
 
 if TYPE_CHECKING:
     import logging
-    from collections.abc import Mapping, MutableMapping, Sequence
+    from collections.abc import Mapping, MutableMapping
     from typing import TextIO
 
     from structlog.typing import EventDict, Processor
@@ -47,18 +47,6 @@ def file_formatter(redactor: LogRedactor, *, speech: bool) -> logging.Formatter:
 def terminal_formatter(redactor: LogRedactor, console: TextIO, *, speech: bool) -> logging.Formatter:
     """Return what makes the lines on the terminal, of which `console` is the stream."""
     return _formatter(redactor, terminal_renderer(console), speech=speech)
-
-
-def wordless_formatter(*, secrets: Sequence[str], speech_in_file: bool) -> logging.Formatter:
-    """Return what makes the lines of the file, always without what people said. `speech_in_file`: the file has that."""
-    redactor = LogRedactor(speech=False, secrets=secrets)
-
-    def without_words(logger: object, method: str, event: EventDict) -> EventDict:
-        # With speech in the file, the traceback of an event of ours was written with the messages of its errors.
-        ours = speech_in_file and event["event"] != LIBRARY_EVENT
-        return redactor(logger, method, {key: event[key] for key in event if not (ours and key == "exception")})
-
-    return _formatter(without_words, _json_renderer(), speech=False)
 
 
 def terminal_renderer(console: TextIO) -> Processor:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,13 +21,12 @@ from bot.logs.formatters import (
     shared_processors,
     terminal_formatter,
     terminal_renderer,
-    wordless_formatter,
 )
 from bot.logs.log_file import KEEP_FILES, MAX_FILE_BYTES, LogFile, log_path
 from bot.logs.redaction import LogRedactor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
     from typing import TextIO
 
@@ -42,8 +41,6 @@ class LogStatus:
     """The log of this process: where it is written, and whether that works."""
 
     file: LogFile
-    # Never with what people said.
-    wordless: logging.Formatter
 
     @property
     def path(self) -> Path:
@@ -54,34 +51,6 @@ class LogStatus:
     def problem(self) -> str | None:
         """Why the file cannot be written, as a sentence; None while it can."""
         return self.file.problem
-
-    @contextmanager
-    def copied_to(self, take: Callable[[str], None]) -> Iterator[None]:
-        """Give each line of the file to `take` too while the block runs, from the thread and the context that logs it.
-        It is JSON without what people said, also if the file has that (`logs.speech`).
-        """
-        taker = _LineTaker(take)
-        taker.setLevel(self.file.level)
-        taker.setFormatter(self.wordless)
-        root = logging.getLogger()
-        root.addHandler(taker)
-        try:
-            yield
-        finally:
-            root.removeHandler(taker)
-
-
-class _LineTaker(logging.Handler):
-    """Passes each line to a function, which must be quick and may not raise."""
-
-    def __init__(self, take: Callable[[str], None]) -> None:
-        super().__init__()
-        self._take = take
-
-    def emit(self, record: logging.LogRecord) -> None:
-        with suppress(Exception):
-            # As in `LogFile`: a line that cannot be formatted must not stop the work that logs it.
-            self._take(self.format(record))
 
 
 @contextmanager
@@ -110,7 +79,7 @@ def configured_logging(
     with _logging_to(file, terminal, speech=settings.speech):
         file.probe()
         with _uncaught_errors_logged():
-            yield LogStatus(file, wordless_formatter(secrets=secrets, speech_in_file=settings.speech))
+            yield LogStatus(file)
 
 
 @contextmanager

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from compaction.model import Fact, Segment, SessionId
     from compaction.ports import TurnStore
 
-# The number of a turn in a citation. The line of a room on another machine may have any.
+# The number of a turn in a citation. A model may write any.
 _SEQ: Final = re.compile(r"[0-9]{1,15}")
 
 

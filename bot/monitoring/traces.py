@@ -103,7 +103,7 @@ class _RoomTurns:
     def __init__(self, send: Callable[[_OpenTurn, float], None]) -> None:
         self._send = send
         self._open: OrderedDict[int, _OpenTurn] = OrderedDict()
-        # From the room's monotonic clock to UTC. The room may run on another machine, whose clock this process lacks.
+        # From the room's monotonic clock to UTC.
         self._shift_s: float | None = None
 
     def observe(self, event: events.Event) -> None:

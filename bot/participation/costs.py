@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from bot.participation.settings import ParticipationSettings
 
 HOUR_S = 3_600.0
-# Costs within such a time are one entry, so there are at most 3,600 of them, however many another process tells.
+# Costs within such a time are one entry, so there are at most 3,600 of them.
 _TOGETHER_S = 1.0
 
 
@@ -56,53 +54,23 @@ class CostCeiling:
 
 
 class CostLedger:
-    """The costs of one server. Times are monotonic seconds and never go back. Not thread-safe.
+    """The costs of one server. Times are monotonic seconds and never go back. Not thread-safe."""
 
-    `on_add` gets each cost that is added.
-    """
-
-    def __init__(self, ceiling: CostCeiling, on_add: Callable[[Cost], None] = lambda _: None) -> None:
+    def __init__(self, ceiling: CostCeiling) -> None:
         self.ceiling = ceiling
-        self._on_add = on_add
         self._entries: deque[tuple[float, Cost]] = deque()
         # Since the process began.
         self.total = Cost()
 
     def add(self, cost: Cost, *, now: float) -> None:
-        """Add a cost that was incurred at `now`, and pass it to `on_add`."""
+        """Add a cost that was incurred at `now`."""
         self._drop_old(now)
-        self._keep(cost, now)
-        self._on_add(cost)
-
-    def _keep(self, cost: Cost, at: float) -> None:
-        if self._entries and at - self._entries[-1][0] < _TOGETHER_S:
+        if self._entries and now - self._entries[-1][0] < _TOGETHER_S:
             begun, before = self._entries[-1]
             self._entries[-1] = (begun, before + cost)
         else:
-            self._entries.append((at, cost))
+            self._entries.append((now, cost))
         self.total += cost
-
-    def ages(self, now: float) -> list[tuple[float, Cost]]:
-        """Return the costs of the last hour, oldest first, each with its age in seconds."""
-        self._drop_old(now)
-        return [(now - at, cost) for at, cost in self._entries]
-
-    @classmethod
-    def aged(
-        cls,
-        ceiling: CostCeiling,
-        ages: Iterable[tuple[float, Cost]],
-        *,
-        now: float,
-        on_add: Callable[[Cost], None] = lambda _: None,
-    ) -> CostLedger:
-        """Return a ledger with these costs of the last hour (`ages` of another one), which `on_add` does not get."""
-        ledger = cls(ceiling, on_add)
-        # Another process may tell them in any order.
-        for age_s, cost in sorted(ages, key=lambda each: each[0], reverse=True):
-            ledger._keep(cost, now - age_s)
-        ledger._drop_old(now)
-        return ledger
 
     def last_hour(self, now: float) -> Cost:
         """Return the sum of the costs of the hour before `now`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from bot import events
 from bot.channel.port import UnfinishedWords
@@ -11,9 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bot.channel.port import Place
-
-# Speech is cut after 30 s, and nobody says as much in that time. A room on another machine may tell more.
-LONGEST_CHARS: Final = 4_000
 
 
 class UnfinishedSpeech:
@@ -39,7 +36,7 @@ class UnfinishedSpeech:
         # Whose words are the latest comes last.
         self._texts = {each: said for each, said in self._texts.items() if each in present and each != speaker_id}
         if speaker_id in present:
-            self._texts[speaker_id] = text[:LONGEST_CHARS]
+            self._texts[speaker_id] = text
 
     def words(self, hides: Callable[[int], bool]) -> tuple[UnfinishedWords, ...]:
         """Return the words of the people in the channel, the latest first. `hides`: returns whether nobody is shown

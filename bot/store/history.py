@@ -119,15 +119,6 @@ class SessionHistory:
             quoted = await quotable_speakers(connection, self._database.sql, session_id, among=people - spoke)
         return spoke | quoted
 
-    async def heard_or_quotable(self, session_id: SessionId, withheld: frozenset[str]) -> frozenset[str]:
-        """Return everybody who spoke in a session that goes on, or whom the bot may quote there. `withheld`: who has
-        opted out by now; nothing of theirs is quoted in a session without a turn.
-        """
-        spoke = frozenset(await self.speakers(session_id))
-        async with self._database.reading() as connection:
-            quotable = await quotable_speakers(connection, self._database.sql, session_id)
-        return spoke | quotable if spoke else quotable - withheld
-
     async def names(self, session_id: SessionId, *, until: int) -> dict[str, str]:
         """Return the name each person had when they last spoke, up to turn `until`, by person id."""
         async with self._database.reading() as connection:

@@ -62,11 +62,6 @@ def verbatim(text: str) -> Text:
     return text if isinstance(text, Text) else joined((text,))
 
 
-def text_again(template: str, values: Mapping[str, object]) -> Text:
-    """Return a text that was made elsewhere from this template and these values. Raises `LookupError`, `ValueError`."""
-    return Text(template, **values)
-
-
 def sentence_of(error: BaseException) -> Text:
     """Return the sentence of one of our errors; it is translated if it was raised with a `Text`."""
     first = error.args[0] if len(error.args) == 1 else None

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 SOUND = Text("the sound of your voice")
 WORDS = Text("what is said, as text")
 ANSWERS = Text("what I say, as text")
-PICTURES = Text("pictures of shared screens")
 # A question about a screen goes with its picture.
 LOOKS = Text("pictures of shared screens, and what is asked about them")
 TOOL_QUESTIONS = Text("what I ask my tools")

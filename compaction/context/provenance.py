@@ -168,7 +168,7 @@ def _window(record: ContextRecord, kept: StoredSources, lost: list[str]) -> tupl
     answered = None if record.spoken else record.answer_to
     window = range(record.seq_from, record.seq_to + 1 if PartKind.TURN.value in record.tokens else record.seq_from)
     stored = [seq for seq in sorted(kept.turns) if seq in window and seq != answered]
-    # A line may come from another machine and name any range: only what is told of it is made.
+    # A damaged line may name any range: only what is told of it is made.
     missing = len(window) - (answered in window) - len(stored)
     if missing:
         first = (seq for seq in window if seq not in kept.turns and seq != answered)

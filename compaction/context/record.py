@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from compaction.memory.passage import PassageKind
 
-# The line of a room on another machine may have any number. A database takes none of more than 64 bits.
+# A damaged line may have any number. A database takes none of more than 64 bits.
 _LARGEST = 2**53
 
 

@@ -80,10 +80,6 @@ class FairQueue(Generic[JobT]):
                 self._finals.move_to_end(entry.speaker)
         return entry
 
-    def oldest_final(self) -> Entry[JobT] | None:
-        """Return the finished speech that arrived first, and leave it in the queue; None if there is none."""
-        return min((entries[0] for entries in self._finals.values()), key=lambda entry: entry.order, default=None)
-
     def shed_interim(self, *, of: Speaker) -> Entry[JobT] | None:
         """Remove and return the interim of speaker `of`, who has newer speech, or else the oldest interim.
 

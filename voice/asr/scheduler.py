@@ -129,12 +129,6 @@ class QueuedRecogniser:
         return QueueFigures("recogniser", waiting, self._queue_size, {"interim": self._figures.shed})
 
     @property
-    def oldest_wait_s(self) -> float:
-        """Return how long the oldest finished utterance has been waiting in the queue; 0 if none waits."""
-        oldest = self._queue.oldest_final()
-        return 0.0 if oldest is None else max(0.0, self._monotonic() - oldest.job.asked_at)
-
-    @property
     def is_running(self) -> bool:
         """Return whether it takes requests: from entering it to leaving it, unless its dispatcher failed."""
         return self._dispatcher is not None and not self._dispatcher.done()

@@ -33,10 +33,6 @@ MEMORY_EVENTS = (
 )
 
 
-# The events that a summary is made of.
-STORY_EVENTS = (f"{COMPACTION}*", "model_context_built", "session_ended")
-
-
 @dataclass(slots=True)
 class _SessionFigures:
     """The collected figures of one session."""

@@ -160,7 +160,6 @@ class Room {
     this.interims.clear();
     this.title.replaceChildren(el("span", { lang: "", text: found.room }));
     this.place.replaceChildren(el("span", { lang: "", text: found.guild }), " · ", ...around("since {time}", { time: time(found.opened_at, "short") }));
-    if (found.machine) this.place.append(" · ", ...around("on the machine {machine}", { machine: el("span", { lang: "", text: found.machine }) }));
     this.turns.replaceChildren();
     for (const turn of found.turns) this.addTurn(turn);
     this.toEnd();

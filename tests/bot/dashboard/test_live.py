@@ -118,7 +118,7 @@ async def test_a_slow_page_is_dropped_and_the_others_go_on(house: House) -> None
 
 @pytest.mark.asyncio
 async def test_texts_of_any_length_fill_nothing(house: House) -> None:
-    """A room on another machine may tell any. A page that is behind is dropped, and what is kept is bounded."""
+    """A page that is behind is dropped, and what is kept is bounded."""
     words = "x" * (WAITING_CHARS // 3)
     start = house.live.mark
     with house.live.follow(everything, start) as slow, house.live.follow(everything, start) as quick:
@@ -286,17 +286,6 @@ async def test_a_room_that_closes_takes_its_events_with_it(tmp_path: Path) -> No
                 await house.say(SECRET)
             assert [kind for _, kind, _ in await waiting(feed)] == ["closed"]
     assert await feed.next() is None
-
-
-@pytest.mark.asyncio
-async def test_a_room_names_the_machine_that_it_runs_on(tmp_path: Path) -> None:
-    """If it is another one than the bot's."""
-    async with open_house(tmp_path, shown=False) as house:
-        guild = await house.participation.of_guild(GUILD)
-        for machine in ("", "north"):
-            with house.live.show(house.evening.session_id, house.place, house.memory, guild, machine):
-                (room,) = house.live.rooms(EVERYTHING)
-                assert room.brief()["machine"] == machine
 
 
 @pytest.mark.asyncio

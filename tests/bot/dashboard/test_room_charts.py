@@ -61,16 +61,6 @@ def test_only_the_queues_of_speech_are_shown() -> None:
     assert len(shown(charts, "queues")) == MEASURED
 
 
-def test_what_only_another_machine_counts_is_not_kept() -> None:
-    """Packets are counted by their outcomes, and dropped sounds by our reasons, whatever a room tells."""
-    charts = RoomCharts(FakeClock())
-    packets = charts.add_packets(events.LinkChanged("connected", {"received": 7, "lost": 1, "made_up": 9}, 0.0))
-    assert packets == {"at": FakeClock().now(), "received": 7, "lost": 1, "round_trip_ms": None}
-    for number in range(3):
-        told = charts.add_dropped(f"made_up_{number}")
-    assert told == "3 other"
-
-
 def test_a_cost_is_kept_once_a_minute() -> None:
     """The cost of now is the last point in any case."""
     charts = RoomCharts(FakeClock())

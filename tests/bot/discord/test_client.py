@@ -17,7 +17,6 @@ from pydantic import SecretStr
 
 from bot.channel.port import ListenRequest, UnfinishedWords
 from bot.discord.answers import answer
-from bot.discord.changes import Change
 from bot.discord.commands import room as room_commands
 from bot.discord.commands.privacy import add_privacy_commands
 from bot.discord.commands.room import ELSEWHERE, MOST_SPEAKERS, NO_THREAD_HERE
@@ -36,6 +35,7 @@ from rehearsal.discord.server import LocalDiscord
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
 from voice.errors import LinkError
+from voice.transport.discord_gateway import DiscordMainGateway
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -449,19 +449,20 @@ async def test_movements_are_handed_on() -> None:
 async def test_who_takes_the_bot_out_is_told_from_the_bot_that_leaves() -> None:
     """Discord says the same of both. What an earlier process has asked for, which has ended, counts as neither."""
     async with online() as (local, client, supervisor):
-        place = client.place(local.guild.id, 600)
-        assert place is not None
+        channel = client.get_channel(600)
+        assert isinstance(channel, discord.VoiceChannel)
+        me = channel.guild.me
         await local.join(ROOMTONE_BOT_ID)
-        await settle(lambda: client.bot_channel(local.guild.id) == 600)
+        await settle(lambda: me.voice is not None)
         await local.leave(ROOMTONE_BOT_ID)
-        await settle(lambda: client.bot_channel(local.guild.id) is None)
-        gateway = client.main_gateway(place)
+        await settle(lambda: me.voice is None)
+        gateway = DiscordMainGateway(client, channel, on_request=client._voice_requests.on_request)
         for leaves in (gateway.request(None), local.leave(ROOMTONE_BOT_ID)):
             assert supervisor.taken_out == []
             await gateway.request(600)
-            await settle(lambda: client.bot_channel(local.guild.id) == 600)
+            await settle(lambda: me.voice is not None)
             await leaves
-            await settle(lambda: client.bot_channel(local.guild.id) is None)
+            await settle(lambda: me.voice is None)
         assert supervisor.taken_out == [local.guild.id]
 
 
@@ -518,18 +519,6 @@ class Visit:
     def status(self) -> Text:
         """Return an empty status."""
         return verbatim("")
-
-
-@pytest.mark.asyncio
-async def test_a_change_is_told_before_the_supervisor_hears_of_it() -> None:
-    """Whoever tells rooms in other processes what has changed has told it when the room learns who came."""
-    told: list[object] = []
-    async with online() as (local, client, supervisor):
-        client.on_change = lambda change: told.append((change, len(supervisor.movements)))
-        await local.join(ADA)
-        async with asyncio.timeout(PATIENCE_S):
-            await supervisor.told.wait()
-        assert (Change(local.guild.id, True, frozenset({600})), 0) in told
 
 
 @pytest.mark.asyncio
@@ -620,7 +609,6 @@ async def test_a_server_that_discord_cannot_show_keeps_no_mark_on_others() -> No
         guild = client.get_guild(local.guild.id)
         assert guild is not None
         assert [each.id for each in client.guilds] == [7, guild.id]
-        assert client.bot_channel(7) is None
         for clean_up in (client.on_ready, partial(client.on_guild_available, guild)):
             await guild.me.edit(nick="[LISTENING] Roomtone")
             await settle(lambda: guild.me.nick is not None)

@@ -207,36 +207,6 @@ def test_speech_in_any_field_of_the_file_is_withheld(tmp_path: Path) -> None:
         assert ("meet" in written) is ("meet" in console.getvalue()) is speech
 
 
-def test_lines_are_copied_without_what_people_said(tmp_path: Path) -> None:
-    """Each line of the file, and none that the file's level leaves out. Also where the operator lets the file have what
-    people said, the copies have none of it: not in fields, not in errors, not in what libraries log.
-    """
-    said = "we meet at nine"
-    for number, settings in enumerate((LogsSettings(), LogsSettings(speech=True))):
-        copies: list[str] = []
-        with configured_logging(
-            settings, data_dir=tmp_path / str(number), console=io.StringIO(), secrets=[TOKEN]
-        ) as logs:
-            log.info("before_it")
-            with logs.copied_to(copies.append):
-                with structlog.contextvars.bound_contextvars(session_id="evening"):
-                    log.info("turn_recorded", speaker_id=7, text=said, detail=f"a {TOKEN}")
-                log.debug("packet_seen")
-                logging.getLogger("library").warning("it said %s", said)
-                try:
-                    raise StoreError(f"It said '{said}'.")
-                except StoreError as error:
-                    log.exception("turn_not_stored", problem=error)
-            log.info("after_it")
-        assert (said in log_path(tmp_path / str(number)).read_text("utf-8")) == settings.speech
-        written = lines_of(log_path(tmp_path / str(number)))
-        events = [json.loads(line) for line in copies]
-        assert [event["event"] for event in events] == [line["event"] for line in written[1:-1]]
-        assert (events[0]["session_id"], events[0]["speaker_id"], events[0]["level"]) == ("evening", 7, "info")
-        assert not any(said in line or TOKEN in line for line in copies)
-        assert events[2]["problem"] == "It said [17 characters withheld]."
-
-
 def test_errors_that_python_prints_itself_show_no_speech(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Of threads and of destructors. Python would print the message, which may quote the data."""
     before = threading.excepthook, sys.unraisablehook
@@ -264,17 +234,3 @@ def test_errors_that_python_prints_itself_show_no_speech(tmp_path: Path, capfd: 
     assert "thread_failed" in printed
     assert "xylophone" not in printed + log_path(tmp_path).read_text()
     assert (threading.excepthook, sys.unraisablehook) == before
-
-
-def test_who_takes_copies_cannot_stop_the_log(tmp_path: Path) -> None:
-    """A taker that fails costs only its copies."""
-
-    def refuse(_line: str) -> None:
-        raise RuntimeError
-
-    with (
-        configured_logging(LogsSettings(), data_dir=tmp_path, console=io.StringIO()) as logs,
-        logs.copied_to(refuse),
-    ):
-        log.info("room_joined")
-    assert [line["event"] for line in lines_of(log_path(tmp_path))] == ["room_joined"]

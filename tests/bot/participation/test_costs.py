@@ -26,30 +26,21 @@ def test_the_hour_slides() -> None:
 
 
 def test_what_is_older_than_an_hour_is_not_kept() -> None:
-    """Neither where costs are only added, nor for the next process."""
+    """Where costs are only added, too."""
     ledger = CostLedger(CostCeiling())
     for at in (0.0, 60.0, HOUR_S):
         ledger.add(Cost(calls=1), now=at)
     assert len(ledger._entries) == 2
-    assert ledger.ages(HOUR_S + 60.0) == [(60.0, Cost(calls=1))]
 
 
 def test_a_flood_of_costs_fills_no_memory() -> None:
-    """A process of another machine may tell any number. All count, and those of one second are kept as one."""
+    """All count, and those of one second are kept as one."""
     ledger = CostLedger(CostCeiling())
     for number in range(10_000):
         ledger.add(Cost(calls=1), now=number / 1_000)
     assert ledger.last_hour(10.0) == ledger.total == Cost(calls=10_000)
-    assert [cost.calls for _, cost in ledger.ages(10.0)] == [1_000] * 10
+    assert len(ledger._entries) == 10
     assert ledger.last_hour(HOUR_S + 5.0) == Cost(calls=4_000)
-
-
-def test_a_flood_of_costs_in_a_report_fills_no_memory() -> None:
-    """In whatever order they are told. So many could not be told to the next process of the room, either."""
-    told = [(number * 0.618 % 10.0, Cost(calls=1)) for number in range(10_000)]
-    ledger = CostLedger.aged(CostCeiling(), [(HOUR_S, Cost(calls=5)), *told], now=0.0)
-    assert ledger.last_hour(0.0) == Cost(calls=10_000)
-    assert len(ledger.ages(0.0)) <= 11
 
 
 @pytest.mark.parametrize(
@@ -113,16 +104,3 @@ def test_nothing_is_ever_spent_over_the_ceiling(entries: list[tuple[int, int, in
         last_hour = [each for at, each in spent if now - at < HOUR_S]
         assert ledger.last_hour(now) == sum(last_hour, Cost())
         assert len(last_hour) <= most
-
-
-def test_costs_go_on_in_another_process() -> None:
-    """A ledger made of another one's ages has its last hour, by its own clock, and reports only what is added to it."""
-    first, now = CostLedger(CostCeiling(calls=2)), 10_000.0
-    for at in (0.0, 8_000.0, 9_990.0):
-        first.add(Cost(1, 10, 1.5), now=at)
-    added: list[Cost] = []
-    second = CostLedger.aged(first.ceiling, first.ages(now), now=50.0, on_add=added.append)
-    assert (second.last_hour(50.0), second.total, second.is_over(50.0)) == (Cost(2, 20, 3.0), Cost(2, 20, 3.0), True)
-    assert second.free_in_s(50.0) == first.free_in_s(now) == 1_600.0
-    second.add(Cost(spoken_s=2.0), now=50.0)
-    assert added == [Cost(spoken_s=2.0)]

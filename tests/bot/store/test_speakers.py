@@ -86,15 +86,3 @@ async def test_who_had_opted_out_before_a_session_is_not_quoted_in_it(server: _S
     assert (await server.store.load(after)).quotable == {BO, CY}
     new = await server.session("new")
     assert (await server.store.load(new)).quotable == {ADA, BO, CY}, "she may opt in again, and be quoted"
-
-
-@pytest.mark.asyncio
-async def test_a_session_that_goes_on_knows_whom_the_bot_may_tell_of(server: _Server) -> None:
-    """Who opts out in it may have been quoted. Who had opted out before its first turn has not."""
-    await server.session("first", ADA, BO)
-    await server.opt_outs.put(GUILD, int(BO), out=True)
-    server.clock.advance(60.0)
-    new, running = await server.session("new"), await server.session("running", CY)
-    assert await server.history.heard_or_quotable(new, frozenset({BO})) == {ADA, CY}
-    await server.opt_outs.put(GUILD, int(ADA), out=True)
-    assert await server.history.heard_or_quotable(running, frozenset({ADA, BO})) == {ADA, CY}

@@ -112,7 +112,7 @@ def test_a_word_that_changed_since_is_noticed() -> None:
 
 
 def test_a_line_that_names_any_range_of_turns_fills_nothing() -> None:
-    """A room on another machine may have told it. What is stored is shown, and the rest counted."""
+    """What is stored is shown, and the rest counted."""
     made = context(range(20, 30), current=29)
     line, _ = logged(made)
     record = read_record({**line, "seq_from": 0, "seq_to": 5_000_000_000_000})

@@ -48,7 +48,7 @@ def test_a_line_of_an_earlier_version_is_read_as_far_as_it_goes() -> None:
 
 @pytest.mark.parametrize("number", [-1, 2**63, 10**40, True, "7", None])
 def test_what_no_database_takes_is_no_number_of_a_turn(number: object) -> None:
-    """The line may be of a room on another machine, which tells what it likes."""
+    """A damaged line may have anything."""
     line = {"event": "model_context_built", "session_id": "e", "tokens": {}, "summary_revision": 0}
     record = read_record({**line, "seq_from": number, "seq_to": number, "answer_to": number, "cursor": number})
     assert record is not None

@@ -73,21 +73,6 @@ def test_shedding_takes_the_oldest_guess() -> None:
     assert _drain(queue) == ["final"]
 
 
-def test_the_oldest_finished_speech_is_not_that_of_who_is_next() -> None:
-    """Who was served lets the others go first, and may all the same have waited longer with the next request."""
-    queue: FairQueue[str] = FairQueue()
-    assert queue.oldest_final() is None
-    for job, speaker in [("a1", 1), ("a2", 1), ("b1", 2)]:
-        queue.add(job, speaker=speaker, interim=False)
-    first = queue.next()
-    assert first is not None
-    assert first.job == "a1"
-    oldest = queue.oldest_final()
-    assert oldest is not None
-    assert oldest.job == "a2"
-    assert _drain(queue) == ["b1", "a2"]
-
-
 def test_a_removed_entry_is_gone() -> None:
     """An entry can be removed only once, and not after the queue has handed it out, whatever else its speaker has."""
     queue: FairQueue[str] = FairQueue()

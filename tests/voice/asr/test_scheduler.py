@@ -84,27 +84,6 @@ async def test_the_model_knows_whether_others_wait_by_now() -> None:
     assert engine.others_waited == [True, False]
 
 
-async def test_the_oldest_wait_is_that_of_finished_speech() -> None:
-    """How long the oldest finished utterance waits is told; interims and what is being recognised do not count."""
-    engine, now = FakeEngine(held=True), [100.0]
-    async with QueuedRecogniser(lambda: engine, monotonic=lambda: now[0]) as recogniser:
-        running = await _busy(engine, recogniser)
-        assert recogniser.oldest_wait_s == 0.0
-        waiting = [_ask(recogniser, 1, speaker=1, interim=True)]
-        await _settle()
-        now[0] += 5
-        assert recogniser.oldest_wait_s == 0.0
-        waiting += [_ask(recogniser, 2, speaker=2), _ask(recogniser, 3, speaker=3)]
-        await _settle()
-        now[0] += 2
-        assert recogniser.oldest_wait_s == 2.0
-        engine.release()
-        await asyncio.gather(running, *waiting)
-        assert recogniser.oldest_wait_s == 0.0
-        assert recogniser.is_running
-    assert not recogniser.is_running
-
-
 async def test_a_full_queue_sheds_the_oldest_guess_and_keeps_finished_speech() -> None:
     """A full queue drops interim requests with an error, and a further final request waits for a place and is
     recognised.
