@@ -54,7 +54,6 @@ NAME_KEYS = frozenset(
         "error_class",
         "event",
         "family",
-        "fault",
         "finish_reason",
         "form",
         "guild_id",
@@ -65,7 +64,6 @@ NAME_KEYS = frozenset(
         "level",
         "location",
         "logger",
-        "machine",
         "message_digests",
         "method",
         "model",
@@ -113,8 +111,6 @@ NAME_KEYS = frozenset(
 # Keys whose values are sentences or paths that no person and no other program wrote.
 TEXT_KEYS = frozenset({"detail", "eviction", "exception", "path", "remedy", "search", "stack"})
 _NAME = re.compile(r"\S{0,200}")
-# What stands for a text in a line of another machine, which was looked at there.
-_WITHHELD = re.compile(r"\[\w{1,20} of \d{1,10} withheld\]")
 _FIELD = re.compile(r"\w{1,60}")
 _MAX_DEPTH = 5
 
@@ -174,11 +170,7 @@ class LogRedactor:
 
     def _may_stand(self, key: str, value: str) -> bool:
         return (
-            not value
-            or self._speech
-            or key in TEXT_KEYS
-            or (key in NAME_KEYS and _NAME.fullmatch(value) is not None)
-            or _WITHHELD.fullmatch(value) is not None
+            not value or self._speech or key in TEXT_KEYS or (key in NAME_KEYS and _NAME.fullmatch(value) is not None)
         )
 
     def _field_name(self, name: object) -> str:

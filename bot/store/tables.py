@@ -122,25 +122,6 @@ segments = Table(
     ),
 )
 
-# The chapters over segments (`compaction.model.Chapter`). `refs`: a JSON list of facts as `segment_id#index`.
-chapters = Table(
-    "chapters",
-    metadata,
-    Column("session_id", Key, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
-    Column("id", Key, primary_key=True),
-    Column("level", Number, nullable=False),
-    Column("start_seq", Number, nullable=False),
-    Column("end_seq", Number, nullable=False),
-    Column("started_at", Float, nullable=False),
-    Column("ended_at", Float, nullable=False),
-    Column("gist", Prose, nullable=False),
-    Column("refs", Text, nullable=False),
-    Column("summariser", Key, nullable=False),
-    Column("created_at", Float, nullable=False),
-    Column("paragraph", Prose, nullable=False),
-    Column("paragraph_problem", Prose, nullable=False),
-)
-
 # The passages that memory search finds (`search.search`): one row for each turn, note, segment, and fact that a
 # model wrote (`search.fact_passages`). `key`: its seq or id. `own`, `preceding`, `following`: the terms of a turn
 # and of its neighbours. `tags`: see `search.tags`. `embedded_by`: the model that has processed it, null before.
@@ -213,7 +194,6 @@ landings = Table(
     Column("landed_at", Float, nullable=False),
     Column("segment_id", Key),
     Column("summary", Prose),
-    Column("chapter_id", Key),
 )
 
 # A segment's tier (`compaction.memory.tiers.TieredSegment`). The record columns are null until it is compressed.

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, update
+from sqlalchemy import func
 
 from bot.store.rows import read_from, texts_of
 from bot.store.tables import segment_tiers
@@ -17,26 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sqlalchemy import Row
-    from sqlalchemy.ext.asyncio import AsyncConnection
 
-    from compaction.model import Segment, SegmentId, SessionId
-
-
-_RECORD_COLUMNS = (
-    "queued_at_turn",
-    "queued_at",
-    "compressed_at_turn",
-    "compressed_at",
-    "topic",
-    "compressed_content",
-    "original_tokens",
-    "compressed_tokens",
-    "key_decisions",
-    "key_files",
-    "contains_code",
-    "contains_errors",
-    "task_completed",
-)
+    from compaction.model import Segment, SegmentId
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +124,3 @@ def _key_files(row: Row[Any]) -> tuple[str, ...]:
 def text_of_record(row: Row[Any]) -> str:
     """Return all words of a stored record, to look for some in them. Empty before the segment is compressed."""
     return " ".join(str(each) for each in (row.topic, row.compressed_content, row.key_decisions, row.key_files) if each)
-
-
-async def drop_record(connection: AsyncConnection, session_id: SessionId, segment_id: SegmentId) -> None:
-    """Clear a segment's record, inside a write transaction. The access count is kept."""
-    same = (segment_tiers.c.session_id == session_id) & (segment_tiers.c.segment_id == segment_id)
-    await connection.execute(update(segment_tiers).where(same).values(dict.fromkeys(_RECORD_COLUMNS)))

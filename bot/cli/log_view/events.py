@@ -39,8 +39,6 @@ def format_event(event: Event, *, zone: tzinfo | None = None, with_session: bool
     yield f"{name:<{EVENT_WIDTH}}", "bold" if name.startswith(COMPACTION) else ""
     formatter = _FORMATTERS.get(name)
     pieces = list(formatter(event)) if formatter is not None else list(_fields(event, _HIDDEN))
-    if formatter is not None and event.get("machine") is not None:
-        pieces.append((f"machine={_plain(event['machine'])}", _QUIET))
     if formatter is not None and event.get("process") is not None:
         pieces.append((f"process={_plain(event['process'])}", _QUIET))
     if with_session and event.get("session_id") is not None:

@@ -50,13 +50,6 @@ def test_completed_shows_the_cursor_before_and_after() -> None:
     )
 
 
-def test_an_event_of_another_machine_names_it() -> None:
-    """Of each kind, once."""
-    for event in ("voice_context_compaction_failed", "tiers_checked", "turn_recorded"):
-        assert line_of(event=event, machine="north").count("machine=north") == 1
-        assert "machine" not in line_of(event=event)
-
-
 def test_started_shows_what_is_being_folded() -> None:
     """A started compaction shows its batch and its summariser. A run that folds only notes leaves the cursor."""
     fields = {"run_id": "r1", "recent_start": 11, "pending_note_count": 3, "summariser": "llm", "model": "gpt"}
