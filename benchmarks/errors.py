@@ -13,10 +13,6 @@ class TranscriptFormatError(BenchmarkError):
     """A supplied conversation cannot be read: the user must change the file."""
 
 
-class EndpointError(BenchmarkError):
-    """The chosen language model cannot be reached or started."""
-
-
 class PeerError(BenchmarkError):
     """Another library could not be installed or run. The report mentions it, and the benchmark continues without it."""
 

@@ -19,11 +19,6 @@ def percentile(values: Sequence[float], share: float) -> float:
     return ordered[min(rank, len(ordered) - 1)]
 
 
-def mean_of_sum(total: float, whole: int) -> float | None:
-    """Return the mean of `whole` shares whose sum is `total`, or None if `whole` is 0."""
-    return round(total / whole, 4) if whole else None
-
-
 def share_of(count: float, whole: int) -> float | None:
     """Return `count / whole`, rounded for display, or None if `whole` is 0."""
     return round(count / whole, 4) if whole else None

@@ -62,7 +62,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "benchmarks.memory": (
         ("folders", "tables"),
         ("conversations", "options"),
-        ("search", "targets"),
+        ("search",),
         ("measurements",),
         ("bench",),
     ),

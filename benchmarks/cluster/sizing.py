@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from benchmarks.report import Json
 
 # Processes of rooms that one gateway process lets in.
-MOST_LINKS = 2_000
 ROOMS = (100, 1_000, 10_000)
 # Of each second in a room, so much is speech of somebody: people pause, and wait for each other.
 SPEECH_SHARE = 0.5

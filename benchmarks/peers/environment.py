@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import sys
-import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +16,6 @@ from typing import TYPE_CHECKING
 from benchmarks.errors import PeerError
 
 if TYPE_CHECKING:
-    from contextlib import AsyncExitStack, ExitStack
-
     from benchmarks.progress import Progress
 
 FOLDER = Path(__file__).parent
@@ -29,23 +26,11 @@ _READY = "ready"
 
 @dataclass(frozen=True, slots=True)
 class PeerLibrary:
-    """A library: its name in reports, its requirements file, and the module next to `peer_server` that drives it."""
+    """A library: its name in reports, its requirements file, and the module that drives it."""
 
     name: str
     requirements: Path
     module: str
-
-
-LANGCHAIN = PeerLibrary("langchain", FOLDER / "langchain.txt", "langchain_peer")
-PIPECAT = PeerLibrary("pipecat", FOLDER / "pipecat.txt", "pipecat_peer")
-MEMORY_PEERS = (LANGCHAIN, PIPECAT)
-
-
-def peers_parent(chosen: Path | None, stack: AsyncExitStack | ExitStack) -> Path:
-    """Return the folder for the environments: the chosen one, or a temporary one that goes with `stack`."""
-    if chosen is not None:
-        return chosen.absolute()
-    return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-peers-")))
 
 
 async def peer_python(library: PeerLibrary, parent: Path, progress: Progress) -> Path:

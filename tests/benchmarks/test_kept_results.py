@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from benchmarks.endpoint.bench import endpoint_targets
-from benchmarks.memory.targets import memory_targets
 from benchmarks.receive.targets import receive_targets
 from benchmarks.registry import BENCHMARKS
 from benchmarks.reply.targets import reply_targets
@@ -30,7 +29,6 @@ JUDGED: dict[str, Callable[[Any], tuple[Target, ...]]] = {
     "endpoint": lambda told: endpoint_targets(told["ours"]),
     "store": lambda told: store_targets(told["ours"]),
     "reply": lambda told: reply_targets(told["ours"], told["peers"]),
-    **dict.fromkeys(("memory", "memory-small"), lambda told: memory_targets(told["ours"], told["peers"])),
 }
 RESULTS = sorted(FOLDER.glob("*.json"))
 

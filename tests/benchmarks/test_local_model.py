@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks.errors import EndpointError
-from benchmarks.local_model import ChatEndpoint, check_endpoint, find_model_file
+from benchmarks.local_model import find_model_file
 from bot.models.catalogue import CHAT_QWEN
 from rehearsal.errors import LanguageModelError
 
@@ -36,10 +35,3 @@ def test_missing_model_says_how_to_get_one(tmp_path: Path) -> None:
         find_model_file(None, tmp_path)
     with pytest.raises(LanguageModelError, match="There is no model file"):
         find_model_file(tmp_path / "absent.gguf", tmp_path)
-
-
-@pytest.mark.asyncio
-async def test_dead_endpoint_is_told() -> None:
-    """If nothing listens at the endpoint's address, the error says that no language model answers."""
-    with pytest.raises(EndpointError, match="No language model answers"):
-        await check_endpoint(ChatEndpoint("http://127.0.0.1:9/v1", "none"))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.stats import mean_of_sum, percentile, share_of
+from benchmarks.stats import percentile, share_of
 
 
 def test_percentile_of_a_hundred_values() -> None:
@@ -35,5 +35,3 @@ def test_share_of_nothing_is_none() -> None:
     """A share of nothing is `None`, not zero."""
     assert share_of(0, 0) is None
     assert share_of(1, 4) == 0.25
-    assert mean_of_sum(1.5, 3) == 0.5
-    assert mean_of_sum(0.0, 0) is None

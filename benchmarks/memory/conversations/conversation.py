@@ -39,15 +39,6 @@ class PlantedFact:
     statements: tuple[FactStatement, ...]
     question: str
 
-    def known_at(self, seq: int) -> FactStatement | None:
-        """Return the current statement after the lines before `seq`, or None if there was none yet."""
-        told = [each for each in self.statements if each.seq < seq]
-        return told[-1] if told else None
-
-    def in_flux(self, start: int, end: int) -> bool:
-        """Return whether the fact was corrected in the lines `start <= seq < end`."""
-        return any(start <= each.seq < end for each in self.statements[1:])
-
 
 @dataclass(frozen=True, slots=True)
 class ReferenceQuestion:

@@ -10,10 +10,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from benchmarks.memory.conversations.conversation import LabelledFact, RecordedConversation
-from benchmarks.memory.conversations.folds import turns_needed
 from benchmarks.memory.conversations.synthetic_evenings import TemplateSet, generate_evening
 from benchmarks.memory.conversations.transcripts import read_conversation_file
 from benchmarks.memory.folders import RECORDED
+from compaction.window import BATCH_SIZE, RECENT_WINDOW
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,8 @@ QUESTIONS = RECORDED / "questions.toml"
 ORIGIN = "written"
 NAMES = ("cabin", "salt_gate")
 LONG = "long"
-_LONG_FOLDS = 100
+# The turns of so many folds, the window, and two turns more than the first fold needs.
+_LONG_LINES = RECENT_WINDOW + 2 + 100 * BATCH_SIZE
 # Between one evening and the next.
 _PAUSE_S = 3_600.0
 
@@ -48,7 +49,7 @@ def _long() -> RecordedConversation:
         facts += [replace(fact, turn=fact.turn + len(lines)) for fact in each.labels]
         chatter |= {turn + len(lines) for turn in each.chatter}
         lines += _later(each.lines, lines)
-    evening = generate_evening(1, TemplateSet.HELD_OUT, lines=turns_needed(_LONG_FOLDS) - len(lines))
+    evening = generate_evening(1, TemplateSet.HELD_OUT, lines=_LONG_LINES - len(lines))
     lines += _later(evening.lines, lines)
     return RecordedConversation(LONG, f"{ORIGIN}, long", tuple(lines), labels=tuple(facts), chatter=frozenset(chatter))
 

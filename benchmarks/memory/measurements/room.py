@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 # The token budget of a payload has room for the window and the summary. `evaluation` also checks smaller budgets.
 MAX_INPUT_TOKENS = 28_672
-_SYSTEM = "You take part in a voice conversation."
 
 
 class ConversationClock:

@@ -1,1 +1,1 @@
-"""Searches that are measured: Roomtone's (`roomtone_search`) and a plain one (`retrieval`)."""
+"""Searches that are measured: Roomtone's (`roomtone_search`), behind the interface `retrieval`."""

@@ -7,8 +7,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from benchmarks.memory.search.retrieval import SearchHit
 from bot.clock import SystemClock
 from bot.memory.recall import Recall
@@ -17,8 +15,7 @@ from bot.store.database import open_database
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.tags import passage_tags
 from bot.store.search.vector_store import VectorStore
-from bot.store.search.vectors import quantize
-from bot.store.tables import passage_vectors, passages, turns
+from bot.store.tables import passages, turns
 from bot.store.turns import SqlTurnStore
 from compaction.memory.passage import PassageKind, Scope, source_terms
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
@@ -27,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from benchmarks.memory.conversations.conversation import ConversationLine
-    from benchmarks.progress import Progress
     from bot.store.database import Database
     from compaction.memory.recall import RecallHit
     from compaction.ports import Embedder
@@ -35,8 +31,6 @@ if TYPE_CHECKING:
 SESSION = SessionId("bench")
 # Passages that are embedded and stored in one batch.
 _BATCH = 64
-# Random vectors that are stored in one transaction.
-_PIECE = 1_000
 
 
 class RoomtoneSearch:
@@ -56,10 +50,6 @@ class RoomtoneSearch:
         if self._embedder is None:
             return "memory_search, full text alone"
         return f"memory_search, full text and {self._embedder.model}"
-
-    def with_embedder(self, embedder: Embedder) -> RoomtoneSearch:
-        """Return a search over the same database that also searches by meaning."""
-        return RoomtoneSearch(self._database, embedder)
 
     async def add(self, lines: Sequence[ConversationLine]) -> None:
         """Store more turns, many in one transaction. Not needed if a memory stores its turns in this database itself.
@@ -100,27 +90,6 @@ class RoomtoneSearch:
             )
             count += len(waiting)
         return count
-
-    async def embed_at_random(self, width: int, progress: Progress) -> None:
-        """Give every passage a random vector, which takes as long to search as a real one but is made at once."""
-        assert self._embedder is not None, "vectors are of some model"
-        model = self._embedder.model
-        random = np.random.default_rng(0)
-        async with self._database.reading() as connection:
-            ids = (await connection.execute(passages.select().with_only_columns(passages.c.id))).scalars().all()
-        for first in range(0, len(ids), _PIECE):
-            piece = ids[first : first + _PIECE]
-            made = [quantize(vector) for vector in random.standard_normal((len(piece), width)) / width**0.5]
-            rows_made = [
-                {"passage_id": passage_id, "model": model, "scale": scale, "vector": data}
-                for passage_id, (scale, data) in zip(piece, made, strict=True)
-            ]
-            async with self._database.writing() as connection:
-                await connection.execute(passage_vectors.insert(), rows_made)
-                await connection.execute(
-                    passages.update().where(passages.c.id.between(piece[0], piece[-1])).values(embedded_by=model)
-                )
-            progress.advance(len(piece))
 
     async def search(self, query: str, *, limit: int) -> Sequence[SearchHit]:
         return [_quote(each) for each in await self.recall.search(query, Scope(), limit=limit)]

@@ -183,12 +183,6 @@ class Gateway:
     def _heard_nothing(self, connection: GatewayConnection) -> None:
         self._close(connection, GatewayCloseCode.SESSION_TIMED_OUT)
 
-    def time_out(self, user_id: int) -> None:
-        """End a bot's sessions without a websocket now, as the time does."""
-        for session in self.sessions.of_user(user_id):
-            if session.connection is None:
-                self._end(session)
-
     # --- events ------------------------------------------------------------------------------------------------
 
     def _seeing(self) -> list[GatewaySession]:
