@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, assert_never
 
 import structlog
@@ -36,7 +37,6 @@ from voice.realtime.effects import (
 )
 from voice.realtime.error_messages import ErrorMessages
 from voice.realtime.failure_budget import FailureBudget
-from voice.realtime.limits import REALTIME_LIMITS
 from voice.realtime.open_responses import OpenResponses
 from voice.realtime.port import (
     REALTIME_RATE_HZ,
@@ -58,7 +58,6 @@ if TYPE_CHECKING:
     from voice.audio import Pcm
     from voice.realtime.connector import AsyncClock
     from voice.realtime.effects import Effect
-    from voice.realtime.limits import RealtimeLimits
     from voice.realtime.open_responses import FinishedResponse
     from voice.realtime.port import (
         Briefing,
@@ -77,6 +76,21 @@ NOT_WRITTEN = "The speech-to-speech model did not write down what was said in ti
 NO_ANSWER = "The speech-to-speech model did not answer in time. Ask again."
 # The code of a reply that ended because its session was given up.
 GIVEN_UP = "given_up"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RealtimeLimits:
+    """How long to wait for the model, and how many failures to accept. The room uses the defaults; tests vary them."""
+
+    # Seconds to wait for a transcription. After that the local recogniser is used.
+    hear_timeout_s: float = 8.0
+    # Seconds to wait for the first or the next sound of a reply; anew when a tool is called, and when it has answered.
+    reply_timeout_s: float = 10.0
+    # Failures in a row after which the room replies without the model.
+    failures_before_fallback: int = 3
+
+
+REALTIME_LIMITS = RealtimeLimits()
 
 
 class RealtimeSession:

@@ -20,7 +20,6 @@ from voice.errors import RealtimeError
 from voice.realtime import reply_queue
 from voice.realtime.connector import PROVEN_S
 from voice.realtime.effects import ResponseStatus
-from voice.realtime.limits import REALTIME_LIMITS, RealtimeLimits
 from voice.realtime.open_responses import FinishedResponse
 from voice.realtime.port import (
     Briefing,
@@ -35,7 +34,7 @@ from voice.realtime.port import (
     ReplyResumed,
 )
 from voice.realtime.protocol import BROKEN_OFF
-from voice.realtime.session import NOT_WRITTEN, RealtimeSession
+from voice.realtime.session import NOT_WRITTEN, REALTIME_LIMITS, RealtimeLimits, RealtimeSession
 from voice.realtime.settings import RealtimeSettings
 from voice.realtime.tool_calls import TOOL_TIMEOUT_S
 
