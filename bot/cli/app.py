@@ -95,19 +95,34 @@ def _needed(arguments: Sequence[str]) -> Sequence[str]:
     return words[:1] if words and words[0] in _COMMANDS and (line is None or len(words) > 1) else tuple(_COMMANDS)
 
 
+def _config_first(arguments: Sequence[str]) -> list[str]:
+    """Return the words of the line with `--config` before the command, where it may also stand after it."""
+    words = list(arguments)
+    for number, word in enumerate(words):
+        if word == "--":
+            break
+        if word.startswith("--config="):
+            return [word, *words[:number], *words[number + 1 :]]
+        if word == "--config" and number + 1 < len(words):
+            return [*words[number : number + 2], *words[:number], *words[number + 2 :]]
+    return words
+
+
 def run_command_line(arguments: Sequence[str], *, on_loaded: Callable[[], None] = lambda: None) -> int:
     """Run one command and return its exit status. Failures are reported on stderr.
 
-    `on_loaded` is called when the command's modules are imported, before it runs.
+    `--config` works before and after the command. `on_loaded` is called when the command's modules are imported, before
+    it runs.
     """
+    words = _config_first(arguments)
     try:
-        command = _assemble(_needed(arguments))
+        command = _assemble(_needed(words))
         from bot.logs.output import warnings_on_terminal
 
         on_loaded()
         # A command that keeps a log sends them there instead.
         with warnings_on_terminal():
-            status = command(args=list(arguments), prog_name="roomtone", standalone_mode=False)
+            status = command(args=words, prog_name="roomtone", standalone_mode=False)
     except typer.Abort:
         return INTERRUPTED
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place to catch it: users never see a traceback

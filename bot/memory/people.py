@@ -68,9 +68,15 @@ class PeopleBook:
         for guild_id in {guild_id for guild_id, _ in self._cache}:
             await self.prime(guild_id, [person_id for of_guild, person_id in self._cache if of_guild == guild_id])
 
-    def section(self, audience: Audience, present: Sequence[tuple[str, str]]) -> tuple[PayloadPart, ...]:
-        """Return the prompt part about the people present, (id, display name); empty if nothing may be told."""
-        facts = [fact for person_id, _ in present for fact in self._tellable(audience, person_id)]
+    def section(
+        self, audience: Audience, present: Sequence[tuple[str, str]], *, without: SessionId | None = None
+    ) -> tuple[PayloadPart, ...]:
+        """Return the prompt part about the people present, (id, display name); empty if nothing may be told.
+
+        `without`: the session that the prompt is of: its summary and its turns say what was said in it.
+        """
+        known = [fact for person_id, _ in present for fact in self._tellable(audience, person_id)]
+        facts = [fact for fact in known if fact.session_id != without]
         made = participants_part(present, facts, max_tokens=SECTION_TOKENS, most_each=FACTS_EACH)
         return () if made is None else (made,)
 

@@ -108,8 +108,10 @@ class MemoryUpkeep:
             self._wake.set()
 
     def participants(self, audience: Audience, present: Sequence[tuple[str, str]]) -> tuple[PayloadPart, ...]:
-        """Return the prompt part about the people present, (id, display name). Does not wait."""
-        return self._people.section(audience, present)
+        """Return the prompt part about the people present, (id, display name): what they said in other sessions. Does
+        not wait.
+        """
+        return self._people.section(audience, present, without=self._session_id)
 
     def introductions(self, audience: Audience, present: Sequence[tuple[str, str]]) -> list[str]:
         """Return one line for each person present, (id, display name), for speech-to-speech. Does not wait."""

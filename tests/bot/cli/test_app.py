@@ -140,6 +140,26 @@ def test_a_settings_folder_in_the_home_of_nobody_is_told(
     assert "~nobody-at-all/x does not exist. Check the path" in " ".join(capsys.readouterr().err.split())
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["--config", "PATH", "run"],
+        ["run", "--config", "PATH"],
+        ["run", "--config=PATH"],
+        ["memory", "--config", "PATH", "list"],
+        ["memory", "list", "--config", "PATH"],
+    ],
+    ids=" ".join,
+)
+def test_the_settings_are_named_before_or_after_the_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], line: list[str]
+) -> None:
+    """`--config` works anywhere on the line."""
+    monkeypatch.setenv("ROOMTONE_CONFIG", "")
+    assert run_command_line([word.replace("PATH", "/nowhere/at/all") for word in line]) == 2
+    assert "/nowhere/at/all does not exist. Check the path" in " ".join(capsys.readouterr().err.split())
+
+
 def test_settings_that_cannot_be_used_are_all_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """All mistakes in the settings are reported at once, with exit status 2."""
     (tmp_path / "roomtone.toml").write_text('[compaction]\nmode = "sometimes"\n[room]\nmood = 3\n')

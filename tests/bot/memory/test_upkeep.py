@@ -139,7 +139,8 @@ async def test_a_fact_is_told_to_those_who_could_have_heard_it(
         await evening.upkeep.run_once()
         present = [("id-Ada", "Ada"), ("id-Bob", "Bob")]
         audience = Audience(GUILD, frozenset(channels), asker_id)
-        assert ("Lisbon" in str(evening.upkeep.participants(audience, present))) is told
+        assert ("Lisbon" in str(evening.people.section(audience, present))) is told
+        assert evening.upkeep.participants(audience, present) == (), "the session's own summary and turns tell it"
         assert ("Lisbon" in str(evening.upkeep.introductions(audience, present))) is told
 
 
