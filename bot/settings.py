@@ -67,7 +67,7 @@ class DiscordSettings(BaseModel):
         bool,
         Field(
             description="Let the bot see all messages and files in the chat, not only those that mention it "
-            "(tools.attachments reads the files). Default off: it needs the Message Content intent, which you allow on "
+            "(read_attachment reads the files). Default off: it needs the Message Content intent, which you allow on "
             "the Bot page of the developer portal."
         ),
     ] = False
@@ -133,15 +133,9 @@ class RoomSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    leave_when_empty_s: Annotated[
-        float,
-        Field(
-            gt=0,
-            le=86_400,
-            description="Seconds alone in the channel after which the bot leaves. Default 300: long enough for a "
-            "break, short enough not to haunt a channel.",
-        ),
-    ] = 300.0
+    # Seconds alone in the channel after which the bot leaves: long enough for a break, short enough not to haunt a
+    # channel. A server sets its own with /settings leave-when-empty.
+    leave_when_empty_s: Annotated[float, Field(gt=0, le=86_400, json_schema_extra={"internal": True})] = 300.0
     consent: Annotated[
         dict[ServerKey, ConsentMode],
         Field(
@@ -198,15 +192,9 @@ class RecallSettings(BaseModel):
             "the server's channels that everybody present may enter. Default channel."
         ),
     ] = "channel"
-    quotes: Annotated[
-        int,
-        Field(
-            ge=0,
-            le=20,
-            description="Most quotes of what was said earlier that are put into the prompt of a reply unasked, where "
-            "they are about the question. 0: none; the model still has its search.",
-        ),
-    ] = 4
+    # Most quotes of what was said earlier that are put into the prompt of a reply unasked, where they are about the
+    # question. More push out turns; rehearsals have none where the model shall search.
+    quotes: Annotated[int, Field(ge=0, le=20, json_schema_extra={"internal": True})] = 4
     # Milliseconds that a reply waits for quotes; then it goes on with what was found by then.
     wait_ms: Annotated[float, Field(gt=0, le=2_000, json_schema_extra={"internal": True})] = 100.0
     embedder: Annotated[
@@ -235,15 +223,11 @@ class RecallSettings(BaseModel):
             description="The embedding model's name at the endpoint. After a change all memory is embedded again.",
         ),
     ] = "text-embedding-3-small"
-    vectors_in_memory: Annotated[
-        int,
-        Field(
-            ge=100,
-            le=5_000_000,
-            description="How many embeddings the search holds in memory, half a kilobyte each of the local model. "
-            "Of more, only the newest are found by their meaning, and all by their words.",
-        ),
-    ] = VECTORS_IN_MEMORY
+    # How many embeddings the search holds in memory, half a kilobyte each of the local model. Of more, only the newest
+    # are found by their meaning, and all by their words. The endurance test has fewer.
+    vectors_in_memory: Annotated[int, Field(ge=100, le=5_000_000, json_schema_extra={"internal": True})] = (
+        VECTORS_IN_MEMORY
+    )
 
 
 # A host's name or an IP address, with neither http:// nor a port.

@@ -38,19 +38,11 @@ _RULES = (
         'Set asr.engine = "endpoint"',
     ),
     _Rule(
-        ("asr.fallback_language",),
-        lambda settings: settings.asr.language != "auto",
-        "no language is detected (asr.language names one)",
-        'Set asr.language = "auto"',
-    ),
-    _Rule(
         (
             "speaking.base_url",
             "speaking.api_key",
             "speaking.model",
             "speaking.voice_name",
-            "speaking.audio_format",
-            "speaking.fallback",
         ),
         lambda settings: settings.speaking.engine == "piper",
         "the embedded voice speaks (speaking.engine = piper)",

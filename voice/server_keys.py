@@ -10,7 +10,5 @@ from typing import Annotated
 
 from pydantic import Field
 
-# What Discord shows as `Copy Server ID` in its developer mode.
-ServerId = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,19}$")]
-# The same, or `all` for every server.
+# What Discord shows as `Copy Server ID` in its developer mode, or `all` for every server.
 ServerKey = Annotated[str, Field(pattern=r"^(all|[1-9][0-9]{0,19})$")]

@@ -6,8 +6,6 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from voice.server_keys import ServerId
-
 _USUAL_NAMES = ("Roomtone", "Room tone")
 
 
@@ -39,14 +37,6 @@ class BrainSettings(BaseModel):
             description="Sentences added to the system prompt: a persona, house rules.",
         ),
     ] = ""
-    guild_instructions: Annotated[
-        dict[ServerId, Annotated[str, Field(max_length=4000)]],
-        Field(
-            examples=[{"123456789012345678": "Speak German."}],
-            description="Sentences added to the system prompt on one server, by its id: "
-            '{ 123456789012345678 = "Speak German." }. What its managers set with /persona comes after them.',
-        ),
-    ] = Field(default_factory=dict)
     preemptive_reply: Annotated[
         bool,
         Field(

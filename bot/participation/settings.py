@@ -20,15 +20,9 @@ class ParticipationSettings(BaseModel):
             "to the whole room. A server's /voice-mode overrides it."
         ),
     ] = "engaged"
-    engagement_s: Annotated[
-        float,
-        Field(
-            ge=0,
-            le=600,
-            description="Seconds after the bot's answer to somebody in which they can go on without its name. Default "
-            "35: people take that long to think of the next question. 0 means never.",
-        ),
-    ] = 35.0
+    # Seconds after the bot's answer to somebody in which they can go on without its name: people take that long to
+    # think of the next question. Rehearsals shorten it.
+    engagement_s: Annotated[float, Field(ge=0, le=600, json_schema_extra={"internal": True})] = 35.0
     quiet_thought_after_minutes: Annotated[
         float,
         Field(

@@ -15,8 +15,6 @@ from compaction.errors import StoreError
 from compaction.untrusted_text import inline
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from bot.guild import GuildChoices
     from bot.llm.budget import Budget
     from compaction.model import Mode
@@ -28,9 +26,7 @@ NO_LIMIT_TOKENS = 1 << 40
 
 
 class GuildPolicy:
-    """The policy of all guilds. `mode`: the default mode, from the settings. `max_output_tokens`: the limit of a reply.
-    `instructions`: the operator's, by guild id.
-    """
+    """The policy of all guilds. `mode`: the default, from the settings. `max_output_tokens`: the limit of a reply."""
 
     def __init__(
         self,
@@ -39,13 +35,11 @@ class GuildPolicy:
         *,
         mode: Mode,
         max_output_tokens: int,
-        instructions: Mapping[str, str] | None = None,
     ) -> None:
         self._choices = choices
         self._budget = budget
         self._mode = mode
         self._max_output_tokens = max_output_tokens
-        self._instructions = instructions or {}
         # As it was read last: a server's memory must not change because the database is away for a moment.
         self._known: dict[int, GuildChoice] = {}
 
@@ -67,7 +61,7 @@ class GuildPolicy:
             summarise_dropped=settings.summarize_on_truncate,
             trim=self._budget.trim_options,
             # A server's manager may not write the operator's sections.
-            instructions=_joined(self._instructions.get(str(guild_id), ""), inline(choice.persona or "")),
+            instructions=inline(choice.persona or "").strip(),
         )
 
     async def _choice(self, guild_id: int) -> GuildChoice:
@@ -76,7 +70,3 @@ class GuildPolicy:
         except StoreError as error:
             log.warning("guild_choice_unread", guild_id=guild_id, problem=error)
         return self._known.get(guild_id, GuildChoice())
-
-
-def _joined(*texts: str) -> str:
-    return "\n".join(text.strip() for text in texts if text.strip())

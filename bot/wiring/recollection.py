@@ -104,5 +104,4 @@ async def policy_for(settings: BotSettings, model: FallbackModel | None, guilds:
         budget,
         mode=settings.compaction.mode,
         max_output_tokens=settings.llm.max_output_tokens,
-        instructions=settings.brain.guild_instructions,
     )

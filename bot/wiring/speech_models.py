@@ -129,7 +129,6 @@ async def open_synthesizer(
             voice=settings.voice_name,
             api_key=llm.key_for(settings.base_url, settings.api_key),
             speed=settings.speed,
-            audio_format=settings.audio_format,
             timeout_s=settings.timeout_s,
         )
         remote = await stack.enter_async_context(OpenAISynthesizer(endpoint))

@@ -91,17 +91,8 @@ class Toolset:
 
     def _chat_tools(self, place: Place, asker: Asker) -> Sequence[RoomTool]:
         """Return the tools that use the chat of `place` with the permissions of the person who asks."""
-        tools: list[RoomTool] = []
         chat = place.chat_for(asker.user_id)
-        if self._settings.attachments:
-            tools.append(
-                attachment_tool(
-                    chat,
-                    max_bytes=ATTACHMENT_BYTES,
-                    zone=self._zone,
-                    withheld=lambda: self._withheld(place.guild_id),
-                )
-            )
-        if self._settings.links:
-            tools.append(link_tool(chat))
-        return tools
+        attachments = attachment_tool(
+            chat, max_bytes=ATTACHMENT_BYTES, zone=self._zone, withheld=lambda: self._withheld(place.guild_id)
+        )
+        return (attachments, link_tool(chat))

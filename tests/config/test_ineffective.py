@@ -29,7 +29,6 @@ def told(directory: Path, text: str, environ: dict[str, str] | None = None) -> l
     [
         (f"[asr]\nbase_url = {URL}", '[asr]\nengine = "endpoint"'),
         ('[asr]\napi_key = "key"', '[asr]\nengine = "endpoint"'),
-        ('[asr]\nfallback_language = "de"', '[asr]\nlanguage = "auto"'),
         (f"[speaking]\nbase_url = {URL}", '[speaking]\nengine = "auto"'),
         ('[speaking]\nvoice_name = "nova"', '[speaking]\nengine = "endpoint"'),
         ('[speaking]\nfallback = "none"', '[speaking]\nengine = "auto"'),

@@ -53,7 +53,6 @@ def test_every_example_can_be_followed(tmp_path: Path, setting: Setting) -> None
         ('[room]\nconsent = { al = "ask" }', "must be the id of a server, or all for every server, but is 'al'"),
         ('[speaking]\nblocked_words = { 0123 = ["rude"] }', "must be the id of a server, or all for every server"),
         ('[speaking]\npronunciations = { every = { GG = "good game" } }', "must be the id of a server, or all"),
-        ('[brain]\nguild_instructions = { all = "Speak German." }', "must be the id of a server, but is 'all'"),
     ],
 )
 def test_what_is_set_for_a_server_names_its_id(tmp_path: Path, text: str, said: str) -> None:

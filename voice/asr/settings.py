@@ -21,12 +21,9 @@ class AsrSettings(BaseModel):
         description="Language code that everybody speaks, for example en. auto detects it for each person. A fixed "
         "language makes fewer errors on short words.",
     )
-    fallback_language: str = Field(
-        default="en",
-        pattern=r"^[a-z]{2,3}$",
-        description="Language code assumed with asr.language = auto while detection is unsure, as on a short first "
-        "word, on servers that have chosen no language on Discord or with /settings language.",
-    )
+    # Assumed with asr.language = auto while detection is unsure, as on a short first word, on servers that have chosen
+    # no language on Discord or with /settings language. Whoever expects another one chooses it there.
+    fallback_language: str = Field(default="en", pattern=r"^[a-z]{2,3}$", json_schema_extra={"internal": True})
     glossary_words: tuple[str, ...] = Field(
         default=(),
         examples=[["Valheim", "Xiomara"]],

@@ -30,7 +30,7 @@ MAX_BYTES = 9_000_000
 _QUOTED_CHARS = 120
 
 
-_REMEDIES = Remedies(section="speaking", refused="speaking.model, speaking.voice_name, speaking.audio_format")
+_REMEDIES = Remedies(section="speaking", refused="speaking.model, speaking.voice_name")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +43,7 @@ class SpeechEndpoint(Endpoint):
 
     voice: str
     speed: float = 1.0
+    # pcm starts soonest and needs no decoding. Any of the three is understood, whichever the endpoint sends.
     audio_format: Literal["pcm", "wav", "opus"] = "pcm"
     timeout_s: float = 8.0
     # Sound that has already arrived plays during a stall, so only a little of the stall is heard as a pause.
@@ -144,7 +145,7 @@ class OpenAISynthesizer:
         kind = content_type.partition(";")[0].strip().lower()
         return SynthesisError(
             "{where} sent {kind} that is not sound. Check that speaking.base_url points at an OpenAI-compatible API "
-            "(it mostly ends in /v1), and speaking.audio_format.",
+            "(it mostly ends in /v1).",
             where=self._endpoint.where,
             kind=kind[:_QUOTED_CHARS] or "?",
         )

@@ -20,11 +20,9 @@ class SpeakingSettings(BaseModel):
         description="Which voice speaks. piper: the embedded one. endpoint: the one at speaking.base_url. auto: the "
         "endpoint if speaking.base_url or speaking.api_key is set, else the embedded one.",
     )
-    fallback: Literal["piper", "none"] = Field(
-        default="piper",
-        description="What happens to a sentence that the endpoint fails to speak. piper: the embedded voice says it. "
-        "none: it is written in the text channel. Default piper: another voice is better than silence.",
-    )
+    # What happens to a sentence that the endpoint fails to speak. piper: the embedded voice says it, because another
+    # voice is better than silence. none: it is written in the text channel, which rehearsals want to see.
+    fallback: Literal["piper", "none"] = Field(default="piper", json_schema_extra={"internal": True})
     base_url: EndpointUrl = Field(
         default="",
         description="URL of an endpoint that serves OpenAI's /audio/speech, for example http://127.0.0.1:8880/v1. "
@@ -36,11 +34,6 @@ class SpeakingSettings(BaseModel):
     )
     model: str = Field(default="gpt-4o-mini-tts", min_length=1, description="The endpoint's speech model.")
     voice_name: str = Field(default="alloy", min_length=1, description="The endpoint's voice by name.")
-    audio_format: Literal["pcm", "wav", "opus"] = Field(
-        default="pcm",
-        description="The sound format that the endpoint is asked for. pcm starts soonest and needs no decoding; opus "
-        "is a tenth of the traffic. Any of the three is understood, whichever the endpoint sends.",
-    )
     speed: float = Field(
         default=1.0,
         ge=0.5,

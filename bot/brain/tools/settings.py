@@ -17,20 +17,6 @@ class ToolsSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    attachments: Annotated[
-        bool,
-        Field(
-            description="Offer read_attachment, which reads text files that people dropped in the channel's chat. "
-            "Discord shows the bot only files of messages that mention it, unless discord.message_content is set."
-        ),
-    ] = True
-    links: Annotated[
-        bool,
-        Field(
-            description="Offer post_link, which posts a link or a few words into the channel's chat for somebody in "
-            "the channel who may write there."
-        ),
-    ] = True
     filler: Annotated[
         str,
         Field(

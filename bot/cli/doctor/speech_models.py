@@ -75,7 +75,7 @@ def check_voice(settings: SpeakingSettings, models_dir: Path, *, installed: bool
         )
     first = f"{settings.model} at {without_secrets(settings.base_url) or 'OpenAI'}"
     if settings.fallback == "none":
-        return Finding("voice", Status.OK, f"{first}; what it fails to speak is written (speaking.fallback)")
+        return Finding("voice", Status.OK, f"{first}; what it fails to speak is written")
     link = "; behind it" if finding.status is Status.OK else ", with nothing behind it:"
     return replace(finding, detail=f"{first}{link} {detail}")
 

@@ -47,16 +47,10 @@ def policy(choice: GuildChoice, settings: BudgetSettings = SETTINGS) -> GuildPol
 
 @pytest.mark.asyncio
 async def test_a_server_has_instructions_of_its_own() -> None:
-    """The operator's instructions come first, then the moderators'. Another server has neither."""
-    policy = GuildPolicy(
-        Chosen(GuildChoice(persona=" You are a dry innkeeper. ")),
-        Budget(BudgetSettings()),
-        mode=Mode.SUMMARY,
-        max_output_tokens=300,
-        instructions={"1": "Speak German."},
-    )
-    assert (await policy.prompt_policy(1)).instructions == "Speak German.\nYou are a dry innkeeper."
-    assert (await policy.prompt_policy(3)).instructions == ""
+    """The moderators' instructions are those of the server's prompts."""
+    chosen = policy(GuildChoice(persona=" You are a dry innkeeper. "))
+    assert (await chosen.prompt_policy(1)).instructions == "You are a dry innkeeper."
+    assert (await policy(GuildChoice()).prompt_policy(3)).instructions == ""
 
 
 @pytest.mark.asyncio

@@ -135,7 +135,7 @@ def test_a_voice_at_an_endpoint_speaks_without_the_embedded_one(tmp_path: Path) 
     assert finding.remedy == PULL_ALL
     finding = check_voice(SpeakingSettings(engine="endpoint", fallback="none"), tmp_path, installed=False)
     assert finding.status is Status.OK
-    assert finding.detail == "gpt-4o-mini-tts at OpenAI; what it fails to speak is written (speaking.fallback)"
+    assert finding.detail == "gpt-4o-mini-tts at OpenAI; what it fails to speak is written"
 
 
 @pytest.mark.parametrize(
