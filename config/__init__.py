@@ -2,7 +2,6 @@
 
 `schema` combines the packages' settings classes. `location` finds the operator's folder, and `folder_trust` decides
 whether it may be used. `sources` reads files and environment variables, and `load` merges them. `problems` describes
-mistakes in plain sentences; `near_misses` finds misspelt variables, `lookalikes` values that the schema takes for
-something else, and `ineffective` the settings that others switch off. `document` generates `default.toml` and
+mistakes in plain sentences, and `near_misses` finds misspelt variables. `document` generates `default.toml` and
 `docs/settings.md` from the schema. Start at `load.load()`.
 """

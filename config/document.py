@@ -81,8 +81,7 @@ Variables may stand in a file `.env` beside `roomtone.toml`. Four have common na
 [PostgreSQL](postgresql.md), holds a password and cannot be set in the file.
 
 Roomtone reads its settings once: a change takes effect when it starts again (the other commands, such as
-`roomtone memory prune`, read them each time). It reports all mistakes at once, and says which settings have no effect
-because of others.
+`roomtone memory prune`, read them each time). It reports all mistakes at once.
 """
 
 # The unit of a setting, by the end of its key.

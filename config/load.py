@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from config.errors import ConfigError
-from config.ineffective import ineffective
 from config.location import (
     CONFIG_VARIABLE,
     ENV_FILE,
@@ -27,10 +26,9 @@ from config.location import (
     named_location,
     running_checkout,
 )
-from config.lookalikes import lookalikes
 from config.near_misses import near_misses, without_quotes
-from config.problems import BUILT_IN, SettingOrigin, from_validation
-from config.schema import SETTINGS, Settings
+from config.problems import BUILT_IN, SettingOrigin, example, from_validation
+from config.schema import INTERNAL, SETTINGS, Settings
 from config.sources import (
     ENVIRONMENT,
     OVERRIDE,
@@ -75,18 +73,14 @@ def load(
     unless ROOMTONE_CONFIG names another. `environ`: the environment variables, which override `.env`; the default is
     the process's environment. `overrides`: values by dotted name that override everything else, for rehearsals and
     benchmarks; they may set internal fields. `notify` is called with a sentence for each variable in `.env` that is
-    probably meant to be another, and for each setting that has no effect.
+    probably meant to be another.
 
     Raises `ConfigError` with every mistake in all sources.
     """
     sources, base = _read(directory, environ, overrides or {})
     for notice in (notice for source in sources for notice in source.notices):
         notify(notice)
-    settings, origins = _assemble(sources)
-    by_operator = {key: origin for key, origin in origins.items() if origin not in (BUILT_IN, OVERRIDE)}
-    for notice in ineffective(settings, by_operator):
-        notify(notice)
-    return _with_local_recogniser(settings, base)
+    return _with_local_recogniser(_assemble(sources), base)
 
 
 def load_places() -> Settings:
@@ -96,10 +90,10 @@ def load_places() -> Settings:
     try:
         sources, base = _read(None, None, {})
         places = [
-            SourceReading(given=[each for each in source.given if each.key in _PLACES and not any(lookalikes(each))])
+            SourceReading(given=[each for each in source.given if each.key in _PLACES and _blank(each) is None])
             for source in sources
         ]
-        settings, _ = _assemble(places)
+        settings = _assemble(places)
     except ConfigError:
         # Also of a folder that is not to be trusted.
         return Settings()
@@ -207,7 +201,7 @@ def _rooted(source: SourceReading, base: Path) -> SourceReading:
             setting is None
             or not setting.path
             or not isinstance(given.value, str)
-            # An empty one is a mistake (`config.lookalikes`), or a setting's default.
+            # An empty one is a mistake (`_blank`), or a setting's default.
             or not given.value.strip()
         ):
             return given
@@ -230,17 +224,14 @@ def _with_local_recogniser(settings: Settings, base: Path) -> Settings:
     return settings.model_copy(update={"asr": settings.asr.model_copy(update={"model_dir": folder})})
 
 
-def _assemble(sources: Sequence[SourceReading]) -> tuple[Settings, dict[Key, SettingOrigin]]:
-    """Merge the sources (a later one overrides an earlier one) and validate the result.
-
-    Returns the settings, and where each that was given was set.
-    """
+def _assemble(sources: Sequence[SourceReading]) -> Settings:
+    """Merge the sources (a later one overrides an earlier one) and validate the result."""
     problems = [problem for found in sources for problem in found.problems]
     tree: dict[str, Any] = {}
     origins: dict[Key, SettingOrigin] = {}
     for given in (given for found in sources for given in found.given):
-        if faults := list(lookalikes(given)):
-            problems += faults
+        if (blank := _blank(given)) is not None:
+            problems.append(blank)
             continue
         branch = tree
         for part in given.key[:-1]:
@@ -254,4 +245,21 @@ def _assemble(sources: Sequence[SourceReading]) -> tuple[Settings, dict[Key, Set
         raise ConfigError((*problems, *from_validation(exc, origins))) from None
     if problems:
         raise ConfigError(tuple(problems))
-    return settings, origins
+    return settings
+
+
+def _blank(given: GivenValue) -> str | None:
+    """Return a sentence for a text without a letter where one is needed; None: there is nothing wrong.
+
+    An empty path is the working directory: the database would be wherever the command is typed.
+    """
+    setting = SETTINGS.get(given.key) or INTERNAL.get(given.key)
+    if setting is None or not isinstance(given.value, str) or given.value.strip(" \t\r\n\0"):
+        return None
+    is_needed = any((getattr(each, "min_length", None) or 0) > 0 for each in setting.field.metadata)
+    if given.value == "" == setting.default or not (setting.path or is_needed or setting.key[-1] == "model"):
+        return None
+    return (
+        f"{setting.name} in {given.origin.place} is empty. Name a {'path' if setting.path else 'text'}, or delete the "
+        f"line. For example: {example(setting, given.origin)}"
+    )

@@ -1,4 +1,4 @@
-"""Recognises variables that are nearly right: a mistyped or another program's name, or quotes that belong to the value.
+"""Recognises variables that are nearly right: a mistyped name, or quotes that belong to the value.
 
 `.env` is a file that people write by hand, and a misspelt name in it would go unnoticed: any other program's variables
 may stand there too.
@@ -10,7 +10,7 @@ import difflib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from config.location import ENV_FILE, OPTION_VARIABLES
+from config.location import OPTION_VARIABLES
 from config.problems import VARIABLE_PREFIX
 from config.schema import SETTINGS, WELL_KNOWN_VARIABLES, variable_of
 
@@ -19,24 +19,8 @@ if TYPE_CHECKING:
 
     from config.sources import Variable
 
-# Names that other programs use for the same thing, or that people remember instead.
-OTHER_NAMES = {
-    "DISCORD_BOT_TOKEN": "DISCORD_TOKEN",
-    "DISCORD_API_TOKEN": "DISCORD_TOKEN",
-    "DISCORD_KEY": "DISCORD_TOKEN",
-    "BOT_TOKEN": "DISCORD_TOKEN",
-    "OPENAI_KEY": "OPENAI_API_KEY",
-    "OPENAI_TOKEN": "OPENAI_API_KEY",
-    "OPENAI_API_TOKEN": "OPENAI_API_KEY",
-    "OPENAI_SECRET_KEY": "OPENAI_API_KEY",
-    "OPENAI_BASE_URL": "ROOMTONE_LLM__BASE_URL",
-    "OPENAI_API_BASE": "ROOMTONE_LLM__BASE_URL",
-    "OPENAI_MODEL": "ROOMTONE_LLM__MODEL",
-}
-# The keys of two providers work with the address of their OpenAI-compatible endpoints.
-_PROVIDERS = {"ANTHROPIC_API_KEY": "Anthropic", "GEMINI_API_KEY": "Gemini", "GOOGLE_API_KEY": "Gemini"}
-# Names at least this similar are probably the same name: DISCORD_TOCKEN is, ANTHROPIC_API_KEY is not OPENAI_API_KEY.
-_ALIKE = 0.85
+# Names at least this similar are probably the same name: OPENAI_KEY is, ANTHROPIC_API_KEY is not OPENAI_API_KEY.
+_ALIKE = 0.83
 # What opens a quotation, and what closes it. Text programs turn straight quotes into curly ones.
 _QUOTES = {'"': '"', "'": "'", "“": "”", "„": "“", "‘": "’", "`": "`"}
 
@@ -49,16 +33,7 @@ def near_misses(variables: Sequence[Variable]) -> list[str]:
         name = variable.name
         if not variable.value.strip() or name in WELL_KNOWN_VARIABLES or name.startswith(VARIABLE_PREFIX):
             continue
-        if (
-            name in _PROVIDERS
-            and variable.place == ENV_FILE
-            and not {"OPENAI_API_KEY", "ROOMTONE_LLM__API_KEY"} & filled
-        ):
-            sentences.append(
-                f"{name} in {variable.place} is not read. For {_PROVIDERS[name]}, put the key into OPENAI_API_KEY and "
-                "set ROOMTONE_LLM__BASE_URL and ROOMTONE_LLM__MODEL (docs/guide.md)."
-            )
-        elif (meant := _meant(name)) is not None and meant not in filled:
+        if (meant := _meant(name)) is not None and meant not in filled:
             sentences.append(f"{name} in {variable.place} is not read. Did you mean {meant}?")
     return sentences
 
@@ -83,9 +58,6 @@ def without_quotes(variables: Iterable[Variable]) -> tuple[list[Variable], list[
 
 
 def _meant(name: str) -> str | None:
-    known = OTHER_NAMES.get(name.upper())
-    if known is not None:
-        return known
     candidates = [*WELL_KNOWN_VARIABLES, *OPTION_VARIABLES]
     if "__" in name:
         candidates += [variable_of(key) for key in SETTINGS]

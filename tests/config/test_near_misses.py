@@ -31,13 +31,12 @@ def notices(folder: Path, written: str, **environ: str) -> list[str]:
         ("discord_token", "DISCORD_TOKEN"),
         ("OPENAI_KEY", "OPENAI_API_KEY"),
         ("OPENAI_API_KEYS", "OPENAI_API_KEY"),
-        ("OPENAI_BASE_URL", "ROOMTONE_LLM__BASE_URL"),
         ("PUBLIC_URI", "PUBLIC_URL"),
         ("ROMTONE_ASR__LANGUAGE", "ROOMTONE_ASR__LANGUAGE"),
     ],
 )
 def test_a_near_miss_names_what_was_meant(tmp_path: Path, name: str, meant: str) -> None:
-    """A mistyped name, and a name that other programs use."""
+    """A mistyped name, and some that other programs use."""
     assert notices(tmp_path, f"{name}={SECRET}\n") == [f"{name} in .env is not read. Did you mean {meant}?"]
 
 
@@ -59,14 +58,6 @@ def test_a_near_miss_in_the_environment_is_told_too(tmp_path: Path) -> None:
 def test_nothing_is_told_where_nothing_is_missing(tmp_path: Path, written: str) -> None:
     """Other programs' variables may stand in the same file."""
     assert notices(tmp_path, written) == []
-
-
-@pytest.mark.parametrize(("name", "provider"), [("ANTHROPIC_API_KEY", "Anthropic"), ("GEMINI_API_KEY", "Gemini")])
-def test_another_providers_key_says_how_to_use_it(tmp_path: Path, name: str, provider: str) -> None:
-    """Its endpoint needs an address and a model as well."""
-    (told,) = notices(tmp_path, f"{name}={SECRET}\n")
-    assert f"For {provider}, put the key into OPENAI_API_KEY" in told
-    assert notices(tmp_path, f"{name}={SECRET}\nOPENAI_API_KEY={SECRET}\n") == []
 
 
 @pytest.mark.parametrize("quotes", ["“”", "„“", "‘’", "``"])
