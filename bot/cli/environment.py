@@ -43,20 +43,16 @@ def null_console() -> Iterator[TextIO]:
         yield stream
 
 
-def logging_from_settings(
-    settings: Settings, *, console: TextIO | None = None, wordless: bool = False
-) -> AbstractContextManager[LogStatus]:
+def logging_from_settings(settings: Settings, *, console: TextIO | None = None) -> AbstractContextManager[LogStatus]:
     """Write logs as `[logs]` and `[storage]` say until the context ends; the settings' secrets are redacted.
 
-    `console`: the terminal's stream, stderr by default. `wordless`: never write what people said, whatever the settings
-    say, because /forget-me does not reach this machine's log.
+    `console`: the terminal's stream, stderr by default.
     """
     from bot.logs.output import configured_logging
     from config.schema import secrets_in
 
-    logs = settings.logs.model_copy(update={"speech": False}) if wordless else settings.logs
     return configured_logging(
-        logs, data_dir=settings.storage.data_dir, console=console, secrets=tuple(secrets_in(settings))
+        settings.logs, data_dir=settings.storage.data_dir, console=console, secrets=tuple(secrets_in(settings))
     )
 
 
