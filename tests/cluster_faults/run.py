@@ -140,7 +140,6 @@ async def running_cluster(
             "ROOMTONE_ASR__BASE_URL": hearing.base_url,
             "ROOMTONE_SPEAKING__ENGINE": "endpoint",
             "ROOMTONE_SPEAKING__BASE_URL": voice.base_url,
-            "ROOMTONE_SPEAKING__FALLBACK": "none",
             "ROOMTONE_LLM__BASE_URL": model.base_url,
             "ROOMTONE_LLM__MODEL": MODEL,
             "ROOMTONE_COMPACTION__SUMMARISER": "extractive",
