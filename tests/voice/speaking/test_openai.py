@@ -81,7 +81,7 @@ async def test_whatever_is_sent_is_read(sends: str) -> None:
         (SpeechMode.WRONG_KEY, "speaking.api_key"),
         (SpeechMode.UNKNOWN_MODEL, "speaking.model"),
         (SpeechMode.RATE_LIMITED, "rate limit"),
-        (SpeechMode.REFUSED, r"speaking\.voice_name, speaking\.audio_format"),
+        (SpeechMode.REFUSED, r"speaking\.model, speaking\.voice_name"),
         (SpeechMode.BROKEN, "status 500"),
     ],
 )
