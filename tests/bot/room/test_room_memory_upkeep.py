@@ -104,11 +104,11 @@ class KeptHouse(House):
 
 @pytest.mark.asyncio
 async def test_a_reply_knows_who_is_present_and_can_be_shown_again(tmp_path: Path) -> None:
-    """The prompt has facts that people said about themselves. After the session has ended, each sent payload can be
-    rebuilt word for word from the log and the database.
+    """The prompt has facts that people said about themselves in an earlier session. After the session has ended, each
+    sent payload can be rebuilt word for word from the log and the database.
     """
     async with KeptHouse(tmp_path) as house:
-        session_id = await house.remember(75)
+        await house.remember(75)
         house.place.people = [ADA, BO]
         with capture_logs() as logs:
             async with living(house) as (room, task):
@@ -116,6 +116,10 @@ async def test_a_reply_knows_who_is_present_and_can_be_shown_again(tmp_path: Pat
                 await house.say(ADA.id, "Roomtone, where is parcel three?")
                 await house.reply(1)
                 await settle(lambda: bool(house.people.section(house.audience, [(str(ADA.id), ADA.name)])))
+                room.close("left")
+                await settle(task.done)
+            async with living(house) as (room, task):
+                await settle(room.opened.is_set)
                 await house.say(BO.id, "Roomtone, what is my dog called?")
                 await house.reply(2)
                 room.close("left")
@@ -128,7 +132,7 @@ async def test_a_reply_knows_who_is_present_and_can_be_shown_again(tmp_path: Pat
         records = [read_record(line) for line in logs if line["event"] == "model_context_built"]
         for event, record in zip(sent, records, strict=True):
             assert record is not None
-            assert (record.session_id, record.answer_to) == (session_id, event.answer_to)
+            assert record.answer_to == event.answer_to
             explained = await Explainer(house.database, house.store).explain(record)
             assert [(part.role, part.content) for part in explained.rebuilt.payload] == [
                 (part.role, part.content) for part in event.parts
@@ -181,12 +185,16 @@ async def test_of_who_has_opted_out_nothing_is_told(tmp_path: Path) -> None:
     async with KeptHouse(tmp_path) as house:
         await house.remember(75)
         house.place.people = [ADA, BO]
-        async with living(house) as (room, _):
+        async with living(house) as (room, task):
             await settle(room.opened.is_set)
             present = [(str(person.id), person.name) for person in (ADA, BO)]
             await house.say(BO.id, "Roomtone, where is parcel three?")
             await house.reply(1)
             await settle(lambda: "Lisbon" in str(house.people.section(house.audience, present)))
+            room.close("left")
+            await settle(task.done)
+        async with living(house) as (room, _):
+            await settle(room.opened.is_set)
             await house.participation.set_opt_out(house.place.guild_id, ADA.id, out=True)
             await house.say(BO.id, "Roomtone, what is my dog called?")
             await house.reply(2)
