@@ -16,7 +16,7 @@ from bot.terminal_text import escaped
 
 if TYPE_CHECKING:
     import logging
-    from collections.abc import Mapping, MutableMapping
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
     from typing import TextIO
 
     from structlog.typing import EventDict, Processor
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 # What a library has logged.
 LIBRARY_EVENT = "library_logged"
 # Marks the lines of the file that were written while it may have what people said (`logs.speech`): `bot.logs.removal`
-# takes out of these what others cannot have.
+# removes these when somebody in their session is forgotten.
 SPEECH_FIELD = "speech"
+# The keys whose values name people.
+PERSON_KEYS = frozenset({"participants", "person_id", "speaker_id", "user_id", "user_ids"})
 
 
 def shared_processors(*, speech: bool) -> list[Processor]:
@@ -44,9 +46,35 @@ def file_formatter(redactor: LogRedactor, *, speech: bool) -> logging.Formatter:
     return _formatter(_marking(redactor) if speech else redactor, _json_renderer(), speech=speech)
 
 
-def terminal_formatter(redactor: LogRedactor, console: TextIO, *, speech: bool) -> logging.Formatter:
-    """Return what makes the lines on the terminal, of which `console` is the stream."""
-    return _formatter(redactor, terminal_renderer(console), speech=speech)
+def terminal_formatter(
+    redactor: LogRedactor, console: TextIO, *, secrets: Sequence[str], speech: bool
+) -> logging.Formatter:
+    """Return what makes the lines on the terminal, of which `console` is the stream.
+
+    If it is no terminal, a service manager keeps the lines where nobody can be forgotten: they have neither what people
+    said nor their ids.
+    """
+    render = terminal_renderer(console)
+    if console.isatty():
+        return _formatter(redactor, render, speech=speech)
+    wordless = _without_words(secrets, speech_in_file=speech)
+
+    def nameless(logger: object, method: str, event: EventDict) -> EventDict:
+        return {key: each for key, each in wordless(logger, method, event).items() if key not in PERSON_KEYS}
+
+    return _formatter(nameless, render, speech=False)
+
+
+def _without_words(secrets: Sequence[str], *, speech_in_file: bool) -> Callable[[object, str, EventDict], EventDict]:
+    """Return the processor of lines that never have what people said."""
+    redactor = LogRedactor(speech=False, secrets=secrets)
+
+    def without_words(logger: object, method: str, event: EventDict) -> EventDict:
+        # With speech in the file, the traceback of an event of ours was written with the messages of its errors.
+        ours = speech_in_file and event["event"] != LIBRARY_EVENT
+        return redactor(logger, method, {key: event[key] for key in event if not (ours and key == "exception")})
+
+    return without_words
 
 
 def terminal_renderer(console: TextIO) -> Processor:

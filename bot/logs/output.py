@@ -75,7 +75,7 @@ def configured_logging(
     console = console if console is not None else sys.stderr
     terminal = logging.StreamHandler(console)
     terminal.setLevel(settings.console_level.upper())
-    terminal.setFormatter(terminal_formatter(redactor, console, speech=settings.speech))
+    terminal.setFormatter(terminal_formatter(redactor, console, secrets=secrets, speech=settings.speech))
     with _logging_to(file, terminal, speech=settings.speech):
         file.probe()
         with _uncaught_errors_logged():

@@ -120,9 +120,17 @@ def test_what_was_before_is_restored(tmp_path: Path) -> None:
     assert (root.handlers[:], root.level, structlog.get_config()) == before
 
 
+class Terminal(io.StringIO):
+    """A stream that somebody looks at."""
+
+    def isatty(self) -> bool:
+        """Return that it is one."""
+        return True
+
+
 def test_tracebacks_show_no_variables(tmp_path: Path) -> None:
     """The file and the terminal have an error's traceback but not its local variables."""
-    console = io.StringIO()
+    console = Terminal()
     settings = LogsSettings(speech=True)
     with configured_logging(settings, data_dir=tmp_path, console=console, secrets=["hunter-two-three"]):
         local = "hunter" + "-two-" + "three"
@@ -197,10 +205,27 @@ def test_an_error_that_nobody_retrieved_shows_no_speech(tmp_path: Path) -> None:
     assert said not in console.getvalue() + json.dumps(told)
 
 
+def test_a_service_writes_no_words_and_no_ids_on_stderr(tmp_path: Path) -> None:
+    """A service manager keeps what is written there, and nobody can be forgotten in its journal. The file has both."""
+    console = io.StringIO()
+    with configured_logging(LogsSettings(speech=True), data_dir=tmp_path, console=console):
+        log.warning("reply_refused", speaker_id=4711, user_ids=[4712], text="we meet at nine", seconds=3)
+        try:
+            raise RuntimeError("we meet at nine")
+        except RuntimeError:
+            log.exception("room_crashed", user_id="4713")
+    written, shown = log_path(tmp_path).read_text(), console.getvalue()
+    for each in ("meet", "4711", "4712", "4713"):
+        assert each in written
+        assert each not in shown
+    assert "reply_refused" in shown
+    assert "room_crashed" in shown
+
+
 def test_speech_in_any_field_of_the_file_is_withheld(tmp_path: Path) -> None:
     """A text under a key that nobody listed reaches neither the file nor the terminal, with `speech` both."""
     for speech in (False, True):
-        console = io.StringIO()
+        console = Terminal()
         with configured_logging(LogsSettings(speech=speech), data_dir=tmp_path / str(speech), console=console):
             log.warning("fact_told", problem="we meet at nine", value="we meet at nine", line=["we meet at nine"])
         written = log_path(tmp_path / str(speech)).read_text()
