@@ -90,8 +90,9 @@ async def open_existing_database(settings: Settings) -> AsyncIterator[Database]:
     from bot.store.database import open_database
 
     require_database(settings)
-    migrates = may_migrate(settings.storage)
-    async with open_database(settings.storage.database, create=False, migrates=migrates) as database:
+    storage = settings.storage
+    migrates = may_migrate(storage)
+    async with open_database(storage.database, create=False, migrates=migrates, data_dir=storage.data_dir) as database:
         yield database
 
 

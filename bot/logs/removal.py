@@ -1,4 +1,4 @@
-"""Removes text from the log files: lines that are too old, and what tells of a person who is forgotten.
+"""Removes lines from the log files: those that are too old, and those that may tell of a person who is forgotten.
 
 The bot or another process may write to a file meanwhile. A changed file takes the place of the old one; lines that were
 written to the old one until then are copied, and writers open the new one with their next line. A file that is rotated
@@ -12,34 +12,26 @@ import os
 import re
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from bot.logs.formatters import SPEECH_FIELD
 from bot.logs.log_file import FILE_NAME
-from bot.logs.redaction import NAME_KEYS, TEXT_KEYS
 from bot.private_files import open_private
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from compaction.memory.restating import ForgottenWords
-
 # Each line begins with its time (`bot.logs.formatters`).
 _WRITTEN_AT = re.compile(rb'^\{"timestamp": ?"([^"]+)"')
 _UNFINISHED = ".new"
 # Writing a log file anew takes seconds. What is older was left by a process that was killed.
 _LEFTOVER_S = 3600.0
-# Stands in a log line for a value that told of a forgotten person.
-FORGOTTEN_VALUE = "[forgotten]"
-# Messages of errors and libraries. They may quote what people said, but only in a line that is marked with
-# `SPEECH_FIELD`: the redactor takes quotations out of all others.
-_MESSAGE_KEYS = frozenset({"detail", "error", "exception", "problem"})
-# Keys whose values no person has said. Somebody may have a name that is among them ('error', 'dashboard login'), or
-# say it, so of these values only the person's id is looked for. Otherwise anybody could delete the operator's log.
-_OWN_KEYS = (NAME_KEYS | TEXT_KEYS) - _MESSAGE_KEYS
+# The keys of digests of what models were sent (`compaction.payload`).
+_DIGEST_KEYS = frozenset({"as_sent", "digest", "message_digests", "system"})
+# How long an open room may still write of what was forgotten: until it has taken that over.
+_STILL_WRITTEN_S = 10.0
 
 
 def drop_lines_before(folder: Path, at: float) -> int:
@@ -64,55 +56,38 @@ def _since(at: float) -> Callable[[bytes], bytes]:
     return kept
 
 
-def forget_in_logs(folder: Path, words: ForgottenWords, *, person_id: str | None = None) -> int:
-    """Take a person's id, and their words and names where people's words may be, out of the log lines in `folder`.
-    Returns how many lines changed.
+def forget_in_logs(folder: Path, forgotten_at: Callable[[str], float], *, person_id: str | None = None) -> int:
+    """Remove the lines in `folder` that may tell of somebody who was forgotten. Returns how many.
+
+    These are the lines with the person's id, and in the sessions in which something was forgotten the lines that may
+    have words (`logs.speech`) or digests of them. A line that may have words and names no session goes too, and so does
+    one that is not JSON. `forgotten_at`: returns when something was last forgotten in a session, UTC epoch seconds.
+    `person_id`: None leaves the id.
 
     Raises `OSError`: if one file fails, at the end, when the others are done.
     """
-    forgotten = _Forgotten(words, person_id)
+    has_id = None if person_id is None else re.compile(rb"(?<!\w)" + re.escape(person_id.encode()) + rb"(?!\w)")
 
     def without(line: bytes) -> bytes:
-        try:
-            event = json.loads(line)
-        except (ValueError, RecursionError):
-            return b"" if forgotten.is_told_in(line.decode("utf-8", "replace")) else line
-        quoting = isinstance(event, dict) and event.get(SPEECH_FIELD) is True
-        left = forgotten.taken_out(event, key="", quoting=quoting)
-        return line if left == event else json.dumps(left).encode() + b"\n"
+        return b"" if (has_id and has_id.search(line)) or _may_tell(line, forgotten_at) else line
 
     return _in_each_file(folder, lambda path: _rewrite(path, without))
 
 
-@dataclass(frozen=True, slots=True)
-class _Forgotten:
-    """What is taken out of log lines. `person_id`: None leaves the id."""
-
-    words: ForgottenWords
-    person_id: str | None
-
-    def taken_out(self, value: Any, *, key: str, quoting: bool) -> Any:
-        """Return a value of a log line without it. `quoting`: messages of errors in the line may quote people."""
-        match value:
-            case dict():
-                return {name: self.taken_out(each, key=name, quoting=quoting) for name, each in value.items()}
-            case list():
-                return [self.taken_out(each, key=key, quoting=quoting) for each in value]
-            case str():
-                is_ours = key in _OWN_KEYS or (key in _MESSAGE_KEYS and not quoting)
-                told = self._has_id(value) if is_ours else self.is_told_in(value)
-                return FORGOTTEN_VALUE if told else value
-            case int() if str(value) == self.person_id:
-                return FORGOTTEN_VALUE
-            case _:
-                return value
-
-    def is_told_in(self, text: str) -> bool:
-        """Return whether a text has the person's id, a name of theirs or what they said."""
-        return self._has_id(text) or self.words.quoted_or_named_in(text) or self.words.is_all_of(text)
-
-    def _has_id(self, text: str) -> bool:
-        return self.person_id is not None and self.person_id in text
+def _may_tell(line: bytes, forgotten_at: Callable[[str], float]) -> bool:
+    """Return whether a line may have something that was forgotten."""
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
+        return bool(line.strip())
+    if not isinstance(event, dict):
+        return True
+    if event.get(SPEECH_FIELD) is not True and _DIGEST_KEYS.isdisjoint(event):
+        return False
+    session_id, written_at = event.get("session_id"), _time_of(line)
+    if not isinstance(session_id, str):
+        return event.get(SPEECH_FIELD) is True
+    return written_at is None or written_at < forgotten_at(session_id) + _STILL_WRITTEN_S
 
 
 def _in_each_file(folder: Path, change: Callable[[Path], int]) -> int:

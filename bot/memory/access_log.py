@@ -8,30 +8,30 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from bot.memory.quote_log import QUOTING
 from compaction.memory.passage import PassageKind
 from compaction.memory.quotes import parse_citation
-from compaction.payload import PartKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from bot.clock import Clock
+    from bot.memory.quote_log import QuoteLog
     from bot.store.tiers import TierStore
     from compaction.memory.recall import RecallHit
     from compaction.model import SessionId
     from compaction.payload import PayloadPart
 
-# The kinds of parts that quote earlier talk. Speech-to-speech has a part of its own for earlier sessions.
-_QUOTED = frozenset({PartKind.RECALL, PartKind.CONTINUITY})
 # Beyond this many unwritten ranges the oldest are dropped: counts need not be exact.
 MAX_PENDING = 1_000
 
 
 class AccessLog:
-    """Accesses not yet written. One instance for the process; not thread-safe."""
+    """Accesses not yet written. One for the process; not thread-safe. `quotes`: gets what models were shown."""
 
-    def __init__(self, tiers: TierStore, clock: Clock) -> None:
+    def __init__(self, tiers: TierStore, clock: Clock, quotes: QuoteLog | None = None) -> None:
         self._tiers = tiers
+        self._quotes = quotes
         self._clock = clock
         self._pending: list[tuple[SessionId, int, int]] = []
         self._last_at = 0.0
@@ -42,10 +42,14 @@ class AccessLog:
         self._pending.append((session_id, first, last))
         del self._pending[:-MAX_PENDING]
 
-    def note_quotes(self, parts: Iterable[PayloadPart]) -> None:
-        """Record the turns quoted in a prompt that was sent. Does not wait."""
+    def note_quotes(self, parts: Sequence[PayloadPart], session_id: SessionId, *, from_seq: int) -> None:
+        """Record the turns quoted in a prompt that was sent in a session. Does not wait. `from_seq`: the number that
+        the reply will have, or a lower one.
+        """
+        if self._quotes is not None:
+            self._quotes.note_payload(parts, session_id, from_seq=from_seq)
         for part in parts:
-            if part.kind in _QUOTED:
+            if part.kind in QUOTING:
                 for cited in filter(None, map(parse_citation, part.refs)):
                     if cited.kind is PassageKind.TURN:
                         self.note(cited.session_id, int(cited.key), int(cited.key))
@@ -59,8 +63,16 @@ class AccessLog:
                 self._pending.append((each.session_id, first, last))
         del self._pending[:-MAX_PENDING]
 
+    def note_told(self, found: Sequence[RecallHit], session_id: SessionId, *, from_seq: int) -> None:
+        """Record what a search of a model found in a session. Does not wait. `from_seq`: as in `note_quotes`."""
+        self.note_hits(found)
+        if self._quotes is not None:
+            self._quotes.note_hits(found, session_id, from_seq=from_seq)
+
     async def write(self) -> None:
         """Write the recorded accesses. Raises `StoreError`; they are then kept for the next call."""
+        if self._quotes is not None:
+            await self._quotes.write()
         if not self._pending:
             return
         # Taken out before it is written: another room may write at the same time.

@@ -275,10 +275,10 @@ class RoomRecall:
         turns = await self._recall.turns(self._place.session_id, first, last)
         return tuple(turn for turn in turns if not withheld or _is_of_others(turn, withheld))
 
-    def note_shown_hits(self, shown: Sequence[RecallHit]) -> None:
-        """Count the hits of a search that somebody got to see as read."""
+    def note_shown_hits(self, shown: Sequence[RecallHit], *, asked: Seq | None) -> None:
+        """Count the hits of a search that the model got to see as read. `asked`: the turn that is answered."""
         if self._accesses is not None:
-            self._accesses.note_hits(shown)
+            self._accesses.note_told(shown, self._place.session_id, from_seq=asked or 0)
 
     def note_shown_turns(self, shown: Sequence[Turn]) -> None:
         """Count the recalled turns that somebody got to see as read."""

@@ -96,7 +96,7 @@ class MemoryUpkeep:
     def on_payload_sent(self, payload: Sequence[PayloadPart]) -> None:
         """A payload was sent to a model. Does not wait."""
         self._tier_checks.context_tokens = sum(part.tokens for part in payload)
-        self._accesses.note_quotes(payload)
+        self._accesses.note_quotes(payload, self._session_id, from_seq=self._memory.total_turns)
         self._sent_texts.note_payload(payload)
         if self._sent_texts.waiting:
             self._wake.set()
@@ -134,6 +134,7 @@ class MemoryUpkeep:
         """
         with suppress(StaleOwnerError):
             await self._memory.store_waiting()
+            await self._accesses.write()
 
     # -- the work ---------------------------------------------------------------------------------------------
 

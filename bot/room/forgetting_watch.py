@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.store.forgettings import people_among
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ class ForgettingWatch:
     def _drop(self, found: Iterable[Forgetting], room: SilenceableRoom) -> None:
         here = [each for each in found if each.reaches(self._session_id)]
         count = 0
-        for person_id, theirs in people_among(here, self._known).items():
+        for person_id, theirs in self._sessions.people_among(here, self._known).items():
             # One turn is stored, so nothing of it is on its way into the store.
             if person_id.isdecimal() and any(each.seq is None for each in theirs):
                 if self._guild.consent.forgotten_until.get(int(person_id), float("-inf")) >= self._checked_at:

@@ -9,12 +9,14 @@ import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from copy import copy
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 from bot.shards import ONLY_SHARD
 from bot.store.dialects.open import open_dialect
+from bot.store.forgetting_key import KEY_FILE, ForgettingKey
 from bot.store.migrations.upgrade import HEAD, migrate, require_current, stored_version
 from bot.texts.text import Text
 from compaction.errors import StoreError
@@ -22,7 +24,6 @@ from compaction.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
     from contextlib import AbstractAsyncContextManager
-    from pathlib import Path
 
     from pydantic import SecretStr
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -42,6 +43,9 @@ STEP_S = 4.0
 MIGRATION_STEP_S = 60.0
 MIGRATION_S = 3600.0
 
+# The data folder of a bot that has none of its own.
+DATA_DIR = Path("data")
+
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 
 T = TypeVar("T")
@@ -57,8 +61,9 @@ class _Work:
 class Database:
     """An open database, from `open_database`. Safe for all tasks of one event loop."""
 
-    def __init__(self, dialect: Dialect, *, busy_timeout_s: float) -> None:
+    def __init__(self, dialect: Dialect, *, key: ForgettingKey, busy_timeout_s: float) -> None:
         self.dialect = dialect
+        self.key = key
         # One for all that `checked` returns.
         self._work = _Work()
         self._deadline_s = busy_timeout_s + TRANSACTION_GRACE_S
@@ -224,18 +229,23 @@ async def open_database(
     busy_timeout_s: float = 5.0,
     create: bool = True,
     migrates: bool = True,
+    data_dir: Path | None = None,
 ) -> AsyncIterator[Database]:
     """Open the database at `place`, migrate it, yield it, and close it.
 
     `place`: SQLite's file, or the URL of a PostgreSQL database. `synchronous`: of SQLite. `create`: whether to make the
     tables if there are none. `migrates`: False takes the database as it is and changes nothing in it, because another
-    process has it open. A PostgreSQL database with which a bot runs is never migrated.
+    process has it open. A PostgreSQL database with which a bot runs is never migrated. `data_dir`: the folder with the
+    key of those who were forgotten (`bot.store.forgetting_key`); None: that of SQLite's file, or `DATA_DIR`.
 
     Raises `StoreError`, with the remedy, if it cannot be opened, is damaged, or is of a version that is unknown or must
     not be migrated.
     """
+    folder = data_dir or (place.parent if isinstance(place, Path) else DATA_DIR)
     database = Database(
-        open_dialect(place, synchronous=synchronous, busy_timeout_s=busy_timeout_s), busy_timeout_s=busy_timeout_s
+        open_dialect(place, synchronous=synchronous, busy_timeout_s=busy_timeout_s),
+        key=ForgettingKey(folder / KEY_FILE),
+        busy_timeout_s=busy_timeout_s,
     )
     try:
         if migrates:

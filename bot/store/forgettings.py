@@ -5,8 +5,9 @@ anything it notes here whom it forgets. A room reads that in each transaction in
 screen, and leaves out what it has heard and seen until then. So nothing comes in between, and the clocks of two
 machines are never compared.
 
-The list is kept, because a backup may be restored that knows nothing of it (`bot.store.restore`). People are noted by
-digests of their ids: whoever has the database can test whether a certain person is among them.
+The list is kept, because a backup may be restored that knows nothing of it (`bot.store.restore`). It tells people by
+keyed digests of their ids (`bot.store.forgetting_key`), and until when by its order: all that was stored of somebody
+before a forgetting is forgotten.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import func, insert, select
 
-from bot.store.forgotten_hashes import digest_of, listed_at
+from bot.store.forgotten_sessions import listed_at
 from bot.store.tables import forgettings
 from compaction.memory.forgotten_turns import without_part_of
 from compaction.model import Seq, SessionId
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.store.database import Database
+    from bot.store.forgetting_key import ForgettingKey
     from compaction.model import Note, Turn
 
 # An open room takes a change over within this time (`bot.room.room_check.CHECK_ROOM_S`,
@@ -51,13 +53,16 @@ class Forgetting:
 
 
 async def record_forgetting(
-    connection: AsyncConnection, person_id: str, *, session_id: SessionId | None, seq: int | None
+    connection: AsyncConnection, key: ForgettingKey, person_id: str, *, session_id: SessionId | None, seq: int | None
 ) -> None:
-    """Note, inside a write transaction, that a person is forgotten from now on."""
+    """Note, inside a write transaction, that a person is forgotten from now on. Raises `StoreError` for the key of
+    another database.
+    """
+    await key.claim(connection)
     await connection.execute(
         insert(forgettings).values(
             number=await _newest(connection) + 1,
-            person=digest_of(person_id),
+            person=key.person(person_id),
             only_session=session_id,
             only_seq=seq,
         )
@@ -91,12 +96,14 @@ async def forgettings_after(connection: AsyncConnection, number: int) -> tuple[F
 
 class LearnedForgettings:
     """What one room has learned of forgettings, and when, by its own `clock`. Owned by the room's store of turns.
+    `key`: that of the database.
 
     That clock may be set back. Each time here is therefore the latest that the clock had shown by then, so that nothing
     said before is taken for later. Until the clock shows that time again, what is said later is left out, too.
     """
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, key: ForgettingKey, clock: Clock) -> None:
+        self._key = key
         self._clock = clock
         # The latest time that the clock has shown, and what both clocks showed when it was last read.
         self._latest = self._read_at = clock.now()
@@ -111,7 +118,7 @@ class LearnedForgettings:
 
     async def learn(self, connection: AsyncConnection, session_id: SessionId) -> None:
         """Take over what was forgotten since the last call, inside the transaction in which something is stored."""
-        listed = await listed_at(connection, session_id)
+        listed = await listed_at(connection, self._key, session_id)
         latest = self._latest_time()
         known, _ = self._listed.setdefault(session_id, (listed, float("-inf")))
         if known != listed:
@@ -154,16 +161,16 @@ class LearnedForgettings:
 
     def _has_forgotten(self, person_id: str, session_id: SessionId, seq: Seq | None, *, since: float) -> bool:
         """Return whether the room has learned that a person was forgotten there after `since` (UTC epoch seconds)."""
-        person = digest_of(person_id)
+        person = self._key.person(person_id)
         places: list[tuple[SessionId | None, Seq | None]] = [(None, None), (session_id, None)]
         if seq is not None:
             places.append((session_id, seq))
         return any(since <= self._learned.get((person, *place), float("-inf")) for place in places)
 
 
-def people_among(found: Iterable[Forgetting], ids: Collection[str]) -> dict[str, list[Forgetting]]:
-    """Return what was forgotten of which of these people, by their id."""
+def people_among(found: Iterable[Forgetting], ids: Collection[str], key: ForgettingKey) -> dict[str, list[Forgetting]]:
+    """Return what was forgotten of which of these people, by their id. `key`: that of the database."""
     by_person: dict[str, list[Forgetting]] = {}
     for each in found:
         by_person.setdefault(each.person, []).append(each)
-    return {person_id: by_person[digest] for person_id in ids if (digest := digest_of(person_id)) in by_person}
+    return {person_id: by_person[digest] for person_id in ids if (digest := key.person(person_id)) in by_person}

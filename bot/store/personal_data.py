@@ -16,7 +16,7 @@ from sqlalchemy import select, union
 
 from bot.store import rows
 from bot.store.servers import servers_that_name
-from bot.store.speakers import is_screen_of, may_have_part_of, quotable_speakers
+from bot.store.speakers import may_have_part_of, quotable_speakers
 from bot.store.tables import (
     guild_settings,
     hearing_opt_outs,
@@ -116,7 +116,7 @@ def _describe(
     spoken = [rows.turn_from_row(row) for row in stored]
     theirs = [turn for turn in spoken if any(part.speaker_id == person_id for part in turn.parts)]
     own_names = {plain(part.speaker) for turn in theirs for part in turn.parts if part.speaker_id == person_id}
-    shown = [row for row in seen if is_screen_of(row, person_id, own_names)]
+    shown = [row for row in seen if row.person_id == person_id]
     if not (theirs or shown):
         return None
     seqs = {turn.seq for turn in theirs}

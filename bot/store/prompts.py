@@ -1,22 +1,20 @@
 """Stores the texts that were sent to a model and are not turns, by the digest in the log, so `explain` can show them.
 
-System prompts contain nothing that people said in conversations, but what a server's moderators wrote, who may have
-named somebody. Many sessions are sent the same ones, so each is stored once, and goes with the last session that was
-sent it, or when it was last sent too long ago. Other texts may contain speech, for example a summary of messages that
-did not fit. They are deleted with their session. All of a server are deleted whenever anything of it is forgotten,
-because nobody can tell whose words they contain.
+System prompts contain nothing that people said in conversations, but what a server's moderators wrote. Many sessions
+are sent the same ones, so each is stored once, and goes with the last session that was sent it, or when it was last
+sent too long ago. A session loses its own when somebody in it is forgotten; what is still in use is stored again.
+Other texts may contain speech, for example a summary of messages that did not fit. They are deleted with their session.
+All of a server are deleted whenever anything of it is forgotten, because nobody can tell whose words they contain.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, or_, select
 
 from bot.store.inserts import add_once, put_row
 from bot.store.tables import prompts, sent_prompts, sent_texts, sessions
-from bot.store.thread_work import in_thread
-from bot.store.words_to_forget import of_servers
 from compaction.payload import text_digest
 
 if TYPE_CHECKING:
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
-    from compaction.memory.restating import ForgottenWords
     from compaction.model import SessionId
 
 # A prompt that is sent again and again is noted again after this time, and not at each reply.
@@ -87,28 +84,10 @@ class PromptStore:
             return {row.digest: row.text for row in await connection.execute(wanted)}
 
 
-async def forget_prompts(connection: AsyncConnection, words: ForgottenWords, guild_ids: Collection[int | None]) -> int:
-    """Delete the prompts that name a forgotten person or quote them, inside a write transaction. Returns how many.
-
-    `guild_ids`: the servers that know the person. A prompt that others are sent too is nothing that their people wrote.
-    """
-    if not (words.names or words.runs.runs):
-        return 0
-    elsewhere = (
-        select(sent_prompts.c.digest)
-        .join(sessions, sessions.c.id == sent_prompts.c.session_id)
-        .where(~of_servers(guild_ids))
-    )
-    found = (await connection.execute(select(prompts).where(prompts.c.digest.not_in(elsewhere)))).all()
-    telling = await in_thread(connection, lambda: [row.digest for row in found if words.quoted_or_named_in(row.text)])
-    for digest in telling:
-        await connection.execute(delete(prompts).where(prompts.c.digest == digest))
-    return len(telling)
-
-
 async def forget_sent_texts(connection: AsyncConnection, guild_ids: Collection[int | None]) -> int:
     """Delete all sent texts except prompts of these servers and of no server, inside a write transaction. Returns how
     many.
     """
-    theirs = select(sessions.c.id).where(of_servers(guild_ids))
+    of_servers = sessions.c.guild_id.in_([each for each in guild_ids if each is not None])
+    theirs = select(sessions.c.id).where(or_(sessions.c.guild_id.is_(None), of_servers))
     return (await connection.execute(delete(sent_texts).where(sent_texts.c.session_id.in_(theirs)))).rowcount

@@ -17,16 +17,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from sqlalchemy import delete
+
 from bot.clock import SystemClock
 from bot.private_files import make_private_folder, open_private, sync_names, sync_to_disk
 from bot.store.backup import BackupContent, BackupError, examine_backup
 from bot.store.database import open_database
 from bot.store.dialects.sqlite import connect_read_only
 from bot.store.dialects.sqlite_failures import sqlite_failure
-from bot.store.forgettings import forgettings_after, people_among
+from bot.store.forgettings import forgettings_after, last_forgetting, people_among
 from bot.store.migrations.upgrade import HEAD
 from bot.store.search.indexing import catch_up
 from bot.store.speech_forgetting import SpeechForgetter
+from bot.store.tables import forgettings, forgotten_sessions
 from bot.store.wiping import wipe_deleted
 from compaction.errors import StoreError
 
@@ -54,6 +57,7 @@ _DECIDED_SINCE = (
         AND f.person_id = person_facts.person_id AND f.through_seq > person_facts.turn_seq
     )
     """,
+    "INSERT OR REPLACE INTO main.search_marks SELECT * FROM present.search_marks WHERE name = 'forgetting_key'",
     """
     INSERT INTO main.forgettings SELECT * FROM present.forgettings
     WHERE number > (SELECT coalesce(max(number), 0) FROM main.forgettings)
@@ -82,7 +86,7 @@ async def restore_backup(file: Path, path: Path, *, now: float, regardless: bool
     staged = path.with_name(f"{path.name}{_MARK}")
     try:
         await asyncio.to_thread(_stage, file, path, staged)
-        known = await asyncio.to_thread(_last_forgetting, staged)
+        known = await _last_forgetting(staged)
         forgotten = None
         if await asyncio.to_thread(_is_settled, path, regardless=regardless):
             await asyncio.to_thread(_take_decisions, staged, path)
@@ -140,9 +144,19 @@ def _stage(file: Path, path: Path, staged: Path) -> None:
         source.backup(target)
 
 
-def _last_forgetting(path: Path) -> int:
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        return int(connection.execute("SELECT coalesce(max(number), 0) FROM forgettings").fetchone()[0])
+async def _last_forgetting(staged: Path) -> int:
+    """Return the number of the last forgetting that the copy knows.
+
+    A backup of another data folder has lists that this folder's key cannot read. It is without the people on them, so
+    they are dropped.
+    """
+    async with open_database(staged) as database:
+        async with database.writing() as connection:
+            if not await database.key.is_of(connection):
+                await connection.execute(delete(forgettings))
+                await connection.execute(delete(forgotten_sessions))
+                await database.key.adopt(connection)
+        return await last_forgetting(database)
 
 
 def _is_settled(path: Path, *, regardless: bool) -> bool:
@@ -197,7 +211,7 @@ async def _forget_since(staged: Path, known: int) -> int:
         async with database.reading() as connection:
             since = await forgettings_after(connection, known)
         people = {person.id: person for person in await forgetter.everybody()} if since else {}
-        found: dict[str, list[Forgetting]] = people_among(since, people)
+        found: dict[str, list[Forgetting]] = people_among(since, people, database.key)
         for person_id, wanted in found.items():
             for each in wanted:
                 await forgetter.forget(people[person_id], session_id=each.session_id, seq=each.seq)

@@ -147,14 +147,12 @@ def segment_values(session_id: SessionId, segment: Segment) -> dict[str, object]
         "facts": json.dumps([_fact_fields(fact) for fact in segment.facts]),
         "note_ids": json.dumps(segment.note_ids),
         "summariser": segment.prompt_version,
-        "degraded": False,
         "closing": segment.closing,
         "created_at": segment.created_at,
         "original_tokens": segment.original_tokens,
         "compressed_tokens": segment.compressed_tokens,
         "pruned": segment.pruned,
         "paragraph": segment.paragraph,
-        "paragraph_problem": "",
     }
 
 

@@ -15,7 +15,7 @@ from sqlalchemy import func, select, update
 from bot.errors import BotError
 from bot.store import rows
 from bot.store.claims import writing_session
-from bot.store.forgotten_hashes import is_forgotten
+from bot.store.forgotten_sessions import is_forgotten
 from bot.store.inserts import add_once
 from bot.store.search.indexing import index_source
 from bot.store.tables import segment_tiers, segments, sessions, turns
@@ -62,7 +62,7 @@ class SegmentImporter:
         `paragraph`, `guild_id`: the paragraph of a new segment, and the guild of a new session.
         """
         async with writing_session(self._database, record.session_id) as connection:
-            if await is_forgotten(connection, record, paragraph):
+            if await is_forgotten(connection, self._database.key, record):
                 raise SegmentImportError(
                     f"Segment {record.segment_id} tells of something that was forgotten since, so it is left out. "
                     "Export the session again."

@@ -15,7 +15,7 @@ from sqlalchemy import and_, case, delete, exists, func, literal, select, update
 
 from bot.store.claims import check_claim, claim_room, lock_server, refuse_stale, writing_session
 from bot.store.columns import Prose
-from bot.store.forgettings import forgettings_after, last_forgetting
+from bot.store.forgettings import forgettings_after, last_forgetting, people_among
 from bot.store.inserts import add_once
 from bot.store.speakers import quotable_speakers
 from bot.store.tables import sessions, turns
@@ -24,7 +24,7 @@ from compaction.errors import StoreError
 from compaction.model import SessionId
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
     from sqlalchemy import ColumnElement, Row, Select
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -148,6 +148,10 @@ class Sessions:
         """Return who was forgotten after that, in order."""
         async with self._database.reading() as connection:
             return await forgettings_after(connection, number)
+
+    def people_among(self, found: Iterable[Forgetting], ids: Collection[str]) -> dict[str, list[Forgetting]]:
+        """Return what was forgotten of which of these people, by their id."""
+        return people_among(found, ids, self._database.key)
 
     async def unfinished(self, *, resume_within_s: float) -> tuple[StoredSession, ...]:
         """Return the open channel sessions, left by a crashed process, that are recent enough to resume."""

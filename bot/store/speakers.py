@@ -15,13 +15,12 @@ from sqlalchemy import ColumnElement, func, select, text
 from bot.store.rows import parts_of
 from bot.store.tables import hearing_opt_outs, notes, sessions, turns
 from bot.store.thread_work import in_thread
-from compaction.language.text import plain
 from compaction.model import SessionId
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from sqlalchemy import Row, Select
+    from sqlalchemy import Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.dialects.port import PlainSql
@@ -125,16 +124,6 @@ async def with_sharers(
             sessions=tuple(dict.fromkeys((*before.sessions, SessionId(row.session_id)))),
         )
     return found
-
-
-def is_screen_of(note: Row[Any], person_id: str, names: Collection[str]) -> bool:
-    """Return whether a stored note is of a person's screen. `names`: theirs in its session, which decide where the note
-    is of a version that did not store the id.
-    """
-    if note.person_id is not None:
-        return bool(note.person_id == person_id)
-    who = plain(note.who).casefold()
-    return any(plain(name).casefold() == who for name in names)
 
 
 async def quotable_speakers(

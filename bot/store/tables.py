@@ -103,14 +103,12 @@ segments = Table(
     Column("facts", Text, nullable=False),
     Column("note_ids", Text, nullable=False),
     Column("summariser", Key, nullable=False),
-    Column("degraded", Boolean, nullable=False),
     Column("closing", Boolean, nullable=False),
     Column("created_at", Float, nullable=False),
     Column("original_tokens", Number, nullable=False),
     Column("compressed_tokens", Number, nullable=False),
     Column("pruned", Boolean, nullable=False, server_default="0"),
     Column("paragraph", Prose, nullable=False, server_default=""),
-    Column("paragraph_problem", Prose, nullable=False, server_default=""),
     Index(
         "one_segment_a_range",
         "session_id",
@@ -306,8 +304,22 @@ sent_texts = Table(
     Column("text", Prose, nullable=False),
 )
 
-# What was forgotten, as hashes, so that no import brings it back. In a session: all that was made of turns from
-# `from_seq` on, before `at`. In any session: word sequences of the forgotten text.
+# The turns of other sessions that a session's prompts quoted (`bot.store.quoted_turns`): the bot's replies from
+# `from_seq` on may tell of them. `source_seq`: null for a note or a summary, which is any turn of its session.
+quoted_turns = Table(
+    "quoted_turns",
+    metadata,
+    Column("id", Number, primary_key=True, autoincrement=True),
+    Column("session_id", Key, ForeignKey("sessions.id", ondelete="CASCADE"), nullable=False),
+    Column("from_seq", Number, nullable=False),
+    Column("source_session", Key, ForeignKey("sessions.id", ondelete="CASCADE"), nullable=False),
+    Column("source_seq", Number),
+    Index("quoted_turns_by_source", "source_session"),
+    Index("quoted_turns_by_session", "session_id"),
+)
+
+# The sessions in which something was forgotten: what was made of turns from `from_seq` on, before `at`. `digest`:
+# see `bot.store.forgetting_key`.
 forgotten_sessions = Table(
     "forgotten_sessions",
     metadata,
@@ -315,10 +327,9 @@ forgotten_sessions = Table(
     Column("from_seq", Number, nullable=False),
     Column("at", Float, nullable=False),
 )
-forgotten_runs = Table("forgotten_runs", metadata, Column("digest", Key, primary_key=True))
 
-# Who was forgotten, as digests (`bot.store.forgettings`). `number` rises with each. `only_session`, `only_seq`: if only
-# that was forgotten.
+# Who was forgotten (`bot.store.forgettings`). `number` rises with each. `person`: see `bot.store.forgetting_key`.
+# `only_session`, `only_seq`: if only that was forgotten.
 forgettings = Table(
     "forgettings",
     metadata,

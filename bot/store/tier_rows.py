@@ -121,6 +121,7 @@ def _key_files(row: Row[Any]) -> tuple[str, ...]:
     return texts_of(row.key_files)
 
 
-def text_of_record(row: Row[Any]) -> str:
-    """Return all words of a stored record, to look for some in them. Empty before the segment is compressed."""
-    return " ".join(str(each) for each in (row.topic, row.compressed_content, row.key_decisions, row.key_files) if each)
+async def drop_record(connection: AsyncConnection, session_id: SessionId, segment_id: SegmentId) -> None:
+    """Clear a segment's record, inside a write transaction. The access count is kept."""
+    same = (segment_tiers.c.session_id == session_id) & (segment_tiers.c.segment_id == segment_id)
+    await connection.execute(update(segment_tiers).where(same).values(dict.fromkeys(_RECORD_COLUMNS)))

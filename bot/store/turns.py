@@ -14,7 +14,7 @@ from sqlalchemy import func, select, update
 
 from bot.store import rows
 from bot.store.forgettings import LearnedForgettings
-from bot.store.forgotten_hashes import NOTHING_MADE, list_session
+from bot.store.forgotten_sessions import NOTHING_MADE, list_session
 from bot.store.history import rerender_summary
 from bot.store.inserts import add_once
 from bot.store.search.indexing import index_source
@@ -47,7 +47,7 @@ class SqlTurnStore:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-        self._forgettings = LearnedForgettings(clock)
+        self._forgettings = LearnedForgettings(database.key, clock)
 
     async def load(self, session_id: SessionId) -> StoredMemory:
         """Return everything a restart needs, read in one transaction. The memory of an unknown session is empty."""
@@ -73,7 +73,7 @@ class SqlTurnStore:
                 now = self._clock.now()
                 if left is not turn:
                     # Replies that are on their way may have been made of it.
-                    await list_session(connection, session_id, from_seq=NOTHING_MADE, at=now)
+                    await list_session(connection, self._database.key, session_id, from_seq=NOTHING_MADE, at=now)
                 if kept is not turn:
                     await rerender_summary(connection, session_id, now=now)
                 return

@@ -8,12 +8,14 @@ from weakref import WeakSet
 
 from bot.memory.access_log import AccessLog
 from bot.memory.people import PeopleBook
+from bot.memory.quote_log import QuoteLog
 from bot.monitoring.measured_store import MeasuredTurnStore
 from bot.server_settings import ServerSettingsBook
 from bot.store.claims import fenced
 from bot.store.database import open_database
 from bot.store.guilds import GuildStore, OptOutStore
 from bot.store.people import PeopleStore
+from bot.store.quoted_turns import QuoteStore
 from bot.store.servers import SqlServerSettings
 from bot.store.sessions import Sessions
 from bot.store.tiers import TierStore
@@ -68,7 +70,13 @@ async def open_stores(
 
     Raises `StoreError` if the database cannot be used.
     """
-    database = await stack.enter_async_context(open_database(settings.storage.database, migrates=migrates))
+    storage = settings.storage
+    database = await stack.enter_async_context(
+        open_database(storage.database, migrates=migrates, data_dir=storage.data_dir)
+    )
+    async with database.writing() as connection:
+        # With another key, the rooms would not know whom they have to leave out.
+        await database.key.claim(connection)
     servers = ServerSettingsBook(SqlServerSettings(database, clock))
     await servers.load()
 
@@ -85,7 +93,7 @@ async def open_stores(
         opt_outs=OptOutStore(database, clock),
         servers=servers,
         people=PeopleBook(PeopleStore(database), settings.people),
-        accesses=AccessLog(TierStore(database), clock),
+        accesses=AccessLog(TierStore(database), clock, QuoteLog(QuoteStore(database))),
         in_use=set(),
         upkeeps=WeakSet(),
     )

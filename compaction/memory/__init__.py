@@ -4,6 +4,6 @@ The code does no I/O; the search index is a port. Search: `passage` (what can be
 `query` (search terms and the combination of rankings), `recall` (the hits in their order) with `ranked_passage` (the
 weight of each), and `quotes` (search hits as parts of a
 prompt). People: `people`. Old segments: `tiers`, `segment_record` and `export_format`. `digest` tells people what a
-session was about. Forgetting: `forgotten_turns` decides which turns go, `segment_forgetting` removes words from
-segments, `quotations` and `restating` tell whether a text says them again.
+session was about. Forgetting: `forgotten_turns` decides which turns go, `segment_forgetting` what of segments
+goes with them.
 """

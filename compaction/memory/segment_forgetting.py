@@ -1,7 +1,8 @@
 """Takes what was made of forgotten turns out of a segment, by the numbers of the turns. No words are compared.
 
 A forgotten fact is replaced by a blank one, because other facts refer to facts by their index. A gist and a paragraph
-that cover a forgotten turn go; the next fold writes a paragraph from the facts and gists that are left.
+go if they cover a forgotten turn, or if a model wrote them that had read a paragraph that does. The next fold writes a
+paragraph from the facts and gists that are left.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
 def forget_in_segment(segment: Segment, seqs: Collection[Seq], gone_notes: Collection[str]) -> tuple[Segment, int]:
     """Return the segment without what was made of these turns and notes, and how many facts were removed.
 
-    The paragraph goes if a forgotten turn is before the segment's end, because it tells of the whole session; the gist
-    if one is in its range.
+    The paragraph goes if a forgotten turn is before the segment's end, because it tells of the whole session. So does
+    the gist of a model, which was asked with the paragraph before; another gist goes if a forgotten turn is in its
+    range.
     """
     shown = [note_id for note_id in segment.note_ids if note_id in gone_notes]
     covered = bool(shown) or any(segment.start <= seq < segment.end for seq in seqs)
@@ -35,7 +37,7 @@ def forget_in_segment(segment: Segment, seqs: Collection[Seq], gone_notes: Colle
         replace(
             segment,
             facts=facts,
-            gist=make_gist(facts) if covered else segment.gist,
+            gist=make_gist(facts) if covered or (retold and segment.is_by_model) else segment.gist,
             paragraph="" if retold else segment.paragraph,
             note_ids=tuple(note_id for note_id in segment.note_ids if note_id not in gone_notes),
         ),

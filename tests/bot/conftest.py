@@ -60,6 +60,12 @@ def _time_for_the_bot(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def _data_dir(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the key of who was forgotten in a PostgreSQL database out of the working directory."""
+    monkeypatch.setattr("bot.store.database.DATA_DIR", tmp_path_factory.getbasetemp() / "data")
+
+
 @pytest.fixture
 def postgres_place() -> Iterator[SecretStr]:
     """A fresh PostgreSQL database that is up to date."""

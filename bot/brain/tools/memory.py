@@ -126,7 +126,7 @@ class _RoomMemory:
         here = self.room.place.session_id
         told = found if asked is None else [each for hit in found if (each := _before(hit, here, asked))][:limit]
         pieces = _fitting([format_recalled(each, self.zone, here=here) for each in told])
-        self.room.note_shown_hits(told[: len(pieces)])
+        self.room.note_shown_hits(told[: len(pieces)], asked=asked)
         return _joined(pieces, left_out=len(told) - len(pieces)) or NOTHING
 
     async def turns(self, arguments: Mapping[str, object]) -> str:

@@ -155,7 +155,7 @@ async def _import_all(settings: Settings, files: list[Path], guild: int | None) 
     done = _ImportCounts()
     storage = settings.storage
     # The only `memory` command that may create the database.
-    async with open_database(storage.database, migrates=may_migrate(storage)) as database:
+    async with open_database(storage.database, migrates=may_migrate(storage), data_dir=storage.data_dir) as database:
         importer = SegmentImporter(database)
         for path in files:
             try:

@@ -35,9 +35,9 @@ def command(
 ) -> None:
     """Forget what a person said.
 
-    Their words are removed from turns, facts, screen notes, summaries, search and logs; turns keep their numbers. Facts
-    about the person are deleted. This cannot be undone. A running bot takes the change over by itself. Your own backups
-    and exports still have what was forgotten.
+    Their words are removed from turns, facts, screen notes, summaries, search and logs; turns keep their numbers. What
+    the bot said in these sessions from their first turn on goes too. Facts about the person are deleted. This cannot be
+    undone. A running bot takes the change over by itself. Your own backups and exports still have what was forgotten.
     """
     from bot.errors import SetupError
     from config.load import load
@@ -70,7 +70,7 @@ def command(
         raise SetupError(f"There was nothing of {speaker.label} to forget there.")
     parts = (
         (done.turns, "turn", ""),
-        (done.answers, "answer", " about them"),
+        (done.answers, "answer", " of the bot"),
         (done.facts, "fact", " in segments"),
         (done.notes, "screen note", ""),
         (done.about, "fact", f" about {speaker.label}"),

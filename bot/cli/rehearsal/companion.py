@@ -173,7 +173,7 @@ class InProcessCompanion:
 async def _store_history(settings: Settings, setup: BotSetup) -> None:
     """Store the scenario's earlier turns as an open session of the voice channel."""
     clock = SystemClock()
-    async with open_database(settings.storage.database) as database:
+    async with open_database(settings.storage.database, data_dir=settings.storage.data_dir) as database:
         opened = await Sessions(database, clock).open(
             guild_id=setup.discord.guild_id, channel_id=setup.discord.voice_channel_id, resume_within_s=0.0
         )

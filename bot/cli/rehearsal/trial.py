@@ -93,7 +93,7 @@ async def finish_trial(folder: Path, settings: Settings, *, bot_name: str) -> st
     clock = SystemClock()
     lines: list[dict[str, object]] = []
     said: list[str] = []
-    async with open_database(settings.storage.database) as database:
+    async with open_database(settings.storage.database, data_dir=settings.storage.data_dir) as database:
         turns = SqlTurnStore(database, clock)
         for session in reversed(await Sessions(database, clock).recent()):
             for turn in await turns.turns(session.id, Seq(0), Seq(session.turn_count)):

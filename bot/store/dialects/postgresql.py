@@ -64,7 +64,7 @@ _NETWORK_TIMEOUT_S = 15.0
 # counts as lost after as long: Linux looks at `tcp_user_timeout` with the next question, other systems count these.
 _ASK_EVERY_S = 5.0
 _MOST_UNANSWERED = 2
-# For VACUUM. Not only texts are deleted: ids of people and hashes of what they said are, too.
+# For VACUUM. Not only texts are deleted: ids of people are, too.
 _KEEP_ALL_ROWS = {"room_claims", "search_marks"}
 _TABLES = sql.SQL(", ").join(sql.Identifier(name) for name in metadata.tables if name not in _KEEP_ALL_ROWS)
 # How long `describe` waits for a lock.

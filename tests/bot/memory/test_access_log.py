@@ -93,6 +93,6 @@ async def test_quotes_in_a_section_of_their_own_count() -> None:
             (PartKind.SUMMARY, ("turn:s#9",)),
         )
     ]
-    accesses.note_quotes(made)
+    accesses.note_quotes(made, S, from_seq=9)
     await accesses.write()
     assert tiers.counted == [(4, 4), (5, 5), (7, 7)]

@@ -17,7 +17,7 @@ import pytest
 from sqlalchemy import select
 
 from bot.logs.log_file import log_path
-from bot.logs.removal import FORGOTTEN_VALUE, drop_lines_before, forget_in_logs
+from bot.logs.removal import drop_lines_before, forget_in_logs
 from bot.memory.people import PeopleBook
 from bot.memory.retention import DAY_S, LOCKED_S, RETRY_S, UNUSED_S, Retention
 from bot.private_files import open_private
@@ -30,7 +30,6 @@ from bot.store.tables import sessions
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
-from compaction.memory.restating import forgotten_words
 from compaction.model import CompactionState, Note, NoteId, SessionId
 from compaction.settings import PeopleSettings, TierSettings
 from tests.bot.evening import GUILD, HERE, Evening
@@ -390,9 +389,9 @@ def test_a_log_file_that_fails_stops_no_other(tmp_path: Path) -> None:
         drop_lines_before(log.parent, 10.0)
     assert [path.read_text("utf-8") for path in (first, last)] == [a_line(11.0, SECRET) + a_line(12.0, "new")] * 2
     with pytest.raises(IsADirectoryError):
-        forget_in_logs(log.parent, forgotten_words((), (SECRET,)))
+        forget_in_logs(log.parent, lambda _: 0.0, person_id=SECRET)
     for path in (first, last):
-        assert [json.loads(line)["text"] for line in path.read_text("utf-8").splitlines()] == [FORGOTTEN_VALUE, "new"]
+        assert [json.loads(line)["text"] for line in path.read_text("utf-8").splitlines()] == ["new"]
 
 
 def test_a_full_disk_gets_no_half_of_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -424,7 +423,7 @@ def test_what_a_killed_process_left_of_a_log_is_removed(tmp_path: Path) -> None:
         path.write_text(a_line(11.0, SECRET), "utf-8")
     hours_ago = time.time() - 2 * 3600.0
     os.utime(left, (hours_ago, hours_ago))
-    assert forget_in_logs(log.parent, forgotten_words((), (SECRET,))) == 0
+    assert forget_in_logs(log.parent, lambda _: 0.0, person_id=SECRET) == 0
     assert sorted(path.name for path in log.parent.iterdir()) == [log.name, written.name]
 
 
@@ -484,6 +483,6 @@ def test_a_rotation_meanwhile_hides_no_line(tmp_path: Path, monkeypatch: pytest.
         return open_private(path, flags)
 
     monkeypatch.setattr("bot.logs.removal.open_private", open_and_rotate)
-    assert forget_in_logs(log.parent, forgotten_words((), (SECRET,))) == 2
-    assert texts_in(oldest, older, log) == [FORGOTTEN_VALUE, "old", FORGOTTEN_VALUE, "log", "newest"]
+    assert forget_in_logs(log.parent, lambda _: 0.0, person_id=SECRET) == 2
+    assert texts_in(oldest, older, log) == ["old", "log", "newest"]
     assert sorted(path.name for path in log.parent.iterdir()) == [log.name, older.name, oldest.name]

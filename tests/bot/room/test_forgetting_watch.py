@@ -58,7 +58,7 @@ class Scene:
         """Note that a person is forgotten, as another process does."""
         where = None if session_id is None else SessionId(session_id)
         async with self.database.writing() as connection:
-            await record_forgetting(connection, person_id, session_id=where, seq=seq)
+            await record_forgetting(connection, self.database.key, person_id, session_id=where, seq=seq)
 
     async def check(self) -> tuple[list[int], int]:
         """Let time pass and look; return whom the room was told to forget so far, and how often to drop the rest."""

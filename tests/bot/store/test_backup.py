@@ -15,6 +15,7 @@ from bot.store import restore
 from bot.store.backup import BackupError, examine_backup, write_backup
 from bot.store.database import open_database
 from bot.store.dialects.sqlite import verify_database_file
+from bot.store.forgetting_key import KEY_FILE
 from bot.store.guilds import OptOutStore
 from bot.store.restore import RestoreReport, kept_aside, remove_leftovers, restore_backup
 from bot.store.search.search import SqlRecallIndex
@@ -37,8 +38,8 @@ NOW = 1_790_000_000.0
 
 
 def names_in(folder: Path) -> list[str]:
-    """Return the names of a folder's files."""
-    return sorted(each.name for each in folder.iterdir())
+    """Return the names of a folder's files, without the key of who was forgotten."""
+    return sorted(each.name for each in folder.iterdir() if each.name != KEY_FILE)
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -163,6 +164,29 @@ async def test_the_forgotten_stay_forgotten(tmp_path: Path) -> None:
     # The list stays: it holds for an older backup too, and for this one if it is restored again.
     assert (await restore_backup(file, path, now=NOW + 60)).forgotten == 2
     assert SECRET.encode() not in path.read_bytes()
+
+
+@pytest.mark.asyncio
+async def test_a_backup_of_another_data_folder_takes_over_the_list_of_this_one(tmp_path: Path) -> None:
+    """Its own list has another key. It is without the people on that list; those of this folder are forgotten in it."""
+    file, path = tmp_path / "copy.db", tmp_path / "here" / "roomtone.db"
+    async with Evening(tmp_path / "there" / "roomtone.db") as there:
+        for name in ("Ada", "Bob", "Cleo"):
+            await there.say(f"I am {name}, of {SECRET}.", name)
+        await forget(there, "Cleo")
+        write_backup(tmp_path / "there" / "roomtone.db", file)
+    async with Evening(path, clock=there.clock) as here:
+        await here.say("Hello.", "Ada")
+        await forget(here, "Ada")
+    assert (await restored(file, path)).forgotten == 1
+    async with Evening(path, clock=there.clock) as here:
+        assert [each.id for each in await SpeechForgetter(here.database, here.clock).everybody()] == ["id-Bob"]
+        # The lists are of this folder's key from then on.
+        await forget(here, "Bob")
+    (tmp_path / "new").mkdir()
+    await restored(file, tmp_path / "new" / "roomtone.db")
+    async with Evening(tmp_path / "new" / "roomtone.db", clock=there.clock) as new:
+        await forget(new, "Bob")
 
 
 @pytest.mark.asyncio

@@ -228,7 +228,7 @@ def said(text: str, speaker: str, *, seq: int = 0, at: float = 0.0) -> Turn:
 async def note_of(database: Database, session_id: SessionId | None = None, seq: int | None = None) -> None:
     """Note that Ada is forgotten."""
     async with database.writing() as connection:
-        await record_forgetting(connection, ADA, session_id=session_id, seq=seq)
+        await record_forgetting(connection, database.key, ADA, session_id=session_id, seq=seq)
 
 
 @pytest.mark.asyncio
@@ -245,7 +245,7 @@ async def test_only_what_was_to_be_forgotten_is_left_out(
 ) -> None:
     """Everywhere, in one session, or in one turn; of Ada alone."""
     async with open_database(place) as database:
-        learned = LearnedForgettings(FakeClock(100.0))
+        learned = LearnedForgettings(database.key, FakeClock(100.0))
         async with database.reading() as connection:
             await learned.learn(connection, EVENING)
         await note_of(database, where, seq)
@@ -299,7 +299,7 @@ async def test_the_list_is_kept_and_has_nothing_of_the_person(place: Place) -> N
     async with Evening(place, clock=clock) as evening:
         for seq in (None, 1):
             async with evening.database.writing() as connection:
-                await record_forgetting(connection, ADA, session_id=EVENING, seq=seq)
+                await record_forgetting(connection, evening.database.key, ADA, session_id=EVENING, seq=seq)
         clock.advance(1_000 * DAY_S)
         await Retention(evening.database, TierSettings(), clock=clock).enforce()
         async with evening.database.reading() as connection:

@@ -1,4 +1,4 @@
-"""What a model or the bot told of a shared screen goes with the notes of that screen."""
+"""What a model or the bot told since a screen was shared goes with the notes of that screen."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import func, select
 
 from bot.store.database import open_database
+from bot.store.quoted_turns import QuotedTurn, QuoteStore
 from bot.store.speech_forgetting import SpeechForgetter
+from bot.store.tables import notes
 from bot.store.turns import SqlTurnStore
 from compaction.model import Fact, FactKind, Note, NoteId, Seq, SessionId
 from tests.compaction.turn_store_contract import EVENING, T0, bot_turn, landing, turn
@@ -38,7 +41,8 @@ def told(text: str, seq: int) -> Fact:
     return Fact((Seq(seq),), text, FactKind.LASTING, speaker="Ada", at=T0 + seq * 3.0, owner="Ada")
 
 
-FACTS = (told(BANK, 1), told("Ada is allergic to peanuts.", 3))
+MEETING = told("They meet at the station.", 12)
+FACTS = (replace(told(BANK, 1), note_id=NoteId("n1")), told("Ada is allergic to peanuts.", 3))
 
 
 async def a_shared_screen(database: Database, session_id: SessionId = EVENING, *, note_at: float = T0) -> SqlTurnStore:
@@ -46,10 +50,10 @@ async def a_shared_screen(database: Database, session_id: SessionId = EVENING, *
     store = SqlTurnStore(database, FakeClock())
     for each in SAID:
         await store.append_turn(session_id, each)
-    await store.add_note(session_id, Note(NoteId("n1"), note_at, "Bob", SCREEN))
+    await store.add_note(session_id, Note(NoteId("n1"), note_at, "Bob", SCREEN, person_id="id-Bob"))
     await store.move_notes_to_pending(session_id, [NoteId("n1")])
-    for revision, (start, facts, notes) in enumerate(((0, FACTS, ["n1"]), (10, (told(BANK, 12),), []))):
-        land = landing(start, start + 10, revision=revision, session_id=session_id, note_ids=notes)
+    for revision, (start, facts, note_ids) in enumerate(((0, FACTS, ["n1"]), (10, (MEETING,), []))):
+        land = landing(start, start + 10, revision=revision, session_id=session_id, note_ids=note_ids)
         assert land.segment is not None
         made = replace(land.segment, facts=facts, gist="Ada saw a page.", created_at=T0 + 500.0 + revision)
         assert await store.land(replace(land, segment=made))
@@ -68,8 +72,8 @@ def told_of_bank(turns: Sequence[Turn]) -> list[int]:
 
 @pytest.mark.asyncio
 async def test_forgetting_who_shared_forgets_what_the_screen_showed(place: Place) -> None:
-    """A fact that tells a note of the person's screen goes in every segment, though somebody else's turn is its source,
-    and so does the bot's answer that reads it out. What others said stays.
+    """A fact that was made of a note of the person's screen goes, and so does all that the bot said since then. What
+    others said stays.
     """
     async with open_database(place) as database:
         store = await a_shared_screen(database)
@@ -78,33 +82,51 @@ async def test_forgetting_who_shared_forgets_what_the_screen_showed(place: Place
         done = await forgetting.forget(bob)
         after = await store.load(EVENING)
         turns = await store.turns(EVENING, Seq(0), Seq(20))
-    assert (done.notes, done.facts) == (1, 2)
-    assert facts_of(after.segments) == ["Ada is allergic to peanuts."]
+    assert (done.notes, done.facts, done.answers) == (1, 1, 2)
+    assert facts_of(after.segments) == ["Ada is allergic to peanuts.", "They meet at the station."]
     assert told_of_bank(turns) == []
-    assert [part.text for each in turns[3:5] for part in each.parts] == [SAID[3].parts[0].text, SAID[4].parts[0].text]
+    assert [each.seq for each in turns if each.tombstone] == [0, 2, 4]
+
+
+@pytest.mark.asyncio
+async def test_a_screen_counts_from_when_it_was_noted(place: Place) -> None:
+    """Somebody who shares a screen and says nothing is forgotten from then on."""
+    async with open_database(place) as database:
+        store = await a_shared_screen(database, note_at=T0 + 7.0)
+        shown = Note(NoteId("n2"), T0 + 10.0, "Cy", SCREEN, person_id="id-Cy")
+        await store.add_note(EVENING, shown)
+        forgetting = SpeechForgetter(database, FakeClock())
+        (cy,) = await forgetting.find("id-Cy")
+        done = await forgetting.forget(cy)
+        turns = await store.turns(EVENING, Seq(0), Seq(20))
+    assert (done.notes, done.turns) == (1, 0)
+    assert [each.seq for each in turns if each.tombstone] == [4]
 
 
 @pytest.mark.asyncio
 async def test_other_sessions_forget_what_the_screen_showed(place: Place) -> None:
-    """The bot may have read it out again on another evening."""
+    """The bot may have read it out again on another evening, from when on it was quoted there."""
     later = SessionId("later")
     async with open_database(place) as database:
         store = await a_shared_screen(database)
-        await store.append_turn(later, turn(0, "What did we see?"))
-        await store.append_turn(later, bot_turn(1, "A balance of 4,210 euros, overdraft 300 euros."))
+        for each in (bot_turn(0, "Hello."), turn(1, "What did we see?"), bot_turn(2, "A balance of 4,210 euros.")):
+            await store.append_turn(later, each)
+        await QuoteStore(database).store({QuotedTurn(later, 2, EVENING, None)})
         forgetting = SpeechForgetter(database, FakeClock())
         (bob,) = await forgetting.find("Bob")
         assert set((await forgetting.forget(bob)).sessions) == {EVENING, later}
-        assert told_of_bank(await store.turns(later, Seq(0), Seq(2))) == []
+        turns = await store.turns(later, Seq(0), Seq(3))
+    assert [each.seq for each in turns if each.tombstone] == [2]
 
 
 @pytest.mark.asyncio
 async def test_forgetting_one_turn_keeps_the_screen(place: Place) -> None:
-    """The notes of a person's screen are none of that turn's words."""
+    """The notes of a person's screen are no part of that turn."""
     async with open_database(place) as database:
-        store = await a_shared_screen(database)
+        await a_shared_screen(database)
         forgetting = SpeechForgetter(database, FakeClock())
         (bob,) = await forgetting.find("Bob")
         done = await forgetting.forget(bob, session_id=EVENING, seq=0)
-        assert done.notes == 0
-        assert told_of_bank(await store.turns(EVENING, Seq(0), Seq(20))) == [2]
+        async with database.reading() as connection:
+            left = await connection.scalar(select(func.count()).select_from(notes))
+    assert (done.turns, done.notes, left) == (1, 0, 1)

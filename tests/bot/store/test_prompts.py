@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +10,6 @@ from sqlalchemy import func, select
 from bot.store.database import open_database
 from bot.store.prompts import PromptStore, forget_sent_texts
 from bot.store.sessions import Sessions
-from bot.store.speakers import StoredSpeaker
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.tables import sent_prompts
 from bot.store.turns import SqlTurnStore
@@ -86,52 +84,15 @@ async def test_all_sent_texts_of_a_server_go_when_anything_of_it_is_forgotten(pl
 
 
 @pytest.mark.asyncio
-async def test_a_prompt_of_other_servers_too_names_nobody(place: Place) -> None:
-    """Whoever is called like something in a prompt of all servers takes none away. One of their server alone goes."""
-    both, own = f"{OURS} Ada.", f"{THEIRS} Ada."
+async def test_prompts_go_with_the_session_in_which_somebody_was_forgotten(place: Place) -> None:
+    """One that other sessions are sent too stays, and so does one that is sent again, because it is still in use."""
     async with (
         Evening(place) as evening,
         Evening(place, name="elsewhere", clock=evening.clock, channel=900, guild=GUILD + 1) as elsewhere,
     ):
         await evening.say("Good evening.", "Ada")
         await elsewhere.say("Good evening.", "Bob")
-        await evening.prompts.store_prompts(evening.session_id, [both, own], sent_at=T0)
-        await elsewhere.prompts.store_prompts(elsewhere.session_id, [both], sent_at=T0)
-        forgetter = SpeechForgetter(evening.database, evening.clock)
-        (ada,) = await forgetter.find("Ada")
-        await forgetter.forget(ada)
-        assert await kept(evening.database, both, own) == [both]
-
-
-@pytest.mark.asyncio
-async def test_a_prompt_goes_also_if_the_process_ends_after_their_last_words(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The next attempt no longer knows their names."""
-    async with Evening(place) as evening:
-        await evening.say("Good evening.", "Ada")
-        await evening.prompts.store_prompts(evening.session_id, [OURS, THEIRS], sent_at=T0)
-
-        async def end(*_: object, **__: object) -> None:
-            raise asyncio.CancelledError
-
-        forgetter = SpeechForgetter(evening.database, evening.clock)
-        (ada,) = await forgetter.find("Ada")
-        with monkeypatch.context() as patch:
-            patch.setattr(SpeechForgetter, "_refresh_open_rooms", end)
-            with pytest.raises(asyncio.CancelledError):
-                await forgetter.forget(ada)
-        again = SpeechForgetter(evening.database, evening.clock)
-        assert await again.find_by_id(ada.id) is None
-        await again.forget(await again.begin(StoredSpeaker(ada.id, (), 0.0, 0, ())))
-        assert await kept(evening.database, OURS, THEIRS) == [OURS]
-
-
-@pytest.mark.asyncio
-async def test_a_prompt_that_names_a_forgotten_person_goes(place: Place) -> None:
-    """A persona may name somebody. Others stay, and so does one that is sent again, because it is still in use."""
-    async with Evening(place) as evening:
-        await evening.say("Good evening.", "Ada")
+        await elsewhere.prompts.store_prompts(elsewhere.session_id, [OURS], sent_at=T0)
         sent = [make_part("system", PartKind.SYSTEM, text) for text in (OURS, THEIRS)]
         evening.upkeep.on_payload_sent(sent)
         await evening.upkeep.run_once()

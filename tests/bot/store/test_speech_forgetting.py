@@ -11,19 +11,17 @@ import pytest
 from sqlalchemy import insert
 
 from bot.memory.recall import Recall
-from bot.store import speech_forgetting
+from bot.store import quoted_turns, speech_forgetting
 from bot.store.forget_report import ForgetReport
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
-from bot.store.segment_import import SegmentImporter
-from bot.store.session_forgetting import turns_of_person
 from bot.store.speakers import StoredSpeaker, read_speakers
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.tables import person_facts
 from compaction.memory.passage import Scope
-from compaction.memory.segment_record import RecordMetadata, SegmentRecord
-from compaction.model import Fact, Note, NoteId, SegmentId, Seq, SessionId, TurnKind, TurnPart
-from compaction.summary.port import NOTHING_KEPT, REACH_TURNS, Fold
+from compaction.model import Note, NoteId, Seq, SessionId, TurnKind, TurnPart
+from compaction.payload import PartKind, make_part
+from compaction.summary.port import NOTHING_KEPT
 from tests.bot.evening import GUILD, Evening
 from tests.bot.store.read_transactions import ReadTransactions
 
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from compaction.model import Turn
-    from compaction.summary.port import FoldRequest
     from tests.bot.conftest import Place
 
 SECRET = "Zanzibar"
@@ -51,8 +48,8 @@ async def an_evening(evening: Evening) -> None:
     at = evening.clock.now()
     both = (TurnPart("id-Bob", "Bob", "We leave at nine."), TurnPart("id-Ada", "Ada", f"To {SECRET}!"))
     await evening.memory.append(TurnKind.SPEECH, both, started_at=at, ended_at=at + 2.0)
-    await evening.memory.add_note(Note(NoteId("map"), at, "Ada", f"A map of {SECRET}."))
-    await evening.memory.add_note(Note(NoteId("cat"), at, "Bob", "A picture of a cat."))
+    await evening.memory.add_note(Note(NoteId("map"), at, "Ada", f"A map of {SECRET}.", person_id="id-Ada"))
+    await evening.memory.add_note(Note(NoteId("cat"), at, "Bob", "A picture of a cat.", person_id="id-Bob"))
     await evening.memory.retire_live_notes()
     await evening.talk(70)
     await evening.upkeep.run_once()
@@ -107,33 +104,96 @@ async def test_everything_a_person_said_is_gone(tmp_path: Path) -> None:
         assert await forgetting.find("ada") == ()
 
 
+def quote(evening: Evening, session_id: SessionId, seq: int) -> None:
+    """Let a prompt quote a turn of another session."""
+    evening.upkeep.on_payload_sent([make_part("user", PartKind.RECALL, "…", refs=(f"turn:{session_id}#{seq}",))])
+
+
+async def tombstones(evening: Evening) -> list[int]:
+    """Return the turns of a session without words."""
+    stored = await evening.store.turns(evening.session_id, Seq(0), Seq(999))
+    return [turn.seq for turn in stored if turn.tombstone]
+
+
 @pytest.mark.asyncio
-async def test_what_the_bot_told_of_a_person_is_gone_too(tmp_path: Path) -> None:
-    """The bot's answers to a person, or that quote them, are forgotten too, also in other sessions. Other
-    answers stay.
+async def test_what_the_bot_says_from_their_first_turn_on_goes(place: Place) -> None:
+    """Whatever it says: nobody compares words. What it said before, and what others say, stays. Facts, gists and
+    paragraphs of these turns go with them, and the next fold writes the summary anew.
     """
-    secret = f"My boat is called {SECRET} after my aunt."
-    async with Evening(tmp_path / "a.db") as evening:
-        await evening.say(secret, "Ada")
-        await evening.say("Bot, what is her boat called?", "Bob")
-        await evening.say(f"Just now, Ada said: {secret}", "Bot", kind=TurnKind.ASSISTANT)
-        await evening.say("Bot, and what did I just ask?", "Ada")
-        await evening.say(f"About the {SECRET}.", "Bot", kind=TurnKind.ASSISTANT)
+    async with Evening(place) as evening:
         await evening.say("Bot, what time is it?", "Bob")
-        await evening.say("It is nine.", "Bot", kind=TurnKind.ASSISTANT)
-        await evening.talk(75)
-        async with Evening(tmp_path / "a.db", name="later", clock=evening.clock) as later:
-            await later.say("Bot, what was that boat called?", "Bob")
-            await later.say(f"On Monday somebody said: {secret}", "Bot", kind=TurnKind.ASSISTANT)
+        await answer(evening, "It is nine.")
+        await evening.say(f"My boat is called {SECRET}.", "Ada")
+        await answer(evening, "A fine name.")
+        await evening.say("Bot, will it rain?", "Bob")
+        await answer(evening, "It will.")
+        await evening.talk_of_bob(75)
         forgetting = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetting.find("Ada")
         done = await forgetting.forget(ada)
-        assert (done.answers, set(done.sessions)) == (3, {evening.session_id, SessionId("later")})
-        turns = await evening.store.turns(evening.session_id, Seq(0), Seq(7))
-        assert [turn.seq for turn in turns if turn.tombstone] == [0, 2, 3, 4]
+        assert (done.turns, done.answers) == (1, 2)
+        assert await tombstones(evening) == [2, 3, 5]
         stored = await evening.store.load(evening.session_id)
-        assert not any(SECRET in fact.text for segment in stored.segments for fact in segment.facts)
-        assert SECRET.encode() not in bytes_on_disk(tmp_path)
+        first, *others = stored.segments
+        assert not any({2, 3, 5}.intersection(fact.turns) for fact in first.facts if fact.text)
+        assert not any(each.paragraph for each in (first, *others))
+        await evening.upkeep.run_once()
+        await evening.talk_of_bob(12)
+        assert (await evening.store.load(evening.session_id)).segments[-1].paragraph
+
+
+@pytest.mark.asyncio
+async def test_quotes_lead_to_other_sessions(place: Place) -> None:
+    """What the bot says after it was shown a forgotten turn of another session goes, and so on from session to session.
+    A session that quotes others only stays, and so does another server.
+    """
+    async with (
+        Evening(place, name="source") as source,
+        Evening(place, name="quoting", clock=source.clock, channel=702) as quoting,
+        Evening(place, name="again", clock=source.clock, channel=703) as again,
+        Evening(place, name="quoting Bob", clock=source.clock, channel=704) as of_bob,
+    ):
+        await source.say(f"My boat is called {SECRET}.", "Ada")
+        await source.say("The gate code is 4411.", "Bob")
+        for each in (quoting, again, of_bob):
+            await each.say("Bot, what was that?", "Cy")
+            await answer(each, "I will look.")
+            await each.say("Bot, tell me.", "Cy")
+        quote(quoting, source.session_id, 0)
+        quote(of_bob, source.session_id, 1)
+        for each in (quoting, of_bob):
+            await answer(each, "I found it.")
+            await each.upkeep.run_once()
+        quote(again, quoting.session_id, 3)
+        await answer(again, "Somebody found it.")
+        await again.upkeep.run_once()
+        forgetter = SpeechForgetter(source.database, source.clock)
+        (ada,) = await forgetter.find("Ada")
+        changed: list[SessionId] = []
+        done = await forgetter.forget(ada, on_changed=changed.append)
+        # The person's own sessions come last: an interrupted attempt still finds the others.
+        assert changed[-1] == source.session_id
+        assert set(changed) == {source.session_id, quoting.session_id, again.session_id} == set(done.sessions)
+        found = [await tombstones(each) for each in (source, quoting, again, of_bob)]
+        assert found == [[0], [3], [3], []]
+
+
+@pytest.mark.asyncio
+async def test_facts_about_people_go_by_their_turns(place: Place) -> None:
+    """Those about the person, and those about others that were made of the person's turn. The others stay."""
+    async with Evening(place) as evening:
+        await evening.say("Bob lives in Rome.", "Ada")
+        await evening.say("I like tea.", "Bob")
+        about = {"session_id": evening.session_id, "name": "x", "at": evening.clock.now()}
+        facts = [("a", "id-Ada", 1), ("b", "id-Bob", 0), ("c", "id-Bob", 1)]
+        async with evening.database.writing() as connection:
+            for name, person_id, seq in facts:
+                values = about | {"id": name, "person_id": person_id, "turn_seq": seq, "text": f"fact {name}"}
+                await connection.execute(insert(person_facts).values(values))
+        forgetter = SpeechForgetter(evening.database, evening.clock)
+        (ada,) = await forgetter.find("Ada")
+        assert (await forgetter.forget(ada)).about == 2
+        assert [fact.id for fact in await evening.facts.facts_about(["id-Ada", "id-Bob"], GUILD)] == ["c"]
 
 
 @pytest.mark.slow
@@ -213,82 +273,6 @@ async def test_a_pruned_segment_is_cleaned_too(place: Place) -> None:
         cleaned = (await evening.tier_store.tiers_of(evening.session_id))[0].kept.segment
         remade = replace(first, facts=(), gist=NOTHING_KEPT, paragraph="", created_at=evening.clock.now(), pruned=True)
         assert cleaned == replace(remade, note_ids=(NoteId("cat"),))
-
-
-@pytest.mark.asyncio
-async def test_the_record_of_an_imported_segment_is_cleaned_too(place: Place) -> None:
-    """Its decisions and files are in no gist and in no fact; a record that tells nothing of the person stays."""
-    async with Evening(place) as evening:
-        await evening.say("Hello.", "Ada")
-        importer = SegmentImporter(evening.database)
-        for name, decision in (("told", "Ada decided to sell the boat."), ("other", "The boat is sold.")):
-            record = SegmentRecord(
-                SegmentId(name), "boats", SessionId(name), 0, 9, 90, 9, 0.1, 5.0, 5.0, 0, 0.5, "They spoke of boats.",
-                (decision,), (), RecordMetadata(contains_code=False, contains_errors=False, task_completed=True),
-            )  # fmt: skip
-            await importer.import_record(record)
-        forgetting = SpeechForgetter(evening.database, evening.clock)
-        (ada,) = await forgetting.find("Ada")
-        assert set((await forgetting.forget(ada)).sessions) == {evening.session_id, SessionId("told")}
-        decisions = [
-            kept.kept.record.key_decisions
-            for name in ("told", "other")
-            for kept in await evening.tier_store.tiers_of(SessionId(name))
-            if kept.kept.record is not None
-        ]
-        assert decisions == [(), ("The boat is sold.",)]
-
-
-class _Careless:
-    """A summariser that attributes what one person said to the later turn of another who agreed."""
-
-    name, model = "careless", "careless"
-
-    async def fold(self, request: FoldRequest) -> Fold:
-        said, _, agreed = request.turns[:3]
-        texts = (said.parts[0].text, "The gate code is 4411.")
-        facts = tuple(Fact((agreed.seq,), text, speaker="Bob", at=agreed.started_at) for text in texts)
-        return Fold(" ".join(texts), facts, " ".join(texts), "fold.v1")
-
-
-@pytest.mark.asyncio
-async def test_what_a_model_took_for_somebody_elses_is_gone_too(place: Place) -> None:
-    """A fact with the person's own words is forgotten even if the model attributed it to another speaker."""
-    async with Evening(place, summariser=_Careless()) as evening:
-        await evening.say(f"The hidden key lies under the third stone in {SECRET}.", "Ada")
-        await evening.say("The gate code?", "Ada")
-        await evening.say("Fine, and the gate code is 4411.", "Bob")
-        for number in range(60):
-            await evening.say(f"I put parcel {number} away.", "Bob")
-        evening.memory.context(max_input_tokens=8_000)
-        await evening.memory.settle()
-        assert SECRET in str(evening.memory.segments)
-        forgetting = SpeechForgetter(evening.database, evening.clock)
-        (ada,) = await forgetting.find("Ada")
-        done = await forgetting.forget(ada)
-        stored = await evening.store.load(evening.session_id)
-        assert done.facts >= 1
-        assert SECRET not in str((stored.segments, stored.state))
-        assert "4411" in str(stored.state.summary)
-
-
-@pytest.mark.asyncio
-async def test_what_was_said_after_the_clock_was_set_back_explains_nothing(place: Place) -> None:
-    """An answer that says forgotten words again goes, though somebody else says them later: the numbers of the turns
-    tell what came first, and not their times.
-    """
-    async with Evening(place) as evening:
-        await evening.say("My aunt lives in Zanzibarq near Quillport.")
-        for number in range(REACH_TURNS + 1):
-            await evening.say(f"I put parcel {number} away.", "Bob")
-        answer = await evening.say("Quillport has aunts, like Zanzibarq.", "Roomtone", kind=TurnKind.ASSISTANT)
-        evening.clock.advance(-3_600.0)
-        await evening.say("I read of aunts, of Quillport and of Zanzibarq.", "Cy")
-        forgetting = SpeechForgetter(evening.database, evening.clock)
-        (ada,) = await forgetting.find("Ada")
-        assert (await forgetting.forget(ada)).answers == 1
-        (stored,) = await evening.store.turns(evening.session_id, answer.seq, Seq(answer.seq + 1))
-        assert stored.tombstone
 
 
 @pytest.mark.asyncio
@@ -385,68 +369,6 @@ async def test_who_was_never_heard_holds_up_no_summary(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-async def test_what_everybody_says_deletes_nothing_of_others(place: Place) -> None:
-    """Whoever says 'you can' and 'thank you', and has that forgotten, takes no answer of the bot and no summary along:
-    not in their own session, nor in others of the server.
-    """
-    phrases = ("You can.", "Let me.", "Thank you.", "Of the.", "Is there anything else?")
-    told = "You meet on Friday at eight; you can reach Ada at the end of the road. Thank you! Is there anything else?"
-    async with (
-        Evening(place) as evening,
-        Evening(place, name="next door", clock=evening.clock, channel=702) as other,
-    ):
-        for each in (evening, other):
-            await each.talk_of_bob(60)
-        before = {each: await each.store.load(each.session_id) for each in (evening, other)}
-        for phrase in phrases:
-            await evening.say(phrase, "Eve")
-        for each in (evening, other):
-            await each.say("Bot, when do we meet?", "Bob")
-            await answer(each, told)
-        forgetter = SpeechForgetter(evening.database, evening.clock)
-        (eve,) = await forgetter.find("Eve")
-        done = await forgetter.forget(eve)
-        assert (done.turns, done.answers, done.facts, done.sessions) == (len(phrases), 0, 0, (evening.session_id,))
-        for each in (evening, other):
-            after = await each.store.load(each.session_id)
-            assert after.segments == before[each].segments
-            (last,) = await each.store.turns(each.session_id, Seq(after.total_turns - 1), Seq(after.total_turns))
-            assert last.parts[0].text == told
-
-
-@pytest.mark.asyncio
-async def test_other_servers_are_left_alone(place: Place) -> None:
-    """Nothing said on one server is used on another. What the bot told again on the same server goes, however old: the
-    turn that it quotes may have been deleted by its age. Other servers' rooms go on with their summaries.
-    """
-    quote = "We meet on Friday at eight behind the lighthouse."
-    async with (
-        Evening(place, name="before") as before,
-        Evening(place, name="theirs", clock=before.clock, channel=702) as theirs,
-        Evening(place, name="after", clock=before.clock, channel=703) as after,
-        Evening(place, name="elsewhere", clock=before.clock, channel=900, guild=GUILD + 1) as elsewhere,
-    ):
-        await before.say("Bot, what about Friday?", "Bob")
-        await answer(before, f"Somebody said: {quote}")
-        before.clock.advance(7_200.0)
-        await theirs.say(quote, "Eve")
-        for each in (after, elsewhere):
-            await each.say("Bot, what about Friday?", "Bob")
-            await answer(each, f"Somebody said: {quote} Ask Eve.")
-        revision = (await elsewhere.store.load(elsewhere.session_id)).state.revision
-        forgetter = SpeechForgetter(before.database, before.clock)
-        (eve,) = await forgetter.find("Eve")
-        done = await forgetter.forget(eve)
-        assert (done.answers, set(done.sessions)) == (2, {each.session_id for each in (before, after, theirs)})
-        gone = {
-            each: (await each.store.turns(each.session_id, Seq(1), Seq(2)))[0].tombstone
-            for each in (before, after, elsewhere)
-        }
-        assert gone == {before: True, after: True, elsewhere: False}
-        assert (await elsewhere.store.load(elsewhere.session_id)).state.revision == revision
-
-
-@pytest.mark.asyncio
 async def test_each_session_is_read_in_a_transaction_of_its_own(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """What somebody has said in years takes longer to read than one transaction may take, and they could not be
     forgotten.
@@ -462,65 +384,15 @@ async def test_each_session_is_read_in_a_transaction_of_its_own(place: Place, mo
         (ada,) = await forgetter.find("Ada")
         transactions = ReadTransactions(monkeypatch)
 
+        turns_of_person = quoted_turns.turns_of_person
+
         async def noted(connection: AsyncConnection, session_id: SessionId, *rest: Any) -> list[Turn]:
             transactions.note(session_id)
             return await turns_of_person(connection, session_id, *rest)
 
-        monkeypatch.setattr(speech_forgetting, "turns_of_person", noted)
+        monkeypatch.setattr(quoted_turns, "turns_of_person", noted)
         await forgetter.forget(ada)
         assert transactions.with_sessions == [[evening.session_id], [other.session_id]]
-
-
-@pytest.mark.asyncio
-async def test_what_another_room_tells_while_somebody_is_forgotten_goes_too(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its session was searched before, and it does not know of the forgetting yet."""
-    async with (
-        Evening(place) as evening,
-        Evening(place, name="next door", clock=evening.clock, channel=702) as other,
-    ):
-        await evening.say("We meet on Friday at eight behind the lighthouse.", "Eve")
-        await other.say("Bot, what about Friday?", "Bob")
-        refresh = SpeechForgetter._refresh_open_rooms
-
-        async def after_an_answer(self: SpeechForgetter, *args: Any, **options: Any) -> Any:
-            await answer(other, "Somebody said: We meet on Friday at eight behind the lighthouse.")
-            return await refresh(self, *args, **options)
-
-        monkeypatch.setattr(SpeechForgetter, "_refresh_open_rooms", after_an_answer)
-        changed: list[SessionId] = []
-        forgetter = SpeechForgetter(evening.database, evening.clock)
-        (eve,) = await forgetter.find("Eve")
-        done = await forgetter.forget(eve, on_changed=changed.append)
-        assert (done.turns, done.answers) == (1, 1)
-        assert set(done.sessions) == {evening.session_id, other.session_id} == set(changed)
-        assert [each.tombstone for each in await other.store.turns(other.session_id, Seq(0), Seq(2))] == [False, True]
-
-
-@pytest.mark.asyncio
-async def test_a_rare_word_takes_a_fact_along_only_after_their_words(place: Place) -> None:
-    """A model words facts as it likes. One that it drew before the person's words came into the session has none of
-    them, though the person used the same word.
-    """
-    async with (
-        Evening(place) as evening,
-        Evening(place, name="next door", clock=evening.clock, channel=702) as other,
-    ):
-        await evening.say("My marmalade is kept behind the blue lighthouse.", "Eve")
-        for number in range(9):
-            await other.say(f"I put parcel {number} away.", "Bob")
-        await answer(other, "Somebody keeps it behind the blue lighthouse.")
-        about = {"session_id": other.session_id, "person_id": "id-Bob", "name": "Bob", "at": other.clock.now()}
-        async with other.database.writing() as connection:
-            for seq, text in ((2, "Likes marmalade."), (9, "Has to do with marmalade.")):
-                values = about | {"id": f"fact-{seq}", "turn_seq": seq, "text": text}
-                await connection.execute(insert(person_facts).values(values))
-        forgetter = SpeechForgetter(evening.database, evening.clock)
-        (eve,) = await forgetter.find("Eve")
-        assert (await forgetter.forget(eve)).answers == 1
-        (known,) = await other.facts.facts_about(["id-Bob"], GUILD)
-        assert known.text == "Likes marmalade."
 
 
 @pytest.mark.asyncio

@@ -130,13 +130,17 @@ def test_record_claims_what_a_model_labelled_and_no_more() -> None:
 
 
 def test_forgetting_goes_by_turns() -> None:
-    """Facts of a forgotten turn go, their numbers stay; gists that cover it go, and so do all later paragraphs."""
+    """Facts of a forgotten turn go, their numbers stay; gists that cover it go, and so do all later paragraphs, with
+    the gists that a model wrote which had read these.
+    """
     made = segment(10, fact(11, "Ada is ill."), fact(12, "Bob drives."))
     forgot, count = forget_in_segment(made, {Seq(11)}, set())
     assert ([each.text for each in forgot.facts], count) == (["", "Bob drives."], 1)
     assert (forgot.gist, forgot.paragraph) == ("Bob drives.", "")
     later, count = forget_in_segment(made, {Seq(3)}, set())
-    assert (later.facts, later.gist, later.paragraph, count) == (made.facts, made.gist, "", 0)
+    assert (later.facts, later.gist, later.paragraph, count) == (made.facts, "Ada is ill. Bob drives.", "", 0)
+    by_code, _ = forget_in_segment(replace(made, prompt_version=EXTRACTIVE), {Seq(3)}, set())
+    assert (by_code.gist, by_code.paragraph) == (made.gist, "")
     before, count = forget_in_segment(made, {Seq(20)}, set())
     assert (before, count) == (made, 0)
     screen = replace(made, facts=(replace(made.facts[0], note_id=NoteId("n10")),))

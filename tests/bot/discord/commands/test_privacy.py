@@ -27,7 +27,7 @@ from bot.memory import personal_data
 from bot.memory.person_forgetting import PersonForgetReport, PersonForgetter
 from bot.memory.personal_data import FILE_NAME, PersonalData
 from bot.server_settings import ServerSettings
-from bot.store import rows, speech_forgetting
+from bot.store import quoted_turns, rows, speech_forgetting
 from bot.store.forget_report import ForgetReport
 from bot.store.guilds import GuildStore
 from bot.store.servers import SqlServerSettings
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from bot.discord.commands.privacy import PersonalRecords
     from bot.memory.personal_data import DataFile
+    from bot.store.database import Database
     from bot.store.speakers import StoredSpeaker
     from compaction.model import SessionId, Turn
     from rehearsal.discord.server import LocalDiscord
@@ -198,7 +199,7 @@ async def test_open_rooms_take_over_what_an_interrupted_attempt_changed(
             raise StoreError("The disk is full.")
 
         with monkeypatch.context() as patch:
-            patch.setattr(speech_forgetting, "_delete_traces", fails)
+            patch.setattr(speech_forgetting.SpeechForgetter, "_delete_traces", fails)
             assert "The disk is full" in await forget_person(records, str(BEN))
         assert refreshed[2:] == [f"before {BEN}", "after evening"]
         evening.clock.advance(WIPE_PAUSE_S)
@@ -291,7 +292,8 @@ async def test_many_who_ask_at_once_keep_nobody_from_being_heard(
     spoke, no session is searched.
     """
     running, most, on_loop = 0, 0, 0
-    describe, forget, find = rows.turn_from_row, PersonForgetter.forget, speech_forgetting._sessions_that_tell
+    asked = {"999"}
+    describe, forget, find = rows.turn_from_row, PersonForgetter.forget, quoted_turns.first_turns_about
 
     async def counted(self: PersonForgetter, person: StoredSpeaker, **options: Any) -> PersonForgetReport:
         nonlocal running, most
@@ -307,12 +309,13 @@ async def test_many_who_ask_at_once_keep_nobody_from_being_heard(
         on_loop += threading.current_thread() is threading.main_thread()
         return describe(row)
 
-    async def searched(database: Any, words: Any, **options: Any) -> Any:
-        assert words.words.names
-        return await find(database, words, **options)
+    async def searched(database: Database, person_id: str, where: Collection[SessionId], **options: Any) -> Any:
+        assert where or person_id in asked
+        asked.add(person_id)
+        return await find(database, person_id, where, **options)
 
     monkeypatch.setattr(PersonForgetter, "forget", counted)
-    monkeypatch.setattr(speech_forgetting, "_sessions_that_tell", searched)
+    monkeypatch.setattr(speech_forgetting, "first_turns_about", searched)
     async with an_evening(tmp_path) as (_, records, _):
         monkeypatch.setattr(rows, "turn_from_row", watched)
         assert (await records.file_of(str(ADA))).turn_count == 2

@@ -1,4 +1,4 @@
-"""The list of what was forgotten refuses what was made of it, and nothing else."""
+"""The list of forgotten sessions refuses what was made of them before, and nothing else."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ import pytest
 from sqlalchemy import select
 
 from bot.store.database import open_database
-from bot.store.forgotten_hashes import _BATCH, NOTHING_MADE, is_forgotten, list_session, list_words, listed_at
+from bot.store.forgotten_sessions import NOTHING_MADE, forgotten_times, is_forgotten, list_session, listed_at
 from bot.store.tables import forgotten_sessions
 from compaction.memory.export_format import read_record, record_json
-from compaction.memory.quotations import runs_of
 from compaction.memory.segment_record import make_record
 from compaction.model import SessionId
 from tests.compaction.segments import batch, fact
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 SEGMENT = batch(1, fact(12, "We decided to keep the notes in the shed."))
 RECORD = make_record(SEGMENT, superseded=frozenset(), task_completed=False, at=50.0)
-SECRET = "My boat is moored behind the old lighthouse at Wickhamq."
 
 
 @pytest.mark.asyncio
@@ -38,8 +36,8 @@ async def test_a_session_keeps_its_first_forgotten_turn_and_a_rising_time(place:
             async with database.writing() as connection:
                 await connection.execute(forgotten_sessions.delete())
                 for from_seq, at in order:
-                    await list_session(connection, name, from_seq=from_seq, at=at)
-                    times.append(await listed_at(connection, name) or 0.0)
+                    await list_session(connection, database.key, name, from_seq=from_seq, at=at)
+                    times.append(await listed_at(connection, database.key, name) or 0.0)
                 assert await connection.scalar(select(forgotten_sessions.c.from_seq)) == 2
             assert times == sorted(set(times))
             assert all(time >= int(at) for time, (_, at) in zip(times, order, strict=True))
@@ -60,10 +58,10 @@ async def test_a_session_keeps_its_first_forgotten_turn_and_a_rising_time(place:
 async def test_what_was_made_before_of_forgotten_turns_is_forgotten(
     place: Place, session_id: SessionId, from_seq: int, at: float, *, forgotten: bool
 ) -> None:
-    """A record of earlier turns alone, or one that was made afterwards, is not."""
+    """A record that ends before the first forgotten turn, or that was made afterwards, is not."""
     async with open_database(place) as database, database.writing() as connection:
-        await list_session(connection, session_id, from_seq=from_seq, at=at)
-        assert await is_forgotten(connection, RECORD, "") is forgotten
+        await list_session(connection, database.key, session_id, from_seq=from_seq, at=at)
+        assert await is_forgotten(connection, database.key, RECORD) is forgotten
 
 
 @pytest.mark.asyncio
@@ -74,38 +72,17 @@ async def test_an_export_of_the_same_second_is_told_from_what_was_made_afterward
     """Also when it was written to a file meanwhile."""
     exported = read_record(json.loads(json.dumps(record_json(replace(RECORD, compressed_at=made_at)))))
     async with open_database(place) as database, database.writing() as connection:
-        await list_session(connection, RECORD.session_id, from_seq=0, at=50.7)
-        assert await is_forgotten(connection, exported, "") is forgotten
+        await list_session(connection, database.key, RECORD.session_id, from_seq=0, at=50.7)
+        assert await is_forgotten(connection, database.key, exported) is forgotten
 
 
 @pytest.mark.asyncio
-async def test_forgotten_words_are_found_in_all_parts_of_a_record(place: Place) -> None:
-    """Also in a long one, wherever they stand there; a short phrase and other words are nobody's."""
-    long = " ".join(f"Sentence {number} tells of something else, word by word." for number in range(2 * _BATCH))
-    phrases = [f"Boat number {number} rots." for number in range(10)]
+async def test_the_times_are_those_of_sessions_that_lost_something(place: Place) -> None:
+    """A session whose room only had to look again is not among them, nor is one that is not listed."""
     async with open_database(place) as database:
-        await list_words(database, runs_of([SECRET, "Yes please", *phrases]))
-        async with database.reading() as connection:
-            for told in (
-                replace(RECORD, compressed_content=SECRET),
-                replace(RECORD, topic=SECRET),
-                replace(RECORD, key_decisions=("A decision.", SECRET)),
-                replace(RECORD, key_files=("a.md", SECRET)),
-            ):
-                assert await is_forgotten(connection, told, "")
-            assert await is_forgotten(connection, RECORD, SECRET)
-            for each in phrases:
-                assert await is_forgotten(connection, RECORD, f"{long} {each}")
-            assert not await is_forgotten(connection, RECORD, f"{long} Yes please")
-
-
-@pytest.mark.asyncio
-async def test_all_words_of_a_long_text_are_listed(place: Place) -> None:
-    """Listing them again changes nothing."""
-    said = [f"The number {number} of the cabinet stands in the cellar." for number in range(_BATCH)]
-    async with open_database(place) as database:
-        for _ in range(2):
-            await list_words(database, runs_of(said))
-        async with database.reading() as connection:
-            for each in said[:: _BATCH // 10]:
-                assert await is_forgotten(connection, RECORD, each)
+        async with database.writing() as connection:
+            for name, from_seq in (("lost", 3), ("open", NOTHING_MADE)):
+                await list_session(connection, database.key, SessionId(name), from_seq=from_seq, at=70.0)
+        times = await forgotten_times(database)
+    assert [times.last(each) > 0 for each in ("lost", "open", "another")] == [True, False, False]
+    assert times.last("lost") == 70.0
