@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func
+from sqlalchemy import func, update
 
 from bot.store.rows import read_from, texts_of
 from bot.store.tables import segment_tiers
@@ -17,8 +17,26 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sqlalchemy import Row
+    from sqlalchemy.ext.asyncio import AsyncConnection
 
-    from compaction.model import Segment, SegmentId
+    from compaction.model import Segment, SegmentId, SessionId
+
+
+_RECORD_COLUMNS = (
+    "queued_at_turn",
+    "queued_at",
+    "compressed_at_turn",
+    "compressed_at",
+    "topic",
+    "compressed_content",
+    "original_tokens",
+    "compressed_tokens",
+    "key_decisions",
+    "key_files",
+    "contains_code",
+    "contains_errors",
+    "task_completed",
+)
 
 
 @dataclass(frozen=True, slots=True)
