@@ -147,7 +147,7 @@ class RoomtoneClient(discord.Client):
             self.add_view(self._talk_buttons[ENGLISH])
         if self._catch_up is not None:
             for language in languages():
-                self._catch_up_buttons[language] = CatchUpButton(self._catch_up, language)
+                self._catch_up_buttons[language] = CatchUpButton(self._catch_up, self.tree, language)
             self.add_view(self._catch_up_buttons[ENGLISH])
         self.add_view(OverPages())
         self.add_view(OverCalls())

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import discord
 from discord import app_commands
 
-from bot.discord.access import RULES
 from bot.discord.answers import answer, defer, guild_id_of, language_of
 from bot.discord.audience import nearest_channels, readable_channels
 from bot.discord.commands.store_failures import not_read
-from bot.discord.cooldowns import Cooldowns, often
 from bot.discord.digest_embed import digest_embed
 from bot.discord.failures import AnsweringView
 from bot.discord.session_choice import NO_SESSION
@@ -24,6 +21,7 @@ from compaction.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from bot.discord.command_tree import CheckedCommandTree
     from bot.memory.digests import Digests
     from bot.memory.session_reader import SessionReader
 
@@ -42,18 +40,6 @@ class CatchUp:
         self._reader = reader
         self._digests = digests
         self._now = now
-        self._presses = Cooldowns()
-
-    async def press(self, interaction: discord.Interaction) -> None:
-        """Answer a press of the button, by whoever pressed it."""
-        cooldown = RULES["catch-up"].cooldown
-        assert interaction.guild_id is not None, "the button stands in channels of servers"
-        assert cooldown is not None, "each may ask a model"
-        guild_id, user_id = interaction.guild_id, interaction.user.id
-        if wait_s := self._presses.use(guild_id, user_id, "catch-up", cooldown, now=time.monotonic()):
-            await answer(interaction, often(wait_s))
-            return
-        await self.show(interaction, None)
 
     async def show(self, interaction: discord.Interaction, minutes: int | None) -> None:
         """Answer with what was said in the last `minutes`, or while the person was away."""
@@ -109,14 +95,21 @@ def add_catch_up(tree: app_commands.CommandTree[Any], *, catch_up: CatchUp) -> N
 
 
 class CatchUpButton(AnsweringView):
-    """The button below the offer. An instance serves every offer of the process in one language, also earlier ones."""
+    """The button below the offer. It does what /catch-up does, for the same people.
 
-    def __init__(self, catch_up: CatchUp, language: str = ENGLISH) -> None:
+    An instance serves every offer of the process in one language, also those of an earlier process.
+    """
+
+    def __init__(self, catch_up: CatchUp, tree: CheckedCommandTree, language: str = ENGLISH) -> None:
         super().__init__(timeout=None)
         self._catch_up = catch_up
+        self._tree = tree
         self.missed.label = in_language(MISSED, language)
 
     @discord.ui.button(style=discord.ButtonStyle.secondary, custom_id="roomtone:catch-up")
     async def missed(self, interaction: discord.Interaction, _: discord.ui.Button[Any]) -> None:
         """Whoever presses reads what they missed."""
-        await self._catch_up.press(interaction)
+        if (refused := await self._tree.refusal_of_press(interaction, command="catch-up")) is not None:
+            await answer(interaction, refused)
+            return
+        await self._catch_up.show(interaction, None)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.channel.port import Person
+from bot.discord.admission import Verdict
 from bot.discord.commands.catch_up import NEVER_AWAY, NOTHING_MISSED, CatchUp, add_catch_up
 from bot.discord.connection import connected
 from bot.discord.session_choice import NO_SESSION
@@ -161,4 +162,23 @@ async def test_the_offer_is_a_quiet_message_and_only_who_presses_reads_on(
             raise StoreError("The disk is full.")
 
         monkeypatch.setattr(SessionReader, "find", fail)
-        assert (await here.use(BEN, "catch-up")).content.startswith("I could not read it now. The disk is full.")
+        assert (await here.use(ADA, "catch-up")).content.startswith("I could not read it now. The disk is full.")
+
+
+@pytest.mark.asyncio
+async def test_a_press_goes_through_the_checks_of_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a server that the bot does not serve, the button below an old offer shows nothing."""
+    async with catching_up(tmp_path) as here:
+        await here.say(ADA, "We decided to take the train to Lisbon on Friday.")
+        place = here.client.place(GUILD.id, LOUNGE)
+        assert place is not None
+        assert await place.offer_catch_up(Person(BEN, "Ben", is_bot=False), minutes=12)
+        (offer,) = here.local.messages
+        ((button,),) = (row["components"] for row in offer.payload["components"])
+
+        async def uninvited(*_: object) -> Verdict:
+            return Verdict.UNINVITED
+
+        monkeypatch.setattr(here.client.admission, "check", uninvited)
+        pressed = await here.local.press(BEN, offer.id, button["custom_id"])
+        assert [reply.content for reply in pressed.replies] == [Verdict.UNINVITED.sentence]
