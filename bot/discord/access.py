@@ -28,6 +28,8 @@ class Who(StrEnum):
     # What is on somebody's screen concerns the people who are there.
     PRESENT = "present"
     MODERATORS = "moderators"
+    # Where no role is chosen, managers alone.
+    CHOSEN_OR_MANAGERS = "chosen_or_managers"
     MANAGERS = "managers"
 
 
@@ -39,6 +41,7 @@ PEOPLE: Mapping[Who, Text] = {
     ),
     Who.PRESENT: Text("people in my voice channel"),
     Who.MODERATORS: Text("moderators (who may manage the server or its channels, or mute members)"),
+    Who.CHOSEN_OR_MANAGERS: Text("members who may manage the server, or have a role that was chosen for me"),
     Who.MANAGERS: Text("members who may manage the server"),
 }
 
@@ -75,7 +78,8 @@ OFTEN_IN = Cooldown(3, 60.0)
 # these commands need neither role nor permission.
 RULES: Mapping[str, Rule] = {
     "join": Rule(Who.EVERYBODY, needs_role=True, default=_CONNECT, cooldown=_SELDOM),
-    "listen": Rule(Who.EVERYBODY, needs_role=True, default=_CONNECT, cooldown=_SELDOM),
+    # It posts what everybody says.
+    "listen": Rule(Who.CHOSEN_OR_MANAGERS, default=_CONNECT, cooldown=_SELDOM),
     "leave": Rule(Who.PRESENT_OR_MODERATORS),
     "status": Rule(Who.PRESENT_OR_MODERATORS),
     "quiet": Rule(Who.PRESENT_OR_MODERATORS, options={"always": Who.MODERATORS}),
@@ -136,12 +140,14 @@ class CommandUser:
     """Somebody who uses a command. `permissions`: on the whole server.
 
     `is_owner`: they run the bot. `has_role`: they have one of the roles in the settings, or there are none.
+    `has_chosen_role`: they have one, and there are some.
     `is_present`: they are in the bot's voice channel. `bot_is_away`: the bot is in no voice channel of the server.
     """
 
     permissions: discord.Permissions
     is_owner: bool = False
     has_role: bool = True
+    has_chosen_role: bool = False
     is_present: bool = False
     bot_is_away: bool = False
 
@@ -163,6 +169,8 @@ class CommandUser:
                 return self.is_present or self.bot_is_away
             case Who.MODERATORS:
                 return self.is_moderator
+            case Who.CHOSEN_OR_MANAGERS:
+                return self.is_manager or self.has_chosen_role
             case Who.MANAGERS:
                 return self.is_manager
 

@@ -19,6 +19,7 @@ import structlog
 from bot.dashboard.access import Access
 from bot.discord.access import CommandUser
 from bot.discord.audience import may_enter
+from bot.discord.command_tree import has_chosen_role
 from bot.discord.place_names import PlaceNames
 from bot.discord.request_errors import REQUEST_ERRORS
 
@@ -81,7 +82,7 @@ class DiscordDirectory:
             if not isinstance(member, discord.Member):
                 continue
             user = self._user(member)
-            if user.is_moderator or user.has_role:
+            if user.is_moderator or user.has_chosen_role:
                 channels[member.guild.id] = _shown_to(member)
             if user.is_manager:
                 prompts.add(member.guild.id)
@@ -99,13 +100,12 @@ class DiscordDirectory:
             del self._absent[next(iter(self._absent))]
 
     def _user(self, member: discord.Member) -> CommandUser:
-        """Return a member as commands see them, except that nobody has a role if no roles are named."""
-        held = {role.id for role in member.roles}
-        named = [each for each in (self._settings.roles, self._servers.of(member.guild.id).roles) if each]
+        """Return a member as commands see them; nobody is in the bot's voice channel here."""
+        chosen = (self._settings.roles, self._servers.of(member.guild.id).roles)
         return CommandUser(
             member.guild_permissions,
             is_owner=member.id in self._client.admission.owners,
-            has_role=bool(named) and all(held & set(each) for each in named),
+            has_chosen_role=has_chosen_role(member, chosen),
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import discord
 import pytest
 
-from bot.discord.access import NO_ROLE, RULES, CommandUser, Rule, Who, channel_refusal, refusal
+from bot.discord.access import NO_ROLE, PEOPLE, RULES, CommandUser, Rule, Who, channel_refusal, refusal
 from bot.texts.text import Text
 
 # People of each kind, by their permissions on the whole server. Only those marked + have one of the roles that the
@@ -25,13 +25,14 @@ ANYBODY = frozenset(KINDS)
 MODERATORS = frozenset({"mutes", "channels", "manages", "admin", "owner"})
 MANAGERS = frozenset({"manages", "admin", "owner"})
 WITH_ROLE = MODERATORS | {"member+"}
+CHOSEN = MANAGERS | {"member+"}
 NOBODY: frozenset[str] = frozenset()
 
 # Command and option -> who may use it inside the bot's voice channel, and who outside of it. Written by hand, so that
 # nobody widens `RULES` by mistake.
 WANTED: dict[tuple[str, str | None], tuple[frozenset[str], frozenset[str]]] = {
     ("join", None): (WITH_ROLE, WITH_ROLE),
-    ("listen", None): (WITH_ROLE, WITH_ROLE),
+    ("listen", None): (CHOSEN, CHOSEN),
     ("leave", None): (ANYBODY, MODERATORS),
     ("status", None): (ANYBODY, MODERATORS),
     ("quiet", None): (ANYBODY, MODERATORS),
@@ -91,7 +92,12 @@ def person(kind: str, *, inside: bool, bot_is_away: bool = False) -> CommandUser
     """Return somebody of this kind, inside the bot's voice channel or outside of it."""
     has_role = kind.endswith("+")
     return CommandUser(
-        KINDS[kind], is_owner=kind == "owner", has_role=has_role, is_present=inside, bot_is_away=bot_is_away
+        KINDS[kind],
+        is_owner=kind == "owner",
+        has_role=has_role,
+        has_chosen_role=has_role,
+        is_present=inside,
+        bot_is_away=bot_is_away,
     )
 
 
@@ -115,14 +121,16 @@ def test_where_the_bot_is_nowhere_the_command_says_so() -> None:
     """While the bot is in no voice channel, nobody is outside of its channel: the command itself answers that."""
     for name, rule in RULES.items():
         expected = NO_ROLE if rule.needs_role else None
-        if rule.who is Who.MANAGERS:
-            expected = Text("Only members who may manage the server can do that.")
+        if rule.who in {Who.MANAGERS, Who.CHOSEN_OR_MANAGERS}:
+            expected = Text("Only {who} can do that.", who=PEOPLE[rule.who])
         assert refusal(name, [], person("member", inside=False, bot_is_away=True)) == expected
 
 
 def test_without_roles_in_the_settings_nobody_needs_one() -> None:
-    """If the settings name no roles, every member may call the bot."""
-    assert refusal("join", [], CommandUser(discord.Permissions.none(), has_role=True)) is None
+    """If the settings name no roles, every member may call the bot; none but managers may have it write all down."""
+    anybody = CommandUser(discord.Permissions.none(), has_role=True)
+    assert refusal("join", [], anybody) is None
+    assert refusal("listen", [], anybody) is not None
 
 
 def test_a_refusal_says_for_whom_the_command_is() -> None:
@@ -167,6 +175,6 @@ COSTLY = {
 @pytest.mark.parametrize("command", sorted(COSTLY))
 def test_who_is_nowhere_near_may_not_do_it_without_a_limit(command: str) -> None:
     """Also while the bot is in no channel. Opting out has no limit."""
-    elsewhere = CommandUser(KINDS["member+"], has_role=True, bot_is_away=True)
+    elsewhere = CommandUser(KINDS["member+"], has_role=True, has_chosen_role=True, bot_is_away=True)
     assert refusal(command, (), elsewhere) is None
     assert RULES[command].cooldown is not None

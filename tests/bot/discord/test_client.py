@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -30,7 +31,7 @@ from bot.texts.text import Text, verbatim
 from compaction.errors import StoreError
 from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.permissions import DiscordPermission
-from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member, Role
 from rehearsal.discord.server import LocalDiscord
 from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
@@ -124,6 +125,15 @@ def settings_for(local: LocalDiscord, *, token: str = TOKEN) -> DiscordSettings:
         gateway=local.gateway_url,
         ca_file=str(local.certificate_path),
     )
+
+
+SCRIBE = Role(900, "Scribe")
+SCRIBES = (Member(ADA, "Ada", moderator=True), Member(BEN, "Ben", role_ids=(SCRIBE.id,)), Member(2003, "Chloe"))
+
+
+async def choose_scribes(client: RoomtoneClient) -> None:
+    """Let the members with the role of scribes call the bot, as /settings role does."""
+    await client.servers.change(500, lambda now: replace(now, roles=(SCRIBE.id,)), by=None)
 
 
 @asynccontextmanager
@@ -321,8 +331,11 @@ async def test_words_go_only_where_who_asks_may_bring_them(
             Channel(603, "Free"),
         ),
         text_channel=Channel(601, "general", denied=no_threads),
+        roles=(SCRIBE,),
+        people=SCRIBES,
     )
-    async with online(guild) as (local, _, supervisor):
+    async with online(guild) as (local, client, supervisor):
+        await choose_scribes(client)
         await local.join(BEN, channel_id=600)
         async with asyncio.timeout(PATIENCE_S):
             await supervisor.told.wait()
@@ -347,7 +360,8 @@ async def test_a_thread_is_begun_in_no_thread_and_in_no_channel_for_announcement
         return as_channel(guild, spec) | ({"type": kind.value} if spec.id == 601 else {})
 
     monkeypatch.setattr(payloads, "channel", typed_in)
-    async with online() as (local, _, supervisor):
+    async with online(GuildSpec(roles=(SCRIBE,), people=SCRIBES)) as (local, client, supervisor):
+        await choose_scribes(client)
         await local.join(BEN, channel_id=600)
         async with asyncio.timeout(PATIENCE_S):
             await supervisor.told.wait()
@@ -360,9 +374,13 @@ async def test_a_thread_is_begun_in_no_thread_and_in_no_channel_for_announcement
 async def test_words_of_an_age_restricted_channel_go_into_no_other_thread() -> None:
     """/listen says so before the bot comes."""
     guild = GuildSpec(
-        voice_channels=(Channel(600, "Late Show", age_restricted=True),), text_channel=Channel(601, "general")
+        voice_channels=(Channel(600, "Late Show", age_restricted=True),),
+        text_channel=Channel(601, "general"),
+        roles=(SCRIBE,),
+        people=SCRIBES,
     )
-    async with online(guild) as (local, _, supervisor):
+    async with online(guild) as (local, client, supervisor):
+        await choose_scribes(client)
         await local.join(BEN, channel_id=600)
         async with asyncio.timeout(PATIENCE_S):
             await supervisor.told.wait()
