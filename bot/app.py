@@ -21,6 +21,7 @@ from bot.discord.connection import connected, translated
 from bot.discord.dashboard_access import DiscordDirectory
 from bot.errors import FencedError
 from bot.room.recap_renewal import RecapRenewal
+from bot.room.transcript_expiry import TranscriptExpiry
 from bot.runtime_tuning import low_latency_interpreter, release_free_memory
 from bot.shards import ONLY_SHARD
 from bot.wiring.bot_process import open_bot_process
@@ -221,6 +222,8 @@ async def _begin_work(
         client, parts.settings.discord, parts.stores.servers, monotonic=parts.clock.monotonic
     )
     await stack.enter_async_context(recaps.running(client.place))
+    expiry = TranscriptExpiry(parts.stores.sessions.posted_transcripts)
+    await stack.enter_async_context(expiry.running(client.delete_message))
     # Entered after the client, so that rooms end while the client is still connected.
     await stack.enter_async_context(supervisor)
     if rejoin:

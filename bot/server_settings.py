@@ -72,6 +72,9 @@ class ServerSettings:
     follow: FollowRule = "nobody"
     leave_when_empty_s: Annotated[float, Field(gt=0, le=86_400)] | None = None
     longest_session_h: Annotated[float, Field(ge=SHORTEST_SESSION_H, le=LONGEST_SESSION_H)] | None = None
+    # Whether who may manage the server, and the members of a role, read what was said while they were not there.
+    opens_history: bool = False
+    history_role: Annotated[int, Field(gt=0)] | None = None
     retention_days: Annotated[float, Field(gt=0, le=36_500)] | None = None
     posts_recap: bool = False
     # Whether who comes back after some minutes is offered what was said meanwhile.

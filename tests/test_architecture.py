@@ -78,6 +78,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "local_zone",
             "network_address",
             "private_files",
+            "readers",
             "runtime_tuning",
             "server_settings",
             "settings",

@@ -115,13 +115,12 @@ class QuoteFinder:
             return ()
 
     async def _search(self, text: str, scope: Scope, *, embed_within_s: float) -> Sequence[RecallHit]:
-        found = await self._recall.search(
+        return await self._recall.search(
             text,
-            scope,
+            await self._room.narrowed(scope),
             limit=RESULTS_PER_QUOTE * self._settings.quotes,
             embed_within_s=embed_within_s,
         )
-        return self._room.allowed(found)
 
     async def find(self, question: Turn, memory: SessionMemory) -> tuple[Quote, ...]:
         """Return the quotes for a reply to `question`, best first.
@@ -141,6 +140,8 @@ class QuoteFinder:
                 else:
                     # The embedding gets half of the time; full-text search needs the rest.
                     found = await self._search(text, scope, embed_within_s=within_s / 2)
+                # Somebody may have come since the search began.
+                found = await self._room.allowed(found)
         except TimeoutError:
             log.info("recall_timed_out", within_s=within_s)
             return ()

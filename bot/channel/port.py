@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
+    from bot.readers import Reader
     from bot.texts.text import Text
     from compaction.memory.digest import Digest
     from voice.errors import LinkError
@@ -139,9 +140,9 @@ class Thread(Protocol):
     def id(self) -> int:
         """Return its id, for `Place.open_thread`. It changes if `post` has to begin another thread."""
 
-    async def post(self, text: str) -> None:
-        """Write into the thread without mentioning anybody. Raises `ChatError`; then the same text may be posted again
-        within minutes, and is there once.
+    async def post(self, text: str) -> int:
+        """Write into the thread without mentioning anybody, and return the message's id. Raises `ChatError`; then the
+        same text may be posted again within minutes, and is there once.
         """
 
 
@@ -237,6 +238,9 @@ class Place(Protocol):
         What was said in these may be told here. If it is not known who is present, only this channel.
         """
 
+    def readers(self) -> Sequence[Reader]:
+        """Return everybody present but bots, as `bot.readers` knows people: all of them hear what is said."""
+
     # -- what the bot writes -------------------------------------------------------------------------------
 
     async def write(self, sentence: Text) -> None:
@@ -266,8 +270,8 @@ class Place(Protocol):
     async def renew_recap(self, message_id: int, digest: Digest | None) -> bool:
         """Replace what a recap says, or delete it (None). Return whether nothing of the old one is left."""
 
-    async def post_file(self, name: str, content: bytes, text: Text) -> None:
-        """Post a file into the channel's own chat. Raises `ChatError`."""
+    async def post_file(self, name: str, content: bytes, text: Text) -> int:
+        """Post a file into the channel's own chat, and return the message's id. Raises `ChatError`."""
 
     async def open_thread(self, channel_id: int, *, begun: int | None = None) -> Thread:
         """Begin a thread in a text channel of the server, for a transcript. Raises `ChatError`.

@@ -6,7 +6,8 @@
   `voice_presence` notices who comes and goes, `voice_requests` knows what of it the bot has asked for. `occasions`
   finds words for the recogniser, `digest_embed` shows what a session was about.
 - Commands: `commands` has them, on the `command_tree`, which `command_registration` tells Discord. `access` decides who
-  may use them, `audience` whose channels somebody may read, `session_choice` which sessions, `cooldowns` how often.
+  may use them, `cooldowns` how often. `audience` finds out what `bot.readers` has to know of somebody, `session_choice`
+  which sessions they may choose.
   `answers` writes the replies, and `failures` those to a command that broke.
 - Servers and shards: `admission` decides which servers are served, `invite` makes the link that adds the bot.
   `shard_choice` and `shard_losses` are about the connections of large bots.

@@ -110,6 +110,7 @@ RULES: Mapping[str, Rule] = {
     "settings leave-when-empty": Rule(Who.MANAGERS, default=_MANAGE),
     "settings longest-session": Rule(Who.MANAGERS, default=_MANAGE),
     "settings retention": Rule(Who.MANAGERS, default=_MANAGE),
+    "settings history": Rule(Who.MANAGERS, default=_MANAGE),
     "settings recap": Rule(Who.MANAGERS, default=_MANAGE),
     "settings catch-up": Rule(Who.MANAGERS, default=_MANAGE),
     "settings live-message": Rule(Who.MANAGERS, default=_MANAGE),

@@ -1,4 +1,5 @@
-"""Which voice channels somebody may see and enter: what was said there may be told to them.
+"""Finds out what `bot.readers` has to know of a member: which channels may be told where they ask, and what is open to
+them.
 
 What was said in an age-restricted channel is told in age-restricted channels alone. Discord tells no bot who is of age;
 it keeps out of those channels whoever is not, although their permissions would let them in.
@@ -10,10 +11,14 @@ from typing import TYPE_CHECKING
 
 import discord
 
+from bot.readers import Reader
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from discord.channel import VocalGuildChannel
+
+    from bot.server_settings import ServerSettings
 
 
 # The channels in which messages are read, and commands typed.
@@ -31,17 +36,34 @@ def is_told_in(heard_in: VocalGuildChannel, told_in: object) -> bool:
     return not heard_in.is_nsfw() or (isinstance(told_in, _WITH_AGE) and told_in.is_nsfw())
 
 
-def readable_channels(interaction: discord.Interaction) -> dict[int, str]:
-    """Return the voice and stage channels of the server whose words the person may read here and now, by id, with their
-    names: those that they may enter.
+def reader_of(
+    member: discord.Member,
+    settings: ServerSettings,
+    *,
+    manages: bool,
+    is_told: Callable[[VocalGuildChannel], bool],
+) -> Reader:
+    """Return a member as a reader. `settings`: of their server. `manages`: they may manage it. `is_told`: returns
+    whether of a voice channel may be told where they read.
 
-    Discord sends the person's roles with each interaction, so this is never older than the interaction.
+    Discord sends the person's roles with each interaction, so what is made of one is never older than it.
     """
-    member, guild = interaction.user, interaction.guild
-    if guild is None or not isinstance(member, discord.Member):
-        return {}
-    voice = (*guild.voice_channels, *guild.stage_channels)
-    return {each.id: each.name for each in voice if may_enter(each, member) and is_told_in(each, interaction.channel)}
+    guild = member.guild
+    told = [each for each in (*guild.voice_channels, *guild.stage_channels) if is_told(each)]
+    is_open = settings.opens_history and (manages or any(role.id == settings.history_role for role in member.roles))
+    return Reader(
+        str(member.id),
+        guild.id,
+        frozenset(each.id for each in told),
+        frozenset(each.id for each in told if is_open and may_enter(each, member)),
+        None if member.voice is None or member.voice.channel is None else member.voice.channel.id,
+    )
+
+
+def channel_name(interaction: discord.Interaction, channel_id: int | None) -> str:
+    """Return the name of a voice channel of the server; empty if it is gone."""
+    found = None if interaction.guild is None else interaction.guild.get_channel(channel_id or 0)
+    return "" if found is None else found.name
 
 
 def nearest_channels(interaction: discord.Interaction) -> Iterator[int]:

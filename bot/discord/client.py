@@ -27,6 +27,7 @@ from bot.discord.endpoint import connector
 from bot.discord.failures import command_failed
 from bot.discord.listening_mark import remove_leftover
 from bot.discord.place import DiscordPlace, person_of
+from bot.discord.request_errors import REQUEST_ERRORS
 from bot.discord.shard_losses import ShardLosses
 from bot.discord.stage import take_the_stage
 from bot.discord.talk_button import TalkButton
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
     from voice.transport.paced_sender import PacedSender
 
     AddCommands = Callable[[CheckedCommandTree], None]
+
+DELETE_TIMEOUT_S = 10.0
 
 View = TypeVar("View", bound=discord.ui.View)
 
@@ -284,6 +287,7 @@ class RoomtoneClient(discord.Client):
                 channel,
                 self._paced_sender,
                 allowed=self._settings.channels,
+                owners=self.admission.owners,
                 servers=self.servers,
                 buttons=(lambda language: _in(self._buttons, language)) if self._buttons else None,
                 catch_up_button=(lambda language: _in(self._catch_up_buttons, language))
@@ -294,6 +298,22 @@ class RoomtoneClient(discord.Client):
                 on_request=self._voice_requests.on_request,
             )
         return None
+
+    async def delete_message(self, guild_id: int, channel_id: int, message_id: int) -> bool | None:
+        """Delete a message of the bot, and return whether it is gone. None: it is on a server of another process."""
+        guild = self.get_guild(guild_id)
+        if guild is None:
+            # Another process serves it, or the bot has left it and can delete nothing there.
+            return None
+        try:
+            async with asyncio.timeout(DELETE_TIMEOUT_S):
+                await self.http.delete_message(channel_id, message_id)
+        except discord.NotFound:
+            return True
+        except REQUEST_ERRORS as error:
+            log.warning("message_not_deleted", guild_id=guild_id, error_class=type(error).__name__)
+            return False
+        return True
 
 
 class ShardedRoomtoneClient(RoomtoneClient, discord.AutoShardedClient):

@@ -15,8 +15,10 @@ from discord import app_commands
 from bot.discord.access import RULES, CommandUser, refusal
 from bot.discord.admission import Verdict
 from bot.discord.answers import answer
+from bot.discord.audience import is_told_in, reader_of
 from bot.discord.cooldowns import Cooldowns, often
 from bot.discord.request_errors import REQUEST_ERRORS
+from bot.readers import Reader
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
@@ -146,6 +148,18 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
             has_chosen_role=has_chosen_role(member, chosen),
             is_present=here is not None and member.voice is not None and _channel_id(member.voice) == here.channel_id,
             bot_is_away=here is None,
+        )
+
+    def reader_of(self, interaction: discord.Interaction) -> Reader:
+        """Return what `bot.readers` needs to know of the person who uses a command here."""
+        member = interaction.user
+        if not isinstance(member, discord.Member):
+            return Reader(str(member.id), interaction.guild_id or 0, frozenset())
+        return reader_of(
+            member,
+            self._servers.of(member.guild.id),
+            manages=self.user_of(interaction).is_manager,
+            is_told=lambda channel: is_told_in(channel, interaction.channel),
         )
 
 

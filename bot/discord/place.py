@@ -13,8 +13,9 @@ import structlog
 from bot.channel.markdown import in_message
 from bot.channel.port import ChannelNotAllowedError, ChatError, Person
 from bot.channel.voice_connection import voice_connection
+from bot.discord.access import CommandUser
 from bot.discord.answers import MESSAGE_CHARS, Field, embed_in, message_parts
-from bot.discord.audience import is_told_in, may_enter
+from bot.discord.audience import is_told_in, may_enter, reader_of
 from bot.discord.call_buttons import post_call
 from bot.discord.chat import DiscordChat
 from bot.discord.digest_embed import RECAP, digest_embed
@@ -23,6 +24,7 @@ from bot.discord.listening_mark import ListeningMark
 from bot.discord.occasions import occasions_of
 from bot.discord.posting import nonce_of, post_message
 from bot.discord.request_errors import REQUEST_ERRORS
+from bot.readers import Reader
 from bot.server_settings import language_in, no_server_settings
 from bot.texts.text import Text, counted, in_language
 from voice.transport.discord_gateway import DiscordMainGateway
@@ -74,6 +76,7 @@ class DiscordPlace:
         paced_sender: PacedSender | None = None,
         *,
         allowed: Collection[int] = (),
+        owners: Collection[int] = (),
         servers: ServerSettingsBook | None = None,
         buttons: Callable[[str], discord.ui.View] | None = None,
         catch_up_button: Callable[[str], discord.ui.View] | None = None,
@@ -82,7 +85,7 @@ class DiscordPlace:
         on_request: Callable[[int, int | None], None] | None = None,
     ) -> None:
         """`client`: knows the channel. `paced_sender`: sends the bot's audio; without it each connection sends its own.
-        `allowed`: the only channels that `connect` joins, by id; empty: all.
+        `allowed`: the only channels that `connect` joins, by id; empty: all. `owners`: who runs the bot.
         `servers`: what each server has chosen.
         `buttons`: those below a notice that asks, in a language; `catch_up_button`: the one below the offer to who
         comes back; `talk_button`: the one that ends a silence. `require_e2ee`: stay only in encrypted calls.
@@ -99,6 +102,7 @@ class DiscordPlace:
         self._guild_id = channel.guild.id
         self._paced_sender = paced_sender
         self._allowed = allowed
+        self._owners = owners
         self._mark = ListeningMark()
         # The members present, as Discord last described them, by id.
         self._fetched: dict[int, discord.Member] = {}
@@ -187,6 +191,27 @@ class DiscordPlace:
         }
         return frozenset({channel.id, *shared})
 
+    def readers(self) -> Sequence[Reader]:
+        channel = self._channel
+        guild = channel.guild
+        return [
+            self._reader(user_id)
+            for user_id in channel.voice_states
+            if user_id != guild.me.id and not self._is_bot(user_id)
+        ]
+
+    def _reader(self, user_id: int) -> Reader:
+        channel = self._channel
+        known = self._fetched.get(user_id)
+        if known is None:
+            # Nobody knows their roles yet, so no history is open to them.
+            told = (*channel.guild.voice_channels, *channel.guild.stage_channels)
+            here = frozenset(each.id for each in told if is_told_in(each, channel))
+            return Reader(str(user_id), self._guild_id, here, present_in=channel.id)
+        user = CommandUser(known.guild_permissions, is_owner=user_id in self._owners)
+        settings = self._servers.of(self._guild_id)
+        return reader_of(known, settings, manages=user.is_manager, is_told=lambda each: is_told_in(each, channel))
+
     async def write(self, sentence: str) -> None:
         await self.write_notice(sentence)
 
@@ -245,13 +270,16 @@ class DiscordPlace:
             raise _not_posted(error, NO_THREAD, channel.name) from error
         return DiscordThread(thread)
 
-    async def post_file(self, name: str, content: bytes, text: Text) -> None:
+    async def post_file(self, name: str, content: bytes, text: Text) -> int:
         sentence = in_message(text, self.language)
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
-                await post_message(self._channel, sentence, file=lambda: discord.File(io.BytesIO(content), name))
+                message = await post_message(
+                    self._channel, sentence, file=lambda: discord.File(io.BytesIO(content), name)
+                )
         except REQUEST_ERRORS as error:
             raise _not_posted(error, NO_FILE, self.name) from error
+        return message.id
 
     async def ask_for_press(self, request: CallRequest, on_press: OnPress) -> PostedCall:
         try:
@@ -367,14 +395,15 @@ class DiscordThread:
     def id(self) -> int:
         return self._thread.id
 
-    async def post(self, text: str) -> None:
+    async def post(self, text: str) -> int:
         try:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
-                await post_message(self._thread, text[:MESSAGE_CHARS], nonce=nonce_of(text))
+                message = await post_message(self._thread, text[:MESSAGE_CHARS], nonce=nonce_of(text))
         except REQUEST_ERRORS as error:
             if isinstance(self._thread, discord.Thread):
                 raise _not_posted(error, NO_THREAD, (self._thread.parent or self._thread).name) from error
             raise _not_posted(error, NO_CHAT, self._thread.name) from error
+        return message.id
 
 
 def _not_posted(error: Exception, forbidden: Text, channel: str) -> ChatError:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from bot.memory.session_reader import ReadSession, SessionReader
+    from bot.readers import Reader
     from bot.store.history import SessionHistory
     from bot.store.sessions import StoredSession
     from compaction.memory.digest import Digest, DigestParts
@@ -51,29 +52,31 @@ class Digests:
     async def of(
         self,
         session: StoredSession,
+        reader: Reader | None = None,
         *,
         since: float = float("-inf"),
         until: float = float("inf"),
+        catches_up: bool = False,
         model_timeout_s: float = MODEL_TIMEOUT_S,
     ) -> Digest:
         """Return the digest of what was said from `since` until `until` (UTC epoch seconds).
 
+        `reader`, `catches_up`: see `SessionReader.read`.
         `model_timeout_s` 0: no model is asked. It is empty if nobody said anything then that may be told.
         """
-        read = await self._reader.read(session)
+        read = await self._reader.read(session, reader, catches_up=catches_up)
         parts = await self._parts(read, since, until)
         fold = await self._fold(session, parts, model_timeout_s) if model_timeout_s and parts.stale else None
         if fold is not None:
-            again = await self._reader.read(session)
+            again = await self._reader.read(session, reader, catches_up=catches_up)
             if _within(again, since, until)[: len(parts.turns)] != _within(read, since, until):
                 # Somebody opted out or was forgotten while the model read their words.
                 parts, fold = await self._parts(again, since, until), None
         return await asyncio.to_thread(make_digest, parts, fold)
 
     async def _parts(self, read: ReadSession, since: float, until: float) -> DigestParts:
-        segments = await self._history.segments(read.session.id)
-
-        return digest_parts(_within(read, since, until), read.clean.segments(segments))
+        segments = read.clean.segments(await self._history.segments(read.session.id))
+        return digest_parts(_within(read, since, until), read.reading.segments(segments, read.recorded))
 
     async def _fold(self, session: StoredSession, parts: DigestParts, within_s: float) -> Fold | None:
         """Return what the model makes of the stale turns; None if it fails or there is none."""

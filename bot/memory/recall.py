@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from bot.memory.access_log import AccessLog
+    from bot.memory.room_audience import RoomAudience
     from compaction.memory.passage import Passage, RecallIndex
     from compaction.model import SessionId
     from compaction.ports import Embedder, TurnStore
@@ -194,7 +195,7 @@ class RoomRecall:
     `reach`: `session`, `channel` or `guild`: how far the room may search. `shared_channels`: returns
     the channels that everybody present may enter now; a search of the guild finds only what was said there. `accesses`
     counts what was shown: `note_shown_hits` and `note_shown_turns` tell it. `withheld`: returns the ids of people of a
-    guild who opted out; nothing of theirs is found.
+    guild who opted out; nothing of theirs is found. `audience`: who hears it; None: only the operator, as in a replay.
     """
 
     def __init__(
@@ -206,8 +207,10 @@ class RoomRecall:
         shared_channels: Callable[[], frozenset[int]] = frozenset,
         accesses: AccessLog | None = None,
         withheld: Callable[[int | None], frozenset[str]] = lambda _: frozenset(),
+        audience: RoomAudience | None = None,
     ) -> None:
         self._withheld = withheld
+        self._audience = audience
         self._recall = recall
         self._accesses = accesses
         self._place = place
@@ -231,8 +234,14 @@ class RoomRecall:
         """Return the scope without the turns of the room's own session from `seq` on."""
         return replace(self.scope, in_view=(self._place.session_id, seq))
 
-    def allowed(self, found: Sequence[RecallHit]) -> tuple[RecallHit, ...]:
-        """Return the hits that may be shown."""
+    async def narrowed(self, scope: Scope) -> Scope:
+        """Return a scope without the sessions of which somebody present may read nothing. Raises `StoreError`."""
+        return scope if self._audience is None else replace(scope, sessions=await self._audience.sessions())
+
+    async def allowed(self, found: Sequence[RecallHit]) -> tuple[RecallHit, ...]:
+        """Return the hits that everybody present may hear. Raises `StoreError`."""
+        if self._audience is not None:
+            found = await self._audience.allowed(found)
         return without_withheld(found, self._withheld(self._place.guild_id))
 
     async def memory_search(
@@ -254,15 +263,15 @@ class RoomRecall:
         scope = self.scope if session is None else self._scope_of(session)
         if scope is None:
             return ()
-        scope = replace(scope, speaker=speaker, since=since, until=until, archived=archived)
-        return self.allowed(await self._recall.search(query, scope, limit=limit))
+        scope = await self.narrowed(replace(scope, speaker=speaker, since=since, until=until, archived=archived))
+        return await self.allowed(await self._recall.search(query, scope, limit=limit))
 
     async def knows(self, session: SessionId) -> bool:
         """Return whether the room may search a session: its own, or one with anything stored. Raises `StoreError`."""
         scope = self._scope_of(session)
         if scope is None or session == self._place.session_id:
             return scope is not None
-        return await self._recall.has_any(replace(scope, archived=True))
+        return await self._recall.has_any(await self.narrowed(replace(scope, archived=True)))
 
     def _scope_of(self, session: SessionId) -> Scope | None:
         """Return where the room may search in one session; None: nowhere."""

@@ -6,7 +6,8 @@ Start with `supervisor`, which opens and ends a `guild_room` for each guild; `au
 `joined_channel` has the connection and the tasks (`announcer`, `room_check`, `claim_watch`, `live_message`,
 `transcript_writer`), its `membership_queue` who came and went, its `conversation` hears and answers. `room_session` is
 its session with the parts made for it. `forgetting_watch` notices that another process has forgotten somebody. `recap`
-posts what a session was about, and `recap_renewal` takes forgotten words out of it.
+posts what a session was about, and `recap_renewal` takes forgotten words out of it. `attendance` records who was there
+when, and `transcript_expiry` deletes what was posted of a session that is gone.
 
 What is decided without a clock, a task or a log line is in modules of its own: `lifecycle` (what becomes of a room that
 is moved, ends or crashes), `restarts`, `auto_join`, `room_faults`, `session_limits`, `listen_only` (whether a session

@@ -14,6 +14,7 @@ from bot.background_task import background_task
 from bot.channel.port import ChatError
 from bot.errors import first_cause
 from bot.room.announcer import Announcer, NotAnnouncedError
+from bot.room.attendance import AttendanceRecorder
 from bot.room.claim_watch import ClaimWatch
 from bot.room.endings import EXPELLED, HANDED_OVER, NO_TRANSCRIPT, NOT_ANNOUNCED, PROCESS_ENDS
 from bot.room.forgetting_watch import ForgettingWatch
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from bot import events
-    from bot.channel.port import Link, Place
+    from bot.channel.port import Link, MembershipChange, Place
     from bot.errors import BotError
     from bot.health import HealthFault
     from bot.room.endings import RoomEnding
@@ -84,7 +85,7 @@ class JoinedChannel:
             people=self._people_known,
             clock=self._clock,
         )
-        notice, guild = services.notice.for_room(self._settings.notice, listen=session.listen), session.guild
+        notice, guild = services.notice.for_room(self._settings, listen=session.listen), session.guild
         digest = notice.digest(asks=guild.asks)
         self._announcer = Announcer(
             place,
@@ -106,10 +107,18 @@ class JoinedChannel:
         self._writer = transcript_writer(
             session.listen, session.opened.session, place, services, drops=self._conversation.drops
         )
+        self._attendance = AttendanceRecorder(
+            place,
+            session.opened.session,
+            services.memory.sessions.attendance_for(session.opened.claim),
+            excludes=session.guild.excludes,
+            clock=self._clock,
+        )
         self._check = RoomCheck(
             place,
             services,
             session,
+            attendance=self._attendance,
             membership_changes=membership_changes,
             writer=self._writer,
             ending=ending,
@@ -127,9 +136,12 @@ class JoinedChannel:
         """Return why nobody is heard here, nobody hears the bot, or nothing is stored."""
         return [] if self._link is None else self._check.faults(self._link)
 
-    def on_joined(self) -> None:
-        """Somebody came into the channel. Does not wait."""
-        self._announcer.on_joined()
+    def on_membership(self, change: MembershipChange) -> None:
+        """Somebody came into the channel, or left it. Does not wait."""
+        if change.joined:
+            self._announcer.on_joined()
+        if self._notice_given:
+            self._attendance.look()
 
     def on_event(self, event: events.Event) -> None:
         """Let the check, the live message and the transcript know of one of the room's events."""
@@ -184,6 +196,7 @@ class JoinedChannel:
         self._link = link
         await self._announcer.begin()
         self._notice_given = True
+        self._attendance.look()
         async with asyncio.TaskGroup() as tasks:
             working = [tasks.create_task(fail_if_cancelled_inside(work), name=name) for name, work in self._work(link)]
             writing = [tasks.create_task(fail_if_cancelled_inside(work), name=name) for name, work in self._messages()]
@@ -228,6 +241,7 @@ class JoinedChannel:
         while self._membership_changes:
             await membership.handle(self._membership_changes.get_nowait(), room_ends=True)
         await membership.record_gathered(room_ends=True)
+        await self._attendance.finish(goes_on=reason == HANDED_OVER)
 
     async def _finish_messages(self) -> None:
         """Finish what people read in the chat, once what is being written there is. Don't if another process goes on

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from bot.channel.port import ListenRequest
+    from bot.server_settings import ServerSettings
 
 ONLY_LISTENING = Text("I am listening in this channel: what is said is written down and remembered.")
 TO_FILE = Text("I only write down what is said, and post it in this chat as a file when I leave. I say nothing.")
@@ -26,6 +27,14 @@ NO_SOUND_KEPT = Text("I keep no sound.")
 ALL_LOCAL = Text("Apart from Discord, nothing that you say leaves the machine that I run on.")
 LEAVES = Text("This leaves the machine that I run on: {what}.")
 ASKING = Text("I hear only people who press *Hear me*, in this session; nobody else's sound is even decrypted.")
+HEARD_IS_READ = Text(
+    "Who is in the channel may read later what was said while they were here. Who comes late may catch up while I am "
+    "here."
+)
+MANAGERS_READ = Text("Who may manage this server may read all of it.")
+ROLE_READS = Text("Who may manage this server, and members with the role {role}, may read all of it.")
+# A role's mention is nothing to say aloud.
+OTHERS_READ = Text("Managers of this server, or members with a role that they chose, may read all of it.")
 COMMANDS = Text("Use /opt-out if I should not hear you, /quiet to silence me, /leave to send me away.")
 SPOKEN_COMMANDS = Text("Use the command opt-out if I should not hear you, or the command leave to send me away.")
 WHY_SPOKEN = Text("I cannot write into the chat of this channel, so I say it aloud.")
@@ -63,9 +72,11 @@ class ListeningNotice:
     recipients: Sequence[Recipient] = ()
     # What becomes of the words where the bot only writes down.
     transcript: Text | None = None
+    # Who else than the people in the channel may read what is said.
+    history: Text | None = None
 
-    def for_room(self, wording: str | None, *, listen: ListenRequest | None = None) -> ListeningNotice:
-        """Return the notice of one room. `wording`: the server's own first sentences; None: those of the settings.
+    def for_room(self, settings: ServerSettings, *, listen: ListenRequest | None = None) -> ListeningNotice:
+        """Return the notice of one room on a server with these settings.
 
         `listen`: the bot only writes down there.
         """
@@ -74,7 +85,11 @@ class ListeningNotice:
             transcript = (
                 TO_FILE if listen.target == "file" else TO_THREAD.fill(channel=verbatim(f"<#{listen.channel_id}>"))
             )
-        return replace(self, wording=wording or self.wording, transcript=transcript)
+        history = None
+        if settings.opens_history:
+            role = settings.history_role
+            history = MANAGERS_READ if role is None else ROLE_READS.fill(role=verbatim(f"<@&{role}>"))
+        return replace(self, wording=settings.notice or self.wording, transcript=transcript, history=history)
 
     @property
     def facts(self) -> Text:
@@ -92,6 +107,7 @@ class ListeningNotice:
                 self.transcript or "",
                 ASKING if asks else "",
                 self.facts,
+                joined((HEARD_IS_READ, self.history or "")),
                 COMMANDS,
                 "" if marked else NO_MARK,
             ),
@@ -106,7 +122,8 @@ class ListeningNotice:
         """Return the sentences to say aloud where the chat cannot be written."""
         transcript = () if self.transcript is None else (LISTENS_ALOUD,)
         facts = _facts(each.spoken for each in self.recipients)
-        return (self._first, *transcript, facts, WHY_SPOKEN, SPOKEN_COMMANDS)
+        history = () if self.history is None else (OTHERS_READ,)
+        return (self._first, *transcript, facts, *history, WHY_SPOKEN, SPOKEN_COMMANDS)
 
     @property
     def _first(self) -> Text:

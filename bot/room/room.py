@@ -127,8 +127,8 @@ class Room:
     def on_membership(self, change: MembershipChange) -> None:
         """Record that somebody came or went."""
         self._membership_changes.add(change)
-        if change.joined and self._channel is not None:
-            self._channel.on_joined()
+        if self._channel is not None:
+            self._channel.on_membership(change)
 
     async def play_sample(self, voice: EmbeddedVoice) -> Text | None:
         """Say the voice's sample; return why it was not said, or None. Raises `SynthesisError`."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import Link, Place
     from bot.health import HealthFault
+    from bot.room.attendance import AttendanceRecorder
     from bot.room.endings import RoomEnding
     from bot.room.membership_queue import MembershipQueue
     from bot.room.room_session import RoomSession
@@ -35,8 +36,9 @@ GPU_FAILED = Text("My GPU has failed, so I recognise speech on the processor, wh
 
 
 class RoomCheck:
-    """The check of one room in `place`. `membership_changes`: who came and went, as yet unrecorded. `writer`: of the
-    room's transcript, if it has one. `report`: called with the place in the code and the error of each problem.
+    """The check of one room in `place`. `attendance`: has it stored. `membership_changes`: who came and went, as yet
+    unrecorded. `writer`: of the room's transcript, if it has one. `report`: called with the place in the code and the
+    error of each problem.
 
     *Ownership*: `run` is a task of the room, whose events all go to `on_event`.
     """
@@ -47,6 +49,7 @@ class RoomCheck:
         services: RoomServices,
         session: RoomSession,
         *,
+        attendance: AttendanceRecorder,
         membership_changes: MembershipQueue,
         writer: TranscriptWriter | None,
         ending: RoomEnding,
@@ -56,6 +59,7 @@ class RoomCheck:
         self._services = services
         self._clock = services.clock
         self._session = session
+        self._attendance = attendance
         self._membership_changes = membership_changes
         self._writer = writer
         self._ending = ending
@@ -86,6 +90,7 @@ class RoomCheck:
             await self._clock.sleep(CHECK_ROOM_S)
             self.measure(link)
             await self._session.conversation.membership.record_gathered()
+            await self._attendance.store()
             await self._store_waiting()
             await self._tell_gpu_failure()
             await self._tell_troubles()

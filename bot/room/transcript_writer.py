@@ -2,7 +2,7 @@
 
 A thread gets few long messages rather than one for each sentence. Whoever has opted out is left out of what is written
 from then on, and so is what somebody said who was forgotten since; what a thread has already stays there until somebody
-deletes it on Discord.
+deletes it on Discord, or until the session is deleted (`bot.room.transcript_expiry`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from bot.channel.markdown import escape_markdown
 from bot.channel.port import ChatError
 from bot.memory.transcript_files import TranscriptFormat, TranscriptHead, write_transcript
 from bot.room.listen_only import store_thread, stored_thread
+from bot.store.posted_transcripts import TranscriptMessage
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
 from compaction.model import TurnKind
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from bot.memory.transcript_files import TranscriptFile
     from bot.room.services import RoomServices
     from bot.store.sessions import StoredSession
+    from compaction.model import SessionId
 
 log = structlog.get_logger()
 
@@ -74,7 +76,8 @@ class TranscriptWriter:
     """The transcript of one room. `drops`: returns whether what a person began to say then is left out.
 
     `read`: returns the session as a file; it raises `StoreError`. `thread_id`: the thread that an earlier room of the
-    session has begun. `on_thread`: called with the id of each other one that takes its place.
+    session has begun. `on_thread`: called with the id of each other one that takes its place. `on_posted`: called with
+    the channel or thread and the id of each message that has words.
 
     *Ownership*: the room runs `run` in a task, and calls `finish` when it ends in order, before it cancels that task.
     """
@@ -89,6 +92,7 @@ class TranscriptWriter:
         read: Callable[[], Awaitable[TranscriptFile]],
         thread_id: int | None,
         on_thread: Callable[[int], Awaitable[None]],
+        on_posted: Callable[[int, int], Awaitable[None]],
     ) -> None:
         self._place = place
         self._request = request
@@ -97,6 +101,7 @@ class TranscriptWriter:
         self._read = read
         self._thread_id = thread_id
         self._on_thread = on_thread
+        self._on_posted = on_posted
         self._lines: deque[WrittenLine] = deque(maxlen=MOST_LINES)
         self._thread: Thread | None = None
         # Held while the thread is begun or a message posted. `finish` waits for that: if it were broken off, nobody
@@ -153,7 +158,8 @@ class TranscriptWriter:
                 file = await self._read()
                 if file.lines:
                     text = Text("This is what was said in {channel}.", channel=self._place.name)
-                    await self._place.post_file(file.name, file.content, text)
+                    message_id = await self._place.post_file(file.name, file.content, text)
+                    await self._on_posted(self._place.channel_id, message_id)
             elif self._thread is not None:
                 await self._write()
         except (ChatError, StoreError) as error:
@@ -195,7 +201,8 @@ class TranscriptWriter:
         lines = waiting[: self._tried_lines] if self._tried_lines else waiting
         # Discord writes the time as the reader's own Discord does.
         message, self._tried_lines = first_message(f"<t:{line.at:.0f}:t> {line}" for line in lines)
-        await thread.post(message)
+        message_id = await thread.post(message)
+        await self._on_posted(thread.id, message_id)
         del waiting[: self._tried_lines]
         self._tried_lines = 0
         self._failures = 0
@@ -240,7 +247,18 @@ def transcript_writer(
         read=lambda: read_transcript(session, place, services),
         thread_id=stored_thread(session.id, place.guild_id, services.servers),
         on_thread=lambda thread_id: store_thread(thread_id, session.id, place.guild_id, services.servers),
+        on_posted=lambda channel_id, message_id: _remember(
+            session.id, TranscriptMessage(place.guild_id, channel_id, message_id), services
+        ),
     )
+
+
+async def _remember(session_id: SessionId, posted: TranscriptMessage, services: RoomServices) -> None:
+    """Note that a message has words of a session, so that it is deleted with the session. A failure is logged."""
+    try:
+        await services.memory.sessions.posted_transcripts.note(session_id, posted)
+    except StoreError as error:
+        log.warning("transcript_not_remembered", session_id=session_id, problem=error)
 
 
 async def read_transcript(session: StoredSession, place: Place, services: RoomServices) -> TranscriptFile:

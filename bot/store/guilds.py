@@ -16,6 +16,7 @@ import structlog
 from sqlalchemy import and_, delete, select
 
 from bot.guild import GuildChoice, Silence, VoiceMode
+from bot.store.attendance import forget_attendance
 from bot.store.inserts import put_row
 from bot.store.tables import guild_settings, hearing_opt_outs
 from bot.texts.text import Text
@@ -208,5 +209,6 @@ class OptOutStore:
         async with self._database.writing() as connection:
             await connection.execute(delete(hearing_opt_outs).where(same))
             if out:
+                await forget_attendance(connection, str(person_id), guild_id=guild_id)
                 values = {"guild_id": guild_id, "person_id": person_id, "since": self._clock.now()}
                 await connection.execute(hearing_opt_outs.insert().values(values))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select, union
 
 from bot.store import rows
+from bot.store.attendance import attendance_of
 from bot.store.servers import servers_that_name
 from bot.store.speakers import may_have_part_of, quotable_speakers
 from bot.store.tables import (
@@ -74,6 +75,7 @@ class PersonalDataStore:
             return {
                 "person_id": person_id,
                 "sessions": [each for each in found if each is not None],
+                "when_you_were_there": await _attendance(connection, person_id),
                 "facts_about_you": facts,
                 "sessions_where_you_deleted_facts": await _without_facts(connection, person_id),
                 "servers_that_do_not_hear_you": await _opt_outs(connection, person_id),
@@ -153,6 +155,20 @@ def _without_repeated(
 def _line(turn: Turn, person_id: str | None = None) -> dict[str, object]:
     said = [part.text for part in turn.parts if person_id is None or part.speaker_id == person_id]
     return {"turn": turn.seq, "at": _iso(turn.started_at), "kind": turn.kind.value, "text": " ".join(said)}
+
+
+async def _attendance(connection: AsyncConnection, person_id: str) -> list[dict[str, object]]:
+    """Return when the person was in the channel of which session."""
+    found = await attendance_of(connection, person_id)
+    return [
+        {
+            "session": session_id,
+            "came_at": _iso(stay.came_at),
+            "left_at": None if stay.left_at is None else _iso(stay.left_at),
+        }
+        for session_id, stays in found.items()
+        for stay in stays
+    ]
 
 
 async def _without_facts(connection: AsyncConnection, person_id: str) -> list[str]:

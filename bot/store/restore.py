@@ -21,6 +21,7 @@ from sqlalchemy import delete
 
 from bot.clock import SystemClock
 from bot.private_files import make_private_folder, open_private, sync_names, sync_to_disk
+from bot.store.attendance import everybody_who_attended, forget_attendance
 from bot.store.backup import BackupContent, BackupError, examine_backup
 from bot.store.database import open_database
 from bot.store.dialects.sqlite import connect_read_only
@@ -47,6 +48,12 @@ _JOURNALS = ("-wal", "-shm", "-journal")
 # What people decided since the backup. A fact that was drawn from turns before `through_seq` was deleted.
 _DECIDED_SINCE = (
     "INSERT OR REPLACE INTO main.hearing_opt_outs SELECT * FROM present.hearing_opt_outs",
+    """
+    DELETE FROM main.attendance WHERE EXISTS (
+        SELECT 1 FROM main.hearing_opt_outs AS o JOIN main.sessions AS s ON s.guild_id = o.guild_id
+        WHERE s.id = attendance.session_id AND CAST(o.person_id AS TEXT) = attendance.person_id
+    )
+    """,
     """
     INSERT OR REPLACE INTO main.person_forgets SELECT * FROM present.person_forgets
     WHERE session_id IN (SELECT id FROM main.sessions)
@@ -215,6 +222,12 @@ async def _forget_since(staged: Path, known: int) -> int:
         for person_id, wanted in found.items():
             for each in wanted:
                 await forgetter.forget(people[person_id], session_id=each.session_id, seq=each.seq)
+        # Somebody may have been there and said nothing.
+        async with database.writing() as connection:
+            there = people_among(since, await everybody_who_attended(connection))
+            for person_id, each in ((person_id, each) for person_id, wanted in there.items() for each in wanted):
+                if each.seq is None:
+                    await forget_attendance(connection, person_id, session_id=each.session_id)
     return len(found)
 
 

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, case, delete, exists, func, literal, select, update
+from sqlalchemy import case, delete, exists, func, literal, select, update
 
-from bot.store.claims import check_claim, claim_room, lock_server, refuse_stale, writing_session
+from bot.store.attendance import AttendanceStore, readable_by
+from bot.store.claims import check_claim, claim_room, fenced, lock_server, refuse_stale, writing_session
 from bot.store.columns import Prose
 from bot.store.forgettings import forgettings_after, last_forgetting, people_among
 from bot.store.inserts import add_once
+from bot.store.posted_transcripts import PostedTranscripts
 from bot.store.speakers import quotable_speakers
 from bot.store.tables import sessions, turns
 from bot.texts.text import Text
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.clock import Clock
+    from bot.readers import Reader
     from bot.store.claims import RoomClaim
     from bot.store.database import Database
     from bot.store.forgettings import Forgetting
@@ -185,18 +188,41 @@ class Sessions:
             found = await connection.execute(wanted.order_by(sessions.c.started_at.desc()).limit(limit))
             return tuple(map(_session, found))
 
-    async def newest_in(self, guild_id: int, channels: Collection[int]) -> StoredSession | None:
-        """Return the newest session of these channels of a guild that has a turn."""
-        wanted = _select_sessions().where(_told_in(guild_id, channels))
+    @property
+    def attendance(self) -> AttendanceStore:
+        """Return who was in which session, to read it."""
+        return AttendanceStore(self._database)
+
+    @property
+    def posted_transcripts(self) -> PostedTranscripts:
+        """Return which messages have the words of sessions."""
+        return PostedTranscripts(self._database)
+
+    def attendance_for(self, claim: RoomClaim) -> AttendanceStore:
+        """Return the same for the room that holds `claim`, to write it."""
+        return AttendanceStore(fenced(self._database, claim))
+
+    async def newest_readable(
+        self, reader: Reader, *, channel_id: int | None = None, catches_up: bool = False
+    ) -> StoredSession | None:
+        """Return the newest session with a turn of which somebody may read something. `channel_id`: in this channel.
+        `catches_up`: see `reading_of`.
+        """
+        wanted = _select_sessions().where(_has_turns(), readable_by(reader, catches_up=catches_up))
+        if channel_id is not None:
+            wanted = wanted.where(sessions.c.channel_id == channel_id)
         async with self._database.reading() as connection:
             return await _one(connection, wanted.order_by(sessions.c.started_at.desc()).limit(1))
 
-    async def begins_in(self, guild_id: int, channels: Collection[int], *, limit: int) -> tuple[SessionBegin, ...]:
-        """Return when and where the newest sessions of these channels of a guild began that have a turn, newest first.
+    async def begins_for(self, reader: Reader, *, limit: int) -> tuple[SessionBegin, ...]:
+        """Return when and where the newest sessions with a turn began of which somebody may read something, newest
+        first.
 
         No turn is read for it, so there may be many.
         """
-        wanted = select(sessions.c.id, sessions.c.channel_id, sessions.c.started_at).where(_told_in(guild_id, channels))
+        wanted = select(sessions.c.id, sessions.c.channel_id, sessions.c.started_at).where(
+            _has_turns(), readable_by(reader, catches_up=False)
+        )
         async with self._database.reading() as connection:
             found = await connection.execute(wanted.order_by(sessions.c.started_at.desc()).limit(limit))
             return tuple(SessionBegin(SessionId(row.id), row.channel_id, row.started_at) for row in found)
@@ -279,13 +305,8 @@ def _select_sessions() -> Select[Any]:
     return select(sessions, last_turn_at.label("last_turn_at"), count.label("turn_count"))
 
 
-def _told_in(guild_id: int, channels: Collection[int]) -> ColumnElement[bool]:
-    """Return the condition that a session was in one of these channels of a guild, and has a turn."""
-    return and_(
-        sessions.c.guild_id == guild_id,
-        sessions.c.channel_id.in_(sorted(channels)),
-        exists().where(turns.c.session_id == sessions.c.id),
-    )
+def _has_turns() -> ColumnElement[bool]:
+    return exists().where(turns.c.session_id == sessions.c.id)
 
 
 def _open_in(guild_id: int, channel_id: int) -> Select[Any]:

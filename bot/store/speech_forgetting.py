@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import structlog
 from sqlalchemy import delete, select, update
 
+from bot.store.attendance import forget_attendance
 from bot.store.claims import lock_server, wait_for_writes
 from bot.store.each_session import write_each
 from bot.store.forget_report import ForgetReport
@@ -156,6 +157,8 @@ class SpeechForgetter:
         # so this is done on the person's servers alone: anybody could hold up the summaries of others.
         refreshed = await self._refresh_open_rooms(servers, done=total.sessions)
         await self._forget_sent(servers)
+        if seq is None:
+            await self._forget_attendance(person.id, session_id)
         if session_id is None:
             about, rules = await self._delete_traces(person.id)
             total = replace(total, about=total.about + about, rules=rules)
@@ -199,6 +202,11 @@ class SpeechForgetter:
             if about.rowcount or rules:
                 await mark_deleted(connection, now=self._clock.now())
         return about.rowcount, rules
+
+    async def _forget_attendance(self, person_id: str, session_id: SessionId | None) -> None:
+        async with self._database.writing() as connection:
+            if await forget_attendance(connection, person_id, session_id=session_id):
+                await mark_deleted(connection, now=self._clock.now())
 
     async def _wipe(self) -> bool:
         # All is deleted, and the mark is stored: a wipe that fails is no reason to stop before the logs.

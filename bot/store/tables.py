@@ -53,6 +53,29 @@ sessions = Table(
     ),
 )
 
+# When each person was in the channel of a session (`bot.readers`). `left_at` is null while they are there.
+attendance = Table(
+    "attendance",
+    metadata,
+    Column("session_id", Key, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
+    Column("person_id", Key, primary_key=True),
+    Column("came_at", Float, primary_key=True),
+    Column("left_at", Float),
+    Index("attendance_by_person", "person_id"),
+)
+
+# The messages with which `/listen` has posted what was said. They outlive their session, until they are deleted on
+# Discord too (`bot.store.posted_transcripts`).
+posted_transcripts = Table(
+    "posted_transcripts",
+    metadata,
+    Column("message_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("session_id", Key, nullable=False),
+    Column("guild_id", BigInteger, nullable=False),
+    Column("channel_id", BigInteger, nullable=False),
+    Index("posted_transcripts_by_session", "session_id"),
+)
+
 turns = Table(
     "turns",
     metadata,

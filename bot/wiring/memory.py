@@ -10,6 +10,7 @@ from bot.embedding.factory import open_embedder
 from bot.embedding.worker import ThreadedEmbedder
 from bot.memory.indexer import Indexer
 from bot.memory.recall import Recall, RoomRecall
+from bot.memory.room_audience import RoomAudience
 from bot.memory.upkeep import MemoryUpkeep
 from bot.store.claims import fenced
 from bot.store.people import PeopleStore
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from bot.monitoring.metrics import Metrics
     from bot.room.guild_policy import GuildPolicy
     from bot.room.services import OpenMemory, OpenUpkeep
+    from bot.store.attendance import AttendanceStore
     from bot.store.claims import RoomClaim
     from bot.store.database import Database
     from bot.wiring.settings import BotSettings
@@ -65,6 +67,7 @@ def quoting_factory(
     recall: Recall,
     zone: tzinfo,
     *,
+    attendance: AttendanceStore,
     withheld: Callable[[int | None], frozenset[str]] = lambda _: frozenset(),
 ) -> Callable[[RecallScope, Place], QuoteFinder | None]:
     """Return the factory of a room's quote finder; it returns None if quotes are switched off.
@@ -81,6 +84,7 @@ def quoting_factory(
             reach=settings.recall.scope,
             shared_channels=place.shared_channels,
             withheld=withheld,
+            audience=RoomAudience(place.readers, attendance, scope.session_id),
         )
         return QuoteFinder(
             recall,

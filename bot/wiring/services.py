@@ -168,7 +168,13 @@ def _memory_services(
             parts.clock,
             upkeeps=stores.upkeeps,
         ),
-        open_quoting=quoting_factory(settings, recollection.models.recall, parts.zone, withheld=withheld),
+        open_quoting=quoting_factory(
+            settings,
+            recollection.models.recall,
+            parts.zone,
+            attendance=stores.sessions.attendance,
+            withheld=withheld,
+        ),
         readable=recollection.readable,
     )
 
@@ -224,6 +230,7 @@ def _toolbox_factory(
     return Toolset(
         settings.tools,
         recollection.models.recall,
+        attendance=parts.stores.sessions.attendance,
         accesses=parts.stores.accesses,
         reach=settings.recall.scope if settings.recall.enabled else None,
         clock=parts.clock,

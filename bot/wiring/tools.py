@@ -10,6 +10,7 @@ from bot.brain.tools.memory import memory_tools
 from bot.brain.tools.screen import screen_tool
 from bot.brain.tools.toolbox import Toolbox
 from bot.memory.recall import RoomRecall
+from bot.memory.room_audience import RoomAudience
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.memory.access_log import AccessLog
     from bot.memory.recall import Recall, RecallScope
+    from bot.store.attendance import AttendanceStore
 
 
 # Longer files are not read: this suffices for a long text, and keeps out disk images.
@@ -32,9 +34,9 @@ ATTACHMENT_BYTES = 512 * 1024
 class Toolset:
     """Makes each room's toolbox.
 
-    `accesses` counts what memory search shows, and `reach` is its scope, or None if there is no search. `more` returns
-    the tools of the MCP servers that are for a guild. `screens` returns a room's view of its shared screens, or None if
-    it has none.
+    `attendance` tells who was in which session. `accesses` counts what memory search shows. `reach` is its scope, or
+    None if there is no search. `more` returns the tools of the MCP servers that are for a guild. `screens` returns a
+    room's view of its shared screens, or None if it has none.
     `withheld` returns the ids of people of a guild whose words and files a model may not get.
     """
 
@@ -43,6 +45,7 @@ class Toolset:
         settings: ToolsSettings,
         recall: Recall,
         *,
+        attendance: AttendanceStore,
         accesses: AccessLog | None = None,
         reach: str | None,
         clock: Clock,
@@ -52,6 +55,7 @@ class Toolset:
         withheld: Callable[[int | None], frozenset[str]] = lambda _: frozenset(),
     ) -> None:
         self._withheld = withheld
+        self._attendance = attendance
         self._settings = settings
         self._recall = recall
         self._accesses = accesses
@@ -74,6 +78,7 @@ class Toolset:
                 shared_channels=place.shared_channels,
                 accesses=self._accesses,
                 withheld=self._withheld,
+                audience=RoomAudience(place.readers, self._attendance, here.session_id),
             )
             tools += memory_tools(room, zone=self._zone, now=self._clock.now, question=lambda: toolbox.question)
         screen = self._screens(place)

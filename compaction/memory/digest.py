@@ -89,7 +89,8 @@ class DigestParts:
 def digest_parts(turns: Sequence[Turn], segments: Sequence[Segment]) -> DigestParts:
     """Return what the digest of these turns is made of. `turns`: a stretch without a gap; withheld ones are tombstones.
 
-    `segments`: those of the session, without what may hold withheld words. Of what was told in confidence, neither the
+    `segments`: those of the session, without what may hold withheld words; one without a gist is used for its facts
+    alone. Of what was told in confidence, neither the
     turns nor a segment that has one is used.
     """
     if not turns:
@@ -115,7 +116,7 @@ def request_for_digest(parts: DigestParts) -> FoldRequest:
         start=stale[0].seq,
         turns=stale,
         known=tuple(each for each in known if each.ref not in parts.closed),
-        gists=tuple(each.gist for each in parts.segments),
+        gists=tuple(each.gist for each in parts.segments if each.gist),
         before=tuple(turn for turn in parts.turns if stale[0].seq - REACH_TURNS <= turn.seq < stale[0].seq),
     )
 
@@ -123,7 +124,7 @@ def request_for_digest(parts: DigestParts) -> FoldRequest:
 def make_digest(parts: DigestParts, fold: Fold | None = None) -> Digest:
     """Return the digest. `fold`: what a model made of the stale turns, if it was asked."""
     known = [each for segment in parts.segments for each in known_facts_of(segment)]
-    about = [DigestLine(each.started_at, each.gist, seq=each.start) for each in parts.segments]
+    about = [DigestLine(each.started_at, each.gist, seq=each.start) for each in parts.segments if each.gist]
     if fold is not None and (stale := parts.stale):
         # Refs that no stored fact has.
         known += [KnownFact(f"digest#{number}", fact) for number, fact in enumerate(fold.facts)]

@@ -29,7 +29,7 @@ PassageSource: TypeAlias = Turn | Note | Segment
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where a search looks. None means no limit; `channels` are voice channels.
+    """Where a search looks. None means no limit; `channels` are voice channels, and `sessions` the only ones to search.
 
     Times are UTC epoch seconds: `since <= at < until`. `speaker`: a display name, some words of one, or a speaker's id.
     `kinds`: the kinds of passages to find. `in_view`: a session and a seq; turns of that session from that seq on are
@@ -39,6 +39,7 @@ class Scope:
     guild_id: int | None = None
     channels: frozenset[int] | None = None
     session_id: SessionId | None = None
+    sessions: frozenset[SessionId] | None = None
     speaker: str | None = None
     since: float | None = None
     until: float | None = None
@@ -48,10 +49,10 @@ class Scope:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether the scope excludes everything: its time range is empty, it has no channel, or the speaker's
-        name contains no word.
+        """Return whether the scope excludes everything: its time range is empty, it has no channel or session, or the
+        speaker's name contains no word.
         """
-        if self.channels is not None and not self.channels:
+        if (self.channels is not None and not self.channels) or (self.sessions is not None and not self.sessions):
             return True
         empty_time = self.since is not None and self.until is not None and self.since >= self.until
         return empty_time or (self.speaker is not None and not normalized_words(self.speaker))

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from bot.channel.port import ChatError, Person
+from bot.readers import Reader
 from tests.fakes.chat import FakeChat
 from voice.errors import LinkError
 from voice.queue_figures import QueueFigures
@@ -84,9 +85,10 @@ class FakeThread:
     def __init__(self) -> None:
         self.posted: list[str] = []
 
-    async def post(self, text: str) -> None:
-        """Store a message."""
+    async def post(self, text: str) -> int:
+        """Store a message. Its id counts from 1."""
         self.posted.append(text)
+        return len(self.posted)
 
 
 class FakeCall:
@@ -164,6 +166,12 @@ class FakePlace:
         """Return this channel and those that the test says are shared."""
         return frozenset({self.channel_id, *self.shared})
 
+    def readers(self) -> Sequence[Reader]:
+        """Return the people, to whom no history is open."""
+        people = (each for each in self.people if not each.is_bot)
+        told = self.shared_channels()
+        return [Reader(str(each.id), self.guild_id, told, present_in=self.channel_id) for each in people]
+
     def chat_for(self, asker_id: int | None) -> FakeChat:
         """Return the chat, and record who asks."""
         self.asked_by.append(asker_id)
@@ -200,11 +208,12 @@ class FakePlace:
             self.threads.append(channel_id)
         return self.thread
 
-    async def post_file(self, name: str, content: bytes, text: Text) -> None:
-        """Store the file, unless the test forbids it."""
+    async def post_file(self, name: str, content: bytes, text: Text) -> int:
+        """Store the file, unless the test forbids it. Its message's id counts from 1."""
         if not self.writable:
             raise ChatError("No file here.")
         self.files.append((name, content.decode()))
+        return len(self.files)
 
     async def ask_for_press(self, request: CallRequest, on_press: OnPress) -> FakeCall:
         """Keep the call, unless the test forbids it."""

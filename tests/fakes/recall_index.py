@@ -188,6 +188,7 @@ class InMemoryRecallIndex:
             and scope.guild_id in (None, entry.guild_id)
             and (scope.channels is None or entry.channel_id in scope.channels)
             and scope.session_id in (None, entry.session_id)
+            and (scope.sessions is None or entry.session_id in scope.sessions)
             and (scope.kinds is None or source_kind(source) in scope.kinds)
             and (scope.speaker is None or _speaker_matches(scope.speaker, source_speakers(source)))
             and (scope.since is None or entry.at >= scope.since)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import discord
 from discord import app_commands
 
-from bot.discord.answers import answer, defer, guild_id_of, language_of
-from bot.discord.audience import nearest_channels, readable_channels
+from bot.discord.answers import answer, defer, language_of
+from bot.discord.audience import channel_name, nearest_channels
 from bot.discord.commands.store_failures import not_read
 from bot.discord.digest_embed import digest_embed
 from bot.discord.failures import AnsweringView
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bot.discord.command_tree import CheckedCommandTree
     from bot.memory.digests import Digests
     from bot.memory.session_reader import SessionReader
+    from bot.readers import Reader
 
 MOST_MINUTES = 720
 NEVER_AWAY = Text("You have been here all the time. With `minutes` you choose how far back I go.")
@@ -41,18 +42,18 @@ class CatchUp:
         self._digests = digests
         self._now = now
 
-    async def show(self, interaction: discord.Interaction, minutes: int | None) -> None:
+    async def show(self, interaction: discord.Interaction, person: Reader, minutes: int | None) -> None:
         """Answer with what was said in the last `minutes`, or while the person was away."""
         await defer(interaction)
-        sentence, embed = await self._missed(interaction, minutes)
+        sentence, embed = await self._missed(interaction, person, minutes)
         await answer(interaction, sentence, embed=discord.utils.MISSING if embed is None else embed)
 
-    async def _missed(self, interaction: discord.Interaction, minutes: int | None) -> tuple[Text, discord.Embed | None]:
+    async def _missed(
+        self, interaction: discord.Interaction, person: Reader, minutes: int | None
+    ) -> tuple[Text, discord.Embed | None]:
         """Return the sentence for the person and the embed; one of them is empty."""
-        channels = readable_channels(interaction)
         try:
-            nearest = nearest_channels(interaction)
-            session = await self._reader.find(guild_id_of(interaction), channels, nearest=nearest)
+            session = await self._reader.find(person, nearest=nearest_channels(interaction), catches_up=True)
             if session is None:
                 return NO_SESSION, None
             away: Absence | None
@@ -60,29 +61,23 @@ class CatchUp:
                 away = Absence(self._now() - 60 * minutes, None)
             else:
                 read = await self._reader.read(session)
-                away = last_absence(read.recorded, str(interaction.user.id))
+                away = last_absence(read.recorded, person.person_id)
             # Who is there and was never seen to come or leave has been there since the bot came.
             never_seen = minutes is None and away is not None and away.until is None and not away.left
-            if away is None or (never_seen and _is_in(interaction, session.channel_id)):
+            if away is None or (never_seen and person.present_in == session.channel_id):
                 return NEVER_AWAY, None
             until = float("inf") if away.until is None else away.until
-            digest = await self._digests.of(session, since=away.since, until=until)
+            digest = await self._digests.of(session, person, since=away.since, until=until, catches_up=True)
         except StoreError as error:
             return not_read(error), None
         if digest.is_empty:
             return NOTHING_MISSED, None
-        title = (TITLE if minutes is None else LATELY).fill(channel=channels[session.channel_id or 0])
+        channel = channel_name(interaction, session.channel_id)
+        title = (TITLE if minutes is None else LATELY).fill(channel=channel)
         return verbatim(""), digest_embed(digest, language_of(interaction), title=title, shows_last=True)
 
 
-def _is_in(interaction: discord.Interaction, channel_id: int | None) -> bool:
-    member = interaction.user
-    if not isinstance(member, discord.Member) or member.voice is None or member.voice.channel is None:
-        return False
-    return member.voice.channel.id == channel_id
-
-
-def add_catch_up(tree: app_commands.CommandTree[Any], *, catch_up: CatchUp) -> None:
+def add_catch_up(tree: CheckedCommandTree, *, catch_up: CatchUp) -> None:
     """Put /catch-up on `tree`."""
 
     @tree.command(name="catch-up", description="See what was said while you were away. Only you see it.")
@@ -91,7 +86,7 @@ def add_catch_up(tree: app_commands.CommandTree[Any], *, catch_up: CatchUp) -> N
     async def catch_up_command(
         interaction: discord.Interaction, minutes: app_commands.Range[int, 1, MOST_MINUTES] | None = None
     ) -> None:
-        await catch_up.show(interaction, minutes)
+        await catch_up.show(interaction, tree.reader_of(interaction), minutes)
 
 
 class CatchUpButton(AnsweringView):
@@ -112,4 +107,4 @@ class CatchUpButton(AnsweringView):
         if (refused := await self._tree.refusal_of_press(interaction, command="catch-up")) is not None:
             await answer(interaction, refused)
             return
-        await self._catch_up.show(interaction, None)
+        await self._catch_up.show(interaction, self._tree.reader_of(interaction), None)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import discord
 from discord import app_commands
 
 from bot.channel.markdown import escape_markdown, in_message
 from bot.discord.answers import answer, defer, embed_in, guild_id_of, language_of
-from bot.discord.audience import nearest_channels, readable_channels
+from bot.discord.audience import channel_name, nearest_channels
 from bot.discord.commands.store_failures import not_looked_up
 from bot.discord.cooldowns import Cooldown, Cooldowns, often
 from bot.discord.failures import AnsweringView
@@ -30,10 +30,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import tzinfo
 
+    from bot.discord.command_tree import CheckedCommandTree
     from bot.memory.personal_recall import PersonalRecall
     from bot.memory.session_reader import SessionReader
+    from bot.readers import Reader
     from compaction.memory.recall import RecallHit
     from compaction.model import Turn
+
+    ReaderOf = Callable[[discord.Interaction], Reader]
 
 PAGE = 4
 # So many turns before and after a hit are shown around it.
@@ -58,9 +62,11 @@ MOMENT = Text("I do not understand that time. Write for example 21:04, 45m, 2 ho
 class _Shown:
     """What a person has asked for, and what they see of it. Times: UTC epoch seconds.
 
-    `around`: the session and turn whose neighbourhood they look at; None: the results.
+    `reader_of`: returns the person as they are now. `around`: the session and turn whose neighbourhood they look at;
+    None: the results.
     """
 
+    reader_of: ReaderOf
     words: str
     speaker: str | None
     since: float | None
@@ -94,7 +100,14 @@ class RecallSearch:
         guild_id, user_id = guild_id_of(interaction), interaction.user.id
         return self._presses.use(guild_id, user_id, "recall", PRESSES, now=time.monotonic())
 
-    async def begin(self, interaction: discord.Interaction, words: str, who: str | None, since: str | None) -> None:
+    async def begin(
+        self,
+        interaction: discord.Interaction,
+        reader_of: ReaderOf,
+        words: str,
+        who: str | None,
+        since: str | None,
+    ) -> None:
         """Answer the command with the first page."""
         await defer(interaction)
         now = self._now()
@@ -103,7 +116,7 @@ class RecallSearch:
         except TimeNotUnderstoodError:
             await answer(interaction, MOMENT)
             return
-        sentence, embed, view = await self._view(interaction, _Shown(words, who, begun, now))
+        sentence, embed, view = await self._view(interaction, _Shown(reader_of, words, who, begun, now))
         await answer(
             interaction,
             sentence,
@@ -138,12 +151,10 @@ class RecallSearch:
     async def _results(
         self, interaction: discord.Interaction, wanted: _Shown
     ) -> tuple[Text, discord.Embed | None, discord.ui.View | None]:
-        guild_id = guild_id_of(interaction)
-        channels = readable_channels(interaction)
+        reader = wanted.reader_of(interaction)
         hits = await self._recall.search(
             wanted.words,
-            guild_id=guild_id,
-            channels=channels,
+            reader,
             nearest=nearest_channels(interaction),
             speaker=wanted.speaker,
             since=wanted.since,
@@ -155,9 +166,9 @@ class RecallSearch:
         page = min(wanted.page, pages - 1)
         shown: list[_Found] = []
         for hit in hits[page * PAGE : (page + 1) * PAGE]:
-            session = await self._reader.find(guild_id, channels, session_id=hit.session_id)
-            if session is not None and session.channel_id is not None:
-                shown.append(_Found(hit, channels[session.channel_id]))
+            session = await self._reader.find(reader, session_id=hit.session_id)
+            if session is not None:
+                shown.append(_Found(hit, channel_name(interaction, session.channel_id)))
         language = language_of(interaction)
         lines = [_hit_text(each, number, language)[:_HIT_CHARS] for number, each in enumerate(shown, start=1)]
         found = counted(len(hits), "{count} place", "{count} places")
@@ -176,15 +187,15 @@ class RecallSearch:
     async def _neighbourhood(
         self, interaction: discord.Interaction, wanted: _Shown, around: tuple[SessionId, int]
     ) -> tuple[Text, discord.Embed | None, discord.ui.View | None]:
-        channels = readable_channels(interaction)
+        reader = wanted.reader_of(interaction)
         session_id, seq = around
         language = language_of(interaction)
         view = _Pages(self, wanted, language)
         view.add_back()
-        session = await self._reader.find(guild_id_of(interaction), channels, session_id=session_id)
-        if session is None or session.channel_id is None:
+        session = await self._reader.find(reader, session_id=session_id)
+        if session is None:
             return GONE, None, view
-        turns = (await self._reader.read(session)).turns
+        turns = (await self._reader.read(session, reader)).turns
         near = {turn.seq: turn for turn in turns if seq - AROUND <= turn.seq <= seq + AROUND}
         if not near:
             return GONE, None, view
@@ -196,7 +207,7 @@ class RecallSearch:
         view.add_moves(turns, around)
         embed = embed_in(
             language,
-            title=Text("What was said in {channel}", channel=channels[session.channel_id]),
+            title=Text("What was said in {channel}", channel=channel_name(interaction, session.channel_id)),
             text=joined(
                 (
                     verbatim(f"<t:{near[min(lines)].started_at:.0f}:f>"),
@@ -276,7 +287,7 @@ class OverPages(AnsweringView):
         await answer(interaction, OVER)
 
 
-def add_recall(tree: app_commands.CommandTree[Any], *, search: RecallSearch) -> None:
+def add_recall(tree: CheckedCommandTree, *, search: RecallSearch) -> None:
     """Put /recall on `tree`."""
 
     @tree.command(name="recall", description="Search what was said here. Only you see what is found.")
@@ -292,7 +303,7 @@ def add_recall(tree: app_commands.CommandTree[Any], *, search: RecallSearch) -> 
         who: app_commands.Range[str, 1, 100] | None = None,
         since: app_commands.Range[str, 1, 50] | None = None,
     ) -> None:
-        await search.begin(interaction, words, who, since)
+        await search.begin(interaction, tree.reader_of, words, who, since)
 
 
 def _hit_text(found: _Found, number: int, language: str) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import discord
 from discord import app_commands
 
 from bot.discord.answers import answer, defer, language_of
-from bot.discord.audience import readable_channels
+from bot.discord.audience import channel_name
 from bot.discord.commands.store_failures import not_read
 from bot.discord.digest_embed import RECAP, digest_embed
 from bot.discord.session_choice import NO_SESSION, chosen_session, session_choices
@@ -18,13 +18,15 @@ from compaction.errors import StoreError
 if TYPE_CHECKING:
     from datetime import tzinfo
 
+    from bot.discord.command_tree import CheckedCommandTree
     from bot.memory.digests import Digests
     from bot.memory.session_reader import SessionReader
+    from bot.readers import Reader
 
 NOTHING_TO_TELL = Text("Nothing was said in that session that I may tell.")
 
 
-def add_recap(tree: app_commands.CommandTree[Any], *, reader: SessionReader, digests: Digests, zone: tzinfo) -> None:
+def add_recap(tree: CheckedCommandTree, *, reader: SessionReader, digests: Digests, zone: tzinfo) -> None:
     """Put /recap on `tree`. `zone`: the time zone of the sessions' names."""
 
     @tree.command(name="recap", description="See what a session was about: topics, decisions, open questions, people.")
@@ -33,27 +35,27 @@ def add_recap(tree: app_commands.CommandTree[Any], *, reader: SessionReader, dig
     async def recap(interaction: discord.Interaction, session: str | None = None) -> None:
         # A model may be asked for it.
         await defer(interaction)
-        sentence, embed = await recap_for(interaction, session, reader=reader, digests=digests)
+        person = tree.reader_of(interaction)
+        sentence, embed = await recap_for(interaction, session, person, reader=reader, digests=digests)
         await answer(interaction, sentence, embed=discord.utils.MISSING if embed is None else embed)
 
     @recap.autocomplete("session")
     async def sessions(interaction: discord.Interaction, typed: str) -> list[app_commands.Choice[str]]:
-        return await session_choices(interaction, typed, reader=reader, zone=zone)
+        return await session_choices(interaction, typed, tree.reader_of(interaction), reader=reader, zone=zone)
 
 
 async def recap_for(
-    interaction: discord.Interaction, session: str | None, *, reader: SessionReader, digests: Digests
+    interaction: discord.Interaction, session: str | None, person: Reader, *, reader: SessionReader, digests: Digests
 ) -> tuple[Text, discord.Embed | None]:
     """Return the sentence for the person and the embed; one of them is empty."""
     try:
-        found = await chosen_session(interaction, session, reader=reader)
+        found = await chosen_session(interaction, session, person, reader=reader)
         if found is None:
             return NO_SESSION, None
-        digest = await digests.of(found)
+        digest = await digests.of(found, person)
     except StoreError as error:
         return not_read(error), None
     if digest.is_empty:
         return NOTHING_TO_TELL, None
-    channel = readable_channels(interaction).get(found.channel_id or 0, "")
-    title = RECAP.fill(channel=channel)
+    title = RECAP.fill(channel=channel_name(interaction, found.channel_id))
     return verbatim(""), digest_embed(digest, language_of(interaction), title=title)

@@ -12,9 +12,10 @@ from bot.background_task import owned_task
 from bot.channel.port import ListenRequest
 from bot.channel.whereabouts import COMING, HERE_ALREADY
 from bot.discord.answers import answer, guild_id_of
-from bot.discord.audience import is_told_in, readable_channels
+from bot.discord.audience import is_told_in
 from bot.discord.place import FOR_EVERY_AGE, VOICE_CHANNELS
 from bot.errors import KNOWN_ERRORS
+from bot.readers import hears
 from bot.server_settings import ListenTarget  # noqa: TC001 - discord.py reads the annotation
 from bot.texts.text import Text, joined, sentence_of
 
@@ -105,8 +106,8 @@ def add_room_commands(
     async def status(interaction: discord.Interaction) -> None:
         guild_id = guild_id_of(interaction)
         place = rooms.place_of(guild_id)
-        # A moderator may ask from elsewhere, and of a channel that they may not enter.
-        may_hear = place is not None and place.channel_id in readable_channels(interaction)
+        # A moderator may ask from elsewhere.
+        may_hear = place is not None and hears(tree.reader_of(interaction), place.channel_id)
         words = rooms.unfinished(guild_id)[:MOST_SPEAKERS] if may_hear else ()
         sentences = (rooms.status(guild_id), *map(unfinished_sentence, words))
         await answer(interaction, joined(sentences, "\n"))

@@ -77,6 +77,7 @@ def setting_fields(
         Field(Text("leave-when-empty"), empty_sentence(settings, operator)),
         Field(Text("longest-session"), longest_sentence(settings)),
         Field(Text("retention"), retention_sentence(settings, operator)),
+        Field(Text("history (who may read)"), history_sentence(settings)),
         Field(Text("recap"), recap_sentence(settings)),
         Field(Text("catch-up"), catch_up_sentence(settings)),
         Field(Text("live-message"), live_sentence(settings)),
@@ -175,6 +176,18 @@ def retention_sentence(settings: ServerSettings, operator: OperatorSettings) -> 
     if not days:
         return Text("I keep what was said until somebody deletes it.")
     return counted(days, "I delete what was said after {count} day.", "I delete what was said after {count} days.")
+
+
+def history_sentence(settings: ServerSettings) -> Text:
+    if not settings.opens_history:
+        return Text("People may read what was said while they were in the channel, and nothing else.")
+    if settings.history_role is None:
+        return Text("Who may manage the server may read everything in the channels that they may enter.")
+    return Text(
+        "Who may manage the server, and members with the role {role}, may read everything in the channels that they "
+        "may enter.",
+        role=_mentions("@&", [settings.history_role]),
+    )
 
 
 def recap_sentence(settings: ServerSettings) -> Text:

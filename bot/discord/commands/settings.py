@@ -20,6 +20,7 @@ from bot.discord.commands.setting_sentences import (
     channels_sentence,
     consent_sentence,
     empty_sentence,
+    history_sentence,
     language_sentence,
     live_sentence,
     longest_sentence,
@@ -58,6 +59,7 @@ AT_ONCE = Text("This takes effect at once.")
 NEXT_SESSION = Text("This takes effect with the next session.")
 NEXT_COMER = Text("This takes effect when somebody next comes into a voice channel.")
 WITHIN_A_DAY = Text("This takes effect within a day, when I next tidy up.")
+NOTICE_TELLS = Text("This takes effect at once. My notice says it from the next session on.")
 SESSION_END = Text("This takes effect when a session next ends.")
 
 TOO_MANY_CHANNELS = Text("At most {most} channels can be chosen.", most=MOST_CHANNELS)
@@ -282,6 +284,20 @@ class SettingsCommands(
             lambda now: replace(now, retention_days=float(days) or None),
             lambda new: retention_sentence(new, self._operator),
             WITHIN_A_DAY,
+        )
+
+    @app_commands.command(name="history", description="Who may read what was said while they were not in the channel.")
+    @app_commands.describe(
+        opened="True: who may manage the server may. False: everybody reads only what they heard.",
+        role="Its members may too.",
+    )
+    async def history(self, interaction: discord.Interaction, opened: bool, role: discord.Role | None = None) -> None:
+        role_id = None if role is None or not opened else role.id
+        await self._change(
+            interaction,
+            lambda now: replace(now, opens_history=opened, history_role=role_id),
+            history_sentence,
+            NOTICE_TELLS,
         )
 
     @app_commands.command(

@@ -75,6 +75,7 @@ class PromptBuilder:
         self._toolbox = toolbox
         self._external_changes = memory.external_changes
         self._channels = place.shared_channels()
+        self._people = _people_in(place)
         self._report = report
 
     async def build_context(self, question: Question) -> ModelContext:
@@ -166,16 +167,17 @@ class PromptBuilder:
         return Audience(self._place.guild_id, self._place.shared_channels(), asker_id)
 
     def drop_outdated(self) -> None:
-        """Drop tool results that may contain somebody's forgotten words, or words from a channel that somebody who came
-        since may not enter, and calls with such forgotten words that run or wait for a press.
+        """Drop tool results that may contain somebody's forgotten words, or words that somebody who came since may not
+        read, and calls with such forgotten words that run or wait for a press.
         """
-        channels = self._place.shared_channels()
+        channels, people = self._place.shared_channels(), _people_in(self._place)
         forgotten = self._memory.external_changes != self._external_changes
         if forgotten:
             self._toolbox.drop_derived()
-        elif not self._channels <= channels:
+        elif not (self._channels <= channels and people <= self._people):
             self._toolbox.exchanges.clear()
         self._external_changes, self._channels = self._memory.external_changes, channels
+        self._people = people
 
     def _instructions(self, policy: PromptPolicy | None) -> str:
         guild = "" if policy is None else policy.instructions
@@ -234,3 +236,7 @@ def record_call(
         is_recorded = context.current.seq < memory.total_turns
         parts = {message_json(part) for part in context.parts if is_recorded or part.kind is not PartKind.CURRENT}
         upkeep.on_messages_sent({text_digest(text): text for text in sent if text not in parts})
+
+
+def _people_in(place: Place) -> frozenset[int]:
+    return frozenset(person.id for person in place.members() if not person.is_bot)

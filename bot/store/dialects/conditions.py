@@ -31,6 +31,11 @@ def row_conditions(scope: Scope, newest: int | None) -> tuple[list[str], dict[st
     if newest is not None:
         conditions.append("p.id > (SELECT max(id) FROM passages) - :newest")
         values["newest"] = newest
+    if scope.sessions is not None:
+        # Not as tags: BM25 would score a rare session higher.
+        names = {f"session{number}": session_id for number, session_id in enumerate(sorted(scope.sessions))}
+        conditions.append(f"p.session_id IN ({', '.join(f':{name}' for name in names)})")
+        values |= names
     if scope.in_view is not None:
         conditions.append("NOT (p.session_id = :viewed AND p.start_seq IS NOT NULL AND p.start_seq >= :viewed_from)")
         values["viewed"], values["viewed_from"] = scope.in_view

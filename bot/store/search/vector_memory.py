@@ -52,7 +52,7 @@ class MemoryVectorSearch:
         """Return the passages whose embeddings by `model` are nearest to `vector` (unit length), with their cosine,
         nearest first. Raises `StoreError`.
         """
-        wanted = VectorFilter(tag_clauses(scope), scope.since, scope.until, scope.in_view)
+        wanted = VectorFilter(tag_clauses(scope), scope.since, scope.until, scope.in_view, scope.sessions)
         async with self._searching:
             vectors = await self._loaded(scope.guild_id, model)
             # A search takes ten milliseconds; in a thread it does not delay audio.

@@ -55,12 +55,15 @@ class StoredVector:
 
 @dataclass(frozen=True, slots=True)
 class VectorFilter:
-    """Which vectors to search. `in_view` (session, first seq): leave out turns that the model's window contains."""
+    """Which vectors to search. `in_view` (session, first seq): leave out turns that the model's window contains.
+    `sessions`: None: all.
+    """
 
     clauses: Clauses = ()
     since: float | None = None
     until: float | None = None
     in_view: tuple[str, int] | None = None
+    sessions: frozenset[str] | None = None
 
 
 def quantize(vector: Sequence[float]) -> tuple[float, bytes]:
@@ -196,6 +199,9 @@ class VectorSet:
             mask &= about["at"] >= filter_by.since
         if filter_by.until is not None:
             mask &= about["at"] < filter_by.until
+        if filter_by.sessions is not None:
+            known = [self._session_codes[each] for each in filter_by.sessions if each in self._session_codes]
+            mask &= np.isin(about["session"], known)
         if filter_by.in_view is not None:
             session, seq = filter_by.in_view
             code = self._session_codes.get(session, -1)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bot.discord.connection import connected
 from bot.memory.session_reader import SessionReader
+from bot.store.attendance import AttendanceStore, Presence
 from bot.store.sessions import Sessions
 from compaction.model import TurnKind, TurnPart
 from rehearsal.discord.guild.permissions import DiscordPermission
@@ -69,6 +70,19 @@ class Remembered:
         part = TurnPart("assistant", "Roomtone", text)
         return await self.evening.memory.append(TurnKind.ASSISTANT, (part,), started_at=now, ended_at=now + 2.0)
 
+    async def come(self, *people: int) -> None:
+        """Let people be in the channel from now on, as the room records it."""
+        await self._record(people, joined=True)
+
+    async def go(self, *people: int) -> None:
+        """Let people be away from now on."""
+        await self._record(people, joined=False)
+
+    async def _record(self, people: Sequence[int], *, joined: bool) -> None:
+        now = self.evening.clock.now()
+        changes = [Presence(str(person), now, joined=joined) for person in people]
+        await AttendanceStore(self.evening.database).add(self.evening.session_id, changes)
+
     async def use(
         self, person: int, command: str, *, channel_id: int | None = None, **options: Any
     ) -> InteractionReply:
@@ -99,8 +113,11 @@ async def remembered(
     commands: Callable[[Evening, SessionReader], Sequence[AddCommands]],
     *,
     channel: int = LOUNGE,
+    present: Sequence[int] = (ADA, BEN, CHLOE),
 ) -> AsyncIterator[Remembered]:
-    """Start a local Discord with the client, and an evening in `channel`. `commands`: returns those to add."""
+    """Start a local Discord with the client, and an evening in `channel`. `commands`: returns those to add.
+    `present`: who is in the channel from the beginning, as the room records it.
+    """
     withheld: set[str] = set()
 
     async def who(_: int) -> frozenset[str]:
@@ -113,7 +130,9 @@ async def remembered(
             LocalDiscord(guild=GUILD) as local,
             connected(settings_for(local), supervisor, commands(evening, reader)) as client,
         ):
-            yield Remembered(local, client, supervisor, evening, withheld)
+            here = Remembered(local, client, supervisor, evening, withheld)
+            await here.come(*present)
+            yield here
 
 
 def seen(reply: InteractionReply) -> str:

@@ -68,6 +68,8 @@ WANTED: dict[tuple[str, str | None], tuple[frozenset[str], frozenset[str]]] = {
     ("settings leave-when-empty", None): (MANAGERS, MANAGERS),
     ("settings longest-session", None): (MANAGERS, MANAGERS),
     ("settings retention", None): (MANAGERS, MANAGERS),
+    ("settings history", None): (MANAGERS, MANAGERS),
+    ("settings history", "role"): (MANAGERS, MANAGERS),
     ("settings recap", None): (MANAGERS, MANAGERS),
     ("settings catch-up", None): (MANAGERS, MANAGERS),
     ("settings live-message", None): (MANAGERS, MANAGERS),

@@ -256,7 +256,7 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
         assert told.count("is saying") == MOST_SPEAKERS
         assert told.count("the key is \\_here\\_") == 11
         with monkeypatch.context() as patched:
-            patched.setattr(room_commands, "readable_channels", lambda _: {602: "Elsewhere"})
+            patched.setattr(room_commands, "hears", lambda *_: False)
             assert await say("status") == ["I am well."]
         supervisor.words = ()
         assert await say("leave") == ["I am leaving Evening. What was said stays remembered."]

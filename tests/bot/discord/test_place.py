@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,8 +14,9 @@ import pytest
 from bot.channel.port import Card, ChannelNotAllowedError, ChatError
 from bot.discord import posting
 from bot.discord.place import NO_CHAT, NO_FILE, NO_THREAD, NOT_TAKEN, DiscordPlace
+from bot.readers import Reader
 from bot.room.notice import COMMANDS, NO_MARK, ListeningNotice, Recipient
-from bot.server_settings import MOST_NOTICE_CHARS, ServerSettings
+from bot.server_settings import MOST_NOTICE_CHARS, ServerSettings, no_server_settings
 from bot.texts.text import Text
 from rehearsal.discord.guild.spec import Channel, GuildSpec
 from tests.bot.discord.test_admission import FORBIDDEN, NOT_FOUND
@@ -228,6 +230,43 @@ async def test_a_role_that_was_taken_away_counts_no_more() -> None:
     await place.refresh_rights()
     assert with_role() == [False, False]
     assert place.shared_channels() == {LOUNGE}
+
+
+@pytest.mark.asyncio
+async def test_everybody_present_is_a_reader_and_history_is_open_to_those_of_whom_that_is_known() -> None:
+    """A manager reads everything once the server has opened it and Discord has told who they are; bots read nothing."""
+    guild: Any = SimpleNamespace(id=500, me=SimpleNamespace(id=99))
+    members = {
+        each: SimpleNamespace(
+            id=each,
+            display_name="x",
+            bot=each == 3,
+            guild=guild,
+            roles=[],
+            guild_permissions=discord.Permissions(manage_guild=each == 1),
+            voice=SimpleNamespace(channel=SimpleNamespace(id=LOUNGE)),
+        )
+        for each in (1, 2, 3)
+    }
+    guild.fetch_member, guild.get_member = Directory(members).fetch, members.get
+    lounge: Any = SimpleNamespace(
+        id=LOUNGE,
+        guild=guild,
+        voice_states=dict.fromkeys([1, 2, 3, 99]),
+        permissions_for=lambda _: ENTERS,
+        is_nsfw=lambda: False,
+    )
+    guild.voice_channels, guild.stage_channels = [lounge], []
+    servers = no_server_settings()
+    place = DiscordPlace(cast("Any", SimpleNamespace(get_guild=lambda _: guild)), lounge, servers=servers)
+    guild.get_channel = lambda _: None
+    here = frozenset({LOUNGE})
+    closed = [Reader(each, 500, here, present_in=LOUNGE) for each in ("1", "2")]
+    assert place.readers() == closed
+    await servers.change(500, lambda now: replace(now, opens_history=True), by=None)
+    assert place.readers() == closed
+    await place.refresh_rights()
+    assert place.readers() == [replace(closed[0], opened=here), closed[1]]
 
 
 @pytest.mark.asyncio

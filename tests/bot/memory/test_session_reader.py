@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from bot.memory import session_reader
 from bot.memory.session_reader import SessionReader
+from bot.readers import Reader
 from bot.store import rows
+from bot.store.attendance import AttendanceStore, Presence
 from bot.store.history import SessionHistory
 from bot.store.sessions import Sessions
 from compaction.model import Seq, SessionId, TurnKind
@@ -31,22 +34,63 @@ def reader(evening: Evening, *withheld: str) -> SessionReader:
     return SessionReader(Sessions(evening.database, evening.clock), evening.store, withheld=who)
 
 
+def ada(*, told: int = CHANNEL, guild_id: int = GUILD, opened: int = 0, present_in: int | None = None) -> Reader:
+    """Return Ada, who may be told of one channel. `opened`: whose history is open to her."""
+    return Reader("id-Ada", guild_id, frozenset({told}), frozenset({opened} & {told}), present_in)
+
+
+# Somebody to whom all is open.
+MANAGER = ada(opened=CHANNEL)
+
+
+async def there(evening: Evening, person_id: str = "id-Ada", *, joined: bool = True) -> None:
+    """Let somebody come, or leave."""
+    at = evening.clock.now()
+    await AttendanceStore(evening.database).add(evening.session_id, [Presence(person_id, at, joined=joined)])
+
+
 @pytest.mark.asyncio
-async def test_only_sessions_of_the_channels_are_found(place: Place) -> None:
-    """A session is found by its id or as the newest, but only on its server and in a channel that may be entered."""
+async def test_only_sessions_that_somebody_attended_are_found(place: Place) -> None:
+    """A session is found by its id or as the newest, but only on its server and in a channel that may be told there."""
     async with Evening(place) as evening:
         sessions = reader(evening)
-        assert await sessions.readable(GUILD, [CHANNEL]) == ()
+        await there(evening)
+        assert await sessions.readable(ada()) == ()
         await evening.say("The gate code is 4411.")
-        (found,) = await sessions.readable(GUILD, [CHANNEL, 5])
+        (found,) = await sessions.readable(ada())
         assert found.id == evening.session_id
-        assert await sessions.readable(GUILD, [5]) == ()
-        assert await sessions.readable(GUILD, []) == ()
-        for guild_id, channels, there in ((GUILD, [CHANNEL], True), (GUILD, [5], False), (GUILD + 1, [CHANNEL], False)):
+        cy = replace(ada(), person_id="id-Cy")
+        for person, may in (
+            (ada(), True),
+            (ada(told=5), False),
+            (ada(guild_id=GUILD + 1), False),
+            (cy, False),
+            (replace(cy, present_in=CHANNEL), False),
+            (replace(cy, opened=frozenset({CHANNEL})), True),
+        ):
+            assert len(await sessions.readable(person)) == may
             for wanted in (None, evening.session_id):
-                one = await sessions.find(guild_id, channels, session_id=wanted, nearest=[CHANNEL, 5])
-                assert (one is not None) is there
-        assert await sessions.find(GUILD, [CHANNEL], session_id=SessionId("other")) is None
+                one = await sessions.find(person, session_id=wanted, nearest=[CHANNEL, 5])
+                assert (one is not None) is may
+        assert await sessions.find(ada(), session_id=SessionId("other")) is None
+
+
+@pytest.mark.asyncio
+async def test_who_came_late_catches_up_with_the_session_that_goes_on(place: Place) -> None:
+    """For that alone, while they are in the channel, and not once it has ended."""
+    async with Evening(place) as evening:
+        await evening.say("The gate code is 4411.", "Bob")
+        evening.clock.advance(10.0)
+        await there(evening)
+        sessions = reader(evening)
+        late = ada(present_in=CHANNEL)
+        found = await sessions.find(late, catches_up=True)
+        assert found is not None
+        assert [turn.seq for turn in (await sessions.read(found, late, catches_up=True)).turns] == [0]
+        assert (await sessions.read(found, late)).turns == ()
+        assert (await sessions.read(found, ada(), catches_up=True)).turns == ()
+        await evening.memory.end()
+        assert (await sessions.read(found, late, catches_up=True)).turns == ()
 
 
 @pytest.mark.asyncio
@@ -59,7 +103,7 @@ async def test_who_opted_out_is_left_out_and_so_is_what_the_bot_said_after_them(
         await evening.say("Zanzibarq is far.", "Roomtone", kind=TurnKind.ASSISTANT)
         await evening.say("Quite.", "Ada")
         sessions = reader(evening, "id-Bob")
-        found = await sessions.find(GUILD, [CHANNEL])
+        found = await sessions.find(MANAGER)
         assert found is not None
         read = await sessions.read(found)
         assert [turn.seq for turn in read.turns] == [0, 1, 4]
@@ -78,7 +122,7 @@ async def test_a_session_of_days_is_read_from_its_newest_turns(place: Place, mon
         await evening.say("Quite.", "Ada")
         await evening.say("Zanzibarq is far.", "Roomtone", kind=TurnKind.ASSISTANT)
         sessions = reader(evening, "id-Bob")
-        found = await sessions.find(GUILD, [CHANNEL])
+        found = await sessions.find(MANAGER)
         assert found is not None
         starts: list[int] = []
         stored_turns = evening.store.turns
@@ -116,7 +160,7 @@ async def test_a_long_session_is_read_beside_the_event_loop(place: Place, monkey
 
         watch("turn_from_row")
         watch("segment_from_row")
-        found = await reader(evening).find(GUILD, [CHANNEL])
+        found = await reader(evening).find(MANAGER)
         assert found is not None
         assert len((await reader(evening).read(found)).turns) == 61
         assert len(await SessionHistory(evening.database).segments(found.id)) == 1
@@ -145,7 +189,7 @@ async def test_answers_that_quote_somebody_of_another_session_are_left_out(place
         await second.say("You are welcome.", "Roomtone", kind=TurnKind.ASSISTANT)
         assert "Zanzibarq" not in str(second.memory.window)
         sessions = reader(second, *out)
-        found = await sessions.find(GUILD, [CHANNEL])
+        found = await sessions.find(MANAGER)
         assert found is not None
         assert [turn.seq for turn in (await sessions.read(found)).turns] == [0, 2]
         assert [turn.seq for turn in (await reader(second, "id-Dora").read(found)).turns] == [0, 1, 2, 3]

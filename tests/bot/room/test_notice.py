@@ -8,6 +8,7 @@ import pytest
 
 from bot.channel.port import ListenRequest
 from bot.room.notice import ALL_LOCAL, ASKING, COMMANDS, NO_MARK, ListeningNotice, Recipient
+from bot.server_settings import ServerSettings
 from bot.settings import DEFAULT_NOTICE, RoomSettings
 from bot.texts.text import verbatim
 
@@ -62,7 +63,7 @@ def test_a_room_that_only_writes_down_says_so_and_where(
 
     Aloud it does not say where: a voice reads no mention of a channel, and what cannot be written is not promised.
     """
-    notice = ListeningNotice(DEFAULT_NOTICE).for_room(wording, listen=listen)
+    notice = ListeningNotice(DEFAULT_NOTICE).for_room(ServerSettings(notice=wording), listen=listen)
     written, spoken = str(notice.written()), " ".join(map(str, notice.spoken()))
     for told in (written, spoken):
         assert told.startswith(wording or ("I am listening" if listen else DEFAULT_NOTICE))

@@ -173,7 +173,7 @@ async def test_a_room_that_is_cut_off_while_discord_stalls_ends_at_once(tmp_path
             await asyncio.Event().wait()
 
         if stalls == "thread":
-            house.place.thread.post = stall  # type: ignore[method-assign]
+            house.place.thread.post = stall  # type: ignore[method-assign, assignment]
         else:
             house.place.show_card = stall  # type: ignore[method-assign]
         async with living(house) as (room, task):

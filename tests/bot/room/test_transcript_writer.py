@@ -53,6 +53,7 @@ class Writing:
         self.excluded: set[int] = set()
         self.broken = False
         self.kept: list[int] = []
+        self.posted: list[tuple[int, int]] = []
         self.writer = TranscriptWriter(
             self.place,
             ListenRequest("thread" if target == "thread" else "file", 601),
@@ -61,6 +62,7 @@ class Writing:
             read=self.read,
             thread_id=None,
             on_thread=self.keep,
+            on_posted=self.remember,
         )
 
     def drops(self, user_id: int, *, started_at: float) -> bool:
@@ -68,6 +70,9 @@ class Writing:
 
     async def keep(self, thread_id: int) -> None:
         self.kept.append(thread_id)
+
+    async def remember(self, channel_id: int, message_id: int) -> None:
+        self.posted.append((channel_id, message_id))
 
     async def read(self) -> TranscriptFile:
         if self.broken:
@@ -136,7 +141,7 @@ async def test_what_discord_refuses_for_a_moment_is_written_later() -> None:
             raise ChatError("No.")
         posted.append(text)
 
-    writing.place.thread.post = post  # type: ignore[method-assign]
+    writing.place.thread.post = post  # type: ignore[method-assign, assignment]
     task = asyncio.create_task(writing.writer.run())
     await writing.clock.until_somebody_sleeps()
     writing.writer.on_event(spoken("One."))
@@ -166,7 +171,7 @@ async def test_a_thread_that_takes_the_place_of_another_is_stored() -> None:
     task = asyncio.create_task(writing.writer.run())
     await writing.clock.until_somebody_sleeps()
     assert writing.kept == [700]
-    thread.post = post  # type: ignore[method-assign]
+    thread.post = post  # type: ignore[method-assign, assignment]
     for text in ("One.", "Two."):
         writing.writer.on_event(spoken(text))
         await writing.pass_time()
@@ -189,7 +194,7 @@ async def test_what_is_being_written_when_the_room_ends_is_written_once(turns: i
         posted.append(text)
         await asyncio.sleep(0)
 
-    writing.place.thread.post = post  # type: ignore[method-assign]
+    writing.place.thread.post = post  # type: ignore[method-assign, assignment]
     task = asyncio.create_task(writing.writer.run())
     await writing.clock.until_somebody_sleeps()
     writing.writer.on_event(spoken("Lanterns. " * 198))
@@ -216,7 +221,7 @@ async def test_what_discord_refuses_while_the_room_ends_is_written_at_the_end() 
         await answers.wait()
         raise ChatError("No.")
 
-    thread.post = refuse  # type: ignore[method-assign]
+    thread.post = refuse  # type: ignore[method-assign, assignment]
     task = asyncio.create_task(writing.writer.run())
     await writing.clock.until_somebody_sleeps()
     writing.writer.on_event(spoken("One."))
@@ -240,7 +245,7 @@ async def test_a_room_that_is_cut_off_does_not_wait_for_a_message_that_discord_d
         del text
         await asyncio.Event().wait()
 
-    writing.place.thread.post = stall  # type: ignore[method-assign]
+    writing.place.thread.post = stall  # type: ignore[method-assign, assignment]
     task = asyncio.create_task(writing.writer.run(), name="transcript")
     await writing.clock.until_somebody_sleeps()
     writing.writer.on_event(spoken("One."))
@@ -285,7 +290,7 @@ async def test_an_end_that_the_thread_does_not_take_is_told() -> None:
 
     task = asyncio.create_task(writing.writer.run(), name="transcript")
     await writing.clock.until_somebody_sleeps()
-    writing.place.thread.post = post  # type: ignore[method-assign]
+    writing.place.thread.post = post  # type: ignore[method-assign, assignment]
     writing.writer.on_event(spoken("Last."))
     await writing.writer.finish()
     task.cancel()
@@ -304,7 +309,7 @@ async def test_who_opts_out_while_discord_is_slow_is_left_out_from_then_on() -> 
         posted.append(text)
         writing.excluded.add(2)
 
-    writing.place.thread.post = post  # type: ignore[method-assign]
+    writing.place.thread.post = post  # type: ignore[method-assign, assignment]
     task = asyncio.create_task(writing.writer.run())
     await writing.clock.until_somebody_sleeps()
     writing.writer.on_event(spoken("Lanterns. " * 198))
@@ -330,7 +335,7 @@ async def test_a_thread_that_is_refused_for_long_loses_the_oldest_lines() -> Non
             raise ChatError("No.")
         posted.append(text)
 
-    writing.place.thread.post = post  # type: ignore[method-assign]
+    writing.place.thread.post = post  # type: ignore[method-assign, assignment]
     task = asyncio.create_task(writing.writer.run())
     await writing.clock.until_somebody_sleeps()
     for number in range(MOST_LINES):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -22,10 +22,27 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.place import FakePlace
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from bot.brain.tools.toolbox import Toolbox
+    from compaction.model import SessionId
 
 ADA = Asker(1, "Ada", present=True)
 HERE = RecallScope(EVENING, 1, 10)
+
+
+class NobodyElsewhere:
+    """The attendance of people who were in no other session."""
+
+    async def attended_by_all(self, guild_id: int, people: Collection[str]) -> frozenset[SessionId]:
+        """Return no session."""
+        del guild_id, people
+        return frozenset()
+
+    async def of(self, session_ids: Collection[SessionId], people: Collection[str]) -> dict[SessionId, object]:
+        """Return no session."""
+        del session_ids, people
+        return {}
 
 
 async def toolbox(
@@ -41,6 +58,7 @@ async def toolbox(
     toolset = Toolset(
         ToolsSettings.model_validate(settings or {}),
         Recall(index, store),
+        attendance=cast("Any", NobodyElsewhere()),
         reach=reach,
         clock=FakeClock(),
         zone=UTC,

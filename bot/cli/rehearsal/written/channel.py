@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from bot.channel.port import ChatError
+from bot.readers import Reader
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text
 from voice.queue_figures import QueueFigures
@@ -101,6 +102,12 @@ class WrittenChannel:
     def shared_channels(self) -> frozenset[int]:
         return frozenset({self.channel_id})
 
+    def readers(self) -> Sequence[Reader]:
+        """Return the people: everybody may read all of a written evening."""
+        here = frozenset({self.channel_id})
+        people = (each for each in self._people if not each.is_bot)
+        return [Reader(str(each.id), self.guild_id, here, here, self.channel_id) for each in people]
+
     def chat_for(self, asker_id: int | None) -> SilentChat:
         return self.chat
 
@@ -128,7 +135,7 @@ class WrittenChannel:
     async def open_thread(self, channel_id: int, *, begun: int | None = None) -> Thread:
         raise ChatError("A written evening has no threads.")
 
-    async def post_file(self, name: str, content: bytes, text: Text) -> None:
+    async def post_file(self, name: str, content: bytes, text: Text) -> int:
         raise ChatError("A written evening takes no files.")
 
     async def write_recap(self, digest: Digest) -> int | None:

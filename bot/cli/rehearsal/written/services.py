@@ -76,7 +76,7 @@ async def open_written_services(
                 sessions=stores.sessions,
                 open_memory=memory_factory(stores.turns_of, _rules, parts, policy, clock, in_use=set()),
                 open_upkeep=upkeep_factory(parts, database, store, stores.people, accesses, clock, upkeeps=WeakSet()),
-                open_quoting=quoting_factory(parts, recall, UTC),
+                open_quoting=quoting_factory(parts, recall, UTC, attendance=stores.sessions.attendance),
             ),
             replies=ReplyServices(
                 new_responder=lambda: EmbeddedResponder(names=names, zone=UTC),

@@ -27,15 +27,17 @@ from tests.bot.discord.test_client import FakeSupervisor, settings_for, settle
 from tests.bot.evening import Evening
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
     from compaction.summary.port import Summariser
 
 
 @asynccontextmanager
-async def catching_up(folder: Path, *, channel: int = LOUNGE) -> AsyncIterator[Remembered]:
-    """Start a local Discord with an evening, the command and the button."""
+async def catching_up(
+    folder: Path, *, channel: int = LOUNGE, present: Sequence[int] = (ADA, BEN, CHLOE)
+) -> AsyncIterator[Remembered]:
+    """Start a local Discord with an evening, the command and the button. `present`: who is there from the beginning."""
     withheld: set[str] = set()
 
     async def who(_: int) -> frozenset[str]:
@@ -57,13 +59,23 @@ async def catching_up(folder: Path, *, channel: int = LOUNGE) -> AsyncIterator[R
             LocalDiscord(guild=GUILD) as local,
             connected(settings_for(local), supervisor, [add], catch_up=catch_up) as client,
         ):
-            yield Remembered(local, client, supervisor, evening, withheld)
+            here = Remembered(local, client, supervisor, evening, withheld)
+            await here.come(*present)
+            yield here
 
 
 async def moves(here: Remembered, person: int, what: str) -> None:
     """Let somebody come or leave, as the room records it."""
     name = {ADA: "Ada", BEN: "Ben", CHLOE: "Chloe"}[person]
+    await (here.go if what == "left" else here.come)(person)
     await here.say(person, f"{name} {what} the channel.", kind=TurnKind.MEMBERSHIP)
+
+
+async def is_there(here: Remembered, person: int) -> None:
+    """Let Discord show somebody in the channel."""
+    before = len(here.supervisor.movements)
+    await here.local.join(person, channel_id=LOUNGE)
+    await settle(lambda: len(here.supervisor.movements) > before)
 
 
 @pytest.mark.asyncio
@@ -75,6 +87,8 @@ async def test_who_comes_back_reads_what_was_said_meanwhile(tmp_path: Path) -> N
         await here.say(ADA, "We decided to take the train to Lisbon on Friday.")
         await here.say(CHLOE, "Who brings the map?")
         await moves(here, BEN, "joined")
+        await is_there(here, BEN)
+        await is_there(here, CHLOE)
         await here.say(ADA, "We decided that the parrot stays at home.")
         reply = await here.use(BEN, "catch-up")
         told = seen(reply)
@@ -97,35 +111,34 @@ async def test_who_asks_right_after_coming_back_reads_what_was_said(tmp_path: Pa
         await here.say(BEN, "We decided to paint the boat green.")
         await moves(here, BEN, "left")
         await here.say(ADA, "We decided to take the train to Lisbon on Friday.")
-        await here.local.join(BEN, channel_id=LOUNGE)
-        await settle(lambda: bool(here.supervisor.movements))
+        await is_there(here, BEN)
         told = seen(await here.use(BEN, "catch-up"))
         assert "Lisbon" in told
         assert "boat" not in told
 
 
 @pytest.mark.asyncio
-async def test_who_is_still_away_or_comes_late_reads_all_of_it(tmp_path: Path) -> None:
-    """From outside it is everything since they left, or everything; in the channel, who was never seen to come was
-    there."""
-    async with catching_up(tmp_path) as here:
-        assert (await here.use(BEN, "catch-up")).content == NO_SESSION
+async def test_who_comes_late_reads_all_of_it_and_who_is_away_nothing(tmp_path: Path) -> None:
+    """In the channel, who was never seen to come was there."""
+    async with catching_up(tmp_path, present=(ADA, CHLOE)) as here:
         await here.say(ADA, "We decided to take the train to Lisbon on Friday.")
         await here.say(CHLOE, "Who brings the map?")
-        assert "people spoke 2 times" in seen(await here.use(BEN, "catch-up"))
-        await here.local.join(BEN, channel_id=LOUNGE)
-        await settle(lambda: bool(here.supervisor.movements))
+        assert (await here.use(BEN, "catch-up")).content == NO_SESSION
+        await is_there(here, BEN)
         assert (await here.use(BEN, "catch-up")).content == NEVER_AWAY
+        await moves(here, BEN, "joined")
+        assert "people spoke 2 times" in seen(await here.use(BEN, "catch-up"))
         await here.local.leave(BEN)
         await settle(lambda: len(here.supervisor.movements) > 1)
         await moves(here, BEN, "left")
+        await here.say(ADA, "Now about his birthday.")
         assert (await here.use(BEN, "catch-up")).content == NOTHING_MISSED
 
 
 @pytest.mark.asyncio
-async def test_nobody_catches_up_with_a_channel_that_they_may_not_enter(tmp_path: Path) -> None:
+async def test_nobody_catches_up_with_a_channel_where_they_were_not(tmp_path: Path) -> None:
     """Nor with withheld words or confidences."""
-    async with catching_up(tmp_path, channel=COMMITTEE) as here:
+    async with catching_up(tmp_path, channel=COMMITTEE, present=(ADA, CHLOE)) as here:
         await here.say(CHLOE, "My aunt lives in Zanzibarq, I promise.")
         assert (await here.use(BEN, "catch-up", channel_id=LOUNGE)).content == NO_SESSION
         assert "Zanzibarq" in seen(await here.use(ADA, "catch-up"))

@@ -14,6 +14,7 @@ from bot.discord.commands.recall import GONE, MOMENT, NOTHING, OFF, OVER, Recall
 from bot.discord.cooldowns import Cooldown
 from bot.memory.personal_recall import PersonalRecall
 from bot.memory.recall import Recall
+from bot.store.attendance import AttendanceStore, Presence
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from bot.store.sessions import Sessions
@@ -47,8 +48,10 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def searching(folder: Path, *, reach: str | None = "guild", channel: int = LOUNGE) -> AsyncIterator[Remembered]:
-    """Start a local Discord with an evening and the command. `reach`: as in `recall.scope`."""
+async def searching(
+    folder: Path, *, reach: str | None = "guild", channel: int = LOUNGE, present: Sequence[int] = (ADA, BEN, CHLOE)
+) -> AsyncIterator[Remembered]:
+    """Start a local Discord with an evening and the command. `reach`: as in `recall.scope`. `present`: who is there."""
 
     def commands(evening: Evening, reader: SessionReader) -> Sequence[AddCommands]:
         index = SqlRecallIndex(evening.database, VectorStore(evening.database))
@@ -56,7 +59,7 @@ async def searching(folder: Path, *, reach: str | None = "guild", channel: int =
         search = RecallSearch(found, reader, now=lambda: evening.clock.now() + 1.0, zone=UTC)
         return [partial(add_recall, search=search)]
 
-    async with remembered(folder, commands, channel=channel) as here:
+    async with remembered(folder, commands, channel=channel, present=present) as here:
         yield here
 
 
@@ -166,10 +169,17 @@ async def test_the_reach_is_that_of_the_settings(
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("reach", ["guild", "channel", "session"])
-async def test_who_may_not_enter_the_channel_finds_nothing(tmp_path: Path, reach: str) -> None:
-    """However far a search goes, it finds nothing of channels that the person may not enter."""
-    async with searching(tmp_path, reach=reach, channel=COMMITTEE) as here:
+async def test_who_was_not_there_finds_nothing(tmp_path: Path, reach: str) -> None:
+    """However far a search goes, it finds nothing that was said before the person came, nor the words beside."""
+    async with searching(tmp_path, reach=reach, present=(ADA,)) as here:
         await here.say(ADA, "The gate code is 4411.")
+        here.evening.clock.advance(4.0)
+        await here.come(CHLOE)
+        await here.say(ADA, "Lemons are cheap.")
+        told = seen(await here.use(CHLOE, "recall", words="lemons", channel_id=LOUNGE))
+        assert "Lemons" in told
+        assert "4411" not in told
+        assert "4411" not in seen(await here.use(CHLOE, "recall", words="gate code", channel_id=LOUNGE))
         assert "4411" in seen(await here.use(ADA, "recall", words="gate code"))
         for typed_in in (None, LOUNGE, COMMITTEE):
             assert (await here.use(BEN, "recall", words="gate code", channel_id=typed_in)).content == NOTHING
@@ -179,12 +189,14 @@ async def test_who_may_not_enter_the_channel_finds_nothing(tmp_path: Path, reach
 @pytest.mark.parametrize(("reach", "finds"), [("guild", True), ("channel", False), ("session", False)])
 async def test_a_search_of_the_channel_leaves_other_channels_out(tmp_path: Path, reach: str, finds: bool) -> None:
     """With `channel` and `session`, what was said in the channel where somebody is or types is searched alone."""
-    async with searching(tmp_path, reach=reach, channel=COMMITTEE) as here:
+    async with searching(tmp_path, reach=reach, channel=COMMITTEE, present=(ADA,)) as here:
         await here.say(ADA, "The gate code is 4411.")
         other = await Sessions(here.evening.database, here.evening.clock).open(
             guild_id=GUILD.id, channel_id=LOUNGE, resume_within_s=60.0
         )
         spoken = (await here.evening.store.turns(here.evening.session_id, 0, 1))[0]  # type: ignore[arg-type]
+        there = [Presence(str(each), spoken.started_at, joined=True) for each in (ADA, BEN)]
+        await AttendanceStore(here.evening.database).add(other.session.id, there)
         words = TurnPart(str(BEN), "Ben", "Lemons are cheap.")
         await here.evening.store.append_turn(
             other.session.id, spoken.__class__(spoken.seq, spoken.kind, spoken.started_at, spoken.ended_at, (words,))

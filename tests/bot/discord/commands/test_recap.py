@@ -104,9 +104,10 @@ async def test_without_a_model_there_are_no_guesses(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-async def test_who_may_not_enter_the_channel_reads_nothing(tmp_path: Path) -> None:
-    """A session of a channel that somebody may not enter is unknown to them, also by its id."""
-    async with remembered(tmp_path, commands_with(ExtractiveSummariser()), channel=COMMITTEE) as here:
+async def test_who_was_not_there_reads_nothing(tmp_path: Path) -> None:
+    """A session that somebody has not attended is unknown to them, also by its id."""
+    commands = commands_with(ExtractiveSummariser())
+    async with remembered(tmp_path, commands, channel=COMMITTEE, present=(ADA,)) as here:
         await an_evening(here)
         assert "Committee" in seen(await here.use(ADA, "recap"))
         for options in ({}, {"session": "evening"}):
@@ -175,3 +176,21 @@ async def test_what_was_folded_is_used_and_left_out_if_it_may_hold_withheld_word
         told = seen(await here.use(ADA, "recap"))
         assert "people spoke 38 times" in told
         assert "Ben" not in told
+
+
+@pytest.mark.asyncio
+async def test_who_left_reads_and_has_summarised_only_what_they_heard(tmp_path: Path) -> None:
+    """The model gets none of the other turns, and the gist of a segment with such turns is not shown."""
+    model = ScriptedModel()
+    async with remembered(tmp_path, commands_with(model), present=(ADA, BEN)) as here:
+        for number in range(12):
+            await here.say((ADA, BEN)[number % 2], f"The parcel {number} goes into shed {5000 + number}.")
+        here.evening.clock.advance(4.0)
+        await here.go(BEN)
+        for number in range(12):
+            await here.say(ADA, f"Ben's present {number} is in the Zanzibarq box.")
+        told = seen(await here.use(BEN, "recap"))
+        assert "people spoke 12 times" in told
+        assert "Zanzibarq" not in str(model.requests)
+        assert "people spoke 24 times" in seen(await here.use(ADA, "recap"))
+        assert "Zanzibarq" in str(model.requests[-1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from sqlalchemy import insert
 from bot.discord.commands.transcript import NOTHING_SAID, add_transcript
 from bot.discord.session_choice import NO_SESSION
 from bot.memory.retention import DAY_S
+from bot.store.attendance import AttendanceStore, Presence
 from bot.store.tables import sessions
 from compaction.errors import StoreError
 from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
@@ -47,10 +49,10 @@ async def test_members_get_the_file_in_their_language(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("channel", [COMMITTEE, STAIRS])
-async def test_who_may_not_enter_the_channel_learns_nothing(tmp_path: Path, channel: int) -> None:
-    """Who may not connect to the channel, or not see it, neither gets its session nor finds it among the choices."""
-    async with remembered(tmp_path, commands, channel=channel) as here:
+@pytest.mark.parametrize("channel", [LOUNGE, COMMITTEE, STAIRS])
+async def test_who_was_not_there_learns_nothing(tmp_path: Path, channel: int) -> None:
+    """They neither get the session nor find it among the choices, also if they may enter the channel now."""
+    async with remembered(tmp_path, commands, channel=channel, present=(ADA,)) as here:
         await here.say(ADA, "The gate code is 4411.")
         assert "(roomtone-evening.md)" in seen(await here.use(ADA, "transcript"))
         assert len(await here.local.suggest(ADA, "transcript", "session")) == 1
@@ -58,6 +60,32 @@ async def test_who_may_not_enter_the_channel_learns_nothing(tmp_path: Path, chan
             refused = await here.use(BEN, "transcript", channel_id=LOUNGE, **options)
             assert (refused.content, refused.payload["attachments"]) == (NO_SESSION, [])
         assert await here.local.suggest(BEN, "transcript", "session") == []
+
+
+@pytest.mark.asyncio
+async def test_who_came_late_or_left_gets_what_was_said_while_they_were_there(tmp_path: Path) -> None:
+    """The file has those turns alone."""
+    async with remembered(tmp_path, commands, present=(ADA, BEN)) as here:
+        await here.say(ADA, "The gate code is 4411.")
+        here.evening.clock.advance(4.0)
+        await here.come(CHLOE)
+        await here.say(ADA, "Hello, Chloe.")
+        here.evening.clock.advance(4.0)
+        await here.go(CHLOE)
+        await here.say(BEN, "Now about her birthday.")
+        assert ": 3 lines." in seen(await here.use(BEN, "transcript"))
+        assert ": 1 Zeile." in seen(await here.use(CHLOE, "transcript"))
+
+
+@pytest.mark.asyncio
+async def test_history_is_read_by_those_to_whom_the_server_has_opened_it(tmp_path: Path) -> None:
+    """By managers, in the channels that they may enter."""
+    async with remembered(tmp_path, commands, present=(BEN,)) as here:
+        await here.say(BEN, "The gate code is 4411.")
+        assert (await here.use(ADA, "transcript")).content == NO_SESSION
+        await here.client.servers.change(GUILD.id, lambda now: replace(now, opens_history=True), by=None)
+        assert ": 1 line." in seen(await here.use(ADA, "transcript"))
+        assert await here.local.suggest(CHLOE, "transcript", "session") == []
 
 
 @pytest.mark.asyncio
@@ -93,6 +121,7 @@ async def test_an_older_session_is_found_by_what_somebody_types(tmp_path: Path) 
                 await connection.execute(insert(sessions).values(session))
             turn = Turn(Seq(0), TurnKind.SPEECH, at, at + 2.0, (TurnPart(str(ADA), "Ada", "Hello."),))
             await here.evening.store.append_turn(name, turn)
+            await AttendanceStore(here.evening.database).add(name, [Presence(str(BEN), at, joined=True)])
         newest = await here.local.suggest(BEN, "transcript", "session")
         assert [value for _, value in newest] == [f"day-{number}" for number in range(29, 4, -1)]
         day = datetime.fromtimestamp(here.evening.clock.now() + DAY_S, UTC)

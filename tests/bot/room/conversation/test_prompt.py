@@ -65,15 +65,10 @@ def test_nobody_asked_what_nobody_said() -> None:
     assert asker_of(Question(somebody), _participants()) == NOBODY
 
 
-@pytest.mark.asyncio
-@pytest.mark.parametrize(("changes", "told"), [(0, WAITS), (1, WITHDRAWN)])
-async def test_calls_with_forgotten_words_end_and_others_wait_on(changes: int, told: str) -> None:
-    """Somebody comes who may not read everything, so results are dropped. Only forgotten words end what waits."""
-    desk = Desk()
-    desk.place.shared = {1, 2}
-    memory = SimpleNamespace(external_changes=0)
+def builder(desk: Desk, memory: object) -> PromptBuilder:
+    """Return what builds the prompts of a room at this desk."""
     unused = cast("Any", None)
-    prompt = PromptBuilder(
+    return PromptBuilder(
         services=unused,
         place=desk.place,
         memory=cast("Any", memory),
@@ -84,6 +79,29 @@ async def test_calls_with_forgotten_words_end_and_others_wait_on(changes: int, t
         toolbox=desk.toolbox,
         report=unused,
     )
+
+
+def test_results_are_dropped_when_somebody_comes() -> None:
+    """They may quote what the newcomer may not read. Who leaves changes nothing."""
+    desk = Desk()
+    prompt = builder(desk, SimpleNamespace(external_changes=0))
+    clearings = desk.toolbox.exchanges.clearings
+    *desk.place.people, last = desk.place.people
+    prompt.drop_outdated()
+    assert desk.toolbox.exchanges.clearings == clearings
+    desk.place.people.append(last)
+    prompt.drop_outdated()
+    assert desk.toolbox.exchanges.clearings > clearings
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("changes", "told"), [(0, WAITS), (1, WITHDRAWN)])
+async def test_calls_with_forgotten_words_end_and_others_wait_on(changes: int, told: str) -> None:
+    """Somebody comes who may not read everything, so results are dropped. Only forgotten words end what waits."""
+    desk = Desk()
+    desk.place.shared = {1, 2}
+    memory = SimpleNamespace(external_changes=0)
+    prompt = builder(desk, memory)
     use = desk.toolbox.for_asker(Asker(1, "Ada", present=True))
     (waiting,) = await use.run_all([a_call("post")])
     clearings = desk.toolbox.exchanges.clearings

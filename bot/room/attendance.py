@@ -1,0 +1,114 @@
+"""Records who is in a room's channel, and when. `bot.readers` decides by it who may read what was said.
+
+Bots, people who opted out, and people who were asked and have not agreed have no attendance.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.store.attendance import Presence
+from compaction.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bot.channel.port import Place
+    from bot.clock import Clock
+    from bot.store.attendance import AttendanceStore
+    from bot.store.sessions import StoredSession
+
+log = structlog.get_logger()
+
+# How often it is looked whose attendance was deleted although they are there: they asked to be forgotten.
+MEND_EVERY_S = 60.0
+
+
+class AttendanceRecorder:
+    """The attendance of one room. `excludes`: returns whether somebody may not be recorded.
+
+    *Ownership*: the room calls `look` when somebody comes or goes, `store` every few seconds, and `finish` at its end.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        session: StoredSession,
+        store: AttendanceStore,
+        *,
+        excludes: Callable[[int], bool],
+        clock: Clock,
+    ) -> None:
+        self._place = place
+        self._session = session
+        self._store = store
+        self._excludes = excludes
+        self._clock = clock
+        self._present: frozenset[str] = frozenset()
+        self._waiting: deque[Presence] = deque()
+        # Whether the stays that an earlier room of the session has left open were ended. Who was there at first.
+        self._resumed = False
+        self._first: frozenset[str] | None = None
+        self._mended_at = clock.monotonic()
+
+    def look(self) -> None:
+        """Note who has come and gone since the last look. Does not wait."""
+        people = (each for each in self._place.members() if not each.is_bot and not self._excludes(each.id))
+        self._note(frozenset(str(each.id) for each in people))
+
+    def _note(self, here: frozenset[str]) -> None:
+        now = self._clock.now()
+        if self._first is None:
+            self._first = here
+        self._waiting.extend(Presence(each, now, joined=False) for each in sorted(self._present - here))
+        self._waiting.extend(Presence(each, now, joined=True) for each in sorted(here - self._present))
+        self._present = here
+
+    async def store(self) -> None:
+        """Look, and store what was noted. A failure is logged, and tried again at the next call.
+
+        Raises `StaleOwnerError`.
+        """
+        self.look()
+        try:
+            await self._resume()
+            await self._mend()
+            await self._store_waiting()
+        except StoreError as error:
+            log.warning("attendance_not_stored", problem=error, waiting=len(self._waiting))
+
+    async def finish(self, *, goes_on: bool) -> None:
+        """Store what is left. `goes_on`: another room goes on with the session; else everybody's stay ends with it."""
+        if goes_on:
+            self.look()
+        else:
+            self._note(frozenset())
+        try:
+            await self._resume()
+            await self._store_waiting()
+        except StoreError as error:
+            log.warning("attendance_not_stored", problem=error, waiting=len(self._waiting))
+
+    async def _resume(self) -> None:
+        if not self._resumed:
+            await self._store.resume(self._session.id, self._first or (), at=self._session.last_turn_at)
+            self._resumed = True
+
+    async def _mend(self) -> None:
+        now = self._clock.monotonic()
+        if now - self._mended_at < MEND_EVERY_S:
+            return
+        self._mended_at = now
+        lost = self._present - await self._store.present(self._session.id) - {each.person_id for each in self._waiting}
+        self._waiting.extend(Presence(each, self._clock.now(), joined=True) for each in sorted(lost))
+
+    async def _store_waiting(self) -> None:
+        changes = tuple(self._waiting)
+        if not changes:
+            return
+        await self._store.add(self._session.id, changes)
+        for _ in changes:
+            self._waiting.popleft()

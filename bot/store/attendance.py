@@ -1,0 +1,165 @@
+"""Stores when each person was in the channel of a session. `bot.readers` decides by it who may read what was said.
+
+The rows go with their session, with whoever is forgotten, and with whoever opts out on the server.
+Raises `StoreError`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sqlalchemy import and_, delete, exists, insert, or_, select, update
+
+from bot.readers import AttendedSession, Stay
+from bot.store.tables import attendance, sessions
+from compaction.model import SessionId
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from sqlalchemy import ColumnElement
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from bot.readers import Reader
+    from bot.store.database import Database
+
+# So many sessions that somebody attended are searched, the newest.
+MOST_SEARCHED = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """Somebody came (`joined`) or left, at a time in UTC epoch seconds."""
+
+    person_id: str
+    at: float
+    joined: bool
+
+
+class AttendanceStore:
+    """The attendance of all sessions in one database. Safe for all tasks of one event loop."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    # -- what a room writes -----------------------------------------------------------------------------------------
+
+    async def resume(self, session_id: SessionId, present: Collection[str], *, at: float) -> None:
+        """End the stays of those who left while no room ran. `at`: when the last thing was said before."""
+        gone = _unended(session_id) & attendance.c.person_id.not_in(sorted(present))
+        async with self._database.writing() as connection:
+            for row in (await connection.execute(select(attendance).where(gone))).all():
+                await _end(connection, session_id, row.person_id, max(at, row.came_at))
+
+    async def add(self, session_id: SessionId, changes: Iterable[Presence]) -> None:
+        """Store who came and left, in order. Whoever is there already does not come again."""
+        async with self._database.writing() as connection:
+            for change in changes:
+                if not change.joined:
+                    await _end(connection, session_id, change.person_id, change.at)
+                    continue
+                here = _unended(session_id) & (attendance.c.person_id == change.person_id)
+                if await connection.scalar(select(exists().where(here))):
+                    continue
+                values = {"session_id": session_id, "person_id": change.person_id, "came_at": change.at}
+                again = and_(*(attendance.c[name] == value for name, value in values.items()))
+                await connection.execute(delete(attendance).where(again))
+                await connection.execute(insert(attendance).values(values))
+
+    async def present(self, session_id: SessionId) -> frozenset[str]:
+        """Return who has come and not left, as it is stored."""
+        wanted = select(attendance.c.person_id).where(_unended(session_id))
+        async with self._database.reading() as connection:
+            return frozenset((await connection.scalars(wanted)).all())
+
+    # -- what is read -----------------------------------------------------------------------------------------------
+
+    async def of(self, session_ids: Collection[SessionId], people: Collection[str]) -> dict[SessionId, AttendedSession]:
+        """Return these sessions, with when each of these people was there."""
+        theirs = and_(attendance.c.session_id == sessions.c.id, attendance.c.person_id.in_(sorted(people)))
+        wanted = (
+            select(
+                sessions.c.id,
+                sessions.c.guild_id,
+                sessions.c.channel_id,
+                sessions.c.ended_at,
+                attendance.c.person_id,
+                attendance.c.came_at,
+                attendance.c.left_at,
+            )
+            .select_from(sessions.outerjoin(attendance, theirs))
+            .where(sessions.c.id.in_(sorted(session_ids)))
+            .order_by(attendance.c.came_at)
+        )
+        found: dict[SessionId, AttendedSession] = {}
+        stays: defaultdict[SessionId, defaultdict[str, list[Stay]]] = defaultdict(lambda: defaultdict(list))
+        async with self._database.reading() as connection:
+            for row in await connection.execute(wanted):
+                session_id = SessionId(row.id)
+                found[session_id] = AttendedSession(session_id, row.guild_id, row.channel_id, row.ended_at is None)
+                if row.person_id is not None:
+                    # A crash may leave a stay open in a session that ended: nothing was said after it.
+                    stays[session_id][row.person_id].append(Stay(row.came_at, row.left_at))
+        return {
+            each: replace(session, stays={person: tuple(some) for person, some in stays[each].items()})
+            for each, session in found.items()
+        }
+
+    async def attended_by_all(self, guild_id: int, people: Collection[str]) -> frozenset[SessionId]:
+        """Return the newest sessions of a server in which each of these people was at some time."""
+        wanted = select(sessions.c.id).where(sessions.c.guild_id == guild_id, *map(_was_there, sorted(people)))
+        newest = wanted.order_by(sessions.c.started_at.desc()).limit(MOST_SEARCHED)
+        async with self._database.reading() as connection:
+            return frozenset(map(SessionId, (await connection.scalars(newest)).all()))
+
+
+def readable_by(reader: Reader, *, catches_up: bool) -> ColumnElement[bool]:
+    """Return the condition that somebody may read something of a session, as `bot.readers.reading_of` decides."""
+    somewhere = [sessions.c.channel_id.in_(sorted(reader.opened)), _was_there(reader.person_id)]
+    if catches_up:
+        somewhere.append(sessions.c.ended_at.is_(None) & (sessions.c.channel_id == reader.present_in))
+    told = sessions.c.channel_id.in_(sorted(reader.told))
+    return and_(sessions.c.guild_id == reader.guild_id, told, or_(*somewhere))
+
+
+async def forget_attendance(
+    connection: AsyncConnection, person_id: str, *, guild_id: int | None = None, session_id: SessionId | None = None
+) -> int:
+    """Delete when a person was where, inside a write transaction: everywhere, on one server, or in one session. Returns
+    the number of stays.
+    """
+    theirs = attendance.c.person_id == person_id
+    if guild_id is not None:
+        theirs &= attendance.c.session_id.in_(select(sessions.c.id).where(sessions.c.guild_id == guild_id))
+    if session_id is not None:
+        theirs &= attendance.c.session_id == session_id
+    return (await connection.execute(delete(attendance).where(theirs))).rowcount
+
+
+async def attendance_of(connection: AsyncConnection, person_id: str) -> Mapping[str, tuple[Stay, ...]]:
+    """Return when a person was in which session, for them to see."""
+    wanted = select(attendance).where(attendance.c.person_id == person_id).order_by(attendance.c.came_at)
+    found: defaultdict[str, list[Stay]] = defaultdict(list)
+    for row in await connection.execute(wanted):
+        found[row.session_id].append(Stay(row.came_at, row.left_at))
+    return {session_id: tuple(stays) for session_id, stays in found.items()}
+
+
+async def everybody_who_attended(connection: AsyncConnection) -> frozenset[str]:
+    """Return the ids of all people who were in any session."""
+    return frozenset((await connection.scalars(select(attendance.c.person_id).distinct())).all())
+
+
+def _was_there(person_id: str) -> ColumnElement[bool]:
+    return exists().where(attendance.c.session_id == sessions.c.id, attendance.c.person_id == person_id)
+
+
+def _unended(session_id: SessionId) -> ColumnElement[bool]:
+    return (attendance.c.session_id == session_id) & attendance.c.left_at.is_(None)
+
+
+async def _end(connection: AsyncConnection, session_id: SessionId, person_id: str, at: float) -> None:
+    theirs = _unended(session_id) & (attendance.c.person_id == person_id)
+    await connection.execute(update(attendance).where(theirs).values(left_at=at))

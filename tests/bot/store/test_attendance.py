@@ -1,0 +1,114 @@
+"""Attendance in the database: who was there when, whose sessions it opens, and when it is deleted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from sqlalchemy import func, select
+
+from bot.readers import Reader, Stay
+from bot.store.attendance import AttendanceStore, Presence, forget_attendance
+from bot.store.guilds import OptOutStore
+from bot.store.personal_data import PersonalDataStore
+from bot.store.posted_transcripts import PostedTranscripts, TranscriptMessage
+from bot.store.sessions import Sessions
+from bot.store.speakers import StoredSpeaker
+from bot.store.speech_forgetting import SpeechForgetter
+from bot.store.tables import attendance
+from tests.bot.evening import CHANNEL, GUILD, Evening
+
+if TYPE_CHECKING:
+    from tests.bot.conftest import Place
+
+ADA, BOB = "3001", "3002"
+
+
+async def count(evening: Evening) -> int:
+    """Return how many stays are stored."""
+    async with evening.database.reading() as connection:
+        return await connection.scalar(select(func.count()).select_from(attendance)) or 0
+
+
+async def ada_and_bob(evening: Evening) -> AttendanceStore:
+    """Let both come, and Ada leave and come back."""
+    store = AttendanceStore(evening.database)
+    came = [Presence(ADA, 10.0, joined=True), Presence(BOB, 10.0, joined=True)]
+    await store.add(evening.session_id, [*came, Presence(ADA, 20.0, joined=False), Presence(ADA, 30.0, joined=True)])
+    return store
+
+
+@pytest.mark.asyncio
+async def test_stays_are_read_as_they_were_stored(place: Place) -> None:
+    """Coming twice is coming once. After a crash, who is not there any more was there until then."""
+    async with Evening(place) as evening:
+        store = await ada_and_bob(evening)
+        await store.add(evening.session_id, [Presence(BOB, 15.0, joined=True)])
+        assert await store.present(evening.session_id) == {ADA, BOB}
+        await store.resume(evening.session_id, [ADA], at=40.0)
+        (found,) = (await store.of([evening.session_id], [ADA, BOB])).values()
+        assert found.stays == {ADA: (Stay(10.0, 20.0), Stay(30.0)), BOB: (Stay(10.0, 40.0),)}
+        assert (found.guild_id, found.channel_id, found.goes_on) == (GUILD, CHANNEL, True)
+        await evening.memory.end()
+        (found,) = (await store.of([evening.session_id], [ADA])).values()
+        assert not found.goes_on
+
+
+@pytest.mark.asyncio
+async def test_only_sessions_that_all_attended_are_searched(place: Place) -> None:
+    """One of them who was not there is enough to leave a session out."""
+    async with Evening(place) as evening:
+        store = await ada_and_bob(evening)
+        assert await store.attended_by_all(GUILD, [ADA, BOB]) == {evening.session_id}
+        assert await store.attended_by_all(GUILD, [ADA, "3003"]) == frozenset()
+        assert await store.attended_by_all(GUILD + 1, [ADA]) == frozenset()
+
+
+@pytest.mark.asyncio
+async def test_it_goes_with_the_session(place: Place) -> None:
+    """Retention deletes sessions so. What was posted of it on Discord is then due to be deleted."""
+    async with Evening(place) as evening:
+        await ada_and_bob(evening)
+        posted, message = PostedTranscripts(evening.database), TranscriptMessage(GUILD, CHANNEL, 1 << 60)
+        await posted.note(evening.session_id, message)
+        assert await posted.outdated() == ()
+        assert await Sessions(evening.database, evening.clock).delete(evening.session_id)
+        assert await count(evening) == 0
+        assert await posted.outdated() == (message,)
+        await posted.deleted(message)
+        assert await posted.outdated() == ()
+
+
+@pytest.mark.asyncio
+async def test_it_goes_with_who_is_forgotten(place: Place) -> None:
+    """Also of somebody who said nothing. Their data shows it before."""
+    async with Evening(place) as evening:
+        await ada_and_bob(evening)
+        assert len((await PersonalDataStore(evening.database).of(ADA))["when_you_were_there"]) == 2  # type: ignore[arg-type]
+        await SpeechForgetter(evening.database, evening.clock).forget(StoredSpeaker(ADA, (), 0.0, 0, ()))
+        assert await count(evening) == 1
+        assert not (await PersonalDataStore(evening.database).of(ADA))["when_you_were_there"]
+
+
+@pytest.mark.asyncio
+async def test_it_goes_with_an_opt_out_on_that_server(place: Place) -> None:
+    """On another server it stays."""
+    async with Evening(place) as evening:
+        await ada_and_bob(evening)
+        opt_outs = OptOutStore(evening.database, evening.clock)
+        await opt_outs.put(GUILD + 1, int(ADA), out=True)
+        assert await count(evening) == 3
+        await opt_outs.put(GUILD, int(ADA), out=True)
+        assert await count(evening) == 1
+
+
+@pytest.mark.asyncio
+async def test_it_is_forgotten_in_one_session_alone(place: Place) -> None:
+    """As an operator may do."""
+    async with Evening(place) as evening:
+        await ada_and_bob(evening)
+        async with evening.database.writing() as connection:
+            assert await forget_attendance(connection, ADA, session_id=evening.session_id) == 2
+        reader = Reader(ADA, GUILD, frozenset({CHANNEL}))
+        await evening.say("The gate code is 4411.")
+        assert await Sessions(evening.database, evening.clock).newest_readable(reader) is None
