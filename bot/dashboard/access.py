@@ -5,20 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from bot.readers import NOTHING as NO_WORDS
+from bot.readers import WHOLE, reading_of
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+
+    from bot.readers import AttendedSession, Reader, Reading
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
     """What one person may see. `channels`: by server, the voice channels whose rooms they see; None: all of them.
 
-    `prompts`: the servers of which they see what the model saw. A prompt may quote what was said in other channels.
+    `prompts`: the servers of which they see what the model saw. `readers`: by server, the person as `bot.readers` knows
+    them: which of the words in these rooms and prompts they may read.
     `is_whole`: False: Discord has not answered about some server, of which they see nothing meanwhile.
     """
 
     channels: Mapping[int, frozenset[int]] | None = field(default_factory=dict)
     prompts: frozenset[int] = frozenset()
+    readers: Mapping[int, Reader] = field(default_factory=dict)
     is_whole: bool = True
 
     @property
@@ -29,6 +36,30 @@ class Access:
         if self.channels is None:
             return True
         return guild_id is not None and channel_id in self.channels.get(guild_id, frozenset())
+
+    def reading(self, session: AttendedSession) -> Reading:
+        """Return what they may read of a session. Whoever runs the bot may read all that is stored."""
+        if self.channels is None:
+            return WHOLE
+        reader = self.readers.get(session.guild_id or 0)
+        return NO_WORDS if reader is None else reading_of(reader, session)
+
+    def hears(self, guild_id: int, channel_id: int, present: Collection[str]) -> bool:
+        """Return whether they may read what was just said in a channel. `present`: the ids of those who heard it."""
+        reader = self.readers.get(guild_id)
+        if self.reads_whole(guild_id, channel_id):
+            return True
+        return reader is not None and channel_id in reader.told and reader.person_id in present
+
+    def reads_whole(self, guild_id: int, channel_id: int) -> bool:
+        """Return whether the whole history of a channel is open to them."""
+        reader = self.readers.get(guild_id)
+        return self.channels is None or (reader is not None and channel_id in reader.opened)
+
+    def reads_everything(self, guild_id: int | None) -> bool:
+        """Return whether they may read what was said in all voice channels of a server."""
+        reader = self.readers.get(guild_id or 0)
+        return self.channels is None or (reader is not None and reader.reads_everything)
 
     def sees_prompts(self, guild_id: int | None) -> bool:
         return self.channels is None or guild_id in self.prompts

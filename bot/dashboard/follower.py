@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -30,12 +31,16 @@ WAITING_EVENTS: Final = 300
 WAITING_CHARS: Final = 4_000_000
 
 
+# The kinds of events that have nothing but what people say or show.
+_WORDS: Final = frozenset({"interim", "heard", "note"})
+
+
 @dataclass(frozen=True, slots=True)
 class LiveEvent:
     """One event for the pages that may see the channel. `mark`: its id for them. `chars`: the length of its data.
 
     `latest_of`: if not empty, a later event of the same kind and name replaces this one while it waits, and it has the
-    id of the event before it, because it is not kept.
+    id of the event before it, because it is not kept. `present`: the ids of the people who heard what it tells.
     """
 
     number: int
@@ -47,6 +52,7 @@ class LiveEvent:
     data: Json
     chars: int
     latest_of: str = ""
+    present: frozenset[str] = frozenset()
 
     def replaces(self, other: LiveEvent | str) -> bool:
         """Return whether `other`, which waits, is out of date with this event."""
@@ -54,9 +60,22 @@ class LiveEvent:
             return False
         return (self.session_id, self.kind, self.latest_of) == (other.session_id, other.kind, other.latest_of)
 
-    def text(self, language: str) -> str:
-        """Return the event as it is sent to a page in that language."""
-        return server_sent_event(self.mark, self.kind, self.data, language)
+    def text(self, access: Access, language: str) -> str:
+        """Return the event as it is sent to a page in that language; empty if it has only words that its viewer may
+        not read.
+        """
+        data = self.data
+        if not access.reads_whole(self.guild_id, self.channel_id):
+            hears = access.hears(self.guild_id, self.channel_id, self.present)
+            if self.kind in _WORDS and not hears:
+                return ""
+            turn = data.get("turn")
+            if isinstance(turn, Mapping) and not hears:
+                data = {**data, "turn": {**turn, "parts": [], "gone": True}}
+            if self.kind == "fold":
+                # Nobody knows here whether they have heard all that it tells of.
+                data = {**data, "summary": ""}
+        return server_sent_event(self.mark, self.kind, data, language)
 
 
 class Follower:
@@ -123,14 +142,14 @@ class Follower:
             self._told_of.discard(event.session_id)
             if not sees:
                 self._left_out.pop(event.session_id, None)
-                return event.text(self._language) if is_shown and not access.is_whole else ""
+                return event.text(access, self._language) if is_shown and not access.is_whole else ""
         elif sees:
             self._told_of.add(event.session_id)
         else:
             self._left_out[event.session_id] = (event.guild_id, event.channel_id)
             return ""
         if event.session_id not in self._left_out:
-            return event.text(self._language)
+            return event.text(access, self._language)
         # The others are read anew too, except those that still may not be seen.
         self._left_out = {each: place for each, place in self._left_out.items() if not access.sees(*place)}
         return server_sent_event(event.mark, "again", {}, self._language)

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from bot.dashboard.messages import note_json, segment_json, turn_json
-from bot.dashboard.visible import WITHHELD, SpeechFilter
+from bot.dashboard.visible import UNHEARD, WITHHELD, SpeechFilter
 from bot.memory.explain import Explainer
 from bot.memory.prompt_records import records_of, reply_records
+from bot.readers import NOTHING
+from bot.store.attendance import AttendanceStore
 from bot.store.history import SessionHistory
 from bot.texts.text import Text
 from compaction.context.record import CallRecord, ContextRecord
@@ -24,8 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from bot.dashboard.access import Access
     from bot.memory.explain import ExplainedCall, Explanation
     from bot.memory.recall import Recall
+    from bot.readers import Reader, Reading
     from bot.store.database import Database
     from bot.store.sessions import StoredSession
     from bot.web.dashboard_port import Json
@@ -53,6 +57,7 @@ class StoredHistory:
 
     def __init__(self, database: Database, turns: TurnStore, recall: Recall, *, log: Path, prompt: str) -> None:
         self._history = SessionHistory(database)
+        self._attendance = AttendanceStore(database)
         self._explainer = Explainer(database, turns)
         self._turns = turns
         self._recall = recall
@@ -61,9 +66,36 @@ class StoredHistory:
         # Of one session, until the list of its replies is asked for again.
         self._read: _Log | None = None
 
-    async def filter_of(self, session_id: SessionId, withheld: frozenset[str]) -> SpeechFilter:
-        """Return what may be shown of a session. `withheld`: the people of its server who opted out."""
-        return SpeechFilter.of(withheld, await self._history.quotable(session_id, withheld) if withheld else ())
+    async def filter_of(self, session_id: SessionId, access: Access, withheld: frozenset[str]) -> SpeechFilter:
+        """Return what may be shown of a session to somebody. `withheld`: the people of its server who opted out."""
+        quotable = await self._history.quotable(session_id, withheld) if withheld else frozenset[str]()
+        visible = SpeechFilter(withheld, quotable)
+        if access.channels is None:
+            return visible
+        people = [each.person_id for each in access.readers.values()]
+        session = (await self._attendance.of([session_id], people)).get(session_id)
+        if session is None:
+            return replace(visible, reading=NOTHING, heard_all=False, reads_everything=False)
+        reading = access.reading(session)
+        return replace(
+            visible,
+            reading=reading,
+            heard_all=reading.is_whole or await self._heard_all(session_id, reading),
+            reads_everything=access.reads_everything(session.guild_id),
+        )
+
+    async def attended(self, reader: Reader | None) -> frozenset[SessionId] | None:
+        """Return the sessions of a server of which somebody may read anything; None: any."""
+        if reader is None:
+            return frozenset()
+        if reader.opened:
+            return None
+        return await self._attendance.attended_by_all(reader.guild_id, [reader.person_id])
+
+    async def _heard_all(self, session_id: SessionId, reading: Reading) -> bool:
+        """Return whether somebody has heard all of a session. Of one whose oldest turns were deleted, nobody knows."""
+        said = await self._history.said_between(session_id)
+        return said is not None and reading.covers(*said)
 
     async def turns(
         self, session_id: SessionId, total: int, *, first: int | None = None, most: int = TURNS_AT_ONCE
@@ -110,7 +142,7 @@ class StoredHistory:
             "oldest": oldest,
             "turns": [turn_json(visible.turn(turn)) for turn in found],
             "summary": (await self._history.summary(stored.id) or "") if shown else "",
-            "hidden": None if shown else WITHHELD,
+            "hidden": visible.hidden,
             "notes": await self.notes_json(stored.id, visible),
             **await self.folds_json(stored.id, visible, stored.turn_count),
         }
@@ -141,7 +173,7 @@ class StoredHistory:
         explained = await self._explainer.explain(
             found.record, prompts=[self._prompt], calls=found.calls, earlier=found.earlier
         )
-        told = await self._turns.turns(session_id, Seq(0), Seq(total)) if visible.withheld else ()
+        told = await self._turns.turns(session_id, Seq(0), Seq(total)) if visible.filters else ()
         return {
             **_record_json(found.record),
             "exact": explained.rebuilt.exact,
@@ -198,7 +230,7 @@ def _parts_json(explained: Explanation, visible: SpeechFilter, turns: Mapping[in
                 "from": part.seq_from,
                 "to": part.seq_to,
                 "tokens": part.tokens,
-                "content": WITHHELD if text is None else text,
+                "content": not_shown(visible) if text is None else text,
                 "withheld": text is None,
             }
             for part, text in parts
@@ -214,11 +246,16 @@ def _call_json(call: ExplainedCall, visible: SpeechFilter) -> Json:
         "given_up": call.given_up,
         "same": sum(message.is_part for message in call.messages),
         "others": [
-            {"told": True, "text": WITHHELD} if visible.withheld else _message_json(message.text)
+            {"told": True, "text": not_shown(visible)} if visible.filters else _message_json(message.text)
             for message in call.messages
             if not message.is_part
         ],
     }
+
+
+def not_shown(visible: SpeechFilter) -> Text:
+    """Return why a part of a prompt is not shown."""
+    return WITHHELD if visible.heard_all and visible.reads_everything else UNHEARD
 
 
 def _message_json(text: str | None) -> Json:

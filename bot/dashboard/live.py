@@ -11,6 +11,7 @@ import asyncio
 import json
 import secrets
 from collections import deque
+from collections.abc import Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -174,6 +175,7 @@ class LiveRooms:
             data,
             len(json.dumps(data)),
             latest_of,
+            room.present_since(_said_at(data, self._clock.now())),
         )
         if not latest_of:
             self._keep(event)
@@ -220,3 +222,10 @@ class LiveRooms:
                     self._reset_outdated(room.session_id)
                 except Exception:
                     log.exception("dashboard_look_failed", session_id=room.session_id)
+
+
+def _said_at(data: Json, now: float) -> float:
+    """Return when what an event tells began: a turn, when somebody began to speak."""
+    turn = data.get("turn")
+    at = turn.get("at") if isinstance(turn, Mapping) else None
+    return at if isinstance(at, float) else now

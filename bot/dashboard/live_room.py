@@ -55,6 +55,9 @@ class LiveRoom:
         self._speakers: set[str] = set()
         # Whose unfinished words the pages show.
         self._interims: set[int] = set()
+        # Who is there, and since when.
+        self._here: dict[str, float] = {}
+        self.present_since(self.opened_at)
         self._withheld = guild.opted_out_ids()
         self._changes = memory.external_changes
 
@@ -120,6 +123,7 @@ class LiveRoom:
         people = self.people_json()
         if people != self._people:
             self._people = people
+            self.present_since(self._clock.now())
             self._tell("people", people)
         self._tell_cost(self._clock.monotonic())
 
@@ -132,6 +136,14 @@ class LiveRoom:
             self._interims.clear()
         self._withheld, self._changes = withheld, changes
         return changed
+
+    def present_since(self, at: float) -> frozenset[str]:
+        """Return the ids of the people in the channel who were there at a time (UTC epoch seconds) already, as far as
+        that was looked at. Each event looks.
+        """
+        now, here = self._clock.now(), (str(person.id) for person in self.place.members() if not person.is_bot)
+        self._here = {person_id: self._here.get(person_id, now) for person_id in here}
+        return frozenset(person_id for person_id, since in self._here.items() if since <= at)
 
     # -- what a page reads -------------------------------------------------------------------------------------------
 

@@ -171,17 +171,18 @@ class DashboardService:
         mark, figures = self.live.mark, room.figures()
         history = self._history()
         withheld = await self._withheld(room.place.guild_id)
-        visible = await history.filter_of(room.session_id, withheld)
+        visible = await history.filter_of(room.session_id, access, withheld)
+        memory = room.memory_json() if visible.shows_derived else {**room.memory_json(), "summary": ""}
         room.add_speakers(visible.speakers)
         turns = await history.turns(room.session_id, room.memory.total_turns, most=LIVE_TURNS)
         return {
             **figures,
             "mark": mark,
             "memory": {
-                **room.memory_json(),
+                **memory,
                 **await history.folds_json(room.session_id, visible, room.memory.total_turns),
             },
-            "turns": [turn_json(room.memory.allowed_part(turn)) for turn in turns],
+            "turns": [turn_json(room.memory.allowed_part(visible.reading.turn(turn))) for turn in turns],
             "notes": await history.notes_json(room.session_id, visible),
         }
 
@@ -204,7 +205,7 @@ class DashboardService:
     async def session(self, viewer: Viewer, session_id: str, *, first: int | None) -> Json:
         """See `Dashboard.session`."""
         stored, access = await self._stored(viewer, session_id)
-        visible = await self._visible(stored)
+        visible = await self._visible(stored, access)
         (session,) = await self._sessions_json([stored])
         return {
             **session,
@@ -218,7 +219,12 @@ class DashboardService:
         scopes = [Scope(archived=True)]
         if access.channels is not None:
             scopes = [
-                Scope(guild_id=guild_id, channels=channels, archived=True)
+                Scope(
+                    guild_id=guild_id,
+                    channels=channels,
+                    sessions=await self._history().attended(access.readers.get(guild_id)),
+                    archived=True,
+                )
                 for guild_id, channels in access.channels.items()
                 if channels
             ]
@@ -231,13 +237,13 @@ class DashboardService:
 
     async def replies(self, viewer: Viewer, session_id: str) -> Json:
         """See `Dashboard.replies`."""
-        stored = await self._with_prompts(viewer, session_id)
+        stored, _ = await self._with_prompts(viewer, session_id)
         return {"replies": await self._history().replies_json(stored.id)}
 
     async def reply(self, viewer: Viewer, session_id: str, turn: int) -> Json:
         """See `Dashboard.reply`."""
-        stored = await self._with_prompts(viewer, session_id)
-        visible = await self._visible(stored)
+        stored, access = await self._with_prompts(viewer, session_id)
+        visible = await self._visible(stored, access)
         found = await self._history().reply_json(stored.id, turn, stored.turn_count, visible)
         if found is None:
             raise NotShownError(
@@ -254,26 +260,26 @@ class DashboardService:
             raise _not_shown(access, NO_SESSION)
         return stored, access
 
-    async def _with_prompts(self, viewer: Viewer, session_id: str) -> StoredSession:
+    async def _with_prompts(self, viewer: Viewer, session_id: str) -> tuple[StoredSession, Access]:
         stored, access = await self._stored(viewer, session_id)
         if not access.sees_prompts(stored.guild_id):
             raise NotShownError(Text("What the model saw is shown to members who may manage the server."))
-        return stored
+        return stored, access
 
     async def _withheld(self, guild_id: int | None) -> frozenset[str]:
         if guild_id is None:
             return frozenset()
         return await self._participation.withheld_on(guild_id)
 
-    async def _visible(self, stored: StoredSession) -> SpeechFilter:
-        return await self._history().filter_of(stored.id, await self._withheld(stored.guild_id))
+    async def _visible(self, stored: StoredSession, access: Access) -> SpeechFilter:
+        return await self._history().filter_of(stored.id, access, await self._withheld(stored.guild_id))
 
     async def _hits_json(self, hits: Sequence[RecallHit], access: Access) -> list[Json]:
         found = [await self._sessions.find(each) for each in dict.fromkeys(hit.session_id for hit in hits)]
         # The search was within these bounds; a session may have been deleted since.
         stored = [each for each in found if each is not None and access.sees(each.guild_id, each.channel_id)]
         where = dict(zip((each.id for each in stored), await self._sessions_json(stored), strict=True))
-        visible = {each.id: await self._visible(each) for each in stored}
+        visible = {each.id: await self._visible(each, access) for each in stored}
         shown = [(hit.session_id, hit_json(hit, visible[hit.session_id])) for hit in hits if hit.session_id in visible]
         return [{**hit, "where": where[session_id]} for session_id, hit in shown if hit is not None]
 

@@ -18,7 +18,7 @@ import structlog
 
 from bot.dashboard.access import Access
 from bot.discord.access import CommandUser
-from bot.discord.audience import may_enter
+from bot.discord.audience import may_enter, reader_of
 from bot.discord.command_tree import has_chosen_role
 from bot.discord.place_names import PlaceNames
 from bot.discord.request_errors import REQUEST_ERRORS
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from bot.discord.client import RoomtoneClient
     from bot.discord.place_names import PlaceId
+    from bot.readers import Reader
     from bot.server_settings import ServerSettingsBook
     from bot.settings import DiscordSettings
 
@@ -73,6 +74,7 @@ class DiscordDirectory:
         """See `Directory.access_of`."""
         channels: dict[int, frozenset[int]] = {}
         prompts: set[int] = set()
+        readers: dict[int, Reader] = {}
         now = self._monotonic()
         guilds = [guild for guild in self._client.guilds if not self._is_absent(guild.id, user_id, now)]
         members = await asyncio.gather(*(_member(guild, user_id) for guild in guilds))
@@ -84,9 +86,15 @@ class DiscordDirectory:
             user = self._user(member)
             if user.is_moderator or user.has_chosen_role:
                 channels[member.guild.id] = _shown_to(member)
+                readers[member.guild.id] = reader_of(
+                    member,
+                    self._servers.of(member.guild.id),
+                    manages=user.is_manager,
+                    is_told=lambda channel: not channel.is_nsfw(),
+                )
             if user.is_manager:
                 prompts.add(member.guild.id)
-        return Access(channels, frozenset(prompts), is_whole=_NoMember.NOT_TOLD not in members)
+        return Access(channels, frozenset(prompts), readers, is_whole=_NoMember.NOT_TOLD not in members)
 
     def _is_absent(self, guild_id: int, user_id: int, now: float) -> bool:
         """Return whether Discord has said lately that somebody is not on a server."""

@@ -99,6 +99,17 @@ class SessionHistory:
             )
             return found
 
+    async def said_between(self, session_id: SessionId) -> tuple[float, float] | None:
+        """Return when the first turn of a session began and when the last one ended, in UTC epoch seconds; None if the
+        first ones were deleted for their age, or there are none.
+        """
+        spoken = select(func.min(turns.c.seq), func.min(turns.c.started_at), func.max(turns.c.ended_at)).where(
+            turns.c.session_id == session_id
+        )
+        async with self._database.reading() as connection:
+            first, since, until = (await connection.execute(spoken)).one()
+        return (since, until) if first == 0 else None
+
     async def first_speakers(self, session_id: SessionId) -> dict[int, str]:
         """Return the id of whoever speaks first in each turn, by seq. Forgotten turns are missing."""
         found = await self._database.rows(self._database.sql.first_speakers, {"session": session_id})

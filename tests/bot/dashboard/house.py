@@ -32,6 +32,7 @@ from bot.participation.settings import ParticipationSettings
 from bot.room.conversation.prompt import record_call
 from bot.settings import LogsSettings, WebSettings
 from bot.shards import Shards
+from bot.store.attendance import AttendanceStore, Presence
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from bot.store.sessions import Sessions
@@ -129,6 +130,11 @@ class House:
     def base(self) -> str:
         """Return the origin of the pages."""
         return f"http://127.0.0.1:{self.web.port}"
+
+    async def attend(self, person_id: str) -> None:
+        """Let somebody have been in the channel from the beginning, as the room records it."""
+        came = Presence(person_id, 0.0, joined=True)
+        await AttendanceStore(self.evening.database).add(self.evening.session_id, [came])
 
     # -- what happens in the room -----------------------------------------------------------------------------------
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qs, urlsplit
 
 import aiohttp
@@ -16,6 +17,7 @@ import bot.dashboard.discord_login as login_module
 from bot.dashboard.access import Access
 from bot.dashboard.discord_login import DiscordLogin
 from bot.dashboard.pending_login import VALID_S
+from bot.readers import Reader
 from bot.web.dashboard_port import LoginRefusedError
 from bot.web.viewer import Viewer
 from tests.bot.dashboard.discord_oauth import CLIENT_ID, SECRET, FakeDiscordOAuth, discord_oauth
@@ -236,7 +238,17 @@ async def public(tmp_path: Path) -> AsyncIterator[Public]:
             yield Public(house, discord, http)
 
 
-LOUNGE = Access({GUILD: frozenset({CHANNEL})})
+HERE = frozenset({CHANNEL})
+# Who sees the room but was not there, and who also may read everything.
+OUTSIDER = Access({GUILD: HERE}, readers={GUILD: Reader("2001", GUILD, HERE)})
+LOUNGE = Access({GUILD: HERE}, readers={GUILD: Reader("2001", GUILD, HERE, HERE)})
+
+
+async def shown(public: Public, path: str) -> dict[str, Any]:
+    """Return what a page shows."""
+    status, found = await public.get(path)
+    assert status == 200
+    return cast("dict[str, Any]", found)
 
 
 @pytest.mark.asyncio
@@ -257,11 +269,55 @@ async def test_members_see_the_rooms_that_their_roles_allow(public: Public) -> N
 
 @pytest.mark.asyncio
 async def test_managers_also_see_what_the_model_saw(public: Public) -> None:
-    """Prompts may quote other channels, so only those who may manage the server see them."""
-    public.house.directory.access[2001] = Access(LOUNGE.channels, frozenset({GUILD}))
+    """To whom the history of all channels is open sees all of it."""
+    public.house.directory.access[2001] = replace(LOUNGE, prompts=frozenset({GUILD}))
     await public.log_in()
     assert (await public.get("sessions/evening"))[1]["prompts"] is True
-    assert (await public.get("sessions/evening/replies/5"))[0] == 200
+    seen = await shown(public, "sessions/evening/replies/5")
+    assert not any(part["withheld"] for part in seen["parts"])
+
+
+@pytest.mark.asyncio
+async def test_a_manager_who_was_not_there_reads_no_words(public: Public) -> None:
+    """Of what the model saw they see the instructions and sizes: the other parts may quote what they have not heard."""
+    public.house.directory.access[2001] = replace(OUTSIDER, prompts=frozenset({GUILD}))
+    await public.log_in()
+    seen = await shown(public, "sessions/evening/replies/5")
+    parts = {part["kind"]: part["withheld"] for part in seen["parts"]}
+    assert parts.pop("system") is False
+    assert set(parts.values()) == {True}
+    assert seen["sources"] == []
+    assert all(other["told"] for call in seen["calls"] for other in call["others"])
+
+
+@pytest.mark.asyncio
+async def test_what_the_model_saw_of_other_channels_is_left_out_for_who_may_not_read_them(public: Public) -> None:
+    """Who was here all the time reads the turns of here; a quote may be from a channel where they were not."""
+    await public.house.attend("2001")
+    public.house.directory.access[2001] = replace(OUTSIDER, prompts=frozenset({GUILD}))
+    await public.log_in()
+    turns = (await shown(public, "sessions/evening"))["turns"]
+    assert not any(turn["gone"] for turn in turns)
+    seen = await shown(public, "sessions/evening/replies/5")
+    told = {part["kind"]: not part["withheld"] for part in seen["parts"]}
+    assert told["current"]
+    assert not any(is_shown for kind, is_shown in told.items() if kind in {"recall", "participants", "continuity"})
+
+
+@pytest.mark.asyncio
+async def test_who_sees_a_room_but_was_not_there_reads_none_of_its_words(public: Public) -> None:
+    """They see that there is a room, and its figures."""
+    public.house.directory.access[2001] = OUTSIDER
+    await public.log_in()
+    assert len((await shown(public, "rooms"))["rooms"]) == 1
+    for path in ("rooms/evening", "sessions/evening"):
+        found = await shown(public, path)
+        assert found["turns"]
+        assert all(turn["gone"] and not turn["parts"] for turn in found["turns"])
+        assert not found["notes"]
+        assert not found.get("summary")
+        assert not found.get("memory", {}).get("summary")
+    assert await public.get("search?q=Leica") == (200, {"hits": []})
 
 
 @pytest.mark.asyncio
@@ -301,7 +357,7 @@ async def test_while_discord_does_not_say_what_somebody_may_see_that_is_told(pub
     status, refused = await public.log_in()
     assert status == 403
     assert "Discord has not said where" in refused["error"]
-    directory.access[2001] = Access(LOUNGE.channels, is_whole=False)
+    directory.access[2001] = replace(LOUNGE, is_whole=False)
     public.house.clock.advance(31)
     assert (await public.log_in())[0] == 200
     assert len((await public.get("rooms"))[1]["rooms"]) == 1  # type: ignore[arg-type]

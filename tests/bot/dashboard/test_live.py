@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import pytest_asyncio
 
+from bot.channel.port import Person
 from bot.dashboard.access import EVERYTHING, NOTHING, Access
 from bot.dashboard.follower import WAITING_CHARS, WAITING_EVENTS, Follower
 from bot.dashboard.live import LiveRooms
 from bot.events import CompactionLanded, UtteranceTranscribed
 from bot.participation.costs import Cost
+from bot.readers import Reader
 from bot.store.speech_forgetting import SpeechForgetter
 from compaction.model import SessionId
 from tests.bot.dashboard.house import ADA, BEN, House, open_house
@@ -135,12 +137,16 @@ async def test_texts_of_any_length_fill_nothing(house: House) -> None:
         assert [kind for _, kind, _ in await waiting(feed)] == ["heard", "turn"]
 
 
+# Somebody in the channel.
+MEMBER = Access({GUILD: frozenset({CHANNEL})}, readers={GUILD: Reader(str(BEN.id), GUILD, frozenset({CHANNEL}))})
+
+
 @pytest.mark.asyncio
 async def test_a_page_gets_only_the_rooms_that_its_viewer_may_see(house: House) -> None:
     """Access is asked anew for each event: who loses a role gets nothing from then on. Who has it again reads anew, for
     there is a gap in what the page shows.
     """
-    access = Access({GUILD: frozenset({CHANNEL})})
+    access = MEMBER
 
     async def now() -> Access:
         return access
@@ -151,7 +157,7 @@ async def test_a_page_gets_only_the_rooms_that_its_viewer_may_see(house: House) 
         access = NOTHING
         await house.say("Not for you.")
         assert await waiting(feed) == []
-        access = Access({GUILD: frozenset({CHANNEL})})
+        access = MEMBER
         await house.say("For members again.")
         kinds = [kind for _, kind, _ in await waiting(feed)]
         assert kinds == ["again", "turn"]
@@ -289,11 +295,32 @@ async def test_a_room_that_closes_takes_its_events_with_it(tmp_path: Path) -> No
 
 
 @pytest.mark.asyncio
+async def test_a_page_gets_only_the_words_that_its_viewer_hears(house: House) -> None:
+    """Who is in the channel gets what is said from then on; another viewer gets the number of each turn."""
+    here = frozenset({CHANNEL})
+
+    async def outsider() -> Access:
+        return Access({GUILD: here}, readers={GUILD: Reader("2009", GUILD, here)})
+
+    with house.live.follow(outsider, "") as feed:
+        await house.say("Now about Dee's birthday.")
+        assert [(kind, "birthday" in str(data)) for _, kind, data in await waiting(feed)] == [("turn", False)]
+        house.place.people.append(Person(2009, "Dee", is_bot=False))
+        house.observe(UtteranceTranscribed("u1", ADA.id, "Hello, Dee.", 0.0, 1.0, 2.0))
+        assert [kind for _, kind, _ in await waiting(feed)] == ["heard"]
+        await house.say("How are you?")
+        assert [(kind, "How" in str(data)) for _, kind, data in await waiting(feed)] == [
+            ("heard", True),
+            ("turn", True),
+        ]
+
+
+@pytest.mark.asyncio
 async def test_a_room_that_ends_while_discord_does_not_answer_is_over_on_the_page(house: House) -> None:
     """No later event would tell the page. Of rooms that it was told nothing of, and to who may not see a room, that is
     not told either.
     """
-    shown = access = Access({GUILD: frozenset({CHANNEL})})
+    shown = access = MEMBER
 
     async def now() -> Access:
         return access
