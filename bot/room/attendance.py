@@ -106,9 +106,10 @@ class AttendanceRecorder:
         self._waiting.extend(Presence(each, self._clock.now(), joined=True) for each in sorted(lost))
 
     async def _store_waiting(self) -> None:
-        changes = tuple(self._waiting)
-        if not changes:
-            return
-        await self._store.add(self._session.id, changes)
-        for _ in changes:
+        noted = tuple(self._waiting)
+        # Whoever has opted out since they came has no attendance at all.
+        changes = [each for each in noted if not (each.joined and self._excludes(int(each.person_id)))]
+        if changes:
+            await self._store.add(self._session.id, changes)
+        for _ in noted:
             self._waiting.popleft()

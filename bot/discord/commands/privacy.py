@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from bot.memory.personal_data import DataFile
 
 NOTHING_KEPT = Text("I keep nothing of you.")
+WHO_READS = Text(
+    "**Who reads it:** people read what was said while they were in my channel. So I keep when each was there, but not "
+    "of who opted out; they can read nothing. My notice says if managers of this server may read more."
+)
 NOT_SURE = Text(
     "This would delete everything that I keep of you, on all servers, and cannot be undone. /my-data gives you a copy "
     "first. To go on, use /forget-me with sure: True."
@@ -92,6 +96,7 @@ class PrivacyFacts:
                 joined((kept, log)),
                 self._where,
                 until if days == self.log_days else joined((until, self._log_until)),
+                WHO_READS,
                 Text("**Who gets it:** {recipients}", recipients=self.recipients),
                 Text(
                     "**What you can do:** /my-data sends you a file with everything that I keep of you. /forget-me "

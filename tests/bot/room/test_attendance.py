@@ -81,6 +81,17 @@ async def test_who_opted_out_has_no_attendance(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
+async def test_of_who_opts_out_right_after_coming_nothing_is_stored(tmp_path: Path) -> None:
+    """What was noted and not stored yet is dropped."""
+    async with a_house(tmp_path) as house, living(house) as (room, _):
+        house.place.people = [*house.place.people, CY]
+        room.on_membership(MembershipChange(CY, joined=True))
+        await house.participation.set_opt_out(house.place.guild_id, CY.id, out=True)
+        await house.pass_time(2 * CHECK_ROOM_S, step_s=1.0)
+        assert set(await stays(house)) == {"Ada", "Bo"}
+
+
+@pytest.mark.asyncio
 async def test_who_left_while_no_room_ran_was_there_until_the_crash(tmp_path: Path) -> None:
     """The stays of the others go on."""
     async with a_house(tmp_path) as house:
