@@ -5,6 +5,7 @@ Bots, people who opted out, and people who were asked and have not agreed have n
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -53,6 +54,8 @@ class AttendanceRecorder:
         self._resumed = False
         self._first: frozenset[str] | None = None
         self._mended_at = clock.monotonic()
+        # The room may end while `store` waits for the database.
+        self._one_at_a_time = asyncio.Lock()
 
     def look(self) -> None:
         """Note who has come and gone since the last look. Does not wait."""
@@ -74,9 +77,10 @@ class AttendanceRecorder:
         """
         self.look()
         try:
-            await self._resume()
-            await self._mend()
-            await self._store_waiting()
+            async with self._one_at_a_time:
+                await self._resume()
+                await self._mend()
+                await self._store_waiting()
         except StoreError as error:
             log.warning("attendance_not_stored", problem=error, waiting=len(self._waiting))
 
@@ -87,8 +91,9 @@ class AttendanceRecorder:
         else:
             self._note(frozenset())
         try:
-            await self._resume()
-            await self._store_waiting()
+            async with self._one_at_a_time:
+                await self._resume()
+                await self._store_waiting()
         except StoreError as error:
             log.warning("attendance_not_stored", problem=error, waiting=len(self._waiting))
 

@@ -7,7 +7,17 @@ import re
 import pytest
 
 from bot.channel.port import ListenRequest
-from bot.room.notice import ALL_LOCAL, ASKING, COMMANDS, NO_MARK, ListeningNotice, Recipient
+from bot.room.notice import (
+    ALL_LOCAL,
+    ASKING,
+    COMMANDS,
+    HEARD_IS_READ,
+    MANAGERS_READ,
+    NO_MARK,
+    OTHERS_READ,
+    ListeningNotice,
+    Recipient,
+)
 from bot.server_settings import ServerSettings
 from bot.settings import DEFAULT_NOTICE, RoomSettings
 from bot.texts.text import verbatim
@@ -78,3 +88,15 @@ def test_a_mark_that_failed_is_told_with_its_remedy() -> None:
     notice = ListeningNotice("I listen.")
     assert NO_MARK in notice.written(marked=False)
     assert NO_MARK not in notice.written(marked=True)
+
+
+def test_the_notice_says_who_may_read_what_is_said() -> None:
+    """Those who are there, always; others if the server has opened its history. It is then another notice."""
+    closed = ListeningNotice(DEFAULT_NOTICE).for_room(ServerSettings())
+    managers = closed.for_room(ServerSettings(opens_history=True))
+    role = closed.for_room(ServerSettings(opens_history=True, history_role=77))
+    assert all(HEARD_IS_READ in str(each.written()) for each in (closed, managers, role))
+    assert [MANAGERS_READ in str(each.written()) for each in (closed, managers, role)] == [False, True, False]
+    assert ["<@&77>" in str(each.written()) for each in (closed, managers, role)] == [False, False, True]
+    assert [OTHERS_READ in each.spoken() for each in (closed, managers, role)] == [False, True, True]
+    assert len({each.digest() for each in (closed, managers, role)}) == 3

@@ -134,6 +134,7 @@ async def test_each_change_is_stored_and_says_when_it_takes_effect() -> None:
         assert "after 3 hours" in await server.change("longest-session", hours=3)
         assert "nothing longer than 90 days" in await server.change("retention", days=91)
         assert "after 30 days. This takes effect within a day" in await server.change("retention", days=30)
+        assert "manage the server may read" in await server.change("history", opened=True)
         assert "I post in the channel" in await server.change("recap", posted=True)
         assert "offered nothing" in await server.change("catch-up", offered=False)
         assert "No message" in await server.change("live-message", shown=False)
@@ -149,6 +150,7 @@ async def test_each_change_is_stored_and_says_when_it_takes_effect() -> None:
             follow="everybody",
             leave_when_empty_s=150.0,
             longest_session_h=3,
+            opens_history=True,
             retention_days=30.0,
             posts_recap=True,
             offers_catch_up=False,
