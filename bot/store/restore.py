@@ -224,7 +224,7 @@ async def _forget_since(staged: Path, known: int) -> int:
                 await forgetter.forget(people[person_id], session_id=each.session_id, seq=each.seq)
         # Somebody may have been there and said nothing.
         async with database.writing() as connection:
-            there = people_among(since, await everybody_who_attended(connection))
+            there = people_among(since, await everybody_who_attended(connection), database.key)
             for person_id, each in ((person_id, each) for person_id, wanted in there.items() for each in wanted):
                 if each.seq is None:
                     await forget_attendance(connection, person_id, session_id=each.session_id)
