@@ -26,6 +26,8 @@ log = structlog.get_logger()
 
 # How often it is looked whose attendance was deleted although they are there: they asked to be forgotten.
 MEND_EVERY_S = 60.0
+# While the database is away: more than a day of coming and going.
+MOST_WAITING = 10_000
 
 
 class AttendanceRecorder:
@@ -49,7 +51,7 @@ class AttendanceRecorder:
         self._excludes = excludes
         self._clock = clock
         self._present: frozenset[str] = frozenset()
-        self._waiting: deque[Presence] = deque()
+        self._waiting: deque[Presence] = deque(maxlen=MOST_WAITING)
         # Whether the stays that an earlier room of the session has left open were ended. Who was there at first.
         self._resumed = False
         self._first: frozenset[str] | None = None
