@@ -44,6 +44,7 @@ PROCESS_TASKS = (
     "recogniser-dispatcher",
     "retention",
     "store-bot-lock",
+    "transcript-expiry",
     "waiting-choices",
     "waiting-opt-outs",
 )
