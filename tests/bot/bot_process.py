@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager, closing
 from functools import partial
 from typing import TYPE_CHECKING
 
+from bot.store.forgetting_key import KEY_FILE
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.runner.scripted_member import scripted_member
 from rehearsal.script.scenario_file import bundled_scenarios
@@ -102,6 +103,9 @@ async def roomtone(
     """Start `roomtone` with these words, as `roomtone_run` does. `token`: of the bot, if the command needs it."""
     # With a settings file in its folder the program does not look for the tester's own.
     (folder / "roomtone.toml").touch()
+    if "ROOMTONE_DATABASE_URL" in more:
+        # The processes of one database have the same key.
+        (folder / KEY_FILE).write_bytes(bytes(32))
     own = {
         "DISCORD_TOKEN": token,
         "ROOMTONE_ASR__MODEL": str(whisper),
