@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Self
 from benchmarks.cluster.processes import family, signal_family
 from benchmarks.errors import BenchmarkError
 from bot.cluster.ray_files import ray_environment, write_ray_files
+from bot.store.forgetting_key import KEY_FILE
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
@@ -92,7 +93,9 @@ class RayNodes:
         try:
             for number, cpus in enumerate(self.cpus, start=1):
                 node = RayNode(f"127.0.0.{number}", cpus, self.folder / f"node{number}")
-                node.folder.mkdir()
+                (node.folder / "data").mkdir(parents=True)
+                # As the page tells the operator: all machines have the same.
+                (node.folder / "data" / KEY_FILE).write_bytes(bytes(32))
                 (node.folder / "roomtone.toml").touch()
                 self.all.append(node)
                 await self.start(node)
