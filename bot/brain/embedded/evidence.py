@@ -75,10 +75,13 @@ def best_match(
     """Return the sentence that answers `question` best, or None if none is about it.
 
     `ignore`: words to ignore, such as the bot's names. `asker`: the person that 'I' means in the question. Questions in
-    the evidence are skipped. Of nearly equal sentences the newest wins.
+    the evidence are skipped, and so is who asked the same. Of nearly equal sentences the newest wins.
     """
     names = tuple(ignore)
-    candidates = [sentence for sentence in evidence if not asks(strip_call(sentence.text, names))]
+    same = normalized_words(strip_call(question, names))
+    # A recogniser may end a question with a full stop: nobody's 'who brings the tent' answers it.
+    said = ((sentence, strip_call(sentence.text, names)) for sentence in evidence)
+    candidates = [sentence for sentence, text in said if not asks(text) and normalized_words(text) != same]
     asked_for = _parse_question(question, {item.speaker for item in candidates if item.speaker}, names, asker)
     if not asked_for.stems or not candidates:
         return None

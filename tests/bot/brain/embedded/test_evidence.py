@@ -89,6 +89,8 @@ def test_a_question_is_no_answer() -> None:
     """An earlier question is never an answer, even if it has the same words."""
     asked = sentences([("Bo", "What is the budget for the trip?"), ("Cy", "So what is the budget?")])
     assert best_match("What is the budget for the trip?", asked) is None
+    heard = sentences([("Bo", "Roomtone, who brings the waffle iron.")])
+    assert best_match("Roomtone, who brings the waffle iron?", heard, ignore=NAMES) is None
 
 
 @pytest.mark.parametrize("called", ["Roomtone", "Ton"])
