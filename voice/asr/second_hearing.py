@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 FEWEST_LETTERS_PER_S = 7.0
 MOST_LETTERS_PER_S = 22.0
 SURE_LOGPROB = -0.3
+# Of what is longer, an unsure text is seldom better in the whole window, which would be encoded for one in ten.
+SHORT_S = 5.0
 # What is shorter is a word or two, of which the number of letters says nothing.
 ONE_WORD_S = 1.2
 # A text that a guard would drop comes back only if the second one is this sure.
@@ -85,7 +87,8 @@ def is_doubtful(recognition: Recognition, fault: GuardReason | None, *, speech_s
     """Return whether a sound is worth a second hearing. `fault`: what `guards.judge` says of the first text."""
     if fault is not None or is_sound_effect(recognition.text):
         return fault in _WORTH_ANOTHER
-    return recognition.mean_logprob < SURE_LOGPROB or not _fits(recognition.text, speech_s)
+    unsure = speech_s < SHORT_S and recognition.mean_logprob < SURE_LOGPROB
+    return unsure or not _fits(recognition.text, speech_s)
 
 
 def is_mended(
