@@ -78,13 +78,7 @@ class AttendanceRecorder:
         Raises `StaleOwnerError`.
         """
         self.look()
-        try:
-            async with self._one_at_a_time:
-                await self._resume()
-                await self._mend()
-                await self._store_waiting()
-        except StoreError as error:
-            log.warning("attendance_not_stored", problem=error, waiting=len(self._waiting))
+        await self._write(mends=True)
 
     async def finish(self, *, goes_on: bool) -> None:
         """Store what is left. `goes_on`: another room goes on with the session; else everybody's stay ends with it."""
@@ -92,9 +86,14 @@ class AttendanceRecorder:
             self.look()
         else:
             self._note(frozenset())
+        await self._write(mends=False)
+
+    async def _write(self, *, mends: bool) -> None:
         try:
             async with self._one_at_a_time:
                 await self._resume()
+                if mends:
+                    await self._mend()
                 await self._store_waiting()
         except StoreError as error:
             log.warning("attendance_not_stored", problem=error, waiting=len(self._waiting))
