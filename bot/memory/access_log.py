@@ -56,12 +56,10 @@ class AccessLog:
 
     def note_hits(self, found: Iterable[RecallHit]) -> None:
         """Record what a search found: a turn without its neighbours, or a segment's range. Does not wait."""
-        self._last_at = self._clock.now()
         for each in found:
             first, last = (each.seq, each.seq) if each.seq is not None else (each.seq_from, each.seq_to)
             if first is not None and last is not None:
-                self._pending.append((each.session_id, first, last))
-        del self._pending[:-MAX_PENDING]
+                self.note(each.session_id, first, last)
 
     def note_told(self, found: Sequence[RecallHit], session_id: SessionId, *, from_seq: int) -> None:
         """Record what a search of a model found in a session. Does not wait. `from_seq`: as in `note_quotes`."""
