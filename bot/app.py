@@ -15,6 +15,7 @@ import structlog
 
 from bot.background_task import background_task, owned_task
 from bot.clock import SystemClock
+from bot.dashboard.history import StoredHistory
 from bot.discord.commands.catch_up import CatchUp
 from bot.discord.commands.voice import VoiceCommands
 from bot.discord.connection import connected, translated
@@ -26,7 +27,6 @@ from bot.runtime_tuning import low_latency_interpreter, release_free_memory
 from bot.shards import ONLY_SHARD
 from bot.wiring.bot_process import open_bot_process
 from bot.wiring.commands import slash_commands
-from bot.wiring.dashboard import history_for
 from bot.wiring.recollection import open_language_models, recollection_of
 from bot.wiring.rooms import open_rooms
 from bot.wiring.screens import open_pages, open_screens
@@ -158,7 +158,7 @@ async def _open_recollection(stack: AsyncExitStack, process: BotProcess) -> Reco
     """Open what reads and summarises the memory, and give the dashboard the stored sessions."""
     parts = process.parts
     language = await open_language_models(stack, parts)
-    process.dashboard.history = history_for(parts.settings, parts.stores.database, parts.stores.turns, language.recall)
+    process.dashboard.history = StoredHistory(parts.stores.database, parts.stores.turns, language.recall)
     return await recollection_of(parts, language, choices=parts.stores.guilds, participation=process.participation)
 
 

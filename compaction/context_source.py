@@ -15,7 +15,6 @@ from compaction.session_window import SessionWindow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import tzinfo
 
     import structlog
 
@@ -93,7 +92,6 @@ class ContextSource:
         context: SessionContext,
         payload: Sequence[PayloadPart],
         *,
-        zone: tzinfo,
         answer_to: Seq | None,
     ) -> None:
         """Log that `payload`, built from `context`, is sent. In the rolling mode, evict what it leaves out."""
@@ -106,14 +104,9 @@ class ContextSource:
                 summary_revision=context.summary_revision,
                 cursor=context.cursor,
                 max_input_tokens=context.max_input_tokens,
-                utc_offset_s=context.utc_offset_s(zone),
                 answer_to=answer_to,
             ),
         )
-
-    def record_call(self, message_digests: Sequence[str], *, answer_to: Seq) -> None:
-        """Log the digests of the messages that one model call was sent for the reply to turn `answer_to`."""
-        self._log.info("model_call_sent", answer_to=answer_to, message_digests=list(message_digests))
 
     def make_room(self) -> None:
         """Drop from memory what no context needs any more. Called after each new turn, before it is stored."""

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -17,12 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from compaction.model import Seq
-
-
-# Prefix of a part's ref if its text is stored as it was sent, because the text can't be rebuilt later.
-_TEXT_REF = "text:"
-# The digest has 64 bits. That is enough to tell one bot's payloads apart, and too little to guess their words.
-_DIGEST_CHARS = 16
 
 
 class PartKind(StrEnum):
@@ -132,16 +125,6 @@ def data_part(
     )
 
 
-def keep_as_sent(each: PayloadPart) -> PayloadPart:
-    """Mark a part so that its text is stored as it was sent. Used for parts that can't be rebuilt later."""
-    return replace(each, refs=(f"{_TEXT_REF}{text_digest(each.content)}", *each.refs))
-
-
-def is_kept_as_sent(each: PayloadPart) -> bool:
-    """Return whether a part was marked by `keep_as_sent`."""
-    return any(ref.startswith(_TEXT_REF) for ref in each.refs)
-
-
 def coverage(payload: Iterable[PayloadPart], total_turns: int) -> Coverage:
     """Return where each of the session's turns is in the payload."""
     held: dict[int, str] = {}
@@ -171,17 +154,13 @@ def context_built_fields(
     summary_revision: int,
     cursor: int | None = None,
     max_input_tokens: int | None = None,
-    utc_offset_s: float | None = None,
     answer_to: int | None = None,
 ) -> dict[str, object]:
     """Return the fields of the `model_context_built` log line. No field contains what people said.
 
-    `compaction.context.provenance` rebuilds the payload from the line and the store, and `digest` tells whether the
-    result is exact. `tokens`: by kind of part. `evicted`: the inclusive range of the eviction note; `eviction`: its
-    text. `system`: digests of the prompts, the last `reply_prompts` of which are about the reply. `note_ids`,
-    `participants`, `recall`: ids of the sources of those parts.
-    `as_sent`: `kind:digest` of the parts that are stored as sent. `utc_offset_s`: the UTC offset of the clock times in
-    the payload. `answer_to`: the turn that is answered, if the payload has no current turn.
+    `tokens`: by kind of part. `evicted`: the inclusive range of the eviction note. `note_ids`, `participants`,
+    `recall`: ids of the sources of those parts. `answer_to`: the turn that is answered, if the payload has no current
+    turn.
     """
     seqs = [
         seq
@@ -190,58 +169,41 @@ def context_built_fields(
         for seq in (each.seq_from, each.seq_to)
         if seq is not None
     ]
-    tokens: dict[str, int] = {}
-    for each in payload:
-        tokens[each.kind.value] = tokens.get(each.kind.value, 0) + each.tokens
-    notes = _of_kind(payload, PartKind.EVICTION_NOTE)
-    evicted = [[each.seq_from, each.seq_to] for each in notes if each.seq_from is not None]
+    tokens = tokens_by_kind(payload)
     return {
         "seq_from": min(seqs, default=None),
         "seq_to": max(seqs, default=None),
-        "answer_to": next((each.seq_from for each in _of_kind(payload, PartKind.CURRENT)), answer_to),
+        "answer_to": next((each.seq_from for each in payload if each.kind is PartKind.CURRENT), answer_to),
         "cursor": cursor,
         "summary_revision": summary_revision,
         "tokens": tokens,
         "total_tokens": sum(tokens.values()),
         "max_input_tokens": max_input_tokens,
-        "evicted": evicted[0] if evicted else None,
-        "eviction": notes[0].content if notes else None,
-        "system": [text_digest(each.content) for each in _of_kind(payload, PartKind.SYSTEM)],
-        "reply_prompts": _count_reply_prompts(payload),
+        "evicted": evicted_range(payload),
         "note_ids": _refs(payload, PartKind.NOTE),
         "participants": _refs(payload, PartKind.PARTICIPANTS),
         "recall": _refs(payload, PartKind.RECALL),
-        "as_sent": [f"{each.kind.value}:{text_digest(each.content)}" for each in payload if is_kept_as_sent(each)],
-        "utc_offset_s": utc_offset_s,
-        "digest": payload_digest(payload),
     }
 
 
-def payload_digest(payload: Iterable[PayloadPart]) -> str:
-    """Return a digest of the role, kind and text of every part of a payload."""
-    whole = hashlib.sha256()
+def tokens_by_kind(payload: Iterable[PayloadPart]) -> dict[str, int]:
+    """Return the tokens of the parts of each kind."""
+    tokens: dict[str, int] = {}
     for each in payload:
-        for text in (each.role, each.kind.value, each.content):
-            whole.update(text.encode("utf-8", "surrogatepass") + b"\0")
-    return whole.hexdigest()[:_DIGEST_CHARS]
+        tokens[each.kind.value] = tokens.get(each.kind.value, 0) + each.tokens
+    return tokens
 
 
-def text_digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_CHARS]
-
-
-def _of_kind(payload: Iterable[PayloadPart], kind: PartKind) -> list[PayloadPart]:
-    return [each for each in payload if each.kind is kind]
-
-
-def _count_reply_prompts(payload: Sequence[PayloadPart]) -> int:
-    """Return how many prompts stand behind other parts."""
-    first = next((at for at, each in enumerate(payload) if each.kind is not PartKind.SYSTEM), len(payload))
-    return len(_of_kind(payload[first:], PartKind.SYSTEM))
+def evicted_range(payload: Iterable[PayloadPart]) -> tuple[int, int] | None:
+    """Return the inclusive range of turns that the eviction note stands for; None if there is no such note."""
+    for each in payload:
+        if each.kind is PartKind.EVICTION_NOTE and each.seq_from is not None and each.seq_to is not None:
+            return (each.seq_from, each.seq_to)
+    return None
 
 
 def _refs(payload: Iterable[PayloadPart], kind: PartKind) -> list[str]:
-    return [ref for each in _of_kind(payload, kind) if not is_kept_as_sent(each) for ref in each.refs]
+    return [ref for each in payload if each.kind is kind for ref in each.refs]
 
 
 def _ranges(seqs: Sequence[int]) -> tuple[tuple[int, int], ...]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import UTC
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -29,7 +28,6 @@ from compaction.window import PENDING_NOTES_RUN
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
-    from datetime import tzinfo
 
     from compaction.context.build import SessionContext
     from compaction.events import CompactionEvent
@@ -208,20 +206,14 @@ class SessionMemory:
         context: SessionContext,
         payload: Sequence[PayloadPart],
         *,
-        zone: tzinfo = UTC,
         answer_to: Seq | None = None,
     ) -> None:
         """Log that `payload`, which was built from `context`, is sent to a model. In the rolling mode, evict the
         left-out turns.
 
-        `zone`: the time zone of clock times in the payload. `answer_to`: the turn that is answered, if the context has
-        no current turn.
+        `answer_to`: the turn that is answered, if the context has no current turn.
         """
-        self._contexts.record_sent(context, payload, zone=zone, answer_to=answer_to)
-
-    def record_call(self, message_digests: Sequence[str], *, answer_to: Seq) -> None:
-        """Log the digests of the messages that one model call was sent for the reply to turn `answer_to`."""
-        self._contexts.record_call(message_digests, answer_to=answer_to)
+        self._contexts.record_sent(context, payload, answer_to=answer_to)
 
     # -- people who opted out -------------------------------------------------------------------------------
 

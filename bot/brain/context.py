@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from bot.brain.tools.permission import NOBODY
@@ -14,10 +13,10 @@ from compaction.budget.trim import TrimOptions
 from compaction.context.build import build_payload, left_out_turns
 from compaction.context.turn_text import turn_part
 from compaction.model import Mode
-from compaction.payload import PartKind, data_part, keep_as_sent, make_part
+from compaction.payload import PartKind, data_part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from datetime import tzinfo
 
     from bot.brain.tools.permission import Asker
@@ -38,9 +37,8 @@ EXCERPT_CHARS = 600
 class ModelContext:
     """The input of one reply.
 
-    `messages` are sent to the model. `parts` have the same content with its provenance, for the record; they hold
-    tool results at the end, while `messages` have them in between. `session`: the source of the parts. `current`: the
-    turn to answer. `now`: UTC epoch seconds.
+    `messages` are sent to the model. `parts` are the same with their provenance. `session`: the source of the parts.
+    `current`: the turn to answer. `now`: UTC epoch seconds.
     """
 
     session: SessionContext
@@ -115,12 +113,11 @@ def build_context_messages(
     if policy is not None and policy.summarise_dropped and session.mode is not Mode.ROLLING:
         excerpt = _excerpt(left_out_turns(session, sent), zone, count)
         sent = build(condensed=excerpt) if excerpt else sent
-    parts = tuple(_recorded(sent))
-    memory.record_sent(session, parts, zone=zone)
+    memory.record_sent(session, sent)
     return ModelContext(
         session=session,
         current=current,
-        parts=parts,
+        parts=sent,
         messages=tuple(map(to_message, sent)),
         now=now,
         quotes=tuple(quotes),
@@ -140,22 +137,10 @@ def _offer_tools(
     return tools
 
 
-def _recorded(sent: Sequence[PayloadPart]) -> Iterator[PayloadPart]:
-    """Yield the parts for the record: the calls of each question and their results as one part, at the end."""
-    yield from (part for part in sent if part.kind is not PartKind.TOOL)
-    for is_tool, group in groupby(sent, key=lambda part: part.kind is PartKind.TOOL):
-        if is_tool:
-            parts = list(group)
-            lines = [f"{call.name}({call.arguments})" for part in parts for call in part.tool_calls]
-            lines += [f"{part.name}: {part.content}" for part in parts if not part.tool_calls]
-            tokens = sum(part.tokens for part in parts)
-            yield replace(keep_as_sent(make_part("tool", PartKind.TOOL, "\n".join(lines))), tokens=tokens)
-
-
 def _excerpt(turns: Sequence[Turn], zone: tzinfo, count: Callable[[str], int]) -> tuple[PayloadPart, ...]:
     """Return an excerpt of turns that do not fit, as one part; empty if the excerpt is empty."""
     said = [turn_part(turn, PartKind.TURN, zone, count) for turn in turns]
     text = summarize_context(said, SummarizeOptions(max_summary_chars=EXCERPT_CHARS)).summary if said else ""
     if not text:
         return ()
-    return (keep_as_sent(data_part(PartKind.SUMMARY, f"Of what is left out below: {text}", count=count)),)
+    return (data_part(PartKind.SUMMARY, f"Of what is left out below: {text}", count=count),)

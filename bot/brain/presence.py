@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from compaction.payload import PartKind, PayloadPart, data_part, keep_as_sent
+from compaction.payload import PartKind, PayloadPart, data_part
 from compaction.speaker_names import plain_name
 
 if TYPE_CHECKING:
@@ -27,4 +27,4 @@ def presence_part(names: Sequence[str], *, unheard: int = 0) -> PayloadPart:
     text = f"In the voice channel with you now: {', '.join(listed) or 'nobody whom you hear'}."
     if unheard:
         text += f" Others here whom you do not hear, because they opted out or have not agreed: {unheard}."
-    return keep_as_sent(data_part(PartKind.PARTICIPANTS, text))
+    return data_part(PartKind.PARTICIPANTS, text)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from compaction.clock_time import format_clock_time
 from compaction.language.text import plain, whole_sentences
 from compaction.model import Seq
-from compaction.payload import PartKind, PayloadPart, keep_as_sent, make_part
+from compaction.payload import PartKind, PayloadPart, make_part
 from compaction.speaker_names import plain_name
 from compaction.untrusted_text import defuse, inline, mark_as_data
 
@@ -204,15 +204,13 @@ def _part(priority: _Priority, text: str, session: SessionContext, refs: Mapping
     if kind is PartKind.SYSTEM:
         return make_part("system", kind, text)
     if priority is _Priority.SUMMARY and session.cursor > 0:
-        return keep_as_sent(
-            make_part(
-                "system",
-                kind,
-                text,
-                seq_from=Seq(0),
-                seq_to=Seq(session.cursor - 1),
-                timestamp=session.summary_started_at,
-            )
+        return make_part(
+            "system",
+            kind,
+            text,
+            seq_from=Seq(0),
+            seq_to=Seq(session.cursor - 1),
+            timestamp=session.summary_started_at,
         )
     quoted = tuple(refs[line] for line in text.splitlines() if line in refs) if priority in _QUOTES else ()
-    return keep_as_sent(make_part("system", kind, text, refs=quoted))
+    return make_part("system", kind, text, refs=quoted)

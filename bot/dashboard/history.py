@@ -5,37 +5,34 @@ Whoever asks here may see the session; `service` has checked that. Raises `Store
 
 from __future__ import annotations
 
-import asyncio
-import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bot.dashboard.messages import note_json, segment_json, turn_json
 from bot.dashboard.visible import UNHEARD, WITHHELD, SpeechFilter
 from bot.memory.explain import Explainer
-from bot.memory.prompt_records import records_of, reply_records
 from bot.readers import NOTHING
 from bot.store.attendance import AttendanceStore
 from bot.store.history import SessionHistory
-from bot.texts.text import Text
-from compaction.context.record import CallRecord, ContextRecord
 from compaction.model import Seq
 from compaction.payload import PartKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from bot.dashboard.access import Access
-    from bot.memory.explain import ExplainedCall, Explanation
+    from bot.memory.explain import Explanation
     from bot.memory.recall import Recall
     from bot.readers import Reader, Reading
     from bot.store.database import Database
+    from bot.store.prompts import PromptFigures
     from bot.store.sessions import StoredSession
+    from bot.texts.text import Text
     from bot.web.dashboard_port import Json
     from compaction.memory.passage import Scope
     from compaction.memory.recall import RecallHit
     from compaction.model import SessionId, Turn
+    from compaction.payload import PayloadPart
     from compaction.ports import TurnStore
 
 # Turns and notes that a page gets at once.
@@ -44,27 +41,15 @@ NOTES_SHOWN: Final = 40
 HITS: Final = 30
 
 
-@dataclass(frozen=True, slots=True)
-class _Log:
-    """The lines of one session in the log, which take a while to find."""
-
-    session_id: SessionId
-    lines: tuple[ContextRecord | CallRecord, ...]
-
-
 class StoredHistory:
-    """The stored sessions. `log`: the log file. `prompt`: returns the system prompt of now, which may not be stored."""
+    """The stored sessions."""
 
-    def __init__(self, database: Database, turns: TurnStore, recall: Recall, *, log: Path, prompt: str) -> None:
+    def __init__(self, database: Database, turns: TurnStore, recall: Recall) -> None:
         self._history = SessionHistory(database)
         self._attendance = AttendanceStore(database)
         self._explainer = Explainer(database, turns)
         self._turns = turns
         self._recall = recall
-        self._log = log
-        self._prompt = prompt
-        # Of one session, until the list of its replies is asked for again.
-        self._read: _Log | None = None
 
     async def filter_of(self, session_id: SessionId, access: Access, withheld: frozenset[str]) -> SpeechFilter:
         """Return what may be shown of a session to somebody. `withheld`: the people of its server who opted out."""
@@ -156,29 +141,22 @@ class StoredHistory:
     # -- what the model saw ------------------------------------------------------------------------------------------
 
     async def replies_json(self, session_id: SessionId) -> list[Json]:
-        """Return the replies of a session that the log knows, oldest first: numbers and tokens, no words."""
-        lines = tuple(await asyncio.to_thread(lambda: list(records_of(self._log, session_id))))
-        self._read = _Log(session_id, lines)
-        latest = {line.answer_to: line for line in lines if isinstance(line, ContextRecord)}
-        return [_record_json(record) for turn, record in latest.items() if turn is not None]
+        """Return the replies of a session whose prompts are stored, oldest first: numbers and tokens, no words."""
+        return [_figures_json(each) for each in await self._explainer.replies(session_id)]
 
     async def reply_json(self, session_id: SessionId, turn: int, total: int, visible: SpeechFilter) -> Json | None:
-        """Return what the model saw for the reply to `turn`; None if the log does not know."""
-        if self._read is None or self._read.session_id != session_id:
-            await self.replies_json(session_id)
-        assert self._read is not None, "read above"
-        found = reply_records(self._read.lines, turn)
-        if found is None:
+        """Return what the model saw for the reply to `turn`; None if it is not stored."""
+        explained = await self._explainer.explain(session_id, turn)
+        if explained is None:
             return None
-        explained = await self._explainer.explain(
-            found.record, prompts=[self._prompt], calls=found.calls, earlier=found.earlier
-        )
         told = await self._turns.turns(session_id, Seq(0), Seq(total)) if visible.filters else ()
+        turns: dict[int, Turn] = {each.seq: each for each in told}
         return {
-            **_record_json(found.record),
-            "exact": explained.rebuilt.exact,
-            "lost": list(explained.rebuilt.lost),
-            **_parts_json(explained, visible, {each.seq: each for each in told}),
+            **_figures_json(explained.figures),
+            "calls": [
+                {"at": sent.figures.at, "parts": [_part_json(part, visible, turns) for part in sent.parts]}
+                for sent in explained.sent
+            ],
             "sources": _sources_json(explained, visible),
         }
 
@@ -203,53 +181,30 @@ def hit_json(hit: RecallHit, visible: SpeechFilter) -> Json | None:
     }
 
 
-def _record_json(record: ContextRecord) -> Json:
+def _figures_json(figures: PromptFigures) -> Json:
     return {
-        "turn": record.answer_to,
-        "at": record.at,
-        "mode": record.mode,
-        "cursor": record.cursor,
-        "revision": record.summary_revision,
-        "from": record.seq_from,
-        "to": record.seq_to,
-        "tokens": dict(record.tokens),
-        "total_tokens": record.total_tokens,
-        "max_tokens": record.max_input_tokens,
-        "evicted": None if record.evicted is None else list(record.evicted),
+        "turn": figures.answer_to,
+        "at": figures.at,
+        "mode": figures.mode,
+        "cursor": figures.cursor,
+        "revision": figures.summary_revision,
+        "tokens": figures.tokens,
+        "total_tokens": figures.total_tokens,
+        "max_tokens": figures.max_input_tokens,
+        "evicted": None if figures.evicted is None else list(figures.evicted),
     }
 
 
-def _parts_json(explained: Explanation, visible: SpeechFilter, turns: Mapping[int, Turn]) -> Json:
-    """Return the parts of the prompt, and of each call what was no part of it."""
-    parts = [(part, visible.prompt_part(part, turns)) for part in explained.rebuilt.payload]
+def _part_json(part: PayloadPart, visible: SpeechFilter, turns: Mapping[int, Turn]) -> Json:
+    text = visible.prompt_part(part, turns)
     return {
-        "parts": [
-            {
-                "kind": part.kind.value,
-                "role": part.role,
-                "from": part.seq_from,
-                "to": part.seq_to,
-                "tokens": part.tokens,
-                "content": not_shown(visible) if text is None else text,
-                "withheld": text is None,
-            }
-            for part, text in parts
-        ],
-        "calls": [_call_json(call, visible) for call in explained.calls],
-    }
-
-
-def _call_json(call: ExplainedCall, visible: SpeechFilter) -> Json:
-    return {
-        "at": call.at,
-        "exact": call.exact,
-        "given_up": call.given_up,
-        "same": sum(message.is_part for message in call.messages),
-        "others": [
-            {"told": True, "text": not_shown(visible)} if visible.filters else _message_json(message.text)
-            for message in call.messages
-            if not message.is_part
-        ],
+        "kind": part.kind.value,
+        "role": part.role,
+        "from": part.seq_from,
+        "to": part.seq_to,
+        "tokens": part.tokens,
+        "content": not_shown(visible) if text is None else text,
+        "withheld": text is None,
     }
 
 
@@ -258,18 +213,8 @@ def not_shown(visible: SpeechFilter) -> Text:
     return WITHHELD if visible.heard_all and visible.reads_everything else UNHEARD
 
 
-def _message_json(text: str | None) -> Json:
-    """Return one message. `told`: the text is ours and about the message."""
-    if text is None:
-        return {"told": True, "text": Text("Not stored any more.")}
-    try:
-        return {"told": False, "text": json.dumps(json.loads(text), ensure_ascii=False, indent=1)}
-    except ValueError:
-        return {"told": False, "text": text}
-
-
 def _sources_json(explained: Explanation, visible: SpeechFilter) -> list[Json]:
     """Return the facts behind the summary, each with its turns."""
-    if not visible.shows_derived or PartKind.SUMMARY.value not in explained.record.tokens:
+    if not visible.shows_derived or PartKind.SUMMARY.value not in explained.figures.tokens:
         return []
     return [{"text": each.fact.text, "turns": list(each.fact.turns)} for each in explained.facts]

@@ -247,7 +247,7 @@ class DashboardService:
         found = await self._history().reply_json(stored.id, turn, stored.turn_count, visible)
         if found is None:
             raise NotShownError(
-                Text("The log does not know what the model saw for this reply. Old logs are rotated away.")
+                Text("What the model saw for this reply is not stored any more: something was forgotten since.")
             )
         return found
 

@@ -40,7 +40,6 @@ _MIN_SECRET_CHARS = 8
 NAME_KEYS = frozenset(
     {
         "api_base",
-        "as_sent",
         "audio",
         "button",
         "change",
@@ -50,7 +49,6 @@ NAME_KEYS = frozenset(
         "compaction_mode",
         "compute_type",
         "device",
-        "digest",
         "error_class",
         "event",
         "family",
@@ -64,7 +62,6 @@ NAME_KEYS = frozenset(
         "level",
         "location",
         "logger",
-        "message_digests",
         "method",
         "model",
         "new_mode",
@@ -93,7 +90,6 @@ NAME_KEYS = frozenset(
         "status",
         "summariser",
         "surface",
-        "system",
         "through",
         "timestamp",
         "tool",
@@ -109,7 +105,7 @@ NAME_KEYS = frozenset(
     }
 )
 # Keys whose values are sentences or paths that no person and no other program wrote.
-TEXT_KEYS = frozenset({"detail", "eviction", "exception", "path", "remedy", "search", "stack"})
+TEXT_KEYS = frozenset({"detail", "exception", "path", "remedy", "search", "stack"})
 _NAME = re.compile(r"\S{0,200}")
 _FIELD = re.compile(r"\w{1,60}")
 _MAX_DEPTH = 5

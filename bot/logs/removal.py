@@ -28,8 +28,6 @@ _WRITTEN_AT = re.compile(rb'^\{"timestamp": ?"([^"]+)"')
 _UNFINISHED = ".new"
 # Writing a log file anew takes seconds. What is older was left by a process that was killed.
 _LEFTOVER_S = 3600.0
-# The keys of digests of what models were sent (`compaction.payload`).
-_DIGEST_KEYS = frozenset({"as_sent", "digest", "message_digests", "system"})
 # How long an open room may still write of what was forgotten: until it has taken that over.
 _STILL_WRITTEN_S = 10.0
 
@@ -60,7 +58,7 @@ def forget_in_logs(folder: Path, forgotten_at: Callable[[str], float], *, person
     """Remove the lines in `folder` that may tell of somebody who was forgotten. Returns how many.
 
     These are the lines with the person's id, and in the sessions in which something was forgotten the lines that may
-    have words (`logs.speech`) or digests of them. A line that may have words and names no session goes too, and so does
+    have words (`logs.speech`). A line that may have words and names no session goes too, and so does
     one that is not JSON. `forgotten_at`: returns when something was last forgotten in a session, UTC epoch seconds.
     `person_id`: None leaves the id.
 
@@ -82,11 +80,11 @@ def _may_tell(line: bytes, forgotten_at: Callable[[str], float]) -> bool:
         return bool(line.strip())
     if not isinstance(event, dict):
         return True
-    if event.get(SPEECH_FIELD) is not True and _DIGEST_KEYS.isdisjoint(event):
+    if event.get(SPEECH_FIELD) is not True:
         return False
     session_id, written_at = event.get("session_id"), _time_of(line)
     if not isinstance(session_id, str):
-        return event.get(SPEECH_FIELD) is True
+        return True
     return written_at is None or written_at < forgotten_at(session_id) + _STILL_WRITTEN_S
 
 

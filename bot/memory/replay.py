@@ -182,14 +182,12 @@ async def replay(
                 context = memory.context(current=last, max_input_tokens=max_input_tokens)
                 if rolling:
                     # As with a real reply: turns that do not fit are evicted.
-                    memory.record_sent(
-                        context, build_payload(context, system=system, zone=zone, searchable=True), zone=zone
-                    )
+                    memory.record_sent(context, build_payload(context, system=system, zone=zone, searchable=True))
             await memory.settle()
             on_line()
         context = memory.context(current=last, max_input_tokens=max_input_tokens)
         payload = build_payload(context, system=system, zone=zone, searchable=rolling)
-        memory.record_sent(context, payload, zone=zone)
+        memory.record_sent(context, payload)
         result.finish(memory, payload)
     return result
 

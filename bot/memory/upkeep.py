@@ -1,12 +1,13 @@
 """Background work on a session's memory: takes over changes of others, extracts facts about people, checks tiers.
 
-The parts of this work are in `outside_changes`, `sent_texts`, `fact_extraction` and `tier_checks`. The conversation
-never waits for it, and failed work is retried at the next occasion.
+Stores sent prompts. The parts of the other work are in `outside_changes`, `fact_extraction` and `tier_checks`. The
+conversation never waits for it, and failed work is retried at the next occasion.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -14,19 +15,18 @@ import structlog
 
 from bot.memory.fact_extraction import FactExtraction
 from bot.memory.outside_changes import OutsideChanges
-from bot.memory.sent_texts import SentTexts
 from bot.memory.tier_checks import TierChecks
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.model import Mode
 from compaction.window import BATCH_SIZE, RECENT_WINDOW
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from bot.clock import Clock
     from bot.memory.access_log import AccessLog
     from bot.memory.people import PeopleBook
-    from bot.store.prompts import PromptStore
+    from bot.store.prompts import PromptStore, SentPrompt
     from bot.store.tiers import TierStore
     from compaction.memory.people import Audience
     from compaction.model import SessionId
@@ -37,8 +37,10 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# How often in one run texts are stored again, because the session changed meanwhile.
+# How often in one run prompts are stored again, because the session changed meanwhile.
 _MOST_REFUSED = 3
+# Prompts that wait for the store. They are only looked at, so more are not kept.
+_MOST_PROMPTS = 20
 
 
 class MemoryUpkeep:
@@ -65,7 +67,8 @@ class MemoryUpkeep:
         self._people = people
         self._accesses = accesses
         self._changes = OutsideChanges(session_id, memory, tiers, on_change=self._on_outside_change)
-        self._sent_texts = SentTexts(session_id, prompts, clock)
+        self._prompt_store = prompts
+        self._prompts: deque[SentPrompt] = deque(maxlen=_MOST_PROMPTS)
         self._facts = FactExtraction(
             session_id, guild_id, memory=memory, turns=turns, people=people, changes=self._changes
         )
@@ -97,15 +100,11 @@ class MemoryUpkeep:
         """A payload was sent to a model. Does not wait."""
         self._tier_checks.context_tokens = sum(part.tokens for part in payload)
         self._accesses.note_quotes(payload, self._session_id, from_seq=self._memory.total_turns)
-        self._sent_texts.note_payload(payload)
-        if self._sent_texts.waiting:
-            self._wake.set()
 
-    def on_messages_sent(self, texts: Mapping[str, str]) -> None:
-        """Messages, by digest, were sent to a model and are in no part of its prompt. Does not wait."""
-        self._sent_texts.note_messages(texts)
-        if self._sent_texts.waiting:
-            self._wake.set()
+    def on_prompt_sent(self, prompt: SentPrompt) -> None:
+        """A model call was sent: have it stored. Does not wait. If the store is away for long, the newest are kept."""
+        self._prompts.append(prompt)
+        self._wake.set()
 
     def participants(self, audience: Audience, present: Sequence[tuple[str, str]]) -> tuple[PayloadPart, ...]:
         """Return the prompt part about the people present, (id, display name): what they said in other sessions. Does
@@ -165,7 +164,7 @@ class MemoryUpkeep:
         through = self._settled() if through is None else through
         try:
             await self._changes.take_over()
-            await self._store_sent_texts()
+            await self._store_prompts()
             await self._load_newcomers()
             await self._facts.extract(through)
             await self._accesses.write()
@@ -192,13 +191,17 @@ class MemoryUpkeep:
         older = max(0, memory.total_turns - max(RECENT_WINDOW, memory.unstored_items))
         return max(memory.cursor, older - older % BATCH_SIZE)
 
-    async def _store_sent_texts(self) -> None:
+    async def _store_prompts(self) -> None:
         for _ in range(_MOST_REFUSED):
-            if not self._sent_texts.waiting:
+            waiting = tuple(self._prompts)
+            if not waiting:
                 return
-            if not await self._sent_texts.store(self._changes.none_since_now()):
-                # A fold has just landed, or something was forgotten: then these texts are dropped.
-                await self._changes.take_over()
+            if await self._prompt_store.store(waiting, is_current=self._changes.none_since_now()):
+                while self._prompts and self._prompts[0] in waiting:
+                    self._prompts.popleft()
+                return
+            # A fold has just landed, or something was forgotten: then these prompts are dropped.
+            await self._changes.take_over()
 
     async def _load_newcomers(self) -> None:
         newcomers = set(self._newcomers)
@@ -208,5 +211,6 @@ class MemoryUpkeep:
 
     def _on_outside_change(self) -> None:
         self._tier_checks.on_outside_change()
-        self._sent_texts.on_forgotten()
+        # They may hold what was forgotten.
+        self._prompts.clear()
         self._newcomers |= self._known

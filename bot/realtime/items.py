@@ -133,7 +133,7 @@ class Items:
             zone=self._zone,
         )
         self._oldest = next((each.seq_from for each in window if each.kind is PartKind.TURN), None) or self._oldest
-        self._memory.record_sent(context, (*built.parts, *window), zone=self._zone, answer_to=answer_to)
+        self._memory.record_sent(context, (*built.parts, *window), answer_to=answer_to)
         return built, window
 
     def brief(self) -> Briefing:

@@ -13,14 +13,14 @@ from sqlalchemy import delete, func, insert, or_, select, update
 
 from bot.store.claims import lock_server
 from bot.store.inserts import add_once, put_row
-from bot.store.prompts import forget_sent_texts
+from bot.store.prompts import forget_prompts
 from bot.store.rows import turn_from_row
 from bot.store.tables import person_draws, person_facts, person_forgets, sessions, turns
 from compaction.memory.people import PersonFact, merge_facts
 from compaction.model import Seq, SessionId
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection
 
     from sqlalchemy import Row, Select
     from sqlalchemy.ext.asyncio import AsyncConnection
@@ -88,12 +88,6 @@ class PeopleStore:
         async with self._database.reading() as connection:
             return await _known(connection, wanted)
 
-    async def by_id(self, ids: Sequence[str]) -> dict[str, PersonFact]:
-        """Return the facts with these ids, superseded ones too. An id that is not stored is left out."""
-        async with self._database.reading() as connection:
-            found = await _known(connection, _FACTS.where(person_facts.c.id.in_(ids)))
-        return {fact.id: fact for fact in found}
-
     async def forget(self, person_id: str, guild_id: int | None) -> int:
         """Delete all facts about a person in this guild, history included, and return how many there were.
 
@@ -109,7 +103,7 @@ class PeopleStore:
             )
             await _exclude_from_extraction(connection, person_id, of_guild)
             if result.rowcount:
-                await forget_sent_texts(connection, [guild_id])
+                await forget_prompts(connection, [guild_id])
             return result.rowcount
 
 

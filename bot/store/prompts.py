@@ -1,93 +1,183 @@
-"""Stores the texts that were sent to a model and are not turns, by the digest in the log, so `explain` can show them.
+"""Stores the prompts that models were sent, beside the turns of their session, so that people can look at them.
 
-System prompts contain nothing that people said in conversations, but what a server's moderators wrote. Many sessions
-are sent the same ones, so each is stored once, and goes with the last session that was sent it, or when it was last
-sent too long ago. A session loses its own when somebody in it is forgotten; what is still in use is stored again.
-Other texts may contain speech, for example a summary of messages that did not fit. They are deleted with their session.
-All of a server are deleted whenever anything of it is forgotten, because nobody can tell whose words they contain.
+Prompts hold words of everybody, also of other sessions. They go with their session. All of a server go whenever
+anything of it is forgotten, because nobody can tell whose words they contain.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+import json
+import zlib
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, or_, select
+from sqlalchemy import delete, insert, or_, select
 
-from bot.store.inserts import add_once, put_row
-from bot.store.tables import prompts, sent_prompts, sent_texts, sessions
-from compaction.payload import text_digest
+from bot.store.tables import sent_prompts, sessions
+from compaction.model import Seq
+from compaction.payload import MessageToolCall, PartKind, PayloadPart, evicted_range, tokens_by_kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Sequence
 
+    from sqlalchemy import Row
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
-    from compaction.model import SessionId
+    from compaction.model import Mode, SessionId
 
-# A prompt that is sent again and again is noted again after this time, and not at each reply.
-RENEWED_S = 3600.0
+# The newest prompts of a session that are kept: those of a long evening.
+MOST_KEPT = 500
+
+
+@dataclass(frozen=True, slots=True)
+class PromptFigures:
+    """What one model call was sent, in numbers.
+
+    `answer_to`: the turn that the reply answers. `at`: UTC epoch seconds. `tokens`: by kind of part. `evicted`: the
+    inclusive range of turns that the eviction note stands for. `spoken`: by speech-to-speech, whose conversation holds
+    sound; it is stored as text.
+    """
+
+    session_id: SessionId
+    answer_to: int
+    at: float
+    mode: str
+    cursor: int
+    summary_revision: int
+    max_input_tokens: int | None
+    tokens: dict[str, int]
+    evicted: tuple[int, int] | None
+    spoken: bool
+
+    @property
+    def total_tokens(self) -> int:
+        return sum(self.tokens.values())
+
+
+@dataclass(frozen=True, slots=True)
+class SentPrompt:
+    """What one model call was sent: its messages in order."""
+
+    figures: PromptFigures
+    parts: tuple[PayloadPart, ...]
+
+    @classmethod
+    def of(
+        cls,
+        parts: Sequence[PayloadPart],
+        session_id: SessionId,
+        *,
+        answer_to: int,
+        at: float,
+        mode: Mode,
+        cursor: int,
+        summary_revision: int,
+        max_input_tokens: int | None = None,
+        spoken: bool = False,
+    ) -> SentPrompt:
+        """Return the prompt of these parts. The other arguments: see `PromptFigures`."""
+        return cls(
+            PromptFigures(
+                session_id=session_id,
+                answer_to=answer_to,
+                at=at,
+                mode=mode.value,
+                cursor=cursor,
+                summary_revision=summary_revision,
+                max_input_tokens=max_input_tokens,
+                tokens=tokens_by_kind(parts),
+                evicted=evicted_range(parts),
+                spoken=spoken,
+            ),
+            tuple(parts),
+        )
 
 
 class PromptStore:
-    """Prompts and other sent texts in an open `Database`. Raises `StoreError`."""
+    """Sent prompts in an open `Database`. Raises `StoreError`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def store_prompts(self, session_id: SessionId, texts: Iterable[str], *, sent_at: float) -> None:
-        """Store these prompts, unless they are stored already, and that a session was sent them. Does nothing if the
-        session is not stored. `sent_at`: when last, UTC epoch seconds.
+    async def store(self, prompts: Sequence[SentPrompt], *, is_current: Callable[[int], bool]) -> bool:
+        """Store prompts of one session. Does nothing if the session is not stored.
 
-        Call it again for a prompt that is sent `RENEWED_S` later or after that.
+        `is_current`: returns whether nobody else has made this revision since the prompts were sent. Otherwise
+        something may have been forgotten: nothing is stored, and the result is False.
         """
+        session_id = prompts[0].figures.session_id
+        values = await asyncio.to_thread(lambda: list(map(_values, prompts)))
         async with self._database.writing() as connection:
-            if await connection.scalar(select(sessions.c.id).where(sessions.c.id == session_id)) is None:
-                return
-            for text in texts:
-                digest = text_digest(text)
-                await add_once(connection, prompts, {"digest": digest, "text": text})
-                key: dict[str, object] = {"session_id": session_id, "digest": digest}
-                await put_row(connection, sent_prompts, key, {"sent_at": sent_at})
-
-    async def store_sent_texts(
-        self, session_id: SessionId, texts: Iterable[str], *, is_current: Callable[[int], bool]
-    ) -> bool:
-        """Store other texts sent in a session. Does nothing if the session is not stored.
-
-        `is_current`: returns whether nobody else has made this revision since the texts were sent. Otherwise something
-        may have been forgotten: nothing is stored, and the result is False.
-        """
-        async with self._database.writing() as connection:
-            stored = await connection.scalar(select(sessions.c.revision).where(sessions.c.id == session_id))
-            if stored is None:
+            revision = await connection.scalar(select(sessions.c.revision).where(sessions.c.id == session_id))
+            if revision is None:
                 return True
-            if not is_current(stored):
+            if not is_current(revision):
                 return False
-            for text in texts:
-                values: dict[str, object] = {"session_id": session_id, "digest": text_digest(text), "text": text}
-                await add_once(connection, sent_texts, values)
+            await connection.execute(insert(sent_prompts), values)
+            of_session = sent_prompts.c.session_id == session_id
+            newest = select(sent_prompts.c.id).where(of_session).order_by(sent_prompts.c.id.desc())
+            oldest_kept = await connection.scalar(newest.offset(MOST_KEPT - 1).limit(1))
+            if oldest_kept is not None:
+                await connection.execute(delete(sent_prompts).where(of_session, sent_prompts.c.id < oldest_kept))
         return True
 
-    async def prompts_by_digest(self, digests: Iterable[str]) -> dict[str, str]:
-        """Return these prompts by digest; unknown ones are missing."""
-        wanted = select(prompts).where(prompts.c.digest.in_(sorted(digests)))
+    async def figures(self, session_id: SessionId) -> tuple[PromptFigures, ...]:
+        """Return the prompts of a session in numbers, oldest first."""
+        wanted = select(sent_prompts.c.figures).where(sent_prompts.c.session_id == session_id)
         async with self._database.reading() as connection:
-            return {row.digest: row.text for row in await connection.execute(wanted)}
+            found = await connection.scalars(wanted.order_by(sent_prompts.c.id))
+            return tuple(map(_figures, found))
 
-    async def sent_texts(self, session_id: SessionId, digests: Iterable[str]) -> dict[str, str]:
-        """Return other texts sent in a session by digest; deleted ones are missing."""
-        wanted = select(sent_texts).where(
-            sent_texts.c.session_id == session_id, sent_texts.c.digest.in_(sorted(digests))
+    async def sent_for(self, session_id: SessionId, answer_to: int) -> tuple[SentPrompt, ...]:
+        """Return what models were sent for the reply to a turn, oldest first: one prompt for each call."""
+        wanted = select(sent_prompts).where(
+            sent_prompts.c.session_id == session_id, sent_prompts.c.answer_to == answer_to
         )
         async with self._database.reading() as connection:
-            return {row.digest: row.text for row in await connection.execute(wanted)}
+            found = (await connection.execute(wanted.order_by(sent_prompts.c.id))).all()
+        return await asyncio.to_thread(lambda: tuple(map(_prompt, found)))
 
 
-async def forget_sent_texts(connection: AsyncConnection, guild_ids: Collection[int | None]) -> int:
-    """Delete all sent texts except prompts of these servers and of no server, inside a write transaction. Returns how
-    many.
-    """
+async def forget_prompts(connection: AsyncConnection, guild_ids: Collection[int | None]) -> int:
+    """Delete all prompts of these servers and of no server, inside a write transaction. Returns how many."""
     of_servers = sessions.c.guild_id.in_([each for each in guild_ids if each is not None])
     theirs = select(sessions.c.id).where(or_(sessions.c.guild_id.is_(None), of_servers))
-    return (await connection.execute(delete(sent_texts).where(sent_texts.c.session_id.in_(theirs)))).rowcount
+    return (await connection.execute(delete(sent_prompts).where(sent_prompts.c.session_id.in_(theirs)))).rowcount
+
+
+def _values(prompt: SentPrompt) -> dict[str, object]:
+    """Return the row of a prompt. Parts repeat most of the prompt before, so they are compressed."""
+    figures = prompt.figures
+    parts = json.dumps([asdict(part) for part in prompt.parts], ensure_ascii=False)
+    return {
+        "session_id": figures.session_id,
+        "answer_to": figures.answer_to,
+        "figures": json.dumps(asdict(figures)),
+        "parts": zlib.compress(parts.encode("utf-8", "surrogatepass")),
+    }
+
+
+def _figures(stored: str) -> PromptFigures:
+    values: dict[str, Any] = json.loads(stored)
+    evicted = values.pop("evicted")
+    return PromptFigures(**values, evicted=None if evicted is None else (evicted[0], evicted[1]))
+
+
+def _prompt(row: Row[Any]) -> SentPrompt:
+    stored: list[dict[str, Any]] = json.loads(zlib.decompress(row.parts).decode("utf-8", "surrogatepass"))
+    return SentPrompt(_figures(row.figures), tuple(map(_part, stored)))
+
+
+def _part(stored: dict[str, Any]) -> PayloadPart:
+    calls = tuple(MessageToolCall(**call) for call in stored.pop("tool_calls"))
+    first, last = stored.pop("seq_from"), stored.pop("seq_to")
+    return PayloadPart(
+        kind=PartKind(stored.pop("kind")),
+        seq_from=None if first is None else Seq(first),
+        seq_to=None if last is None else Seq(last),
+        refs=tuple(stored.pop("refs")),
+        tool_calls=calls,
+        **stored,
+    )

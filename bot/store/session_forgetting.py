@@ -16,7 +16,7 @@ from bot.store.history import rerender_summary
 from bot.store.inserts import execute_for_each
 from bot.store.rebuilding import forget_in_segments
 from bot.store.search.indexing import index_source
-from bot.store.tables import landings, notes, person_facts, sent_prompts, sessions, turns
+from bot.store.tables import notes, person_facts, sent_prompts, sessions, turns
 from bot.store.thread_work import in_thread
 from bot.store.wiping import mark_deleted
 from compaction.memory.forgotten_turns import has_part_of, turns_of_bot, without_part_of
@@ -75,10 +75,8 @@ async def _mark_changed(
     what was made of its turns from `from_seq` on.
     """
     await connection.execute(delete(sent_prompts).where(sent_prompts.c.session_id == session_id))
-    later = (landings.c.session_id == session_id) & (landings.c.cursor > from_seq)
-    await connection.execute(update(landings).where(later).values(summary=None))
     await connection.execute(update(sessions).where(sessions.c.id == session_id).values(recap_stale_at=now))
-    await rerender_summary(connection, session_id, now=now)
+    await rerender_summary(connection, session_id)
     await list_session(connection, key, session_id, from_seq=from_seq, at=now)
 
 

@@ -26,7 +26,7 @@ from bot.store.forgettings import record_forgetting
 from bot.store.forgotten_sessions import NOTHING_MADE, list_session
 from bot.store.history import rerender_summary
 from bot.store.number_range import LARGEST_NUMBER
-from bot.store.prompts import forget_sent_texts
+from bot.store.prompts import forget_prompts
 from bot.store.quoted_turns import first_turns_about
 from bot.store.servers import drop_person, servers_that_name
 from bot.store.session_forgetting import forget_in_session, select_turns
@@ -153,7 +153,7 @@ class SpeechForgetter:
         # Those that quote the person come first: as long as the quoted turns are there, they are found.
         outcome = await write_each(self._database, first, forget_in, on_done=forgotten_in)
         total = ForgetReport.of_sessions(outcome.results)
-        # Before the sent texts are deleted: a room whose revision is older stores none. Its fold under way is refused,
+        # Before the prompts are deleted: a room whose revision is older stores none. Its fold under way is refused,
         # so this is done on the person's servers alone: anybody could hold up the summaries of others.
         refreshed = await self._refresh_open_rooms(servers, done=total.sessions)
         await self._forget_sent(servers)
@@ -178,11 +178,11 @@ class SpeechForgetter:
             return frozenset(here.union(await connection.scalars(facts)))
 
     async def _forget_sent(self, servers: Collection[int | None]) -> None:
-        """Delete what models were sent on these servers besides turns: nobody can tell whose words it has."""
+        """Delete what models were sent on these servers: nobody can tell whose words it has."""
         if not servers:
             return
         async with self._database.writing() as connection:
-            if await forget_sent_texts(connection, servers):
+            if await forget_prompts(connection, servers):
                 await mark_deleted(connection, now=self._clock.now())
 
     async def _delete_traces(self, person_id: str) -> tuple[int, int]:
@@ -232,7 +232,7 @@ class SpeechForgetter:
 
         async def refresh(connection: AsyncConnection, session_id: SessionId) -> SessionId:
             now = self._clock.now()
-            await rerender_summary(connection, session_id, now=now)
+            await rerender_summary(connection, session_id)
             await list_session(connection, self._database.key, session_id, from_seq=NOTHING_MADE, at=now)
             return session_id
 

@@ -204,19 +204,6 @@ search_marks = Table(
     Column("value", Number, nullable=False),
 )
 
-# The summary after each landing, so that `explain` can show what a model saw. `summary` is null if nothing had been
-# folded, or if text in it was forgotten since.
-landings = Table(
-    "landings",
-    metadata,
-    Column("session_id", Key, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
-    Column("revision", Number, primary_key=True),
-    Column("cursor", Number, nullable=False),
-    Column("landed_at", Float, nullable=False),
-    Column("segment_id", Key),
-    Column("summary", Prose),
-)
-
 # A segment's tier (`compaction.memory.tiers.TieredSegment`). The record columns are null until it is compressed.
 segment_tiers = Table(
     "segment_tiers",
@@ -298,33 +285,17 @@ person_forgets = Table(
     Column("through_seq", Number, nullable=False),
 )
 
-# The system prompts that were sent, by the digest in `model_context_built`. They contain no speech. A trigger deletes
-# one with the last row of `sent_prompts` that names it.
-prompts = Table(
-    "prompts",
-    metadata,
-    Column("digest", Key, primary_key=True),
-    Column("text", Prose, nullable=False),
-)
-
-# Which session was sent which prompt. `sent_at`: when last, or up to `prompts.RENEWED_S` before that.
+# What models were sent (`bot.store.prompts`). `answer_to`: the turn that the reply answers. `figures`: JSON. `parts`:
+# JSON, compressed.
 sent_prompts = Table(
     "sent_prompts",
     metadata,
-    Column("session_id", Key, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
-    Column("digest", Key, ForeignKey("prompts.digest", ondelete="CASCADE"), primary_key=True),
-    Column("sent_at", Float, nullable=False),
-    Index("sent_prompts_by_digest", "digest"),
-)
-
-# Texts that were sent and cannot be rebuilt from the store: summaries of messages that did not fit, and the
-# instructions of speech-to-speech models about people, screens and earlier sessions.
-sent_texts = Table(
-    "sent_texts",
-    metadata,
-    Column("session_id", Key, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
-    Column("digest", Key, primary_key=True),
-    Column("text", Prose, nullable=False),
+    Column("id", Number, primary_key=True, autoincrement=True),
+    Column("session_id", Key, ForeignKey("sessions.id", ondelete="CASCADE"), nullable=False),
+    Column("answer_to", Number, nullable=False),
+    Column("figures", Prose, nullable=False),
+    Column("parts", LargeBinary, nullable=False),
+    Index("sent_prompts_by_turn", "session_id", "answer_to"),
 )
 
 # The turns of other sessions that a session's prompts quoted (`bot.store.quoted_turns`): the bot's replies from

@@ -302,7 +302,7 @@ async def _prune_some(
     """Prune these segments of one session. Returns how many were pruned."""
     done = sum([await _prune(connection, session_id, name, now) for name in names])
     if done and await _is_open(connection, session_id):
-        await rerender_summary(connection, session_id, now=now)
+        await rerender_summary(connection, session_id)
     return done
 
 

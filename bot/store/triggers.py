@@ -27,10 +27,6 @@ _PLACED = f"""
     WHERE session_id = new.id;
     {_COUNTED};
 """  # noqa: S608 - constants
-_PROMPT_UNUSED = """
-    DELETE FROM prompts
-    WHERE digest = old.digest AND NOT EXISTS (SELECT 1 FROM sent_prompts WHERE digest = old.digest);
-"""
 _SESSION_GONE = "DELETE FROM tier_opt_outs WHERE scope = 'session' AND name = old.id;"
 # Name, event, and what is done after it, for each row.
 _TRIGGERS = (
@@ -41,7 +37,6 @@ _TRIGGERS = (
     ("segment_deleted", "DELETE ON segments", _SEGMENT_GONE),
     ("segment_changed", "UPDATE OF gist, facts ON segments", _SEGMENT_GONE),
     ("session_placed", "UPDATE OF guild_id, channel_id ON sessions", _PLACED),
-    ("prompt_unused", "DELETE ON sent_prompts", _PROMPT_UNUSED),
     ("session_deleted", "DELETE ON sessions", _SESSION_GONE),
 )
 

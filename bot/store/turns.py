@@ -19,7 +19,7 @@ from bot.store.history import rerender_summary
 from bot.store.inserts import add_once
 from bot.store.search.indexing import index_source
 from bot.store.stored_memory import read_memory, read_turns, session_row
-from bot.store.tables import landings, notes, segments, sessions, turns
+from bot.store.tables import notes, segments, sessions, turns
 from bot.texts.text import Text
 from compaction.errors import StoreError
 from compaction.model import TurnKind
@@ -75,7 +75,7 @@ class SqlTurnStore:
                     # Replies that are on their way may have been made of it.
                     await list_session(connection, self._database.key, session_id, from_seq=NOTHING_MADE, at=now)
                 if kept is not turn:
-                    await rerender_summary(connection, session_id, now=now)
+                    await rerender_summary(connection, session_id)
                 return
             stored = await read_turns(connection, session_id, start=turn.seq, end=turn.seq + 1)
             if stored != (turn,) and not _is_remainder(turn, stored):
@@ -109,7 +109,7 @@ class SqlTurnStore:
             await self._forgettings.learn(connection, session_id)
             await _ensure_session(connection, session_id, started_at=note.at)
             if self._forgettings.has_forgotten_note(session_id, note):
-                await rerender_summary(connection, session_id, now=self._clock.now())
+                await rerender_summary(connection, session_id)
                 return
             place = {"position": await _next_position(connection, notes, session_id), "status": "live"}
             if await add_once(connection, notes, rows.note_values(session_id, note) | place):
@@ -132,7 +132,6 @@ class SqlTurnStore:
             if not await _add_segment(connection, session_id, landing.segment):
                 return False
             await _store_state(connection, session_id, landing.state)
-            await _store_landing(connection, landing)
             await _move_notes(connection, session_id, landing.folded_note_ids, before="pending", after="folded")
             return True
 
@@ -197,20 +196,6 @@ async def _add_segment(connection: AsyncConnection, session_id: SessionId, segme
         return False
     await index_source(connection, session_id, segment)
     return True
-
-
-async def _store_landing(connection: AsyncConnection, landing: Landing) -> None:
-    """Store the summary of this revision, so that `explain` can show it after it has changed."""
-    state, segment = landing.state, landing.segment
-    values: dict[str, object] = {
-        "session_id": landing.session_id,
-        "revision": state.revision,
-        "cursor": state.cursor,
-        "landed_at": state.last_at or 0.0,
-        "segment_id": segment.id,
-        "summary": state.summary,
-    }
-    await add_once(connection, landings, values)
 
 
 async def _next_position(connection: AsyncConnection, table: Table, session_id: SessionId) -> int:

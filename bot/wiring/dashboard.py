@@ -6,12 +6,9 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.brain.system_prompt import SystemPrompt
 from bot.dashboard.discord_login import DiscordLogin
-from bot.dashboard.history import StoredHistory
 from bot.dashboard.live import LiveRooms
 from bot.dashboard.service import DashboardService
-from bot.logs.log_file import log_path
 from bot.private_files import write_private_text
 from bot.shards import ONLY_SHARD
 
@@ -20,14 +17,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.clock import Clock
-    from bot.memory.recall import Recall
     from bot.participation.all_guilds import GuildParticipations
     from bot.settings import DiscordSettings
     from bot.shards import Shards
-    from bot.store.database import Database
     from bot.store.sessions import Sessions
     from bot.wiring.settings import BotSettings
-    from compaction.ports import TurnStore
 
 log = structlog.get_logger()
 
@@ -43,7 +37,7 @@ async def open_dashboard(
     clock: Clock,
     shards: Shards = ONLY_SHARD,
 ) -> DashboardService:
-    """Open the dashboard on `stack`. `history_for` gives it the stored sessions later."""
+    """Open the dashboard on `stack`. `app` gives it the stored sessions later."""
     live = LiveRooms(clock)
     await stack.enter_async_context(live.running())
     login = _discord_login(settings.discord, clock)
@@ -56,12 +50,6 @@ def _discord_login(settings: DiscordSettings, clock: Clock) -> DiscordLogin | No
     if secret is None or not secret.get_secret_value().strip():
         return None
     return DiscordLogin(secret, api_base=settings.api_base, monotonic=clock.monotonic)
-
-
-def history_for(settings: BotSettings, database: Database, turns: TurnStore, recall: Recall) -> StoredHistory:
-    """Return the stored sessions for the dashboard."""
-    prompt = SystemPrompt(settings.brain.name, settings.brain.instructions).text()
-    return StoredHistory(database, turns, recall, log=log_path(settings.storage.data_dir), prompt=prompt)
 
 
 def write_link(folder: Path, link: str) -> None:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import TYPE_CHECKING
 
 from compaction.budget.eviction_note import make_eviction_note
@@ -51,12 +51,6 @@ class SessionContext:
     evicted: EvictedTurns | None = None
     # A cache of parts that were made from turns before. It does not change the payload.
     turn_parts: TurnPartCache = field(default_factory=TurnPartCache, compare=False, repr=False)
-
-    def utc_offset_s(self, zone: tzinfo) -> float | None:
-        """Return by how many seconds `zone` was ahead of UTC at the newest turn, or None if there is none."""
-        newest = self.current or (self.window[-1] if self.window else None)
-        offset = None if newest is None else datetime.fromtimestamp(newest.started_at, zone).utcoffset()
-        return None if offset is None else offset.total_seconds()
 
 
 def build_payload(

@@ -36,28 +36,21 @@ _QUOTED_KINDS = frozenset({TurnKind.SPEECH})
 # Between sentences of a quote that were not said together.
 _GAP = " … "
 _REPLACED = "(no longer so: it was corrected later)"
-_REF = re.compile(r"(?P<kind>turn|note):(?P<session>.+)#(?P<key>[^#]+?)(?:@(?P<chosen>[\d,]*)(?P<replaced>!)?)?$")
+_REF = re.compile(r"(?P<kind>turn|note):(?P<session>.+)#(?P<key>[^#]+)$")
 
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """The source of a quote. `key`: the seq of the turn, or the id of the note.
-
-    `chosen`: the numbers of the quoted sentences, counted through all parts of the source; empty means all sentences.
-    `replaced`: the source was corrected later.
-    """
+    """The source of a quote. `key`: the seq of the turn, or the id of the note."""
 
     kind: PassageKind
     session_id: SessionId
     key: str
-    chosen: tuple[int, ...]
-    replaced: bool
 
     @property
     def ref(self) -> str:
         """Return the reference for log lines. It contains no words of the conversation."""
-        how = ",".join(map(str, self.chosen)) + ("!" if self.replaced else "")
-        return f"{self.kind.value}:{self.session_id}#{self.key}" + (f"@{how}" if how else "")
+        return f"{self.kind.value}:{self.session_id}#{self.key}"
 
 
 def parse_citation(ref: str) -> Citation | None:
@@ -65,10 +58,7 @@ def parse_citation(ref: str) -> Citation | None:
     found = _REF.match(ref)
     if found is None:
         return None
-    chosen = tuple(int(index) for index in (found["chosen"] or "").split(",") if index)
-    return Citation(
-        PassageKind(found["kind"]), SessionId(found["session"]), found["key"], chosen, found["replaced"] is not None
-    )
+    return Citation(PassageKind(found["kind"]), SessionId(found["session"]), found["key"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +103,8 @@ def select_quotes(
         chosen = _chosen_sentences(each, frozenset(asked.terms), seen)
         if chosen is None:
             continue
-        cited = _cited(each, chosen)
         said = quoted_parts(each.parts, chosen)
-        made = quote_part(cited, said, at=each.at, session_id=session_id, zone=zone)
+        made = quote_part(each, said, session_id=session_id, zone=zone)
         if tokens + made.tokens > max_tokens:
             continue
         tokens += made.tokens
@@ -176,9 +165,8 @@ def _sentences_of(parts: Sequence[TurnPart]) -> list[tuple[TurnPart, str]]:
 
 
 def quoted_parts(parts: Sequence[TurnPart], chosen: Sequence[int]) -> tuple[TurnPart, ...]:
-    """Return the quoted words of each speaker, who may have none. `chosen`: as in `Citation`.
-
-    Nothing if the parts lack a chosen sentence: then some of the words were deleted since.
+    """Return the quoted words of each speaker, who may have none. `chosen`: the numbers of the quoted sentences,
+    counted through all parts; empty means all sentences.
     """
     if not chosen:
         return tuple(replace(part, text=_quoted(inline(plain(part.text)))) for part in parts if plain(part.text))
@@ -191,7 +179,7 @@ def quoted_parts(parts: Sequence[TurnPart], chosen: Sequence[int]) -> tuple[Turn
             text = plain(part.text) if len(own) == len(said) else f"… {_GAP.join(said[place] for place in own)}"
             quoted.append(replace(part, text=_quoted(inline(text))))
         first += len(said)
-    return () if max(chosen) >= first else tuple(quoted)
+    return tuple(quoted)
 
 
 def _quoted(text: str) -> str:
@@ -224,32 +212,27 @@ def _run_of(found: Sequence[str]) -> str:
     return f" {' '.join(found)} "
 
 
-def _cited(recalled: RecallHit, chosen: tuple[int, ...]) -> Citation:
-    key = recalled.note_id if recalled.kind is PassageKind.NOTE else recalled.seq
-    return Citation(recalled.kind, recalled.session_id, str(key), chosen, recalled.superseded_by is not None)
+def quote_part(recalled: RecallHit, said: Sequence[TurnPart], *, session_id: SessionId, zone: tzinfo) -> PayloadPart:
+    """Return a quote of a search hit as a part of the prompt, with a line for each speaker.
 
-
-def quote_part(
-    cited: Citation, said: Sequence[TurnPart], *, at: float, session_id: SessionId, zone: tzinfo
-) -> PayloadPart:
-    """Return a quote as a part of the prompt, with a line for each speaker.
-
-    `said`: the words to quote (`quoted_parts`). `at`: when they were said, UTC epoch seconds. `session_id`: the current
-    session.
+    `said`: the words to quote (`quoted_parts`). `session_id`: the current session.
     """
+    screen = recalled.kind is PassageKind.NOTE
+    cited = Citation(recalled.kind, recalled.session_id, str(recalled.note_id if screen else recalled.seq))
     here = cited.session_id == session_id
-    when = format_clock_time(at, zone)
+    when = format_clock_time(recalled.at, zone)
     if not here:
-        day = datetime.fromtimestamp(at, zone)
+        day = datetime.fromtimestamp(recalled.at, zone)
         when = f"{day.day} {day:%B}, {when}"
     where = f", turn {cited.key}" if here and cited.kind is PassageKind.TURN else ""
-    screen = cited.kind is PassageKind.NOTE
     lines = [
         f"on {plain_name(part.speaker)}'s screen: {part.text}" if screen else f"{plain_name(part.speaker)}: {part.text}"
         for part in said
     ]
-    if cited.replaced:
+    if recalled.superseded_by is not None:
         lines = [*lines, _REPLACED] if len(lines) > 1 else [f"{lines[0]} {_REPLACED}"]
     quoted = "\n".join(lines)
     # The part has no seqs, because a quote does not stand for turns of the current window.
-    return data_part(PartKind.RECALL, f"[{when}] From memory{where}, {quoted}", timestamp=at, refs=(cited.ref,))
+    return data_part(
+        PartKind.RECALL, f"[{when}] From memory{where}, {quoted}", timestamp=recalled.at, refs=(cited.ref,)
+    )

@@ -16,13 +16,14 @@ from bot.memory.quote_log import QuoteLog
 from bot.memory.upkeep import MemoryUpkeep
 from bot.store.database import Database, open_database
 from bot.store.people import PeopleStore
-from bot.store.prompts import PromptStore
+from bot.store.prompts import PromptStore, SentPrompt
 from bot.store.quoted_turns import QuoteStore
 from bot.store.sessions import Sessions
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
 from compaction.memory.people import Audience
 from compaction.model import Mode, SessionId, Turn, TurnKind, TurnPart
+from compaction.payload import PartKind, make_part
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings, PeopleSettings, TierSettings
 from compaction.summary.extractive import ExtractiveSummariser
@@ -160,6 +161,19 @@ class Evening:
             await self.say(f"I put parcel {number} into shed {5000 + number}.", "Bob")
             self.memory.context(max_input_tokens=self.max_input_tokens)
             await self.memory.settle()
+
+    def prompt(self, text: str) -> SentPrompt:
+        """Return a prompt of the session that has this text."""
+        part = make_part("tool", PartKind.TOOL, text)
+        now = self.clock.now()
+        return SentPrompt.of(
+            [part], self.session_id, answer_to=0, at=now, mode=Mode.SUMMARY, cursor=0, summary_revision=0
+        )
+
+    async def prompts_kept(self) -> list[str]:
+        """Return the texts of the prompts that are stored for turn 0."""
+        sent = await self.prompts.sent_for(self.session_id, 0)
+        return [part.content for each in sent for part in each.parts]
 
     def asks(
         self, turn: Turn, *, system: tuple[str, ...] = ("You take part.",), zone: tzinfo, **others: object

@@ -561,7 +561,7 @@ async def test_history_search_and_what_the_model_saw(chromium: Browser, tmp_path
         assert "Leica" in await tab.page.inner_text(".pointed")
         await tab.page.click("text=Begin with the first")
         await tab.says("1 of 3")
-        assert "exactly these parts" in await tab.shown()
+        assert await tab.page.locator(".parts li").count() > 3
         await tab.page.click("#reply-next")
         await tab.says("2 of 3")
         await tab.page.keyboard.press("Tab")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,11 +12,7 @@ from compaction.payload import (
     PayloadPart,
     context_built_fields,
     coverage,
-    is_kept_as_sent,
-    keep_as_sent,
     make_part,
-    payload_digest,
-    text_digest,
 )
 
 
@@ -65,7 +59,7 @@ def test_built_fields_name_ranges_and_costs() -> None:
         holding(PartKind.TURN, 5, 5),
         holding(PartKind.CURRENT, 6, 6),
     ]
-    assert context_built_fields(payload, summary_revision=3, cursor=0, max_input_tokens=40, utc_offset_s=3600.0) == {
+    assert context_built_fields(payload, summary_revision=3, cursor=0, max_input_tokens=40) == {
         "seq_from": 5,
         "seq_to": 6,
         "answer_to": 6,
@@ -74,16 +68,10 @@ def test_built_fields_name_ranges_and_costs() -> None:
         "tokens": {"system": 8, "eviction_note": 8, "turn": 8, "current": 8},
         "total_tokens": 32,
         "max_input_tokens": 40,
-        "evicted": [0, 4],
-        "eviction": "words",
-        "system": [text_digest(payload[0].content)],
+        "evicted": (0, 4),
         "note_ids": [],
         "participants": [],
         "recall": [],
-        "as_sent": [],
-        "reply_prompts": 0,
-        "utc_offset_s": 3600.0,
-        "digest": payload_digest(payload),
     }
     assert context_built_fields([], summary_revision=0)["seq_from"] is None
 
@@ -99,20 +87,6 @@ def test_what_a_part_was_made_of_is_told_by_its_id_alone() -> None:
     assert (fields["note_ids"], fields["participants"], fields["recall"]) == (["n1"], ["e#1.0", "e#4.0"], ["turn:e#3"])
     assert "Lisbon" not in str(fields)
     assert "code" not in str(fields)
-
-
-def test_a_digest_tells_payloads_apart() -> None:
-    """The digest differs if a word, a role or a kind differs, or if the same words are divided into parts
-    differently.
-    """
-    one = [make_part("user", PartKind.TURN, "ab"), make_part("user", PartKind.TURN, "c")]
-    others = [
-        [make_part("user", PartKind.TURN, "a"), make_part("user", PartKind.TURN, "bc")],
-        [make_part("assistant", PartKind.TURN, "ab"), make_part("user", PartKind.TURN, "c")],
-        [make_part("user", PartKind.CURRENT, "ab"), make_part("user", PartKind.TURN, "c")],
-    ]
-    assert payload_digest(one) == payload_digest(list(one))
-    assert all(payload_digest(one) != payload_digest(other) for other in others)
 
 
 @given(
@@ -136,15 +110,3 @@ def test_every_turn_is_in_exactly_one_place(parts: list[tuple[PartKind, int, int
         for seq in range(start, end + 1)
     ]
     assert sorted(listed) == list(range(total))
-
-
-def test_parts_kept_as_they_were_sent_are_named_by_their_digest() -> None:
-    """A part that was kept as sent is named in the log line by its digest, beside the ids of other parts of its kind.
-    The line has none of its words.
-    """
-    told = keep_as_sent(make_part("system", PartKind.RECALL, "Ada lives in Lisbon."))
-    other = replace(make_part("system", PartKind.RECALL, "A quote."), refs=("turn:evening#3",))
-    fields = context_built_fields([told, other], summary_revision=0, answer_to=7)
-    assert fields["as_sent"] == [f"recall:{text_digest('Ada lives in Lisbon.')}"]
-    assert (fields["recall"], fields["answer_to"]) == (["turn:evening#3"], 7)
-    assert (is_kept_as_sent(told), is_kept_as_sent(other)) == (True, False)

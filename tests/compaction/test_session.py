@@ -9,7 +9,7 @@ import pytest
 from compaction.context.build import build_payload
 from compaction.errors import SessionEndedError, StoreError
 from compaction.model import Mode, Seq, SessionId, TurnKind
-from compaction.payload import PartKind, coverage, payload_digest, text_digest
+from compaction.payload import PartKind, coverage
 from compaction.session import SILENT_BACKLOG
 from compaction.settings import CompactionSettings, Trigger
 from compaction.summary.extractive import ExtractiveSummariser
@@ -337,23 +337,15 @@ def test_model_context_built_tells_what_was_sent() -> None:
                 "total_tokens",
                 "max_input_tokens",
                 "evicted",
-                "eviction",
-                "system",
                 "note_ids",
                 "participants",
                 "recall",
-                "as_sent",
-                "reply_prompts",
-                "utc_offset_s",
-                "digest",
                 "session_id",
                 "guild_id",
                 "compaction_mode",
             }
             assert (line["seq_from"], line["seq_to"], line["summary_revision"], line["evicted"]) == (10, 61, 1, None)
-            assert (line["answer_to"], line["cursor"], line["utc_offset_s"]) == (61, 10, 0.0)
-            assert line["system"] == [text_digest("You take part.")]
-            assert line["digest"] == payload_digest(payload)
+            assert (line["answer_to"], line["cursor"]) == (61, 10)
             tokens = line["tokens"]
             assert isinstance(tokens, dict)
             assert set(tokens) == {"system", "summary", "turn", "current"}

@@ -44,6 +44,8 @@ class ScriptedResponder:
     async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
         """Yield the pieces of the script."""
         self.contexts.append(context)
+        if context.on_sent is not None:
+            context.on_sent(context.messages)
         for piece in self.pieces:
             if isinstance(piece, BaseException):
                 raise piece

@@ -106,22 +106,13 @@ async def finish_trial(folder: Path, settings: Settings, *, bot_name: str) -> st
 
 def show_trial(folder: Path, said_often: str) -> None:
     """Print where the trial is, and what can be done with it. `said_often`: a word to search for, or nothing."""
-    from bot.logs.log_file import log_path
-    from bot.memory.prompt_records import records_of
-    from compaction.context.record import ContextRecord
-
     program = shlex.quote(_program())
     here = f"{program} --config {shlex.quote(_short(folder))}"
-    answered = [
-        record.answer_to
-        for record in records_of(log_path(folder))
-        if isinstance(record, ContextRecord) and record.answer_to is not None
-    ]
     say(f"\nThis trial is kept in {_short(folder)}. Look at it:")
     say(f"  {here} memory list")
     if said_often:
         say(f"  {here} memory search {said_often}")
-    say(f"  {here} explain" + (f" --turn {answered[-1]}" if answered else ""))
+    say(f"  {here} explain")
     say(f"  {here} tail --event compaction")
     say(f"  {program} replay {shlex.quote(_short(folder / TRANSCRIPT))}")
 

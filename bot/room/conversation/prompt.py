@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from bot import events
@@ -11,13 +10,15 @@ from bot.brain.context import build_context_messages
 from bot.brain.presence import presence_part
 from bot.brain.skip import skip_instruction
 from bot.brain.tools.permission import NOBODY, Asker
+from bot.llm.budget import to_part
+from bot.store.prompts import SentPrompt
 from compaction.budget.messages import message_json
 from compaction.clock_time import format_day
 from compaction.errors import StoreError
 from compaction.memory.people import Audience
 from compaction.model import TurnKind
-from compaction.payload import PartKind, text_digest
 from compaction.speaker_names import plain_name
+from compaction.tokens import estimate_text_tokens
 from voice.asr.language_names import language_name
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from bot.memory.upkeep import MemoryUpkeep
     from bot.participation.participation import Participation
     from bot.room.services import RoomServices
-    from compaction.model import Seq
+    from compaction.model import Seq, SessionId
     from compaction.payload import PayloadPart
     from compaction.session import SessionMemory
 
@@ -101,13 +102,34 @@ class PromptBuilder:
             may_skip=question.may_skip,
             language=question.language,
         )
-        self.record_sent(context.parts, answer_to=question.turn.seq)
-        return replace(context, on_sent=partial(record_call, self._memory, self._upkeep, context))
+        self._tell(context.parts, answer_to=question.turn.seq)
+
+        def keep(messages: Sequence[ChatMessage]) -> None:
+            if self._upkeep is not None:
+                at = services.clock.now()
+                self._upkeep.on_prompt_sent(sent_prompt(context, messages, self._memory.session_id, at=at))
+
+        return replace(context, on_sent=keep)
 
     def record_sent(self, parts: Sequence[PayloadPart], *, answer_to: Seq) -> None:
-        """Record the parts that a model was sent for the reply to turn `answer_to`: count the cost, and tell memory and
-        observers.
-        """
+        """Record what a speech-to-speech model was sent for the reply to turn `answer_to`."""
+        self._tell(parts, answer_to=answer_to)
+        if self._upkeep is not None:
+            self._upkeep.on_prompt_sent(
+                SentPrompt.of(
+                    parts,
+                    self._memory.session_id,
+                    answer_to=answer_to,
+                    at=self._services.clock.now(),
+                    mode=self._memory.mode,
+                    cursor=self._memory.cursor,
+                    summary_revision=self._memory.state.revision,
+                    spoken=True,
+                )
+            )
+
+    def _tell(self, parts: Sequence[PayloadPart], *, answer_to: Seq) -> None:
+        """Count the cost of a prompt, and tell memory and observers."""
         parts = tuple(parts)
         self._participation.on_prompt_sent(sum(part.tokens for part in parts))
         if self._upkeep is not None:
@@ -223,19 +245,24 @@ def _asker(user_id: int, name: str, participants: Participants) -> Asker:
     return Asker(user_id, name, present=person is not None and not person.is_bot, roles=roles)
 
 
-def record_call(
-    memory: SessionMemory, upkeep: MemoryUpkeep | None, context: ModelContext, messages: Sequence[ChatMessage]
-) -> None:
-    """Log what one model call was sent, by digests, and have stored what is no part of the prompt of `context`.
-
-    A turn that is not recorded yet is stored too: the person may go on, and then it is recorded with other words.
+def sent_prompt(
+    context: ModelContext, messages: Sequence[ChatMessage], session_id: SessionId, *, at: float
+) -> SentPrompt:
+    """Return what one model call was sent, for the store: `messages`, each with what is known of it from the prompt of
+    `context`. Results of tools, and what the model's budget shortened, are no parts of that. `at`: UTC epoch seconds.
     """
-    sent = [message_json(message) for message in messages]
-    memory.record_call([text_digest(text) for text in sent], answer_to=context.current.seq)
-    if upkeep is not None:
-        is_recorded = context.current.seq < memory.total_turns
-        parts = {message_json(part) for part in context.parts if is_recorded or part.kind is not PartKind.CURRENT}
-        upkeep.on_messages_sent({text_digest(text): text for text in sent if text not in parts})
+    parts = {message_json(part): part for part in context.parts}
+    session = context.session
+    return SentPrompt.of(
+        [parts.get(message_json(message)) or to_part(message, estimate_text_tokens) for message in messages],
+        session_id,
+        answer_to=context.current.seq,
+        at=at,
+        mode=session.mode,
+        cursor=session.cursor,
+        summary_revision=session.summary_revision,
+        max_input_tokens=session.max_input_tokens,
+    )
 
 
 def _people_in(place: Place) -> frozenset[int]:

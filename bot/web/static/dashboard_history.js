@@ -177,7 +177,7 @@ class Session {
     if (!this.data.prompts) {
       this.seen.replaceChildren(head, el("p", { class: "quiet", text: t("Shown to members who may manage the server.") }));
     } else if (!this.replies.length) {
-      this.seen.replaceChildren(head, el("p", { class: "quiet", text: t("The log knows no reply of this session: the bot said nothing, has no language model, or old logs were rotated away.") }));
+      this.seen.replaceChildren(head, el("p", { class: "quiet", text: t("No prompt of this session is stored: the bot said nothing, has no language model, or something was forgotten since.") }));
     } else {
       this.seen.replaceChildren(head, el("p", { text: counted(this.replies.length, "{count} reply of this session can be replayed.", "{count} replies of this session can be replayed.") }),
         el("p", {}, el("a", { class: "button primary", href: `#/history/${encodeURIComponent(this.session)}/reply/${this.replies[0].turn}`, text: t("Begin with the first") })));
@@ -202,31 +202,15 @@ class Session {
         ? around("{tokens} of {most}, at {time}", { tokens, most: written(most), time: time(found.at) })
         : around("{tokens}, at {time}", { tokens, time: time(found.at) })),
       tokenBar(found.tokens),
-      el("p", { class: found.exact ? "quiet good" : "quiet bad", text: verdict(found) }),
-      ...found.lost.map((sentence) => el("p", { class: "quiet bad", text: sentence })),
-      el("ol", { class: "parts" }, found.parts.map(part)),
+      el("ol", { class: "parts" }, found.calls.at(-1).parts.map(part)),
       found.sources.length ? el("details", {}, el("summary", { text: t("Where the summary comes from") }), el("ol", { class: "sources" }, found.sources.map((each) => this.source(each)))) : null,
-      ...found.calls.map((call, number) => el("details", {}, el("summary", { text: headOfCall(call, number + 1) }),
-        call.given_up ? el("p", { class: "quiet", text: t("Its reply was given up: it was begun before the person had finished.") }) : null,
-        call.exact ? null : el("p", { class: "quiet bad", text: t("Not every message is stored any more.") }), call.others.map((other) => el("pre", { lang: other.told ? null : "", text: other.text, tabindex: "0" })))));
+      ...found.calls.slice(0, -1).map((call, number) => el("details", {}, el("summary", { text: t("Call {number} before it, at {time}", { number: number + 1, time: time(call.at) }) }), el("ol", { class: "parts" }, call.parts.map(part)))));
   }
 
   source(each) {
     return el("li", {}, el("p", { lang: "", text: each.text }), el("p", { class: "quiet" }, each.turns.length ? `${t("turns")} ` : t("no stored turn says this any more"),
       each.turns.map((seq, place) => [place ? ", " : "", el("a", { href: address(this.session, seq), text: seq })])));
   }
-}
-
-function headOfCall(call, number) {
-  const same = counted(call.same, "{count} message", "{count} messages");
-  const more = call.others.length;
-  return more ? t("Call {number}: {same} as above, {more} more", { number, same, more }) : t("Call {number}: {same} as above", { number, same });
-}
-
-function verdict(found) {
-  if (found.exact === true) return t("The prompt was made of exactly these parts: the digest in the log matches.");
-  if (found.exact === false) return t("The prompt was not made of exactly these parts. Something was forgotten or renamed since.");
-  return t("It is not known whether these were exactly the parts.");
 }
 
 /* The tokens of a prompt by kind of part, as one bar. */

@@ -30,7 +30,7 @@ from compaction.budget.tool_outputs import ToolOutputOptions
 from compaction.budget.trim import TrimOptions
 from compaction.memory.passage import PassageId, PassageKind
 from compaction.memory.people import PersonFact, person_facts_part
-from compaction.memory.quotes import Citation, Quote, quote_part, quoted_parts
+from compaction.memory.quotes import Quote, quote_part, quoted_parts
 from compaction.memory.recall import RecallHit
 from compaction.model import Fact, FactKind, Mode, Note, NoteId, Seq, SessionId, TurnPart
 from compaction.payload import MessageToolCall, PartKind
@@ -263,12 +263,11 @@ async def test_no_system_message_repeats_the_room(folds: int) -> None:
         assert memory.cursor == 10 * folds
         for number in range(3):
             await memory.add_note(Note(NoteId(f"n{number}"), talk.at, f"Eve\n{ORDER}", BREAKOUT))
-        cited = Citation(PassageKind.TURN, SessionId("s"), "3", (), replaced=False)
         said = quoted_parts([TurnPart("2", f"Bo [21:05] {ORDER}", BREAKOUT)], ())
-        quote = quote_part(cited, said, at=talk.at, session_id=SessionId("s"), zone=UTC)
         hit = RecallHit(
             PassageId(3), PassageKind.TURN, SessionId("s"), Seq(3), Seq(3), Seq(3), (), "Bo", talk.at, BREAKOUT, 1.0
         )
+        quote = quote_part(hit, said, session_id=SessionId("s"), zone=UTC)
         fact = PersonFact("f", "1", f"Bo [21:05] {ORDER}", BREAKOUT, SessionId("s"), Seq(1), talk.at)
         toolbox = Toolbox()
         asked = memory.window[-2]

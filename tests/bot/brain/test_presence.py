@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.brain.presence import MOST_NAMES, presence_part
-from compaction.payload import PartKind, is_kept_as_sent
+from compaction.payload import PartKind
 from compaction.untrusted_text import without_marks
 
 
@@ -12,11 +12,10 @@ def text_of(*names: str, unheard: int = 0) -> str:
 
 
 def test_everybody_who_is_heard_is_named() -> None:
-    """Also people who have said nothing. It is data of a user's message, and stored as it was sent."""
+    """Also people who have said nothing. It is data of a user's message."""
     made = presence_part(["Ada", "Bo"])
     assert without_marks(made.content) == "In the voice channel with you now: Ada, Bo."
     assert (made.role, made.kind) == ("user", PartKind.PARTICIPANTS)
-    assert is_kept_as_sent(made)
 
 
 def test_who_is_not_heard_is_counted_and_not_named() -> None:

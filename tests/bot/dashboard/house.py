@@ -23,13 +23,12 @@ from bot.dashboard.access import Access
 from bot.dashboard.history import StoredHistory
 from bot.dashboard.live import LOOK_EVERY_S, LiveRooms
 from bot.dashboard.service import DashboardService
-from bot.logs.log_file import log_path
 from bot.logs.output import configured_logging
 from bot.memory.recall import Recall
 from bot.participation.all_guilds import GuildParticipations
 from bot.participation.costs import Cost
 from bot.participation.settings import ParticipationSettings
-from bot.room.conversation.prompt import record_call
+from bot.room.conversation.prompt import sent_prompt
 from bot.settings import LogsSettings, WebSettings
 from bot.shards import Shards
 from bot.store.attendance import AttendanceStore, Presence
@@ -105,7 +104,7 @@ class FakeDirectory:
 class House:
     """The session (`evening`), its room, and the dashboard. `web`: the web server."""
 
-    def __init__(self, evening: Evening, folder: Path) -> None:
+    def __init__(self, evening: Evening) -> None:
         self.evening = evening
         self.clock = evening.clock
         self.memory = evening.memory
@@ -117,7 +116,7 @@ class House:
         )
         self.live = LiveRooms(self.clock)
         recall = Recall(SqlRecallIndex(evening.database, VectorStore(evening.database)), evening.store)
-        self.history = StoredHistory(evening.database, evening.store, recall, log=log_path(folder), prompt=PROMPT)
+        self.history = StoredHistory(evening.database, evening.store, recall)
         self.web: WebServer
         self.links: list[str] = []
         self.service: DashboardService
@@ -173,7 +172,10 @@ class House:
             zone=UTC,
         )
         self.evening.upkeep.on_payload_sent(context.parts)
-        record_call(self.memory, self.evening.upkeep, context, context.messages)
+        self.evening.upkeep.on_prompt_sent(
+            sent_prompt(context, context.messages, self.evening.session_id, at=self.clock.now())
+        )
+        await self.evening.upkeep.run_once()
         self.observe(events.ContextBuilt(tuple(context.parts), turn.seq, self.clock.monotonic()))
         await self.fold()
         asked_at = self._ended_at
@@ -287,11 +289,10 @@ async def open_house(
     async with AsyncExitStack() as stack:
         stack.enter_context(configured_logging(LogsSettings(), data_dir=folder, console=io.StringIO()))
         evening = await stack.enter_async_context(Evening(folder / "roomtone.db", clock=clock))
-        house = House(evening, folder)
+        house = House(evening)
         await stack.enter_async_context(house.live.running())
         guild = await house.participation.of_guild(GUILD)
         house.memory.withhold(guild.opted_out_ids)
-        await evening.prompts.store_prompts(evening.session_id, [PROMPT], sent_at=evening.clock.now())
         house.service = DashboardService(
             house.live,
             Sessions(evening.database, evening.clock),

@@ -10,7 +10,7 @@ import pytest
 from bot.memory.access_log import AccessLog
 from compaction.errors import StoreError
 from compaction.model import SessionId
-from compaction.payload import PartKind, keep_as_sent, make_part
+from compaction.payload import PartKind, make_part
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
@@ -82,13 +82,13 @@ async def test_what_could_not_be_written_is_kept() -> None:
 
 @pytest.mark.asyncio
 async def test_quotes_in_a_section_of_their_own_count() -> None:
-    """In speech-to-speech all quotes stand in one part, which is stored as it was sent."""
+    """In speech-to-speech all quotes stand in one part."""
     accesses, tiers = a_log()
     tiers.go.set()
     made = [
-        keep_as_sent(make_part("system", kind, "quotes", refs=refs))
+        make_part("system", kind, "quotes", refs=refs)
         for kind, refs in (
-            (PartKind.RECALL, ("turn:s#4", "turn:s#5@0")),
+            (PartKind.RECALL, ("turn:s#4", "turn:s#5")),
             (PartKind.CONTINUITY, ("turn:s#7",)),
             (PartKind.SUMMARY, ("turn:s#9",)),
         )

@@ -192,9 +192,9 @@ async def fill(evening: Evening) -> None:
     await servers.put(GUILD, ServerSettings(auto_join_with=(int(PERSON), 7)), by=int(PERSON))
     await says(evening, "Nobody has drawn facts from this.")
     await evening.facts.forget(PERSON, GUILD)
-    # Afterwards, because this deletes facts and sent texts as well.
+    # Afterwards, because this deletes facts and prompts as well.
     tool_output = f"found: {NAME} ({PERSON}): {WORDS[1]}"
-    await evening.prompts.store_sent_texts(evening.session_id, [tool_output], is_current=lambda _: True)
+    await evening.prompts.store([evening.prompt(tool_output)], is_current=lambda _: True)
     await note_fact(evening.database, evening.session_id)
 
 

@@ -164,7 +164,6 @@ async def test_a_long_session_is_read_beside_the_event_loop(place: Place, monkey
         assert found is not None
         assert len((await reader(evening).read(found)).turns) == 61
         assert len(await SessionHistory(evening.database).segments(found.id)) == 1
-        assert await SessionHistory(evening.database).names(found.id, until=60)
         assert threads.keys() == {"turn_from_row", "segment_from_row"}
         assert threading.main_thread() not in set().union(*threads.values())
 

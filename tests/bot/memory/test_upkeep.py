@@ -11,7 +11,6 @@ from structlog.testing import capture_logs
 
 from bot.memory.recall import Recall
 from bot.memory.retention import DAY_S, Retention
-from bot.store.prompts import RENEWED_S
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from bot.store.speech_forgetting import SpeechForgetter
@@ -19,7 +18,6 @@ from compaction.errors import StoreError
 from compaction.memory.passage import PassageKind, Scope
 from compaction.memory.people import Audience, PersonFact
 from compaction.model import Note, NoteId, Seq, SessionId
-from compaction.payload import PartKind, make_part, text_digest
 from compaction.settings import TierSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from tests.bot.evening import CHANNEL, GUILD, HERE, Evening
@@ -172,30 +170,16 @@ async def test_a_store_that_fails_costs_nothing_but_time(place: Place, monkeypat
 
 
 @pytest.mark.asyncio
-async def test_prompts_that_were_sent_are_kept_once(place: Place) -> None:
-    """A system prompt that was sent is stored once, by its digest, in the background."""
+async def test_prompts_that_were_sent_are_stored_in_the_background(place: Place) -> None:
+    """Each once, also if a fold lands between."""
     async with Evening(place) as evening:
-        system = make_part("system", PartKind.SYSTEM, "You take part.")
+        await evening.talk(1)
+        evening.upkeep.on_prompt_sent(evening.prompt("first"))
+        await evening.talk(60)
+        evening.upkeep.on_prompt_sent(evening.prompt("second"))
         for _ in range(2):
-            evening.upkeep.on_payload_sent([system])
             await evening.upkeep.run_once()
-        digest = text_digest("You take part.")
-        assert await evening.prompts.prompts_by_digest([digest, "nothing"]) == {digest: "You take part."}
-
-
-@pytest.mark.asyncio
-async def test_a_prompt_that_is_sent_again_is_noted_again(place: Place) -> None:
-    """So it is known how long it was in use; at most once an hour, because each note is a write."""
-    noted: list[float] = []
-    async with Evening(place) as evening:
-        system = make_part("system", PartKind.SYSTEM, "You take part.")
-        for waited in (0.0, 10.0, RENEWED_S - 20.0, 20.0):
-            evening.clock.advance(waited)
-            evening.upkeep.on_payload_sent([system])
-            await evening.upkeep.run_once()
-            ((sent_at,),) = await evening.database.rows("SELECT sent_at FROM sent_prompts")
-            noted.append(float(sent_at) - evening.clock.now())
-    assert noted == [0.0, -10.0, 10.0 - RENEWED_S, 0.0]
+        assert await evening.prompts_kept() == ["first", "second"]
 
 
 @pytest.mark.asyncio

@@ -24,9 +24,8 @@ from bot.store.prompts import PromptStore
 from bot.store.sessions import Sessions
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
-from compaction.context.record import read_record
 from compaction.memory.people import Audience
-from compaction.model import Seq, Turn, TurnKind, TurnPart
+from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind
 from compaction.settings import PeopleSettings, TierSettings
 from tests.bot.room.room_scene import House, living, settle
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.store.claims import RoomClaim
-    from compaction.model import SessionId
     from compaction.session import SessionMemory
 
 
@@ -129,15 +127,11 @@ async def test_a_reply_knows_who_is_present_and_can_be_shown_again(tmp_path: Pat
         _, section = [part for part in sent[1].parts if part.kind is PartKind.PARTICIPANTS]
         assert f"{ADA.name}: I live in Lisbon." in section.content
         assert "My dog is called Bruno." in section.content
-        records = [read_record(line) for line in logs if line["event"] == "model_context_built"]
-        for event, record in zip(sent, records, strict=True):
-            assert record is not None
-            assert record.answer_to == event.answer_to
-            explained = await Explainer(house.database, house.store).explain(record)
-            assert [(part.role, part.content) for part in explained.rebuilt.payload] == [
-                (part.role, part.content) for part in event.parts
-            ]
-            assert explained.rebuilt.exact is True
+        stored = [row[0] for row in await house.database.rows("SELECT session_id FROM sent_prompts ORDER BY id")]
+        for event, session_id in zip(sent, stored, strict=True):
+            explained = await Explainer(house.database, house.store).explain(SessionId(session_id), event.answer_to)
+            assert explained is not None
+            assert [each.parts for each in explained.sent] == [event.parts]
         assert [line["log_level"] for line in logs if str(line["event"]).startswith("keeping")] == []
 
 

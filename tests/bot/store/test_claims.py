@@ -23,6 +23,7 @@ from compaction.errors import StaleOwnerError
 from compaction.memory.people import ExtractedFacts
 from compaction.memory.tiers import TierChanges
 from compaction.model import CompactionState, NoteId, SessionId
+from tests.bot.store.test_prompts import a_prompt
 from tests.compaction.turn_store_contract import TurnStoreContract, fill, landing, note, turn
 from tests.fakes.clock import FakeClock
 
@@ -50,8 +51,7 @@ WRITES: dict[str, Callable[[Database], Awaitable[object]]] = {
     "facts": lambda mine: PeopleStore(mine).store_facts(
         EVENING, ExtractedFacts((), ()), through=61, is_current=lambda _: True
     ),
-    "prompts": lambda mine: PromptStore(mine).store_prompts(EVENING, ["You are Roomtone."], sent_at=0.0),
-    "sent texts": lambda mine: PromptStore(mine).store_sent_texts(EVENING, ["Ada is here."], is_current=lambda _: True),
+    "prompts": lambda mine: PromptStore(mine).store([a_prompt()], is_current=lambda _: True),
 }
 
 

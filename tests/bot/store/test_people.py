@@ -69,7 +69,6 @@ async def test_the_store_keeps_what_the_rules_say(place: Place) -> None:
         assert {each.session_id: each.channel_id for each in known} == {"evening": 0, "later": 1}
         assert [each.superseded_by for each in known] == ["later:100#0", "later:110#0", None, None]
         assert held(await people.facts_about(["id-Ada"], GUILD)) == ["I live in Berlin now.", "I'm not vegan any more."]
-        assert set(await people.by_id([known[0].id, "nothing"])) == {known[0].id}
 
 
 @pytest.mark.asyncio

@@ -319,7 +319,7 @@ async def answer(evening: Evening, text: str) -> None:
 
 @pytest.mark.asyncio
 async def test_what_was_sent_or_drawn_before_is_not_stored_after(tmp_path: Path) -> None:
-    """Texts sent to a model, and facts, that a room made before the forgetting are not stored after it, also in rooms
+    """Prompts sent to a model, and facts, that a room made before the forgetting are not stored after it, also in rooms
     of other sessions, which may have quoted the person.
     """
     async with (
@@ -330,16 +330,14 @@ async def test_what_was_sent_or_drawn_before_is_not_stored_after(tmp_path: Path)
         await evening.say("I live in Lisbon.", "Bob")
         await other.say("I live in Rome.", "Cy")
         for each in (evening, other):
-            each.upkeep.on_messages_sent({"digest": f"Ada lives in {SECRET}."})
+            each.upkeep.on_prompt_sent(each.prompt(f"Ada lives in {SECRET}."))
         read = await evening.store.turns(evening.session_id, Seq(0), Seq(2))
         forgetter = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetter.find("id-Ada")
         await forgetter.forget(ada)
         for each in (evening, other):
-            sent = [f"Ada lives in {SECRET}."]
-            assert not await each.prompts.store_sent_texts(
-                each.session_id, sent, is_current=lambda revision: revision < 1
-            )
+            sent = [each.prompt(f"Ada lives in {SECRET}.")]
+            assert not await each.prompts.store(sent, is_current=lambda revision: revision < 1)
             assert not await each.people.extract(
                 each.session_id, GUILD, [], read, through=1, is_current=lambda revision: revision < 1
             )

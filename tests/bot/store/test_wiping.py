@@ -14,7 +14,6 @@ from bot.store.speakers import StoredSpeaker
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.wiping import FAILED_PAUSE_S, WIPE_PAUSE_S, mark_deleted, wipe_deleted, wipe_if_due
 from compaction.errors import StoreError
-from compaction.payload import text_digest
 from tests.bot.evening import GUILD, Evening
 
 if TYPE_CHECKING:
@@ -54,12 +53,11 @@ async def test_who_was_never_heard_has_nothing_wiped(place: Place, wipes: Wipes)
     """Nobody waits for them, and what models were sent stays, of which nothing can be theirs."""
     async with Evening(place) as evening:
         await evening.say("I live in Lisbon.", "Bob")
-        await evening.prompts.store_sent_texts(evening.session_id, ["Found: Lisbon."], is_current=lambda _: True)
+        await evening.prompts.store([evening.prompt("Found: Lisbon.")], is_current=lambda _: True)
         forgetter = SpeechForgetter(evening.database, evening.clock)
         assert (await forgetter.forget(await forgetter.begin(STRANGER))).wiped
         assert wipes.count == 0
-        digest = text_digest("Found: Lisbon.")
-        assert await evening.prompts.sent_texts(evening.session_id, [digest]) == {digest: "Found: Lisbon."}
+        assert await evening.prompts_kept() == ["Found: Lisbon."]
 
 
 @pytest.mark.asyncio
@@ -216,15 +214,10 @@ async def test_forgetting_holds_up_the_summaries_of_the_same_server_alone(place:
         await evening.say("Hello there.", "Ada")
         for each in every:
             await each.say("I live in Lisbon.", "Bob")
-            await each.prompts.store_sent_texts(each.session_id, ["Found: Lisbon."], is_current=lambda _: True)
+            await each.prompts.store([each.prompt("Found: Lisbon.")], is_current=lambda _: True)
         before = [(await each.store.load(each.session_id)).state.revision for each in every]
         await forget(evening, "Ada")
         after = [(await each.store.load(each.session_id)).state.revision for each in every]
         assert [new > old for old, new in zip(before, after, strict=True)] == [True, True, False]
-        digest = text_digest("Found: Lisbon.")
-        assert [bool(await each.prompts.sent_texts(each.session_id, [digest])) for each in every] == [
-            False,
-            False,
-            True,
-        ]
+        assert [bool(await each.prompts_kept()) for each in every] == [False, False, True]
         assert wipes.count == 1
