@@ -117,8 +117,8 @@ async def _explained(explainer: Explainer, turns: TurnStore, session_id: Session
             return await _explained(explainer, turns, session_id, before[-1])
         if not known:
             raise MemoryAdminError(
-                f"No prompt of session {session_id} is stored: no language model answered in it, or something was "
-                "forgotten since."
+                f"No prompt of session {session_id} is stored: nothing was answered in it, or something was forgotten "
+                "since."
             )
         raise MemoryAdminError(
             f"No prompt for turn {turn} of session {session_id} is stored. Answered turns: "

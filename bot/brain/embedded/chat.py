@@ -57,6 +57,9 @@ class EmbeddedResponder:
         self._introduced = False
 
     async def respond(self, context: ModelContext) -> AsyncGenerator[str, None]:
+        if context.on_sent is not None:
+            # People may look at what an answer was made of, without a model too.
+            context.on_sent(context.messages)
         # After a restart the window may show that the bot has said it already.
         introduced = self._introduced or any(
             in_language(NO_MODEL, code) in message.content for message in context.messages for code in languages()

@@ -177,7 +177,7 @@ class Session {
     if (!this.data.prompts) {
       this.seen.replaceChildren(head, el("p", { class: "quiet", text: t("Shown to members who may manage the server.") }));
     } else if (!this.replies.length) {
-      this.seen.replaceChildren(head, el("p", { class: "quiet", text: t("No prompt of this session is stored: the bot said nothing, has no language model, or something was forgotten since.") }));
+      this.seen.replaceChildren(head, el("p", { class: "quiet", text: t("No prompt of this session is stored: the bot said nothing, or something was forgotten since.") }));
     } else {
       this.seen.replaceChildren(head, el("p", { text: counted(this.replies.length, "{count} reply of this session can be replayed.", "{count} replies of this session can be replayed.") }),
         el("p", {}, el("a", { class: "button primary", href: `#/history/${encodeURIComponent(this.session)}/reply/${this.replies[0].turn}`, text: t("Begin with the first") })));

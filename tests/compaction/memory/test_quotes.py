@@ -167,7 +167,7 @@ def test_of_several_speakers_only_what_is_new_is_quoted() -> None:
     both = (("Ada", "The town is Lisbon. It has trams."), ("Bob", "The town is Lisbon."))
     (quote,) = quotes(recalled("", said=both), in_view=["Ada: The town is Lisbon. It has trams."])
     assert [(part.speaker, part.text) for part in quote.said] == [("Bob", "The town is Lisbon.")]
-    assert quote.part.refs == ("turn:here#4@2",)
+    assert quote.part.refs == ("turn:here#4",)
 
 
 def test_a_denial_is_not_in_view_with_what_it_denies() -> None:
