@@ -1,6 +1,7 @@
 """What an operator can set about the bot. Each field states its unit and the reason for its default.
 
-A field with `internal` in its schema is not a setting: only tests, rehearsals and benchmarks change it.
+A field with `internal` in its schema is left out of the documents: hardly anybody but tests, rehearsals and benchmarks
+changes it.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ class DiscordSettings(BaseModel):
         EndpointUrl,
         Field(
             examples=["http://127.0.0.1:8000/api/v10"],
+            json_schema_extra={"internal": True},
             description="URL of Discord's REST API. Empty means Discord itself; only a local Discord needs another.",
         ),
     ] = ""
@@ -51,7 +53,7 @@ class DiscordSettings(BaseModel):
     ca_file: Annotated[
         str,
         Field(
-            json_schema_extra={"path": True},
+            json_schema_extra={"path": True, "internal": True},
             description="Path of a PEM certificate to trust besides the system's, for a local Discord. Empty means "
             "none.",
         ),
@@ -181,8 +183,9 @@ class RecallSettings(BaseModel):
     enabled: Annotated[
         bool,
         Field(
+            json_schema_extra={"internal": True},
             description="Memory search: the model's tool, /recall, and the quotes in prompts. Without it the memory "
-            "mode rolling cannot be used, because what is left out could not be found again."
+            "mode rolling cannot be used, because what is left out could not be found again.",
         ),
     ] = True
     scope: Annotated[
@@ -200,26 +203,32 @@ class RecallSettings(BaseModel):
     embedder: Annotated[
         Literal["auto", "minilm", "endpoint", "off"],
         Field(
+            json_schema_extra={"internal": True},
             description="What finds the same thing said in other words. minilm: a local model of 23 MB (`roomtone "
             "models pull embed`). endpoint: recall.base_url. auto: the endpoint if one is set, else the local model if "
-            "it is there. off: only the same words are found."
+            "it is there. off: only the same words are found.",
         ),
     ] = "auto"
     base_url: Annotated[
         EndpointUrl,
         Field(
+            json_schema_extra={"internal": True},
             description="URL of an OpenAI-compatible embeddings endpoint, for example http://127.0.0.1:11434/v1. "
-            "Empty with recall.embedder = endpoint means OpenAI itself."
+            "Empty with recall.embedder = endpoint means OpenAI itself.",
         ),
     ] = ""
     api_key: Annotated[
         EndpointKey | None,
-        Field(description="The endpoint's key. Without it llm.api_key is used if both are at the same address."),
+        Field(
+            json_schema_extra={"internal": True},
+            description="The endpoint's key. Without it llm.api_key is used if both are at the same address.",
+        ),
     ] = None
     model: Annotated[
         str,
         Field(
             min_length=1,
+            json_schema_extra={"internal": True},
             description="The embedding model's name at the endpoint. After a change all memory is embedded again.",
         ),
     ] = "text-embedding-3-small"
@@ -309,8 +318,9 @@ class LogsSettings(BaseModel):
     level: Annotated[
         LogLevel,
         Field(
+            json_schema_extra={"internal": True},
             description="Least severe event that goes to the log file, <data_dir>/logs/roomtone.jsonl, which "
-            "`roomtone tail` shows."
+            "`roomtone tail` shows.",
         ),
     ] = "info"
     # Least severe event that is also shown on the terminal (stderr).

@@ -1,7 +1,6 @@
 """The options of `compaction`. Each description gives the unit and the reason for the default.
 
-Options marked `LIBRARY_OPTION` are for programs that use this package; operators can't set them by file or environment
-variable. Some numbers are not options, because they depend on each other: 50 recent turns, batches of 10, 1,200
+Options marked `LIBRARY_OPTION` are for programs that use this package; the documents of the operator's settings leave them out. Some numbers are not options, because they depend on each other: 50 recent turns, batches of 10, 1,200
 characters. They are in `window`, `notes` and `summary.port`.
 """
 
@@ -18,7 +17,7 @@ from compaction.budget.tool_outputs import MAX_TOOL_OUTPUT_AGE, MAX_TOOL_OUTPUT_
 from compaction.budget.trim import PRESERVE_RECENT_TURNS, TrimStrategy
 from compaction.model import Mode
 
-# Marks a field in the schema as not settable by an operator.
+# Marks a field that the documents of the operator's settings leave out.
 LIBRARY_OPTION: dict[str, Any] = {"internal": True}
 
 
@@ -57,6 +56,7 @@ class CompactionSettings(BaseModel):
     )
     summariser: SummariserKind = Field(
         default=SummariserKind.AUTO,
+        json_schema_extra=LIBRARY_OPTION,
         description="What writes the summary. llm: the language model. extractive: quotes of what people said, without "
         "any model. auto: llm if a language model is configured, else extractive.",
     )
@@ -64,6 +64,7 @@ class CompactionSettings(BaseModel):
         default=120.0,
         gt=0.0,
         le=600.0,
+        json_schema_extra=LIBRARY_OPTION,
         description="Seconds that the language model may take for one summary before it counts as failed. Nobody waits "
         "for a summary. Default 120; raise it for a slow local model.",
     )
@@ -131,6 +132,7 @@ class BudgetSettings(BaseModel):
     )
     reserved_output_tokens: int | None = Field(
         default=None,
+        examples=[4096],
         ge=64,
         description="Tokens kept free for the answer. Without it: 4,096, or a quarter of max_context_tokens where "
         "that is less.",

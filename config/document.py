@@ -69,16 +69,21 @@ Write what you want to be different into `roomtone.toml`. Roomtone finds it from
 
 Relative paths in the settings start at that folder (in the last case at the data folder); `~` is your home.
 
-The working directory is used only if nobody else can have put settings there: it belongs to you or to root, and not
-every user may write into it or its files. Somebody else's file counts where only you and root can have put it, such as
-one that is mounted into a container. Otherwise the command says why and ends. If you trust such a folder, name it.
-
 An environment variable overrides the file: `asr.language` is `ROOMTONE_ASR__LANGUAGE`, with lists separated by commas.
 Tables stand in one line of TOML, for example `ROOMTONE_LLM__FALLBACK_MODELS=[{ model = "gpt-4.1-nano" }]`.
 Variables may stand in a file `.env` beside `roomtone.toml`. Four have common names too: `DISCORD_TOKEN`,
 `DISCORD_CLIENT_SECRET`, `OPENAI_API_KEY` and `PUBLIC_URL`. A name that is nearly right (`DISCORD_BOT_TOKEN`,
-`OPENAI_KEY`) is pointed out. `ROOMTONE_DATABASE_URL`, with which memory is kept in
-[PostgreSQL](postgresql.md), holds a password and cannot be set in the file.
+`OPENAI_KEY`) is pointed out. `ROOMTONE_DATABASE_URL` keeps memory in
+[PostgreSQL](postgresql.md).
+
+A few more keys, which hardly anybody needs, are not in the tables. `recall.base_url`, `recall.api_key` and
+`recall.model` name an OpenAI-compatible endpoint of embeddings, with which memory search finds the same thing said in
+other words. `speaking.moderation = "endpoint"` lets the moderation API at `llm.base_url` check each sentence before it
+is spoken. `compaction.timeout_s` (120) gives a slow local model more time for a summary. `listening.turn_model` is
+`"sound"` for 180 MB less memory, or `"off"` where silence alone shall decide, for a language in which the end-of-turn
+models err. `logs.level = "debug"` logs more. `asr.device = "cpu"` leaves a CUDA device alone, and `asr.cpu_threads` (2)
+says how many threads recognise speech on the CPU. `brain.preemptive_reply = false` asks the model only when the end of
+a turn is certain. `screen.enabled = false` lets nobody share a screen.
 
 Roomtone reads its settings once: a change takes effect when it starts again (the other commands, such as
 `roomtone memory prune`, read them each time). It reports all mistakes at once.
@@ -118,7 +123,7 @@ def main() -> None:
 
 
 def _sections() -> Iterator[str]:
-    return (name for name, field in Settings.model_fields.items() if section_type(field) is not None)
+    return (name for name in Settings.model_fields if any(_settings(name)))
 
 
 def _about(section: str) -> str:

@@ -1,5 +1,5 @@
-"""Loads the settings from defaults, the operator's file, the environment and overrides. A later source overrides an
-earlier one.
+"""Loads the settings from defaults, the operator's file, `.env`, the environment and overrides. A later source
+overrides an earlier one.
 
 The defaults come from the schema. `default.toml` is written from the schema for people and is not read here, so an
 edited copy changes nothing.
@@ -9,51 +9,57 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
+import tomllib
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dotenv.parser import parse_stream
 from pydantic import ValidationError
 
 from config.errors import ConfigError
 from config.location import (
     CONFIG_VARIABLE,
     ENV_FILE,
+    OPTION_VARIABLES,
     SettingsLocation,
     at_home,
     find_location,
     location_in,
-    named_location,
     running_checkout,
 )
-from config.near_misses import near_misses, without_quotes
-from config.problems import BUILT_IN, SettingOrigin, example, from_validation
-from config.schema import INTERNAL, SETTINGS, Settings
-from config.sources import (
-    ENVIRONMENT,
-    OVERRIDE,
-    GivenValue,
-    SourceReading,
-    Variable,
-    read_env_file,
-    read_overrides,
-    read_toml,
-    read_variables,
+from config.problems import (
+    SettingOrigin,
+    empty_path,
+    from_validation,
+    not_a_section,
+    not_read,
+    unknown_key,
+    unknown_variable,
+)
+from config.schema import (
+    INTERNAL,
+    SETTINGS,
+    VARIABLE_PREFIX,
+    WELL_KNOWN_VARIABLES,
+    Setting,
+    Settings,
+    is_section,
+    variable_of,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
     from config.schema import Key
-
 
 # The folder that systemd makes for a service's credentials, and ours in it (deploy/roomtone.service).
 CREDENTIALS_VARIABLE = "CREDENTIALS_DIRECTORY"
 CREDENTIALS_FILE = "env"
 # The model that hears where no other is named.
 LOCAL_RECOGNISER = "whisper-base"
-# Where the bot's data and models are.
-_PLACES = frozenset({("storage", "data_dir"), ("storage", "database_url"), ("models", "directory")})
+ENVIRONMENT = "the environment"
+OVERRIDE = SettingOrigin("an override")
 
 
 def _to_stderr(sentence: str) -> None:
@@ -72,143 +78,173 @@ def load(
     The operator's file and `.env` are looked for as `config.location` says. `directory`: look in this folder alone,
     unless ROOMTONE_CONFIG names another. `environ`: the environment variables, which override `.env`; the default is
     the process's environment. `overrides`: values by dotted name that override everything else, for rehearsals and
-    benchmarks; they may set internal fields. `notify` is called with a sentence for each variable in `.env` that is
-    probably meant to be another.
+    benchmarks. `notify` is called with a sentence for each variable that is probably meant to be one of ours.
 
     Raises `ConfigError` with every mistake in all sources.
     """
-    sources, base = _read(directory, environ, overrides or {})
-    for notice in (notice for source in sources for notice in source.notices):
-        notify(notice)
-    return _with_local_recogniser(_assemble(sources), base)
-
-
-def load_places() -> Settings:
-    """Return the defaults with the folders and the database that the operator has set, for whoever goes on although
-    `load` has found mistakes. If one of these is mistaken itself, all are the defaults.
-    """
-    try:
-        sources, base = _read(None, None, {})
-        places = [
-            SourceReading(given=[each for each in source.given if each.key in _PLACES and _blank(each) is None])
-            for source in sources
-        ]
-        settings = _assemble(places)
-    except ConfigError:
-        # Also of a folder that is not to be trusted.
-        return Settings()
-    return _with_local_recogniser(settings, base)
-
-
-def _read(
-    directory: Path | None, environ: Mapping[str, str] | None, overrides: Mapping[str, object]
-) -> tuple[list[SourceReading], Path]:
-    """Return what each source has, the least important first, and the folder where relative paths start. Raises
-    `ConfigError` if there are settings that may not be used.
-    """
-    working = directory if directory is not None else Path.cwd()
     environ = environ if environ is not None else os.environ
-    location = _location(working, environ, only=directory is not None)
-    from_file, env_problems = read_env_file(location.folder / ENV_FILE)
-    credentials, more_problems = _credentials(environ)
-    env_problems += more_problems
-    given = [*from_file, *credentials, *(Variable(name, value, ENVIRONMENT) for name, value in environ.items())]
-    variables, notices = without_quotes(given)
-    notices += near_misses(variables)
-    location = _renamed_in_env_file(location, from_file, environ)
-    sources = [
-        _operators_file(location),
-        SourceReading(problems=env_problems, notices=notices),
-        read_variables(variables),
-        read_overrides(overrides),
-    ]
-    if location.base != working:
-        sources.insert(0, _paths_by_default(location.base))
-    base = location.base if location.base != working else Path()
-    return [_rooted(source, base) for source in sources], base
+    location = _location(directory, environ)
+    # Paths that somebody types, in an option or in a shell, start at the working directory.
+    base = Path() if location.base == (directory or Path.cwd()) else location.base
+    merged = _Merged()
+    if base != Path():
+        for setting in SETTINGS.values():
+            if isinstance(setting.default, Path):
+                merged.values[setting.key] = str(base / setting.default)
+    if location.named or location.file.exists():
+        merged.add_file(location.file, name=str(location.file) if location.named else location.file.name, base=base)
+    for notice in merged.add_variables(merged.variables(location.folder, environ), base=base):
+        notify(notice)
+    for name, value in (overrides or {}).items():
+        merged.add(tuple(name.split(".")), value, OVERRIDE, base=Path())
+    return _with_local_recogniser(merged.settings(), base)
 
 
 def settings_file() -> Path:
-    """Return the operator's settings file, whether it is there or not. Raises `ConfigError`."""
-    location = _location(Path.cwd(), os.environ, only=False)
-    from_file, _ = read_env_file(location.folder / ENV_FILE)
-    return _renamed_in_env_file(location, from_file, os.environ).file
+    """Return the operator's settings file, whether it is there or not."""
+    return _location(None, os.environ).file
 
 
-def option(name: str, *, directory: Path | None = None, environ: Mapping[str, str] | None = None) -> str | None:
-    """Return what a variable of a command's option says, in the environment or in `.env`; None: nothing."""
-    working = directory if directory is not None else Path.cwd()
-    environ = environ if environ is not None else os.environ
-    location = _location(working, environ, only=directory is not None)
-    from_file, _ = read_env_file(location.folder / ENV_FILE)
-    credentials, _ = _credentials(environ)
-    given, _ = without_quotes(
-        [*from_file, *credentials, *(Variable(each, value, ENVIRONMENT) for each, value in environ.items())]
-    )
-    found = [each.value.strip() for each in given if each.name == name and each.value.strip()]
-    return found[-1] if found else None
+def option(name: str) -> str:
+    """Return what a variable of a command's option says, in the environment or in `.env`; empty: nothing."""
+    variables = _Merged().variables(_location(None, os.environ).folder, os.environ)
+    return next((value.strip() for each, value, _ in reversed(variables) if each == name and value.strip()), "")
 
 
-def _credentials(environ: Mapping[str, str]) -> tuple[list[Variable], list[str]]:
-    """Return the variables of the file that systemd hands the service (`LoadCredential=env:…`), and its mistakes."""
-    folder = environ.get(CREDENTIALS_VARIABLE)
-    return read_env_file(Path(folder) / CREDENTIALS_FILE) if folder else ([], [])
+def _location(directory: Path | None, environ: Mapping[str, str]) -> SettingsLocation:
+    if directory is not None and not environ.get(CONFIG_VARIABLE, "").strip():
+        return location_in(directory)
+    return find_location(directory or Path.cwd(), environ, checkout=running_checkout())
 
 
-def _location(working: Path, environ: Mapping[str, str], *, only: bool) -> SettingsLocation:
-    if only and not environ.get(CONFIG_VARIABLE, "").strip():
-        return location_in(working)
-    return find_location(working, environ, checkout=running_checkout())
+@dataclass(slots=True)
+class _Merged:
+    """The values of all sources, where each was set, and the mistakes."""
+
+    values: dict[Key, object] = field(default_factory=dict)
+    origins: dict[Key, SettingOrigin] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    def add(self, key: Key, value: object, origin: SettingOrigin, *, base: Path) -> None:
+        """Set one value. `base`: where a relative path in it starts."""
+        setting = SETTINGS.get(key) or INTERNAL.get(key)
+        if setting is None:
+            self.problems.append(unknown_key(key, origin))
+            return
+        if isinstance(value, str) and not value.strip(" \t\r\n\0"):
+            value = ""
+        if setting.path and isinstance(value, str):
+            if value:
+                value = str(base / at_home(value))
+            elif setting.default != "":
+                # It would be the working directory: the database would be wherever the command is typed.
+                self.problems.append(empty_path(setting, origin))
+                return
+        self.values[key], self.origins[key] = value, origin
+
+    def add_file(self, path: Path, *, name: str, base: Path) -> None:
+        """Read one TOML file. `name`: the file's name in messages."""
+        try:
+            # Some editors start UTF-8 files with a byte order mark.
+            tree = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        except FileNotFoundError:
+            self.problems.append(f"{name} does not exist. Check the path, or leave {CONFIG_VARIABLE} or --config away.")
+        except OSError as exc:
+            self.problems.append(f"{name} cannot be read: {exc.strerror or exc}. Check the file's rights.")
+        except UnicodeDecodeError as exc:
+            self.problems.append(f"{name} is not UTF-8 text (byte {exc.start}). Save it as UTF-8.")
+        except (ValueError, RecursionError) as exc:
+            # TOML limits neither nesting nor the length of numbers, Python does.
+            self.problems.append(f'{name} is not valid TOML: {exc}. For example: language = "en" below [asr].')
+        else:
+            self._add_tree(tree, (), SettingOrigin(name), base)
+
+    def _add_tree(self, tree: Mapping[str, object], under: Key, origin: SettingOrigin, base: Path) -> None:
+        for part, value in tree.items():
+            key = (*under, part)
+            if key in SETTINGS or key in INTERNAL:
+                self.add(key, value, origin, base=base)
+            elif not is_section(key):
+                self.problems.append(unknown_key(key, origin))
+            elif isinstance(value, dict):
+                self._add_tree(value, key, origin, base)
+            else:
+                self.problems.append(not_a_section(key, origin, value))
+
+    def variables(self, folder: Path, environ: Mapping[str, str]) -> list[tuple[str, str, str]]:
+        """Return the names, values and places of all variables, the most important last."""
+        found = self._env_file(folder / ENV_FILE)
+        if credentials := environ.get(CREDENTIALS_VARIABLE):
+            found += self._env_file(Path(credentials) / CREDENTIALS_FILE)
+        return found + [(name, value, ENVIRONMENT) for name, value in environ.items()]
+
+    def _env_file(self, path: Path) -> list[tuple[str, str, str]]:
+        """Return the variables in a `.env` file. A missing file has none."""
+        variables: list[tuple[str, str, str]] = []
+        try:
+            with path.open(encoding="utf-8") as stream:
+                for binding in parse_stream(stream):
+                    # A name alone is none of our business: Docker takes its value from the shell.
+                    is_bare = binding.key is not None and binding.value is None and not binding.key.isidentifier()
+                    if binding.error or is_bare:
+                        # The message does not quote the line, because the line may contain a token.
+                        self.problems.append("A line in .env is not NAME=value. For example: DISCORD_TOKEN=…")
+                    elif binding.key is not None and binding.value is not None:
+                        variables.append((binding.key, binding.value, ENV_FILE))
+        except FileNotFoundError:
+            pass
+        except (OSError, UnicodeDecodeError) as exc:
+            reason = exc.strerror if isinstance(exc, OSError) else "it is not UTF-8 text"
+            self.problems.append(f".env cannot be read: {reason}. Check the file, or remove it.")
+        return variables
+
+    def add_variables(self, variables: Iterable[tuple[str, str, str]], *, base: Path) -> list[str]:
+        """Set the values of all variables of ours, and return a sentence for each that nearly is one.
+
+        An empty variable counts as not set, because compose files and shells set absent variables to an empty string.
+        """
+        filled = {name: (value.strip(), place) for name, value, place in variables if value.strip()}
+        settings = {setting.variable: setting for setting in (*INTERNAL.values(), *SETTINGS.values())}
+        notices: list[str] = []
+        # The setting's own variable overrides the well-known one.
+        for name, (value, place) in sorted(filled.items(), key=lambda each: each[0].startswith(VARIABLE_PREFIX)):
+            setting = settings.get(variable_of(WELL_KNOWN_VARIABLES[name]) if name in WELL_KNOWN_VARIABLES else name)
+            origin = SettingOrigin(f"{name} ({place})", name)
+            if setting is not None:
+                root = Path() if place == ENVIRONMENT else base
+                self.add(setting.key, _parsed(setting, value), origin, base=root)
+            elif name.startswith(VARIABLE_PREFIX):
+                if name not in OPTION_VARIABLES:
+                    self.problems.append(unknown_variable(name, place))
+            elif (notice := not_read(name, place, filled)) is not None:
+                notices.append(notice)
+        return notices
+
+    def settings(self) -> Settings:
+        """Return the validated settings. Raises `ConfigError`."""
+        tree: dict[str, dict[str, object]] = {}
+        for (section, name), value in self.values.items():
+            tree.setdefault(section, {})[name] = value
+        try:
+            settings = Settings.model_validate(tree)
+        except ValidationError as exc:
+            # `from None`: the original error message contains values, including secrets.
+            raise ConfigError((*self.problems, *from_validation(exc, self.origins))) from None
+        if self.problems:
+            raise ConfigError(tuple(self.problems))
+        return settings
 
 
-def _renamed_in_env_file(
-    location: SettingsLocation, from_file: Sequence[Variable], environ: Mapping[str, str]
-) -> SettingsLocation:
-    """Return the location with the file that ROOMTONE_CONFIG in `.env` names, if the environment names none."""
-    named = [each.value for each in from_file if each.name == CONFIG_VARIABLE and each.value.strip()]
-    if not named or environ.get(CONFIG_VARIABLE, "").strip():
-        return location
-    return replace(location, file=named_location(location.folder, named[-1]).file, named=True)
-
-
-def _operators_file(location: SettingsLocation) -> SourceReading:
-    if location.named:
-        return read_toml(location.file, name=str(location.file))
-    return read_toml(location.file, name=location.file.name) if location.file.exists() else SourceReading()
-
-
-def _paths_by_default(base: Path) -> SourceReading:
-    """Return the defaults of the settings that are paths, as paths in `base`."""
-    return SourceReading(
-        given=[
-            GivenValue(setting.key, base / setting.default, BUILT_IN)
-            for setting in SETTINGS.values()
-            if isinstance(setting.default, Path)
-        ]
-    )
-
-
-def _rooted(source: SourceReading, base: Path) -> SourceReading:
-    """Return a source whose relative paths start at `base`, and in which `~` is somebody's home.
-
-    Paths that somebody typed, in an option or in the shell's environment, start at the working directory.
-    """
-
-    def rooted(given: GivenValue) -> GivenValue:
-        setting = SETTINGS.get(given.key)
-        typed = given.origin == OVERRIDE or given.origin.place.endswith(f"({ENVIRONMENT})")
-        if (
-            setting is None
-            or not setting.path
-            or not isinstance(given.value, str)
-            # An empty one is a mistake (`_blank`), or a setting's default.
-            or not given.value.strip()
-        ):
-            return given
-        path = at_home(given.value)
-        return replace(given, value=str(path if typed else base / path))
-
-    return replace(source, given=[rooted(each) for each in source.given])
+def _parsed(setting: Setting, text: str) -> Any:
+    """Convert a variable's text to a value for the schema. Lists are comma-separated or written in TOML notation."""
+    if not setting.collection:
+        return text
+    if text[:1] in ("[", "{"):
+        try:
+            return tomllib.loads(f"value = {text}")["value"]
+        except (ValueError, RecursionError):
+            return text
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _with_local_recogniser(settings: Settings, base: Path) -> Settings:
@@ -222,44 +258,3 @@ def _with_local_recogniser(settings: Settings, base: Path) -> Settings:
     name = settings.asr.model if settings.asr.engine == "local" and settings.asr.model else LOCAL_RECOGNISER
     folder = base / at_home(name) if os.sep in name else settings.models.directory / name
     return settings.model_copy(update={"asr": settings.asr.model_copy(update={"model_dir": folder})})
-
-
-def _assemble(sources: Sequence[SourceReading]) -> Settings:
-    """Merge the sources (a later one overrides an earlier one) and validate the result."""
-    problems = [problem for found in sources for problem in found.problems]
-    tree: dict[str, Any] = {}
-    origins: dict[Key, SettingOrigin] = {}
-    for given in (given for found in sources for given in found.given):
-        if (blank := _blank(given)) is not None:
-            problems.append(blank)
-            continue
-        branch = tree
-        for part in given.key[:-1]:
-            branch = branch.setdefault(part, {})
-        branch[given.key[-1]] = given.value
-        origins[given.key] = given.origin
-    try:
-        settings = Settings.model_validate(tree)
-    except ValidationError as exc:
-        # `from None`: the original error message contains values, including secrets.
-        raise ConfigError((*problems, *from_validation(exc, origins))) from None
-    if problems:
-        raise ConfigError(tuple(problems))
-    return settings
-
-
-def _blank(given: GivenValue) -> str | None:
-    """Return a sentence for a text without a letter where one is needed; None: there is nothing wrong.
-
-    An empty path is the working directory: the database would be wherever the command is typed.
-    """
-    setting = SETTINGS.get(given.key) or INTERNAL.get(given.key)
-    if setting is None or not isinstance(given.value, str) or given.value.strip(" \t\r\n\0"):
-        return None
-    is_needed = any((getattr(each, "min_length", None) or 0) > 0 for each in setting.field.metadata)
-    if given.value == "" == setting.default or not (setting.path or is_needed or setting.key[-1] == "model"):
-        return None
-    return (
-        f"{setting.name} in {given.origin.place} is empty. Name a {'path' if setting.path else 'text'}, or delete the "
-        f"line. For example: {example(setting, given.origin)}"
-    )

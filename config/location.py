@@ -6,9 +6,6 @@ The first of these that is there:
 2. the working directory, if Roomtone's settings or memory are in it;
 3. the checkout that the program runs from;
 4. the user's folders for settings and data (XDG: ~/.config/roomtone and ~/.local/share/roomtone).
-
-What another user may have put into the working directory is not used (`config.folder_trust`): the command ends with a
-sentence, because it would be meant for other settings than those that come next.
 """
 
 from __future__ import annotations
@@ -16,9 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from config.errors import ConfigError
-from config.folder_trust import Ownership, distrust, trusted_users
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,41 +43,18 @@ class SettingsLocation:
 def find_location(working: Path, environ: Mapping[str, str], *, checkout: Path | None) -> SettingsLocation:
     """Return where the settings are for a command that is started in `working`.
 
-    `checkout`: the source tree that the program runs from, None if it is installed. Raises `ConfigError` if the
-    settings in `working` may be somebody else's.
+    `checkout`: the source tree that the program runs from, None if it is installed.
     """
-    named = environ.get(CONFIG_VARIABLE, "").strip()
-    if named:
-        return named_location(working, named)
-    # A folder that may not be looked into has none: `sudo -u` leaves people in their own private home.
-    marks = (working / mark for mark in _MARKS)
-    found = {mark: owned for mark in marks if (owned := Ownership.of(mark)) is not None}
-    if found:
-        # Whoever can write into the checkout decides what the program itself does.
-        if checkout is None or working.resolve() != checkout:
-            _require_trusted(working, found)
+    if named := environ.get(CONFIG_VARIABLE, "").strip():
+        return _named_location(working, named)
+    if any(_is_there(working / mark) for mark in _MARKS):
         return location_in(working)
-    if checkout is not None:
-        return location_in(checkout)
-    return _users_location(environ)
+    return _users_location(environ) if checkout is None else location_in(checkout)
 
 
-def _require_trusted(folder: Path, files: Mapping[Path, Ownership]) -> None:
-    users, folder_is = trusted_users(), Ownership.of(folder)
-    if users is None or folder_is is None:
-        return
-    for file, file_is in files.items():
-        if (reason := distrust(folder, folder_is, file, file_is, users)) is not None:
-            raise ConfigError((f"The settings in {folder} are not used: {reason}",))
-
-
-def named_location(working: Path, name: str) -> SettingsLocation:
-    """Return the location that somebody named: a file, or a folder that has one, or only `.env` or a memory."""
-    path = working / at_home(name)
-    if not path.is_dir():
-        return SettingsLocation(path.parent, path, path.parent, named=True)
-    file = path / FILE_NAME
-    return SettingsLocation(path, file, path, named=all(Ownership.of(path / mark) is None for mark in _MARKS[1:]))
+def location_in(folder: Path) -> SettingsLocation:
+    """Return the location of the settings in this folder, whether there are any or not."""
+    return SettingsLocation(folder, folder / FILE_NAME, folder)
 
 
 def at_home(path: str) -> Path:
@@ -94,15 +65,18 @@ def at_home(path: str) -> Path:
         return Path(path)
 
 
-def location_in(folder: Path) -> SettingsLocation:
-    """Return the location of the settings in this folder, whether there are any or not."""
-    return SettingsLocation(folder, folder / FILE_NAME, folder)
-
-
 def running_checkout() -> Path | None:
     """Return the source tree that this program runs from, or None if it is installed elsewhere."""
     root = Path(__file__).resolve().parents[1]
     return root if (root / "pyproject.toml").is_file() and (root / "uv.lock").is_file() else None
+
+
+def _named_location(working: Path, name: str) -> SettingsLocation:
+    """Return the location that somebody named: a file, or a folder that has one, or only `.env` or a memory."""
+    path = working / at_home(name)
+    if not path.is_dir():
+        return SettingsLocation(path.parent, path, path.parent, named=True)
+    return SettingsLocation(path, path / FILE_NAME, path, named=not any(_is_there(path / mark) for mark in _MARKS[1:]))
 
 
 def _users_location(environ: Mapping[str, str]) -> SettingsLocation:
@@ -113,3 +87,14 @@ def _users_location(environ: Mapping[str, str]) -> SettingsLocation:
 
     settings = folder("XDG_CONFIG_HOME", ".config")
     return SettingsLocation(settings, settings / FILE_NAME, folder("XDG_DATA_HOME", ".local/share"))
+
+
+def _is_there(path: Path) -> bool:
+    """Return whether a file is there. A folder that may not be looked into has none: `sudo -u` leaves people in their
+    own private home.
+    """
+    try:
+        path.stat()
+    except OSError:
+        return False
+    return True

@@ -16,20 +16,30 @@ from typing import TYPE_CHECKING, Any
 from pydantic import SecretStr
 
 from bot.settings import LISTEN_HOST
-from config.schema import INTERNAL, SECTIONS, SETTINGS, Setting, is_section
+from config.schema import (
+    INTERNAL,
+    SETTINGS,
+    VARIABLE_PREFIX,
+    WELL_KNOWN_VARIABLES,
+    Setting,
+    Settings,
+    is_section,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
-    from pydantic import BaseModel, ValidationError
+    from pydantic import ValidationError
     from pydantic_core import ErrorDetails
 
     from config.schema import Key
 
 SHOWN_CHARS = 60
-# If two names are at least this similar, one was probably meant to be the other.
-_ALIKE = 0.65
-VARIABLE_PREFIX = "ROOMTONE_"
+# If two names are at least this similar, one was probably meant to be the other. All variables begin alike.
+_ALIKE = 0.6
+_VARIABLES_ALIKE = 0.75
+# Names of other programs' variables must be nearly the same: OPENAI_KEY is, ANTHROPIC_API_KEY is not OPENAI_API_KEY.
+_SAME_NAME = 0.83
 
 # Discord's tokens have three parts; other tokens start with a known prefix. Somebody may have pasted one into the wrong
 # key.
@@ -38,7 +48,7 @@ _LOOKS_SECRET = re.compile(r"[\w-]{20,}\.[\w-]{5,}\.[\w-]{20,}|\b(sk|pk|ghp|hf|x
 
 @dataclass(frozen=True, slots=True)
 class SettingOrigin:
-    """Where a value was set. `place`: for example "roomtone.toml line 3". `variable`: the variable's name or None."""
+    """Where a value was set. `place`: for example "roomtone.toml". `variable`: the variable's name or None."""
 
     place: str
     variable: str | None = None
@@ -87,33 +97,41 @@ FORMS: dict[str, str] = {
 
 def unknown_key(key: Key, origin: SettingOrigin) -> str:
     """Return the sentence for an unknown key in a file or an override."""
-    meant = _meant(key)
-    hint = "" if meant is None else f" Did you mean {_named(meant)}?"
-    return f"{'section ' if len(key) == 1 else ''}{_named(key)} in {origin.place} is not a setting.{hint}"
+    name = ".".join(key)
+    known = [*(each.name for each in SETTINGS.values()), *Settings.model_fields]
+    hint = _did_you_mean(name, known, _ALIKE)
+    return f"{_printable(name)} in {origin.place} is not a setting.{hint}"
 
 
 def unknown_variable(name: str, place: str) -> str:
     """Return the sentence for an unknown ROOMTONE_ variable."""
-    written = name.removeprefix(VARIABLE_PREFIX).lower()
-    meant = _meant(tuple(written.split("__")))
-    if meant not in SETTINGS:
-        # The name may have one underscore where two are needed.
-        flat = {setting.key: "_".join(setting.key) for setting in SETTINGS.values()}
-        meant = max(flat, key=lambda each: difflib.SequenceMatcher(None, written, flat[each]).ratio())
-        if difflib.SequenceMatcher(None, written, flat[meant]).ratio() < _ALIKE:
-            rule = f"Variables are named {VARIABLE_PREFIX}SECTION__FIELD, for example ROOMTONE_ASR__LANGUAGE=en."
-            return f"{name} in {place} is not a setting. {rule}"
-    return f"{name} in {place} is not a setting. Did you mean {SETTINGS[meant].variable}?"
+    hint = _did_you_mean(name, [setting.variable for setting in SETTINGS.values()], _VARIABLES_ALIKE)
+    rule = f" Variables are named {VARIABLE_PREFIX}SECTION__FIELD, for example ROOMTONE_ASR__LANGUAGE=en."
+    return f"{name} in {place} is not a setting.{hint or rule}"
+
+
+def not_read(name: str, place: str, filled: Collection[str]) -> str | None:
+    """Return a sentence for another program's variable that was probably meant to be one of ours; None: it was not.
+
+    `filled`: the variables that are set. `.env` is a file that people write by hand, and a misspelt name in it would go
+    unnoticed.
+    """
+    ours = [*WELL_KNOWN_VARIABLES, *(setting.variable for setting in SETTINGS.values())]
+    hint = _did_you_mean(name.upper(), ours, _SAME_NAME)
+    if not hint or hint.split()[-1].rstrip("?") in filled:
+        return None
+    return f"{name} in {place} is not read.{hint}"
+
+
+def empty_path(setting: Setting, origin: SettingOrigin) -> str:
+    """Return the sentence for an empty text where a path is needed."""
+    return f"{setting.name} in {origin.place} is empty. Name a path. For example: {example(setting, origin)}"
 
 
 def not_a_section(key: Key, origin: SettingOrigin, value: object) -> str:
     """Return the sentence for a plain value where a section is expected."""
     name = ".".join(key)
-    first = next(setting for setting in SETTINGS.values() if setting.key[: len(key)] == key)
-    return (
-        f"{name} in {origin.place} must be a section, but is {_shown(value)}. For example: [{name}] and below it "
-        f"{example(first, origin)}"
-    )
+    return f"{name} in {origin.place} must be a section, written as [{name}], but is {_shown(value)}."
 
 
 def from_validation(error: ValidationError, origins: Mapping[Key, SettingOrigin]) -> list[str]:
@@ -166,11 +184,14 @@ def _in_variable(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _named(key: Key) -> str:
-    name = ".".join(key)
+def _printable(name: str) -> str:
     # A quoted TOML key may contain a newline, but a mistake is reported on one line.
-    name = name if name.isprintable() else repr(name)
-    return name if len(key) > 1 else f"[{name}]"
+    return name if name.isprintable() else repr(name)
+
+
+def _did_you_mean(written: str, known: Iterable[str], alike: float) -> str:
+    close = difflib.get_close_matches(written, known, n=1, cutoff=alike)
+    return f" Did you mean {close[0]}?" if close else ""
 
 
 def _sentence(key: Key, detail: ErrorDetails, origins: Mapping[Key, SettingOrigin]) -> str:
@@ -180,32 +201,23 @@ def _sentence(key: Key, detail: ErrorDetails, origins: Mapping[Key, SettingOrigi
         # Settings of several sections, which the sentence names.
         return f"{demand}."
     if setting is None:
-        return f"[{'.'.join(key)}] {_places(key, origins)}does not fit together: {demand}."
+        places = [f"{each[-1]} in {origin.place}" for each, origin in origins.items() if each[: len(key)] == key]
+        return f"[{'.'.join(key)}] ({', '.join(places)}) does not fit together: {demand}."
     origin = origins.get(key, BUILT_IN)
+    where, value = f"{setting.name} in {origin.place}", ""
     if setting.entry_type is not None and len(detail["loc"]) > len(key):
-        return (
-            f"{_in_entry(setting, setting.entry_type, detail, demand, origin)} For example: {example(setting, origin)}"
-        )
-    value = "" if setting.secret else f", but is {_shown(detail['input'])}"
-    if detail["type"] == "value_error":
-        demand, value = f"is not usable: {demand}", ""
-    return f"{setting.name} in {origin.place} {demand}{value}. For example: {example(setting, origin)}"
-
-
-def _in_entry(
-    setting: Setting, entry: type[BaseModel], detail: ErrorDetails, demand: str, origin: SettingOrigin
-) -> str:
-    """Return the sentence for a mistake in one table of a list of tables. It has no value, which may be secret."""
-    number, *rest = detail["loc"][len(setting.key) :]
-    name = str(rest[0]) if rest else ""
-    where = f"entry {int(number) + 1} of {setting.name} in {origin.place}"
-    if detail["type"] == "extra_forbidden":
-        meant = max(entry.model_fields, key=lambda known: _likeness(name, known))
-        hint = f" Did you mean {meant}?" if _likeness(name, meant) >= _ALIKE else ""
-        return f"{name if name.isprintable() else repr(name)} in {where} is not a setting.{hint}"
+        # It has no value, which may be secret.
+        number, *rest = detail["loc"][len(key) :]
+        name = f"{_printable(str(rest[0]))} in " if rest else ""
+        where = f"{name}entry {int(number) + 1} of {where}"
+        if detail["type"] == "extra_forbidden":
+            hint = _did_you_mean(str(rest[0]), setting.entry_type.model_fields, _ALIKE)
+            return f"{where} is not a setting.{hint}"
+    elif not setting.secret and detail["type"] != "value_error":
+        value = f", but is {_shown(detail['input'])}"
     if detail["type"] == "value_error":
         demand = f"is not usable: {demand}"
-    return f"{name} in {where} {demand}." if name else f"{where} {demand}."
+    return f"{where} {demand}{value}. For example: {example(setting, origin)}"
 
 
 def _demand(detail: ErrorDetails) -> str:
@@ -220,46 +232,15 @@ def _demand(detail: ErrorDetails) -> str:
     return template.format(**context) if template is not None else f"is not usable ({detail['msg']})"
 
 
-def _places(key: Key, origins: Mapping[Key, SettingOrigin]) -> str:
-    """Return where the keys of a section were set, as `(a in x, b in y) `, or an empty string."""
-    found = [f"{each[-1]} in {origin.place}" for each, origin in origins.items() if each[: len(key)] == key]
-    return f"({', '.join(found)}) " if found else ""
-
-
 def _key_of(location: tuple[int | str, ...]) -> Key:
     """Return the key that an error's location belongs to. Pydantic adds union members and list indices to the key."""
     key: Key = ()
     for part in location:
         longer = (*key, str(part))
-        if longer not in SETTINGS and not is_section(longer):
+        if longer not in SETTINGS and longer not in INTERNAL and not is_section(longer):
             break
         key = longer
     return key
-
-
-def _meant(key: Key) -> Key | None:
-    """Return the setting or section that was probably meant by an unknown key.
-
-    Similar settings of the same section come first, then the same name in other sections, then sections with a similar
-    name.
-    """
-    neighbours = [each for each in SETTINGS if each[:-1] == key[:-1]]
-    elsewhere = [each for each in SETTINGS if each[-1] == key[-1]]
-    sections = [each for each in SECTIONS if len(each) == len(key)]
-    best = max(neighbours, key=lambda each: _likeness(key[-1], each[-1]), default=None)
-    if best is not None and _likeness(key[-1], best[-1]) >= _ALIKE:
-        return best
-    if elsewhere:
-        return elsewhere[0]
-    section = max(sections, key=lambda each: _likeness(key[-1], each[-1]), default=None)
-    return section if section is not None and _likeness(key[-1], section[-1]) >= _ALIKE else None
-
-
-def _likeness(written: str, known: str) -> float:
-    """Return how similar two names are (0-1). One word of a longer name counts almost as much as the whole name."""
-    whole = difflib.SequenceMatcher(None, written, known).ratio()
-    words = max(difflib.SequenceMatcher(None, written, word).ratio() for word in known.split("_"))
-    return max(whole, 0.95 * words)
 
 
 def _example_value(setting: Setting) -> Any:
@@ -268,20 +249,7 @@ def _example_value(setting: Setting) -> Any:
     if setting.secret:
         return "your-key"
     default = setting.default
-    if isinstance(default, Enum):
-        return default.value
-    if default is None:
-        return _smallest(setting)
-    return default
-
-
-def _smallest(setting: Setting) -> Any:
-    """Return an example value for a setting without a default: its lower bound, if it has one."""
-    for constraint in setting.field.metadata:
-        bound = getattr(constraint, "ge", getattr(constraint, "gt", None))
-        if bound is not None:
-            return bound
-    return "…"
+    return default.value if isinstance(default, Enum) else default
 
 
 def _shown(value: object) -> str:

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 Key = tuple[str, ...]
 
+VARIABLE_PREFIX = "ROOMTONE_"
+
 # Instructions and a question need this much of what a model can take.
 LEAST_INPUT_TOKENS = 512
 
@@ -51,8 +53,8 @@ def _defaults(section: type[Section]) -> Callable[[], Section]:
 class Settings(BaseModel):
     """All sections, in the order in which `default.toml` shows them: first what most operators set.
 
-    Every field has a default. A field with `internal` in its schema is no setting: tests, rehearsals and benchmarks set
-    it through `load(overrides=…)`, and no file or variable does, except those of `WELL_KNOWN_VARIABLES`.
+    Every field has a default. A field with `internal` in its schema can be set like any other, but the documents leave
+    it out: few operators need it. Tests, rehearsals and benchmarks do.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -120,7 +122,6 @@ WELL_KNOWN_VARIABLES: dict[str, Key] = {
     "DISCORD_CLIENT_SECRET": ("discord", "client_secret"),
     "OPENAI_API_KEY": ("llm", "api_key"),
     "PUBLIC_URL": ("web", "public_url"),
-    # It holds a password, so it cannot be set in the file.
     "ROOMTONE_DATABASE_URL": ("storage", "database_url"),
 }
 
@@ -149,7 +150,7 @@ class Setting:
 
     @property
     def internal(self) -> bool:
-        """Return whether operators cannot set this field."""
+        """Return whether the documents leave this setting out."""
         return isinstance(extra := self.field.json_schema_extra, dict) and bool(extra.get("internal"))
 
     @property
@@ -177,7 +178,7 @@ class Setting:
 
 def variable_of(key: Key) -> str:
     """Return the environment variable for `key`."""
-    return "ROOMTONE_" + "__".join(key).upper()
+    return VARIABLE_PREFIX + "__".join(key).upper()
 
 
 def settings_of(model: type[BaseModel] = Settings, *, under: Key = ()) -> Iterator[Setting]:
@@ -200,12 +201,9 @@ SETTINGS: dict[Key, Setting] = {setting.key: setting for setting in settings_of(
 INTERNAL: dict[Key, Setting] = {setting.key: setting for setting in settings_of() if setting.internal}
 
 
-SECTIONS: tuple[Key, ...] = tuple(dict.fromkeys(key[:-1] for key in SETTINGS))
-
-
 def is_section(key: Key) -> bool:
     """Return whether `key` is a section, which contains settings."""
-    return key not in SETTINGS and any(each[: len(key)] == key for each in SETTINGS)
+    return len(key) == 1 and key[0] in Settings.model_fields
 
 
 def secrets_in(value: object) -> Iterator[str]:

@@ -36,8 +36,8 @@ def command(
         typer.Option(
             metavar="FIRST-LAST/TOTAL",
             help="Serve only these shards of the bot, for example 0-3/16; other processes on the same PostgreSQL "
-            "database serve the others. auto: all that Discord recommends, in this process. Default: ROOMTONE_SHARDS, "
-            "else one shard for everything.",
+            "database serve the others. auto: all that Discord recommends, in this process. Default: "
+            "ROOMTONE_SHARDS, else one shard for everything.",
         ),
     ] = None,
     kept: Annotated[int | None, typer.Option(hidden=True)] = None,
@@ -132,7 +132,7 @@ def _shards(given: str | None) -> Shards | None:
     from config.location import SHARDS_VARIABLE
 
     text = given or option(SHARDS_VARIABLE)
-    if text is None:
+    if not text:
         return ONLY_SHARD
     try:
         return None if text.strip().lower() == AUTO else parse_shards(text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -55,26 +54,12 @@ def test_each_source_wins_over_the_one_before(tmp_path: Path) -> None:
     assert settings.llm.model == "override"
 
 
-def test_the_process_environment_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without arguments, `load` uses the working directory and the environment variables of the process."""
-    for name in [each for each in os.environ if each.startswith("ROOMTONE_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("ROOMTONE_BRAIN__NAME", "Otto")
-    write(tmp_path, '[llm]\nmodel = "small"\n')
-    assert (load().brain.name, load().llm.model) == ("Otto", "small")
-
-
 def test_the_file_can_be_named(tmp_path: Path) -> None:
-    """ROOMTONE_CONFIG names a file to use instead of roomtone.toml, and may be set in .env. A byte order mark is
-    allowed.
-    """
+    """ROOMTONE_CONFIG names a file to use instead of roomtone.toml. A byte order mark is allowed."""
     write(tmp_path, '[brain]\nname = "usual"\n')
     write(tmp_path, '\ufeff[brain]\nname = "variable"\n', "variable.toml")
     environ = {"ROOMTONE_CONFIG": "variable.toml"}
     assert load(directory=tmp_path, environ=environ).brain.name == "variable"
-    write(tmp_path, "ROOMTONE_CONFIG=variable.toml\n", ".env")
-    assert load(directory=tmp_path, environ={}).brain.name == "variable"
 
 
 def test_tokens_have_their_usual_names(tmp_path: Path) -> None:
@@ -92,8 +77,8 @@ def test_tokens_have_their_usual_names(tmp_path: Path) -> None:
 
 
 def test_empty_variables_count_as_unset(tmp_path: Path) -> None:
-    """An empty variable, such as `ROOMTONE_ASR__CPU_THREADS=` in a compose file, counts as unset."""
-    environ = {"ROOMTONE_ASR__CPU_THREADS": "", "DISCORD_TOKEN": " ", "ROOMTONE_CONFIG": ""}
+    """An empty variable, such as `ROOMTONE_WEB__PORT=` in a compose file, counts as unset."""
+    environ = {"ROOMTONE_WEB__PORT": "", "DISCORD_TOKEN": " ", "ROOMTONE_CONFIG": ""}
     assert load(directory=tmp_path, environ=environ) == Settings()
 
 
@@ -102,14 +87,14 @@ def test_variables_become_numbers_lists_and_choices(tmp_path: Path) -> None:
     TOML.
     """
     environ = {
-        "ROOMTONE_ASR__CPU_THREADS": "3",
+        "ROOMTONE_WEB__PORT": "3",
         "ROOMTONE_LOGS__SPEECH": "true",
         "ROOMTONE_COMPACTION__MODE": "off",
         "ROOMTONE_STORAGE__DATA_DIR": "/var/lib/roomtone",
         "ROOMTONE_BRAIN__WAKE_NAMES": "Otto, Ottilie ,",
     }
     settings = load(directory=tmp_path, environ=environ)
-    assert settings.asr.cpu_threads == 3
+    assert settings.web.port == 3
     assert settings.logs.speech is True
     assert settings.compaction.mode == "off"
     assert str(settings.storage.data_dir) == "/var/lib/roomtone"
@@ -133,53 +118,36 @@ def test_tables_stand_in_one_variable(tmp_path: Path) -> None:
 
 
 def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
-    """The mistakes in files, .env, variables and overrides are all reported together."""
+    """The mistakes in files, .env, variables and overrides are told together: key, place, value, what is allowed."""
     write(
         tmp_path,
-        """
-        storage = 3
-        [speaking]
-        speed = "soon"
-        [lisening]
-        [compaction]
-        mode = "of"
-        modle = 1
-        """,
+        'storage = 3\n[speaking]\nspeed = "soon"\n'
+        '[screeen]\n[compaction]\nmode = "of"\nmodle = 1\nsummariser = "gpt"\n',
     )
     write(tmp_path, "this is no assignment\n", ".env")
-    environ = {"ROOMTONE_WEB__PORT": "many", "ROOMTONE_LLM_MODEL": "x", "ROOMTONE_CONFIG": "roomtone.toml"}
-    told = problems_of(tmp_path, environ, **{"brain.nmae": 1, "asr.cpu_threads": 400})
-    assert [each.replace(str(tmp_path), "DIR") for each in told] == [
-        (
-            "storage in DIR/roomtone.toml line 2 must be a section, but is 3. "
-            'For example: [storage] and below it data_dir = "data"'
-        ),
-        "section [lisening] in DIR/roomtone.toml line 5 is not a setting. Did you mean [listening]?",
-        "compaction.modle in DIR/roomtone.toml line 8 is not a setting. Did you mean compaction.mode?",
-        ".env line 1 is not NAME=value. For example: DISCORD_TOKEN=…",
+    environ = {"ROOMTONE_WEB__PORT": "many", "ROOMTONE_LLM_MODEL": "x"}
+    told = problems_of(tmp_path, environ, **{"brain.nmae": 1, "llm.max_output_tokens": 9_000})
+    assert told == (
+        "storage in roomtone.toml must be a section, written as [storage], but is 3.",
+        "screeen in roomtone.toml is not a setting. Did you mean screen?",
+        "compaction.modle in roomtone.toml is not a setting. Did you mean compaction.mode?",
+        "A line in .env is not NAME=value. For example: DISCORD_TOKEN=…",
         "ROOMTONE_LLM_MODEL in the environment is not a setting. Did you mean ROOMTONE_LLM__MODEL?",
         "brain.nmae in an override is not a setting. Did you mean brain.name?",
-        "asr.cpu_threads in an override must be at most 64, but is 400. For example: cpu_threads = 2",
-        "speaking.speed in DIR/roomtone.toml line 4 must be a number, but is 'soon'. For example: speed = 1.0",
+        "llm.max_output_tokens in an override must be at most 4096, but is 9000. For example: max_output_tokens = 300",
+        "speaking.speed in roomtone.toml must be a number, but is 'soon'. For example: speed = 1.0",
         (
             "web.port in ROOMTONE_WEB__PORT (the environment) must be a whole number, but is 'many'. "
             "For example: ROOMTONE_WEB__PORT=8095"
         ),
         (
-            "compaction.mode in DIR/roomtone.toml line 7 must be 'summary', 'rolling' or 'off', but is 'of'. "
+            "compaction.mode in roomtone.toml must be 'summary', 'rolling' or 'off', but is 'of'. "
             'For example: mode = "summary"'
         ),
-    ]
-
-
-def test_a_token_without_its_name_is_named_by_its_line(tmp_path: Path) -> None:
-    """Somebody who pastes only the token learns where, and the token is in no message. A name alone is Docker's way to
-    take the value from the shell.
-    """
-    write(tmp_path, "# mine\n\nLANG\n\n\nMTIz.Gabc.xyz-1\n  DISCORD_TOKEN: x\n", ".env")
-    assert problems_of(tmp_path, None) == (
-        ".env line 6 is not NAME=value. For example: DISCORD_TOKEN=…",
-        ".env line 7 is not NAME=value. For example: DISCORD_TOKEN=…",
+        (
+            "compaction.summariser in roomtone.toml must be 'auto', 'llm' or 'extractive', but is 'gpt'. "
+            'For example: summariser = "auto"'
+        ),
     )
 
 
@@ -187,35 +155,25 @@ def test_settings_that_do_not_fit_together_name_their_places(tmp_path: Path) -> 
     """If two settings contradict each other, the message says where each was set."""
     write(tmp_path, "[budget]\nmax_context_tokens = 2048\n")
     (told,) = problems_of(tmp_path, None, **{"budget.reserved_output_tokens": 2_000})
-    places = "(max_context_tokens in roomtone.toml line 2, reserved_output_tokens in an override)"
+    places = "(max_context_tokens in roomtone.toml, reserved_output_tokens in an override)"
     assert told.startswith(f"[budget] {places} does not fit together: reserved_output_tokens leaves less than 512")
-
-
-def test_a_key_in_the_wrong_section_is_led_home(tmp_path: Path) -> None:
-    """For a key in the wrong section, the message suggests the section that has it."""
-    write(tmp_path, 'token = "x"\n[asr]\nwake_names = ["x"]\n')
-    assert problems_of(tmp_path) == (
-        "section [token] in roomtone.toml line 1 is not a setting. Did you mean discord.token?",
-        "asr.wake_names in roomtone.toml line 3 is not a setting. Did you mean brain.wake_names?",
-    )
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (b"[asr]\nlanguage = = 1\n", "is not valid TOML: invalid value (at line 2, column 12)"),
-        (b"[asr]\n[asr]\n", "is not valid TOML: cannot declare ('asr',) twice (at line 2, column 5)"),
+        (b"[asr]\nlanguage = = 1\n", "is not valid TOML: Invalid value (at line 2, column 12)"),
         (b"[asr]\nlanguage = \xff\n", "is not UTF-8 text (byte 17)"),
-        (b"a = " + b"[" * 5_000, "cannot be read: it is nested too deeply"),
-        (b"a = " + b"1" * 5_000, "cannot be read: it is nested too deeply, or a number is too long"),
+        (b"a = " + b"[" * 5_000, "is not valid TOML"),
+        (b"a = " + b"1" * 5_000, "is not valid TOML"),
     ],
 )
 def test_a_broken_file_is_told_with_its_line(tmp_path: Path, text: bytes, said: str) -> None:
     """A syntax error in the file is reported with its line, and environment variables are still checked."""
     (tmp_path / "roomtone.toml").write_bytes(text)
-    first, second = problems_of(tmp_path, {"ROOMTONE_ASR__CPU_THREADS": "-1"})
+    first, second = problems_of(tmp_path, {"ROOMTONE_WEB__PORT": "-1"})
     assert first.startswith(f"roomtone.toml {said}")
-    assert second.startswith("asr.cpu_threads")
+    assert second.startswith("web.port")
 
 
 def test_a_file_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
@@ -230,12 +188,6 @@ def test_an_unreadable_dotenv_is_told(tmp_path: Path) -> None:
     """A `.env` that is not text gives one plain sentence."""
     (tmp_path / ".env").write_bytes(b"DISCORD_TOKEN=\xff\xfe")
     assert problems_of(tmp_path) == (".env cannot be read: it is not UTF-8 text. Check the file, or remove it.",)
-
-
-def test_an_unlikely_variable_gets_the_rule(tmp_path: Path) -> None:
-    """If no setting has a similar name, the message explains how variables are named."""
-    (told,) = problems_of(tmp_path, {"ROOMTONE_QQQQ": "1"})
-    assert told.endswith("Variables are named ROOMTONE_SECTION__FIELD, for example ROOMTONE_ASR__LANGUAGE=en.")
 
 
 def test_secrets_never_print(tmp_path: Path) -> None:
@@ -260,7 +212,7 @@ def test_a_failed_load_keeps_no_secret_in_its_traceback(tmp_path: Path) -> None:
 
 
 def test_the_address_of_a_database_is_a_secret_of_its_own_variable(tmp_path: Path) -> None:
-    """ROOMTONE_DATABASE_URL says where memory is kept; the file of settings cannot. Its password is redacted on its own
+    """ROOMTONE_DATABASE_URL says where memory is kept. Its password is redacted on its own
     too, as it is written and as it is.
     """
     url = "postgresql://me:sesame%2F17open@db.example/rooms"
@@ -272,9 +224,6 @@ def test_the_address_of_a_database_is_a_secret_of_its_own_variable(tmp_path: Pat
     assert load(directory=tmp_path, environ={}, overrides={"storage.database_url": None}).storage.database == Path(
         "data/roomtone.db"
     )
-    write(tmp_path, f'[storage]\ndatabase_url = "{url}"\n')
-    (told,) = problems_of(tmp_path)
-    assert "sesame" not in told
 
 
 def test_overrides_take_values_as_they_are(tmp_path: Path) -> None:
@@ -288,19 +237,40 @@ def test_overrides_take_values_as_they_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "meant"),
+    ("written", "said"),
     [
-        ("ROOMTONE_ASR__CPU_THREAD", "ROOMTONE_ASR__CPU_THREADS"),
-        ("ROOMTONE_ASR_CPU_THREADS", "ROOMTONE_ASR__CPU_THREADS"),
-        ("ROOMTONE_LISENING__TURN_MODEL", "ROOMTONE_LISTENING__TURN_MODEL"),
-        ("ROOMTONE_ROOM__DATA_DIR", "ROOMTONE_STORAGE__DATA_DIR"),
-        ("ROOMTONE_DISCORD_TOKEN", "ROOMTONE_DISCORD__TOKEN"),
-        ("ROOMTONE_TOKEN", "ROOMTONE_DISCORD__TOKEN"),
+        ("ROOMTONE_WEB__PRT", "is not a setting. Did you mean ROOMTONE_WEB__PORT?"),
+        ("ROOMTONE_LISENING__TURN_MODEL", "is not a setting."),
+        ("ROOMTONE_QQQQ", "Variables are named ROOMTONE_SECTION__FIELD"),
     ],
 )
-def test_a_mistyped_variable_is_recognised(tmp_path: Path, wrong: str, meant: str) -> None:
-    """A misspelt, incomplete or misplaced variable name gets the right suggestion."""
-    assert problems_of(tmp_path, {wrong: "1"})[0].endswith(f"Did you mean {meant}?")
+def test_a_mistyped_variable_of_ours_is_a_mistake(tmp_path: Path, written: str, said: str) -> None:
+    """With a suggestion if one is close, else with the rule."""
+    (told,) = problems_of(tmp_path, {written: "1"})
+    assert said in told
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("DISCORD_TOCKEN", "DISCORD_TOKEN"),
+        ("DISCORD_BOT_TOKEN", "DISCORD_TOKEN"),
+        ("OPENAI_KEY", "OPENAI_API_KEY"),
+        ("ROMTONE_ASR__LANGUAGE", "ROOMTONE_ASR__LANGUAGE"),
+        ("DATABASE_URL", None),
+        ("ANTHROPIC_API_KEY", None),
+    ],
+)
+def test_a_variable_that_nearly_is_ours_is_pointed_out(tmp_path: Path, written: str, meant: str | None) -> None:
+    """In `.env` and in the environment, without its value, unless the right one is set. Others are others' own."""
+    write(tmp_path, f"{written}={SECRET}\n", ".env")
+    told: list[str] = []
+    load(directory=tmp_path, environ={}, notify=told.append)
+    assert told == ([] if meant is None else [f"{written} in .env is not read. Did you mean {meant}?"])
+    right = {meant: "en"} if meant is not None else {}
+    told.clear()
+    load(directory=tmp_path, environ=right, notify=told.append)
+    assert told == []
 
 
 names = st.sampled_from([setting.name for setting in SETTINGS.values()]) | st.text("asr.cpu_\n", max_size=12)
@@ -344,7 +314,7 @@ def test_every_secret_is_found(tmp_path: Path) -> None:
     (tmp_path / "roomtone.toml").write_text(
         '[discord]\ntoken = "token-1"\nguilds = [1]\n[llm]\napi_key = "key-2"\n[[llm.fallback_models]]\nmodel = "b"\n'
         'base_url = "http://b/v1"\napi_key = "key-3"\n[[mcp.servers]]\nname = "x"\nurl = "https://x/mcp"\n'
-        'headers = { Authorization = "key-4" }\nenv = { A = "key-5" }\n[recall]\napi_key = ""\n',
+        'headers = { Authorization = "key-4" }\nenv = { A = "key-5" }\n',
         "utf-8",
     )
     found = set(secrets_in(load(directory=tmp_path, environ={})))
@@ -397,3 +367,33 @@ def test_the_service_reads_its_credentials(tmp_path: Path) -> None:
     (folder / CREDENTIALS_FILE).write_text("sk-secret", "utf-8")
     with pytest.raises(ConfigError, match="NAME=value"):
         load(directory=tmp_path, environ=environ)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[storage]\ndata_dir = ""', "storage.data_dir in roomtone.toml is empty. Name a path"),
+        ('[models]\ndirectory = " \\u0000"', "models.directory in roomtone.toml is empty. Name a path"),
+        ('[llm]\nmodel = " "', "llm.model in roomtone.toml must not be empty"),
+        ("[brain]\nwake_names = []", "brain.wake_names in roomtone.toml must not be empty, but is []"),
+        ('[llm]\nbase_url = "http://my server/v1"', "it is not an address that begins with http:// or https://"),
+        ('[[mcp.servers]]\nname = "a"\nurl = "http://"', "must be an address that begins with http:// or https://"),
+        ('[web]\nhost = "127.0.0.1:8095"', "without http:// and without a port (web.port)"),
+    ],
+)
+def test_what_nobody_meant_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    """A blank path would be the working directory, and an address has a scheme."""
+    write(tmp_path, text)
+    (problem,) = problems_of(tmp_path)
+    assert said in problem
+    assert "For example: " in problem
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['[logs]\nspeech = "yes"', '[asr]\nmodel = ""', '[brain]\ninstructions = " "', '[web]\nhost = "fe80::1%eth0"'],
+)
+def test_what_is_meant_is_taken(tmp_path: Path, text: str) -> None:
+    """Switches may be written as text, and an empty text is a default of several settings."""
+    write(tmp_path, text)
+    assert load(directory=tmp_path, environ={}).web.port == 8095

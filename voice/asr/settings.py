@@ -59,12 +59,14 @@ class AsrSettings(BaseModel):
     model_dir: Path = Field(default=Path("data/models/whisper-base"), json_schema_extra={"internal": True})
     device: Literal["auto", "cpu", "cuda"] = Field(
         default="auto",
+        json_schema_extra={"internal": True},
         description="Where the local model runs. auto takes a CUDA device if there is one.",
     )
     cpu_threads: int = Field(
         default=2,
         ge=0,
         le=64,
+        json_schema_extra={"internal": True},
         description="Threads that encode speech on the CPU; 0 lets CTranslate2 choose. Default 2: encoding takes three "
         "quarters of the time of one, for hardly more CPU. Words are then found in one thread with a model of up to "
         "200 MB, which is faster than with several, and in as many with a larger one.",

@@ -14,6 +14,7 @@ class ScreenSettings(BaseModel):
 
     enabled: bool = Field(
         default=True,
+        json_schema_extra={"internal": True},
         description="Let people share a screen with the bot by /watch. Nothing is watched until somebody does. Off: "
         "nobody gets a link; the dashboard is served either way.",
     )
@@ -34,6 +35,7 @@ class ScreenSettings(BaseModel):
         default=400,
         ge=0,
         le=100_000,
+        json_schema_extra={"internal": True},
         description="Most looks of the vision model in an hour, of all rooms together; then the bot reads the screen's "
         "text instead. Default 400: one screen that moves all the time. 0 means no limit.",
     )
@@ -41,6 +43,7 @@ class ScreenSettings(BaseModel):
         default=15.0,
         ge=0,
         le=3600,
+        json_schema_extra={"internal": True},
         description="Least seconds between two remarks about a screen that nobody asked for. The bot makes them only "
         "alone with one person, to somebody who is talking with it, or with participation.voice_mode = free. 0 means "
         "none.",

@@ -17,6 +17,7 @@ class SpeakingSettings(BaseModel):
 
     engine: Literal["auto", "piper", "endpoint"] = Field(
         default="auto",
+        json_schema_extra={"internal": True},
         description="Which voice speaks. piper: the embedded one. endpoint: the one at speaking.base_url. auto: the "
         "endpoint if speaking.base_url or speaking.api_key is set, else the embedded one.",
     )
@@ -56,6 +57,7 @@ class SpeakingSettings(BaseModel):
     )
     moderation: Literal["off", "endpoint"] = Field(
         default="off",
+        json_schema_extra={"internal": True},
         description="endpoint: the moderation API at llm.base_url checks every sentence before it is spoken; a "
         "sentence that is flagged, or that cannot be checked, is not spoken. This adds about 0.2 s to each sentence. "
         "Speech-to-speech (realtime.enabled) has no sentences to check, so it does not answer then.",

@@ -21,6 +21,7 @@ class ToolsSettings(BaseModel):
         str,
         Field(
             max_length=120,
+            json_schema_extra={"internal": True},
             description="What the bot says while a tool takes longer than a second, once a reply, and only if it has "
             "said nothing yet and is sure to answer. Empty: it stays silent.",
         ),
