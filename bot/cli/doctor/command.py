@@ -15,26 +15,23 @@ from rich.table import Table
 from rich.text import Text
 
 from bot.cli.doctor.finding import Finding, Status
-from bot.cli.doctor.installation import INSTALL_AGAIN, check_opus, check_packages, check_python, check_rehearsal
-from bot.cli.doctor.machine import check_ports, check_receive_buffer, check_user, check_web_port
-from bot.cli.doctor.memory_search import check_embedder, check_memory_mode
+from bot.cli.doctor.machine import check_opus, check_receive_buffer, check_web_port
+from bot.cli.doctor.models import check_device, check_embedder, check_recogniser, check_turns, check_voice
 from bot.cli.doctor.services import check_discord, check_language_model, check_mcp_server, check_screens
-from bot.cli.doctor.speech_models import check_device, check_engine, check_recogniser, check_turns, check_voice
 from bot.cli.doctor.storage import check_data_dir, check_database
-from bot.cli.output import open_console
-from bot.errors import SetupError
+from bot.cli.output import open_console, say
 from bot.folder_lock import is_locked
-from bot.private_files import runs_as_root
 from config.errors import ConfigError
-from config.load import load, load_places
+from config.load import load
+from config.problems import toml_value
+from config.schema import SETTINGS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from bot.mcp.settings import McpServerSettings
     from bot.settings import DiscordSettings
     from config.schema import Settings
-    from voice.asr.settings import AsrSettings
 
 _MARKS = {Status.OK: ("ok", "green"), Status.WARNING: ("note", "yellow"), Status.MISSING: ("missing", "bold red")}
 _MARK_WIDTH, _NAME_WIDTH = 9, 16
@@ -52,6 +49,9 @@ def command(
     file: Annotated[Path, typer.Option(help="Where --live writes its record.", metavar="FILE", dir_okay=False)] = Path(
         "roomtone-live.json"
     ),
+    settings: Annotated[
+        bool, typer.Option("--settings", help="Show only the settings that differ from their defaults.")
+    ] = False,
     approve: Annotated[
         str | None, typer.Option(metavar="SERVER", help="Show the tools of this MCP server, and ask to approve them.")
     ] = None,
@@ -60,8 +60,11 @@ def command(
     """Check whether Roomtone can run here. Exit status 0 if it can, 1 if something is missing.
 
     With --live it joins a real voice channel instead, tells the people there, and notes what the packets look like, but
-    not what is said. The file is for a bug report, and `headers` of a scenario replays it.
+    not what is said. The file is for a bug report.
     """
+    if settings:
+        show_settings()
+        return
     if approve is not None:
         from bot.cli.doctor.approval import approve_tools
 
@@ -83,7 +86,6 @@ def _run_live(channel_id: int, seconds: float, file: Path, *, quiet: bool) -> li
     """Join a channel, write the record, and return what it says. Raises the bot's own errors."""
     from bot.cli.doctor.live_report import live_findings
     from bot.cli.environment import require_folder
-    from bot.cli.output import say
     from bot.cli.signals import until_stopped
     from bot.discord.live_probe import probe_channel
 
@@ -97,106 +99,76 @@ def _run_live(channel_id: int, seconds: float, file: Path, *, quiet: bool) -> li
 
 
 def run_checks() -> list[Finding]:
-    """Run all checks with the configured settings. If those have mistakes, run them with the defaults, in the folders
-    that are set.
-    """
+    """Run all checks with the configured settings. If those have mistakes, only these are found."""
     notices: list[str] = []
-    readable = True
     try:
         settings = load(notify=notices.append)
-        findings = [_noticed(notice) for notice in notices] or [Finding("settings", Status.OK, "no mistakes in them")]
     except ConfigError as error:
-        settings, readable = load_places(), False
-        findings = [
-            Finding(
-                "settings",
-                Status.MISSING,
-                problem,
-                "Correct it; but for folders and database, the checks below use the defaults.",
-            )
-            for problem in error.problems
-        ]
-    accounts, tools = asyncio.run(_check_services(settings, readable=readable))
-    return [
-        check_python(),
-        check_packages(),
-        *findings,
-        *_check_hearing(settings),
-        check_voice(settings.speaking, settings.models.directory, installed=find_spec("piper") is not None),
-        check_embedder(settings.models.directory, settings.recall),
-        check_memory_mode(settings.compaction.mode, settings.recall),
-        *accounts,
-        *tools,
-        check_screens(settings.screen, settings.web, installed=find_spec("rapidocr") is not None),
-        check_data_dir(settings.storage),
-        check_user(root=runs_as_root()),
-        check_database(settings.storage.database),
-        check_ports(),
-        asyncio.run(check_web_port(settings.web, bot_runs=is_locked(settings.storage.data_dir))),
-        check_receive_buffer(),
-        check_rehearsal(),
-    ]
+        remedy = "Correct it, and run `roomtone doctor` again."
+        return [Finding("settings", Status.MISSING, problem, remedy) for problem in error.problems]
+    findings = [_noticed(notice) for notice in notices] or [Finding("settings", Status.OK, "no mistakes in them")]
+    return findings + asyncio.run(_check_all(settings))
 
 
-async def _check_services(settings: Settings, *, readable: bool) -> tuple[list[Finding], list[Finding]]:
-    """Ask all services at the same time, because one that hangs takes long. Return what was found of the accounts, at
-    Discord and of language models, and of the tool servers. `readable`: the settings have no mistakes.
-    """
-    return await asyncio.gather(_check_accounts(settings, readable=readable), _check_mcp(settings))
+async def _check_all(settings: Settings) -> list[Finding]:
+    """Return all findings. The services are asked at the same time, because one that hangs takes long."""
+    from voice.asr.placement import choose_placement, cuda_device_count
+    from voice.transport.opus import version
 
-
-async def _check_accounts(settings: Settings, *, readable: bool) -> list[Finding]:
-    if not readable:
-        return [_unchecked(name) for name in ("discord", "language model")]
-    on_discord, models = await asyncio.gather(
-        check_discord(settings.discord, _name_of_token), _check_language_models(settings)
+    asr, folder, cuda = settings.asr, settings.models.directory, cuda_device_count()
+    has_piper, has_ocr = find_spec("piper") is not None, find_spec("rapidocr") is not None
+    on_discord, models, tools = await asyncio.gather(
+        check_discord(settings.discord, _name_of_token), _check_language_models(settings), _check_mcp(settings)
     )
-    return [on_discord, *models]
+    local: dict[str, Callable[[], Finding]] = {
+        "libopus": lambda: check_opus(version),
+        "recogniser": lambda: check_recogniser(asr),
+        "listening": lambda: check_turns(settings.models, asr, settings.listening),
+        "cuda": lambda: check_device(asr, cuda_devices=cuda, place=lambda: choose_placement(asr, cuda_devices=cuda)),
+        "voice": lambda: check_voice(settings.speaking, folder, installed=has_piper),
+        "memory search": lambda: check_embedder(folder, settings.recall),
+        "data": lambda: check_data_dir(settings.storage),
+        "database": lambda: check_database(settings.storage.database),
+        "web port": lambda: check_web_port(settings.web, bot_runs=is_locked(settings.storage.data_dir)),
+        "receive buffer": check_receive_buffer,
+    }
+    found = [_readable(name, check) for name, check in local.items()]
+    return [*found, on_discord, *models, *tools, check_screens(settings.screen, settings.web, installed=has_ocr)]
+
+
+def _readable(name: str, check: Callable[[], Finding]) -> Finding:
+    """Run a check. Files that the user may not read are a finding of it."""
+    try:
+        return check()
+    except OSError as error:
+        detail = f"{error.filename or name} cannot be read: {error.strerror or type(error).__name__}"
+        return Finding(name, Status.MISSING, detail, "Give the user that runs the bot the right to read it.")
 
 
 async def _name_of_token(settings: DiscordSettings) -> str:
-    # Imported here because it is slow, and because another discord.py than the pinned one may not fit.
-    try:
-        from bot.discord.connection import name_of_token
-    except ImportError as error:
-        raise SetupError(f"Discord's client cannot be loaded. {INSTALL_AGAIN}") from error
+    # Imported here because it is slow.
+    from bot.discord.connection import name_of_token
+
     return await name_of_token(settings)
 
 
-def _unchecked(name: str) -> Finding:
-    """Return what stands for a check that the defaults would answer wrongly: they have no token and no key."""
-    return Finding(
-        name,
-        Status.WARNING,
-        "not checked, because the settings have mistakes",
-        "Correct the settings, and run `roomtone doctor` again.",
-    )
-
-
 def _noticed(notice: str) -> Finding:
+    """Return the finding of a variable that nobody reads: the one that was meant is missing."""
     detail, _, remedy = notice.partition(". ")
-    return Finding("settings", Status.WARNING, detail, remedy)
+    return Finding("settings", Status.MISSING, detail, remedy)
 
 
-def _check_hearing(settings: Settings) -> list[Finding]:
-    from voice.transport.opus import version
-
-    return [
-        check_opus(version),
-        check_recogniser(settings.asr),
-        check_turns(settings.models, settings.asr, settings.listening),
-        _check_device(settings.asr),
-    ]
-
-
-def _check_device(settings: AsrSettings) -> Finding:
-    # Imported here because it is slow.
-    try:
-        from voice.asr.placement import choose_placement, cuda_device_count
-    except ImportError as error:
-        return check_engine(error)
-    devices = cuda_device_count()
-    return check_device(settings, cuda_devices=devices, place=lambda: choose_placement(settings, cuda_devices=devices))
+def show_settings() -> None:
+    """Print every setting that differs from its default, as lines of the settings file. Keys are not shown."""
+    settings, told = load(), False
+    for setting in SETTINGS.values():
+        value = getattr(getattr(settings, setting.key[0]), setting.key[1])
+        if value == setting.default:
+            continue
+        told = True
+        say(f"{setting.name} = {'(not shown)' if setting.secret else toml_value(value)}")
+    if not told:
+        say("Every setting has its default.")
 
 
 async def _check_language_models(settings: Settings) -> list[Finding]:

@@ -1,15 +1,14 @@
-"""Whether the models for hearing and speaking are there and whole, and on which device the recogniser runs."""
+"""Whether the models for hearing, speaking and memory search are there and whole, and where the recogniser runs."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bot.cli.doctor.file_access import GIVE_RIGHTS, why_unreadable
 from bot.cli.doctor.finding import Finding, Status
 from bot.cli.failures import INSTALL_PARTS
 from bot.cli.output import count
-from bot.models.catalogue import CATALOGUE, TURN_SMART, TURN_TEXT, VAD_SILERO, VOICE_JOE, WHISPER_BASE
+from bot.models.catalogue import CATALOGUE, EMBED_MINILM, TURN_SMART, TURN_TEXT, VAD_SILERO, VOICE_JOE, WHISPER_BASE
 from bot.models.directory import ModelDirectory
 from bot.models.text_end_reader import text_end_folder
 from voice.endpoint_settings import without_secrets
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bot.models.entry import ModelEntry
-    from bot.settings import ModelsSettings
+    from bot.settings import ModelsSettings, RecallSettings
     from voice.asr.settings import AsrSettings
     from voice.listening.settings import ListeningSettings
     from voice.speaking.settings import SpeakingSettings
@@ -31,33 +30,29 @@ _NAME_A_MODEL = (
     "Set asr.model to a Whisper model that `roomtone models list` shows and that you have pulled, to the folder of a "
     "CTranslate2 Whisper model, or leave it out."
 )
+_WORDS_ALONE = "only the same words are found, not what was said in others"
 
 
 def check_recogniser(settings: AsrSettings) -> Finding:
-    """Check that the Whisper model is installed and readable, and compare the hashes of a known model.
+    """Check that the Whisper model is there, and compare the hashes of a known one.
 
     With an endpoint, the model is only the fallback, so a missing one is a warning.
     """
-    finding = _check_local_recogniser(settings)
+    finding = _check_local_recogniser(settings.model_dir)
     if settings.engine == "local":
         return finding
-    where = without_secrets(settings.base_url) or "OpenAI"
+    where = f"{settings.endpoint_model} at {without_secrets(settings.base_url) or 'OpenAI'}"
     if finding.status is Status.OK:
-        return replace(finding, detail=f"{settings.endpoint_model} at {where}; behind it {finding.detail}")
-    detail = f"{settings.endpoint_model} at {where}, with nothing behind it: {finding.detail}"
-    return replace(finding, status=Status.WARNING, detail=detail)
+        return replace(finding, detail=f"{where}; behind it {finding.detail}")
+    return replace(finding, status=Status.WARNING, detail=f"{where}, with nothing behind it: {finding.detail}")
 
 
-def _check_local_recogniser(settings: AsrSettings) -> Finding:
-    folder = settings.model_dir
+def _check_local_recogniser(folder: Path) -> Finding:
     entry = next((each for each in CATALOGUE if each.name == folder.name), None)
     if entry is not None:
         pull = f"Run `roomtone models pull{f' {entry.name}' if entry.name != WHISPER_BASE.name else ''}`."
         return check_model("recogniser", entry, folder, pull)
-    wanted = folder / WHISPER_BASE.main_file.name
-    if (trouble := why_unreadable(folder)) is not None:
-        return Finding("recogniser", Status.MISSING, trouble, GIVE_RIGHTS)
-    if not wanted.is_file():
+    if not (folder / WHISPER_BASE.main_file.name).is_file():
         return Finding("recogniser", Status.MISSING, f"There is no Whisper model in {folder}.", _NAME_A_MODEL)
     return Finding("recogniser", Status.OK, f"a model of your own in {folder}")
 
@@ -65,26 +60,20 @@ def _check_local_recogniser(settings: AsrSettings) -> Finding:
 def check_voice(settings: SpeakingSettings, models_dir: Path, *, installed: bool) -> Finding:
     """Check the embedded voice: its engine and its model. Without one the bot answers in writing.
 
-    An endpoint is not asked. Behind one, the embedded voice is only the fallback, if that is wanted.
+    An endpoint is not asked; behind one, the embedded voice is only the fallback.
     """
-    finding = _check_embedded_voice(models_dir, installed=installed)
-    detail = finding.detail.rstrip(".")
-    if not settings.by_endpoint:
-        return (
-            finding if finding.status is Status.OK else replace(finding, detail=f"{detail}: the bot answers in writing")
-        )
-    first = f"{settings.model} at {without_secrets(settings.base_url) or 'OpenAI'}"
-    if settings.fallback == "none":
-        return Finding("voice", Status.OK, f"{first}; what it fails to speak is written")
-    link = "; behind it" if finding.status is Status.OK else ", with nothing behind it:"
-    return replace(finding, detail=f"{first}{link} {detail}")
-
-
-def _check_embedded_voice(models_dir: Path, *, installed: bool) -> Finding:
-    if not installed:
-        return Finding("voice", Status.WARNING, "Piper, the engine of the embedded voice, is absent", INSTALL_PARTS)
-    finding = check_model("voice", VOICE_JOE, models_dir / VOICE_JOE.name, PULL_ALL)
-    return finding if finding.status is Status.OK else replace(finding, status=Status.WARNING)
+    if installed:
+        finding = check_model("voice", VOICE_JOE, models_dir / VOICE_JOE.name, PULL_ALL)
+    else:
+        absent = "Piper, the engine of the embedded voice, is absent"
+        finding = Finding("voice", Status.MISSING, absent, INSTALL_PARTS)
+    is_whole, detail = finding.status is Status.OK, finding.detail.rstrip(".")
+    if settings.by_endpoint:
+        first = f"{settings.model} at {without_secrets(settings.base_url) or 'OpenAI'}"
+        detail = f"{first}; behind it {detail}" if is_whole else f"{first}, with nothing behind it: {detail}"
+    elif not is_whole:
+        detail = f"{detail}: the bot answers in writing"
+    return replace(finding, status=Status.OK if is_whole else Status.WARNING, detail=detail)
 
 
 def check_turns(models: ModelsSettings, asr: AsrSettings, listening: ListeningSettings) -> Finding:
@@ -92,8 +81,7 @@ def check_turns(models: ModelsSettings, asr: AsrSettings, listening: ListeningSe
     heard = () if listening.turn_model == "off" else (TURN_SMART,)
     # An endpoint recognises without it, and the local model stands in there without it.
     reads = asr.engine == "local" and text_end_folder(models, asr, listening) is not None
-    read = (TURN_TEXT,) if reads else ()
-    wanted = (*heard, *read, VAD_SILERO)
+    wanted = (*heard, *((TURN_TEXT,) if reads else ()), VAD_SILERO)
     found = [check_model("listening", entry, models.directory / entry.name, "") for entry in wanted]
     wrong = [finding.detail.rstrip(".") for finding in found if finding.status is not Status.OK]
     if not wrong:
@@ -102,12 +90,22 @@ def check_turns(models: ModelsSettings, asr: AsrSettings, listening: ListeningSe
     return Finding("listening", Status.WARNING, detail, PULL_ALL)
 
 
+def check_embedder(models_dir: Path, recall: RecallSettings) -> Finding:
+    """Check the embedding model of the memory search; an endpoint is not asked. Without one the bot runs."""
+    if not recall.enabled or recall.embedder == "off":
+        return Finding("memory search", Status.OK, f"{_WORDS_ALONE} (switched off)")
+    if recall.embedder == "endpoint" or (recall.embedder == "auto" and recall.base_url):
+        where = without_secrets(recall.base_url) or "OpenAI"
+        return Finding("memory search", Status.OK, f"{recall.model} at {where}, which was not asked")
+    finding = check_model("memory search", EMBED_MINILM, models_dir / EMBED_MINILM.name, PULL_ALL)
+    if finding.status is Status.OK or ModelDirectory(models_dir).holds(EMBED_MINILM):
+        return finding
+    return replace(finding, status=Status.WARNING, detail=f"{finding.detail.rstrip('.')}: {_WORDS_ALONE}")
+
+
 def check_model(name: str, entry: ModelEntry, folder: Path, pull: str) -> Finding:
-    """Check that a model of the catalogue is in `folder`, readable and whole. `pull`: the remedy if it is not."""
-    model_directory = ModelDirectory(folder.parent)
-    if (trouble := why_unreadable(folder)) is not None:
-        return Finding(name, Status.MISSING, trouble, GIVE_RIGHTS)
-    wrong = model_directory.verify(entry)
+    """Check that a model of the catalogue is in `folder` and whole. `pull`: the remedy if it is not."""
+    wrong = ModelDirectory(folder.parent).verify(entry)
     if wrong is None:
         return Finding(name, Status.OK, f"{entry.title}, in {folder}")
     return Finding(name, Status.MISSING, wrong.partition(" Run `")[0], pull)
@@ -118,19 +116,8 @@ def check_device(settings: AsrSettings, *, cuda_devices: int, place: Callable[[]
     try:
         place()
     except RecogniserError as error:
-        remedy = "Set asr.device to cpu or auto, or install the NVIDIA driver and the CUDA libraries."
-        return Finding("cuda", Status.MISSING, str(error), remedy)
+        return Finding("cuda", Status.MISSING, str(error), "Install the NVIDIA driver and the CUDA libraries.")
     if cuda_devices:
-        on = "not used, for asr.device is cpu" if settings.device == "cpu" else "the recogniser runs there"
+        on = "not used" if settings.device == "cpu" else "the recogniser runs there"
         return Finding("cuda", Status.OK, f"{count(cuda_devices, 'device')}; {on}")
     return Finding("cuda", Status.OK, "none; the recogniser runs on the CPU, which is enough")
-
-
-def check_engine(error: ImportError) -> Finding:
-    """Report a recogniser whose own libraries cannot be loaded."""
-    return Finding(
-        "recogniser",
-        Status.MISSING,
-        f"its libraries cannot be loaded: {error}",
-        "Install them anew: `make clean setup`.",
-    )

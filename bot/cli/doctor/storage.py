@@ -9,13 +9,11 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.cli.doctor.file_access import GIVE_RIGHTS, describe_unreadable, is_there
 from bot.cli.doctor.finding import Finding, Status
 from bot.shards import Shards, ranges
 from bot.store.dialects.open import describe_database
 from bot.store.dialects.port import STRANGERS_REMEDY
 from bot.store.dialects.sqlite import verify_database_file
-from bot.store.restore import kept_aside
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -40,7 +38,7 @@ def check_data_dir(settings: StorageSettings, free_bytes: Callable[[Path], int] 
     existing = place
     elsewhere = "or set storage.data_dir to another directory."
     try:
-        existing = next(each for each in (place, *place.parents) if is_there(each))
+        existing = next(each for each in (place, *place.parents) if each.exists())
         with tempfile.TemporaryFile(dir=existing) as probe:
             probe.write(b"\0" * 4096)
             os.fsync(probe.fileno())
@@ -63,24 +61,13 @@ def check_database(place: Path | SecretStr) -> Finding:
     try:
         if not isinstance(place, Path):
             return _described(describe_database(place))
-        if not is_there(place):
+        if not place.exists():
             return Finding("database", Status.OK, "none yet; the first session makes it")
         verify_database_file(place)
-        aside = kept_aside(place)
-    except OSError as error:
-        assert isinstance(place, Path), "only files raise it"
-        return Finding("database", Status.MISSING, describe_unreadable(error, place), GIVE_RIGHTS)
     except StoreError as error:
         detail, _, remedy = str(error).partition(". ")
         return Finding("database", Status.MISSING, detail, remedy)
-    if not aside:
-        return Finding("database", Status.OK, f"{place} is whole")
-    # Nothing ages in them, and nobody is forgotten there.
-    kept = ", ".join(each.name for each in aside)
-    detail = f"{place} is whole; beside it a restore has kept {kept}, with all that was said until then"
-    return Finding(
-        "database", Status.WARNING, detail, f"Delete {'it' if len(aside) == 1 else 'them'} when all is well."
-    )
+    return Finding("database", Status.OK, f"{place} is whole")
 
 
 def _described(database: DatabaseDescription) -> Finding:

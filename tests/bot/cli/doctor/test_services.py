@@ -18,7 +18,6 @@ from bot.llm.settings import LlmSettings
 from bot.mcp.settings import McpServerSettings
 from bot.mcp.tools import McpTool, digest
 from bot.settings import DiscordSettings, WebSettings
-from tests.bot.cli.doctor.findings import is_missing
 from voice.screen.settings import ScreenSettings
 
 OFF, MODEL = ScreenSettings(enabled=False), ScreenSettings(model="eyes")
@@ -67,7 +66,9 @@ async def test_a_token_that_discord_refuses_is_told() -> None:
         raise translated(discord.LoginFailure())
 
     finding = await check_discord(DiscordSettings(token=SecretStr(TOKEN)), refused)
-    assert is_missing(finding, detail="Discord refused the bot's token", remedy=COPY_AGAIN)
+    assert finding.status is Status.MISSING
+    assert "Discord refused the bot's token" in finding.detail
+    assert COPY_AGAIN in finding.remedy
     assert TOKEN not in str(finding)
 
 
@@ -100,7 +101,9 @@ async def test_language_model() -> None:
     assert finding.status is Status.WARNING
     assert "ollama pull qwen3" in finding.remedy
     finding = await check_language_model(settings, refuses)
-    assert is_missing(finding, detail="refused the key", remedy="Check llm.api_key.")
+    assert finding.status is Status.MISSING
+    assert "refused the key" in finding.detail
+    assert "Check llm.api_key." in finding.remedy
 
 
 @pytest.mark.asyncio
