@@ -13,7 +13,6 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING, TextIO
 
-from rich.cells import cell_len, chop_cells
 from rich.console import Console, RenderHook
 from rich.segment import Segment
 from rich.table import Table
@@ -22,8 +21,6 @@ from rich.text import Text
 from bot.terminal_text import OBEYED, escaped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from rich.console import ConsoleOptions, ConsoleRenderable, RenderableType, RenderResult
 
 # The continuation of a folded line starts here, or further right if the line itself does.
@@ -85,31 +82,6 @@ def fold(line: str, columns: int) -> str:
         break_on_hyphens=False,
         replace_whitespace=False,
     ).rstrip()
-
-
-def fold_pieces(pieces: Iterable[tuple[str, str]], columns: int, *, indent: int) -> Iterator[tuple[str, str]]:
-    """Yield styled pieces of one line with newlines between them, so that no line is wider than `columns`.
-
-    A piece that fits on a line is not broken.
-    """
-    at = 0
-    for text, style in pieces:
-        if at + cell_len(text.rstrip()) <= columns:
-            yield text, style
-            at += cell_len(text)
-            continue
-        words = re.findall(r"\s*\S+", text) if cell_len(text.strip()) > columns - indent else [text]
-        for word in words:
-            if at + cell_len(word.rstrip()) > columns and at > indent:
-                yield "\n" + " " * indent, ""
-                at, word = indent, word.lstrip()  # noqa: PLW2901 - the blanks before a word belong to the line before
-            # Only a word that is wider than a whole line is broken.
-            while cell_len(word) > columns - at:
-                head = chop_cells(word, columns - at)[0]
-                yield head + "\n" + " " * indent, style
-                at, word = indent, word[len(head) :]  # noqa: PLW2901 - the rest of it
-            yield word, style
-            at += cell_len(word)
 
 
 def open_console(

@@ -1,5 +1,4 @@
 """`roomtone tail`: shows the log. The entry point is `tail.command`.
 
-`bot.logs.reader` reads lines from a rotating log, `event_filter` chooses among them, `events` formats one event,
-`session_summary` sums up each session.
+`bot.logs.reader` reads lines from a rotating log, `events` formats one event, `session_summary` sums up each session.
 """

@@ -1,248 +1,135 @@
-"""Formats one log event for people, as pieces of text with a style each.
-
-Compaction and other memory events are described in words; all other events show their fields.
-"""
+"""Formats one log event as a line: as a sentence of at most 100 characters, or with all its fields."""
 
 from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, tzinfo
-from typing import TYPE_CHECKING, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from bot.logs.reader import Event
 
-Span: TypeAlias = tuple[str, str]
+COMPACTION: Final = "voice_context_compaction_"
+# A sentence fits on a line of most terminals.
+MOST_CHARS: Final = 100
 
-# "voice_context_compaction_completed" is the longest name that is frequent.
-EVENT_WIDTH = 34
-COMPACTION = "voice_context_compaction_"
-
-_LEVEL_STYLES = {"debug": "dim", "info": "green", "warning": "yellow", "error": "bold red", "critical": "bold red"}
-_LEVEL_NAMES = {"warning": "warn", "critical": "fatal"}
-_TIME_STYLE, _QUIET, _FIGURE, _CURSOR, _TROUBLE = "dim", "dim", "cyan", "bold magenta", "red"
-# Fields shown in the first columns or at the end, and the mark of each line of a log with `logs.speech`.
-_HIDDEN = {"timestamp", "level", "event", "session_id", "speech"}
-_NEWLINE = "\n"
-# The fields that people look for first.
-_FIRST = ("reason", "problem", "error_class", "error", "detail")
-
-
-def format_event(event: Event, *, zone: tzinfo | None = None, with_session: bool = True) -> Iterator[Span]:
-    """Yield the pieces of the event's line. `zone`: of the times shown, by default the machine's."""
-    level = str(event.get("level", ""))
-    name = _plain(event["event"])
-    yield _time(event.get("timestamp"), zone), _TIME_STYLE
-    yield f"  {_LEVEL_NAMES.get(level, level)[:5]:<5}  ", _LEVEL_STYLES.get(level, "")
-    yield f"{name:<{EVENT_WIDTH}}", "bold" if name.startswith(COMPACTION) else ""
-    formatter = _FORMATTERS.get(name)
-    pieces = list(formatter(event)) if formatter is not None else list(_fields(event, _HIDDEN))
-    if formatter is not None and event.get("process") is not None:
-        pieces.append((f"process={_plain(event['process'])}", _QUIET))
-    if with_session and event.get("session_id") is not None:
-        pieces.append((f"session={_plain(event['session_id'])}", _QUIET))
-    for text, style in pieces:
-        yield f"  {text}", style
-
-
-def _completed(event: Event) -> Iterator[Span]:
-    old, new = _get(event, "old_cursor"), _get(event, "new_cursor")
-    yield f"cursor {old} -> {new}", _CURSOR
-    yield f"covered through turn {_get(event, 'covered_through_turn')}", ""
-    yield f"summary {_get(event, 'summary_chars')} characters", ""
-    if event.get("folded_note_count"):
-        yield _count(event["folded_note_count"], "note") + " folded", ""
-    yield _milliseconds(event.get("latency_ms")), _FIGURE
-    if event.get("prompt_tokens") is not None or event.get("completion_tokens") is not None:
-        yield f"{_get(event, 'prompt_tokens')} + {_get(event, 'completion_tokens')} tokens", _QUIET
-    if event.get("unsourced"):
-        yield f"{_get(event, 'unsourced')} unsourced", "yellow"
-    yield from _run(event)
-
-
-def _started(event: Event) -> Iterator[Span]:
-    cursor, size = event.get("cursor"), event.get("batch_size")
-    if isinstance(cursor, int) and isinstance(size, int) and size > 0:
-        yield f"cursor {cursor} -> {cursor + size} to come", _CURSOR
-        yield f"turns {cursor} to {cursor + size - 1}", ""
-    else:
-        yield f"cursor {_get(event, 'cursor')} stays", _CURSOR
-        yield "notes alone", ""
-    yield f"recent from turn {_get(event, 'recent_start')}", _QUIET
-    if event.get("pending_note_count"):
-        yield _count(event["pending_note_count"], "pending note"), ""
-    model = _plain(event.get("model") or "")
-    summariser = _plain(event.get("summariser") or "")
-    yield f"by {summariser}" + (f" ({model})" if model and model != summariser else ""), _QUIET
-    yield from _run(event)
-
-
-def _skipped(event: Event) -> Iterator[Span]:
-    yield f"cursor {_get(event, 'cursor')} stays", _CURSOR
-    yield _get(event, "reason"), "yellow" if event.get("reason") == "backing_off" else ""
-    yield f"{_count(event.get('total_turns', '?'), 'turn')}, {_get(event, 'eligible_count')} eligible", ""
-    yield f"due over {_get(event, 'threshold')}", _QUIET
-    if event.get("pending_note_count"):
-        yield _count(event["pending_note_count"], "pending note"), ""
-    if event.get("repeated"):
-        yield f"{_count(event['repeated'], 'time')} more", _QUIET
-
-
-def _failed(event: Event) -> Iterator[Span]:
-    yield f"cursor {_get(event, 'cursor')} stays", _CURSOR
-    yield f"{_get(event, 'error_class')}: {_get(event, 'error')}", _TROUBLE
-    if event.get("model"):
-        yield str(event["model"]), ""
-    yield "retryable" if event.get("retryable") else "not retryable", ""
-    if event.get("timeout"):
-        yield "timed out", _TROUBLE
-    yield _milliseconds(event.get("latency_ms")), _FIGURE
-    again = event.get("next_retry_s")
-    attempt = f"attempt {_get(event, 'attempt')}"
-    yield f"{attempt}, again in {_number(again)} s" if again is not None else f"{attempt}, not tried again", ""
-    if event.get("retryable") is False:
-        yield "will fail again until it is repaired", _TROUBLE
-    yield from _run(event)
-
-
-def _run(event: Event) -> Iterator[Span]:
-    if event.get("run_id") is not None:
-        yield f"run={_plain(event['run_id'])}", _QUIET
-
-
-def _context_built(event: Event) -> Iterator[Span]:
-    """Describe what a model was sent: for which turn, its tokens, and which turns word for word."""
-    answer = event.get("answer_to")
-    yield "for nobody in particular" if answer is None else f"for turn {_plain(answer)}", _CURSOR
-    most = event.get("max_input_tokens")
-    total = event.get("total_tokens")
-    if isinstance(total, int):
-        of = f" of {most:,}" if isinstance(most, int) else ""
-        yield f"{total:,}{of} tokens", _FIGURE
-    yield f"turns {_get(event, 'seq_from')} to {_get(event, 'seq_to')} word for word", ""
-    yield f"summary of revision {_get(event, 'summary_revision')}", _QUIET
-    tokens = event.get("tokens")
-    if isinstance(tokens, dict):
-        yield ", ".join(f"{_plain(kind)} {_plain(cost)}" for kind, cost in tokens.items()), _QUIET
-    evicted = event.get("evicted")
-    if isinstance(evicted, list) and len(evicted) == 2:
-        yield f"left out turns {_plain(evicted[0])} to {_plain(evicted[1])}", "yellow"
-
-
-def _rolled(event: Event) -> Iterator[Span]:
-    """Describe which turns the rolling mode dropped."""
-    yield f"evicted {_count(event.get('evicted_count', '?'), 'message')}", "yellow"
-    yield f"word for word from turn {_get(event, 'evicted_until')}", _CURSOR
-    total = f"{_count(event.get('total_evicted_count', '?'), 'message')} so far"
-    yield f"{total}, {_get(event, 'total_evicted_tokens')} tokens", _QUIET
-
-
-def _mode_changed(event: Event) -> Iterator[Span]:
-    yield f"{_get(event, 'old_mode')} -> {_get(event, 'new_mode')}", _CURSOR
-
-
-def _called(event: Event) -> Iterator[Span]:
-    """Describe a model call: its purpose, its cost, and the error of the token count."""
-    outcome = event.get("outcome")
-    yield f"{_get(event, 'purpose')} {_get(event, 'outcome')}", "" if outcome == "answered" else _TROUBLE
-    billed = event.get("prompt_tokens")
-    yield f"{'?' if billed is None else _plain(billed)} + {_get(event, 'completion_tokens')} tokens", _FIGURE
-    if event.get("estimated_prompt_tokens") is not None:
-        how = "exactly" if event.get("counted_exactly") else "by guess"
-        yield f"counted {_get(event, 'estimated_prompt_tokens')} {how}", _QUIET
-    if event.get("dropped_count"):
-        yield f"{_count(event['dropped_count'], 'message')} left out", "yellow"
-    if event.get("within_budget") is False:
-        yield "over the budget, which is off", "yellow"
-    if event.get("first_token_ms") is not None:
-        yield f"first word after {_milliseconds(event['first_token_ms'])}", _FIGURE
-    yield _milliseconds(event.get("duration_ms")), _FIGURE
-    yield _get(event, "model"), _QUIET
-
-
-def _tiers(event: Event) -> Iterator[Span]:
-    """Describe the changes of a tier check."""
-    yield f"{_count(event.get('segment_count', '?'), 'segment')} at turn {_get(event, 'total_turns')}", ""
-    share = event.get("context_share")
-    if isinstance(share, int | float):
-        yield f"context {100 * share:.0f} % full", ""
-    for key in ("queued", "released", "compressed", "archived"):
-        if event.get(key):
-            yield f"{_plain(event[key])} {key}", _CURSOR
-    if event.get("compressed"):
-        yield f"{_get(event, 'tokens_before')} -> {_get(event, 'tokens_after')} tokens", _FIGURE
-    yield _milliseconds(event.get("duration_ms")), _FIGURE
-
-
-_FORMATTERS: Mapping[str, Callable[[Event], Iterator[Span]]] = {
-    COMPACTION + "completed": _completed,
-    COMPACTION + "started": _started,
-    COMPACTION + "skipped": _skipped,
-    COMPACTION + "failed": _failed,
-    "model_context_built": _context_built,
-    "tiers_checked": _tiers,
-    "context_rolled": _rolled,
-    "compaction_mode_changed": _mode_changed,
-    "model_call_finished": _called,
+NO_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
+# What the frequent events say. The words in braces are the event's fields, `?` if it has none.
+_SENTENCES: Final[Mapping[str, str]] = {
+    COMPACTION + "started": "folding {batch_size} turns from turn {cursor} by {summariser} {model}",
+    COMPACTION + "completed": "folded turns {old_cursor} to {covered_through_turn} into {summary_chars} characters, "
+    "{latency_ms}",
+    COMPACTION + "failed": "folding failed at turn {cursor}, {retryable}, model {model}: {error_class}: {error}",
+    COMPACTION + "skipped": "nothing folded at turn {cursor}: {reason}, {eligible_count} of {total_turns} turns due",
+    "model_context_built": "prompt for turn {answer_to}: {total_tokens} of {max_input_tokens} tokens, turns {seq_from} "
+    "to {seq_to} word for word",
+    "context_rolled": "left out {evicted_count} messages, word for word from turn {evicted_until}",
+    "compaction_mode_changed": "memory mode {old_mode} -> {new_mode}",
+    "model_call_finished": "{purpose} {outcome} by {model}: {prompt_tokens} + {completion_tokens} tokens, "
+    "{duration_ms}",
+    "tiers_checked": "checked {segment_count} segments: {compressed} compressed, {archived} archived",
+    "utterance_transcribed": "{speaker_id} spoke, {duration_s} s, text after {end_to_text_ms}",
+    "utterance_dropped": "{speaker_id} not understood: {reason}, {duration_s} s",
+    "person_joined": "{user_id} came",
+    "person_left": "{user_id} left",
 }
+_SPOKE, _ANSWERED = "{speaker_id} spoke, {reason}, {duration_s} s", "the bot answered turn {answer_to}"
+# Fields shown before the others in full, and alone in a sentence for an event that has none of its own.
+_FIRST = ("reason", "problem", "error_class", "error", "detail")
+# Fields shown in the first columns or at the end, and the mark of each line of a log with `logs.speech`.
+_HIDDEN = frozenset({"timestamp", "level", "event", "session_id", "speech"})
+_GRAVE = ("warning", "error", "critical")
+_LEVELS = {"warning": "warn", "critical": "fatal"}
 
 
-def _fields(event: Event, hidden: set[str]) -> Iterator[Span]:
-    """Yield the fields of an event that has no formatter, problems first."""
+def short_line(event: Event, *, names: Mapping[str, str] = NO_NAMES, zone: tzinfo | None = None) -> str:
+    """Return an event as a time and a sentence. `names`: of people, by their id. `zone`: of the time shown, by default
+    the machine's.
+    """
+    level = str(event.get("level", ""))
+    mark = f"{level}: " if level in _GRAVE else ""
+    line = f"{_time(event, zone, '%H:%M')} {mark}{_sentence(event, names)}"
+    return line if len(line) <= MOST_CHARS else f"{line[: MOST_CHARS - 1]}…"
+
+
+def full_line(event: Event, *, zone: tzinfo | None = None) -> str:
+    """Return an event with its level, its name and all its fields."""
+    level = str(event.get("level", ""))
+    start = f"{_time(event, zone, '%m-%d %H:%M:%S')}  {_plain(_LEVELS.get(level, level))[:5]:<5}"
+    session = event.get("session_id")
+    last = [] if session is None else [f"session={_plain(session)}"]
+    return "  ".join([start, f"{_plain(event['event']):<34}", *_fields(event), *last])
+
+
+def _sentence(event: Event, names: Mapping[str, str]) -> str:
+    name = str(event["event"])
+    pattern = _SENTENCES.get(name)
+    if name == "turn_recorded" and event.get("kind") in ("speech", "assistant"):
+        pattern = _SPOKE if event["kind"] == "speech" else _ANSWERED
+    if pattern is not None:
+        return pattern.format_map(_Shown(event, names))
+    why = [_plain(event[key]) for key in _FIRST if event.get(key) is not None]
+    return _plain(": ".join([name.replace("_", " "), *why]))
+
+
+class _Shown(dict[str, str]):
+    """The fields of an event as a sentence has them."""
+
+    def __init__(self, event: Event, names: Mapping[str, str]) -> None:
+        super().__init__()
+        self._event = event
+        self._names = names
+
+    def __missing__(self, key: str) -> str:
+        value = self._event.get(key)
+        if value is None:
+            return "?"
+        if key in ("speaker_id", "user_id"):
+            return _plain(self._names.get(str(value), value))
+        if key == "retryable":
+            return "retryable" if value else "not retryable"
+        if key == "reason":
+            return _plain(value).replace("_", " ")
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return _milliseconds(value) if key.endswith("_ms") else _number(value)
+        return _plain(value)
+
+
+def _fields(event: Event) -> Iterator[str]:
+    """Yield the fields of an event, problems first."""
     for key in (*_FIRST, *(each for each in event if each not in _FIRST)):
-        if key not in event or key in hidden:
+        if key not in event or key in _HIDDEN:
             continue
         value = event[key]
         if key == "exception":
             # Only the last line of a traceback, to keep one line for each event.
-            yield f"exception={_plain(str(value).strip().rpartition(_NEWLINE)[2])}", _TROUBLE
-        elif key.endswith("_ms"):
-            yield f"{_plain(key.removesuffix('_ms'))} {_milliseconds(value)}", _FIGURE
-        elif key in ("error", "problem", "exception"):
-            yield f"{key}={_value(value)}", _TROUBLE
-        else:
-            yield f"{_plain(key)}={_value(value)}", "" if key in _FIRST else _QUIET
+            value = str(value).strip().rpartition("\n")[2]
+        if key.endswith("_ms") and isinstance(value, int | float):
+            yield f"{_plain(key.removesuffix('_ms'))} {_milliseconds(value)}"
+            continue
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        yield f'{_plain(key)}="{_plain(text)}"' if " " in text or not text else f"{_plain(key)}={_plain(text)}"
 
 
-def _time(stamp: object, zone: tzinfo | None) -> str:
-    """Return `11-20 04:11:05.123` in the zone, or the text itself if it is not a time."""
+def _time(event: Event, zone: tzinfo | None, form: str) -> str:
+    """Return the time in the zone, or the text itself if it is not a time."""
+    stamp = str(event.get("timestamp", "?"))
     try:
-        moment = datetime.fromisoformat(str(stamp))
+        moment = datetime.fromisoformat(stamp)
     except ValueError:
-        return f"{_plain(stamp if stamp is not None else '?'):<18.18}"
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    local = moment.astimezone(zone)
-    return f"{local:%m-%d %H:%M:%S}.{local.microsecond // 1000:03}"
+        return _plain(stamp)[:14]
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(zone).strftime(form)
 
 
-def _get(event: Event, key: str) -> str:
-    return _plain(event[key]) if event.get(key) is not None else "?"
+def _milliseconds(value: float) -> str:
+    return f"{value:,.0f} ms"
 
 
-def _count(number: object, noun: str) -> str:
-    return f"{_plain(number)} {noun}" + ("" if number == 1 else "s")
-
-
-def _milliseconds(value: object) -> str:
-    return f"{round(value):,} ms" if isinstance(value, int | float) and value == value else f"{_plain(value)} ms"
-
-
-def _number(value: object) -> str:
-    return f"{value:.1f}" if isinstance(value, int | float) else _plain(value)
-
-
-def _value(value: object) -> str:
-    if isinstance(value, str):
-        text = _plain(value)
-        return f'"{text}"' if " " in text or not text else text
-    if isinstance(value, float):
-        return f"{value:.3f}".rstrip("0").rstrip(".")
-    return _plain(
-        json.dumps(value, ensure_ascii=False, separators=(",", ":")) if isinstance(value, dict | list) else value
-    )
+def _number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.1f}"
 
 
 def _plain(value: object) -> str:

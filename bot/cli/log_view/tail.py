@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 from collections import Counter, deque
+from collections.abc import Callable
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
-from rich.text import Text
 
-from bot.cli.log_view.event_filter import EventFilter
-from bot.cli.log_view.events import COMPACTION, format_event
+from bot.cli.log_view.events import COMPACTION, full_line, short_line
 from bot.cli.log_view.session_summary import MEMORY_EVENTS, SessionSummaries
-from bot.cli.output import count, fold, fold_pieces, open_console, terminal_columns
+from bot.cli.output import count, fold, terminal_columns
 from bot.errors import SetupError
 from bot.logs.log_file import log_path
-from bot.logs.reader import LogReader, parse_event, rotated_files
+from bot.logs.reader import Event, LogReader, parse_event, rotated_files
 from config.load import load
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from datetime import tzinfo
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import TextIO
 
-    from bot.logs.reader import Event
+    from config.schema import Settings
+
+# Returns what is printed of an event: the line of the log, or another one.
+Printer: TypeAlias = Callable[[str, Event], str]
 
 # Most checks have nothing to do, and say so: those lines would hide the others.
 _ALIASES = {
@@ -33,12 +36,12 @@ _ALIASES = {
     "skipped": (COMPACTION + "skipped",),
     "memory": MEMORY_EVENTS,
 }
-# Where the continuation of a folded line starts: below what follows the time.
-_CONTINUES_AT = 20
 # Short enough to feel live, long enough to cost nothing.
 POLL_S = 0.25
 # As many sessions are named where the one that was asked for does not exist.
 _MOST_NAMED = 3
+# People are known by the names of the last turns: so many of so many sessions.
+_NAMED_TURNS, _NAMED_SESSIONS = 500, 5
 
 
 def command(
@@ -58,6 +61,7 @@ def command(
         list[str] | None, typer.Argument(metavar="NAME", help="More event names: --event takes several.")
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow the log until Ctrl-C.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="All fields of each event, with its session.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the events as JSON, unchanged.")] = False,
     last: Annotated[
         int | None, typer.Option("--last", "-n", metavar="N", min=1, help="Only the last N events already in the log.")
@@ -66,7 +70,7 @@ def command(
         Path | None, typer.Option("--file", metavar="FILE", help="Read this log instead of the configured one.")
     ] = None,
 ) -> None:
-    """Show the log, one line for each event.
+    """Show the log, one short line for each event; --full shows all fields.
 
     With --session, `--event compaction` or `--event memory` it ends with one summary line for each session.
     """
@@ -82,9 +86,9 @@ def command(
     story = (
         SessionSummaries() if not as_json and (session is not None or {"compaction", "memory"} & set(names)) else None
     )
-    show = JsonPrinter(sys.stdout) if as_json else LinePrinter(sys.stdout, with_session=session is None)
+    show = printer(full=full, as_json=as_json, names={} if settings is None else _names(settings))
     try:
-        LogTail(path, wanted, show, notices=sys.stderr, story=story).run(follow=follow, last=last)
+        LogTail(path, wanted, show, out=sys.stdout, notices=sys.stderr, story=story).run(follow=follow, last=last)
     except KeyboardInterrupt:
         pass
     except BrokenPipeError:
@@ -98,44 +102,73 @@ def patterns_of(events: list[str]) -> tuple[str, ...]:
     return tuple(pattern for name in names for pattern in _ALIASES.get(name, (name,)))
 
 
-class JsonPrinter:
-    """Prints events unchanged, as JSON."""
-
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
-
-    def __call__(self, text: str, event: Event) -> None:
-        self._out.write(text + "\n")
+def printer(*, full: bool, as_json: bool, names: Mapping[str, str]) -> Printer:
+    """Return what prints an event: unchanged, with all its fields, or as a sentence with the names of people."""
+    if as_json:
+        return lambda text, _: text
+    return lambda _, event: full_line(event) if full else short_line(event, names=names)
 
 
-class LinePrinter:
-    """Prints events as aligned text, with colours on a terminal."""
+def _names(settings: Settings) -> dict[str, str]:
+    """Return the names of the people of the last sessions, by their id: a log has only ids. None if there is no memory
+    that can be read.
+    """
+    from bot.errors import BotError
+    from compaction.errors import StoreError
 
-    def __init__(self, out: TextIO, *, with_session: bool, zone: tzinfo | None = None) -> None:
-        self._out = out
-        self._console = open_console(file=out) if out.isatty() else None
-        self._with_session = with_session
-        self._zone = zone
+    try:
+        return asyncio.run(_read_names(settings))
+    except (BotError, StoreError):
+        return {}
 
-    def __call__(self, text: str, event: Event) -> None:
-        pieces = format_event(event, zone=self._zone, with_session=self._with_session)
-        if self._console is None:
-            self._out.write("".join(piece for piece, _ in pieces).rstrip() + "\n")
-        else:
-            # `no_wrap`: the pieces are folded already.
-            folded = fold_pieces(pieces, self._console.width, indent=_CONTINUES_AT)
-            self._console.print(Text.assemble(*folded), no_wrap=True, crop=False, overflow="ignore")
+
+async def _read_names(settings: Settings) -> dict[str, str]:
+    from bot.cli.environment import open_existing_database
+    from bot.clock import SystemClock
+    from bot.store.sessions import Sessions
+    from bot.store.turns import SqlTurnStore
+    from compaction.model import Seq
+
+    clock, names = SystemClock(), dict[str, str]()
+    async with open_existing_database(settings) as database:
+        store = SqlTurnStore(database, clock)
+        for session in reversed(await Sessions(database, clock).recent(limit=_NAMED_SESSIONS)):
+            first = Seq(max(0, session.turn_count - _NAMED_TURNS))
+            for turn in await store.turns(session.id, first, Seq(session.turn_count)):
+                names |= {part.speaker_id: part.speaker for part in turn.parts if part.speaker}
+    return names
+
+
+class EventFilter:
+    """Decides which events are shown. `session`: the beginning of an id. `patterns`: names, in which * matches
+    anything; none: all events.
+    """
+
+    def __init__(self, *, session: str | None, patterns: Sequence[str]) -> None:
+        self.session = session
+        self._patterns = tuple(patterns)
+
+    def matches_session(self, event: Event) -> bool:
+        """Return whether the event belongs to the selected session; True if none is selected."""
+        return self.session is None or str(event.get("session_id", "")).startswith(self.session)
+
+    def __contains__(self, event: Event) -> bool:
+        if not self.matches_session(event):
+            return False
+        return not self._patterns or any(fnmatchcase(event["event"], pattern) for pattern in self._patterns)
 
 
 class LogTail:
-    """Reads one log and shows the selected events. `notices`: the stream for everything else."""
+    """Reads one log and shows the selected events. `out`: where they go. `notices`: the stream for
+    everything else."""
 
     def __init__(
         self,
         path: Path,
         event_filter: EventFilter,
-        show: Callable[[str, Event], None],
+        show: Printer,
         *,
+        out: TextIO,
         notices: TextIO,
         sleep: Callable[[float], None] = time.sleep,
         story: SessionSummaries | None = None,
@@ -143,6 +176,7 @@ class LogTail:
         self._path = path
         self._filter = event_filter
         self._show = show
+        self._out = out
         self._notices = notices
         self._sleep = sleep
         self._story = story
@@ -203,10 +237,9 @@ class LogTail:
     def _show_all(self, chosen: Iterator[tuple[str, Event]]) -> int:
         count = 0
         for text, event in chosen:
-            self._show(text, event)
+            self._out.write(self._show(text, event) + "\n")
             count += 1
-        if count:
-            sys.stdout.flush()
+        self._out.flush()
         return count
 
     def _print_summary(self, shown: int) -> None:

@@ -6,34 +6,21 @@ import errno
 import io
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from bot.cli.output import count, fold, fold_pieces, open_console, print_indented, print_json, say, svg_picture
+from bot.cli.output import count, fold, open_console, print_indented, print_json, say, svg_picture
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROOT = Path(__file__).parents[3]
-PIECES = st.lists(st.tuples(st.text("ab 12漢", min_size=1, max_size=60).map(lambda text: f"  {text}"), st.just("")))
-
-
-@given(PIECES, st.integers(40, 120))
-def test_pieces_fit_and_nothing_is_lost(pieces: list[tuple[str, str]], columns: int) -> None:
-    """No line is wider than the terminal but for blanks at its end, and every character but blanks is there."""
-    folded = "".join(text for text, _ in fold_pieces(pieces, columns, indent=20))
-    assert all(cell_len(line.rstrip()) <= columns for line in folded.split("\n"))
-    assert re.sub(r"\s", "", folded) == re.sub(r"\s", "", "".join(text for text, _ in pieces))
 
 
 def test_a_table_has_no_blanks_at_its_end() -> None:
@@ -133,7 +120,7 @@ def test_a_terminal_needs_not_know_every_letter(tmp_path: Path) -> None:
     log = tmp_path / "a.jsonl"
     log.write_text(json.dumps({"timestamp": "2026-11-20T04:11:05Z", "event": "joined", "channel": "Küche – 茶"}))
     shown = subprocess.run(
-        [sys.executable, "-m", "bot", "tail", "--file", str(log)],
+        [sys.executable, "-m", "bot", "tail", "--full", "--file", str(log)],
         env={**os.environ, "PYTHONIOENCODING": "iso8859-9"},
         capture_output=True,
         check=True,

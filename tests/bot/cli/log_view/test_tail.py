@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import re
 import subprocess
 import sys
-from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,18 +16,16 @@ import structlog
 import typer
 from typer.testing import CliRunner
 
-from bot.cli.log_view.event_filter import EventFilter
-from bot.cli.log_view.tail import JsonPrinter, LinePrinter, LogTail, command, patterns_of
+from bot.cli.log_view.tail import EventFilter, LogTail, command, patterns_of, printer
 from bot.errors import SetupError
 from bot.logs.log_file import log_path
 from bot.logs.output import configured_logging
 from bot.settings import LogsSettings
-from compaction.model import Mode, SessionId, TurnKind, TurnPart
-from compaction.session import SessionMemory
-from compaction.settings import CompactionSettings
-from compaction.summary.extractive import ExtractiveSummariser
+from bot.store.database import open_database
+from bot.store.sessions import Sessions
+from bot.store.turns import SqlTurnStore
+from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.fakes.clock import FakeClock
-from tests.fakes.turn_store import InMemoryTurnStore
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -57,7 +55,8 @@ def tail(
     """Return the shown lines of a log and the notices."""
     out, notices = io.StringIO(), io.StringIO()
     wanted = EventFilter(session=session, patterns=patterns_of(events or []))
-    LogTail(path, wanted, LinePrinter(out, with_session=True, zone=UTC), notices=notices).run(follow=False, last=last)
+    show = printer(full=True, as_json=False, names={})
+    LogTail(path, wanted, show, out=out, notices=notices).run(follow=False, last=last)
     return out.getvalue(), notices.getvalue()
 
 
@@ -160,7 +159,8 @@ def test_json_is_the_log_as_it_is(path: Path) -> None:
         file.write(b'{"timest')
     write(path, {"event": "two"})
     out = io.StringIO()
-    LogTail(path, EventFilter(session=None, patterns=()), JsonPrinter(out), notices=io.StringIO()).run(
+    show = printer(full=False, as_json=True, names={})
+    LogTail(path, EventFilter(session=None, patterns=()), show, out=out, notices=io.StringIO()).run(
         follow=False, last=None
     )
     assert [json.loads(line)["event"] for line in out.getvalue().splitlines()] == ["one", "two"]
@@ -181,7 +181,8 @@ def follow(path: Path, *steps: Callable[[], None]) -> tuple[str, str]:
     following = LogTail(
         path,
         EventFilter(session=None, patterns=()),
-        LinePrinter(out, with_session=True, zone=UTC),
+        printer(full=True, as_json=False, names={}),
+        out=out,
         notices=notices,
         sleep=sleep,
     )
@@ -230,7 +231,7 @@ def test_the_command_reads_the_configured_log(tmp_path: Path, monkeypatch: pytes
         {"event": "two", "session_id": "s"},
         {"event": "three"},
     )
-    result = CliRunner().invoke(app, ["--session", "s", "--event", "one", "two", "three"])
+    result = CliRunner().invoke(app, ["--session", "s", "--full", "--event", "one", "two", "three"])
     assert result.exit_code == 0
     assert names(result.stdout) == ["one", "two"]
     assert "\x1b" not in result.stdout
@@ -249,57 +250,6 @@ def test_the_command_reads_the_configured_log(tmp_path: Path, monkeypatch: pytes
     assert str(result.exception).startswith(f"{tmp_path} is a folder.")
 
 
-@pytest.mark.asyncio
-async def test_a_session_tells_its_story(tmp_path: Path) -> None:
-    """A session's log shows why nothing was due, what was folded and where the cursor went, without spoken words."""
-    said = TurnPart("1", "Ann", "We meet at nine in Geneva.")
-    with configured_logging(LogsSettings(), data_dir=tmp_path, console=io.StringIO()):
-        async with SessionMemory.open(
-            SessionId("evening"),
-            store=InMemoryTurnStore(),
-            summariser=ExtractiveSummariser(),
-            settings=CompactionSettings(),
-            mode=Mode.SUMMARY,
-            clock=FakeClock(),
-        ) as memory:
-            for seq in range(72):
-                await memory.append(TurnKind.SPEECH, [said], started_at=seq, ended_at=seq + 0.5)
-                memory.context(max_input_tokens=8000)
-                await memory.settle()
-    shown, _ = tail(log_path(tmp_path), session="evening", events=["compaction"])
-    told = [re.split(r"  +", line)[2:5] for line in shown.splitlines()]
-    assert ["voice_context_compaction_completed", "cursor 0 -> 10", "covered through turn 9"] in told
-    assert ["voice_context_compaction_completed", "cursor 10 -> 20", "covered through turn 19"] in told
-    assert "skipped" not in shown
-    assert "59 times more" in tail(log_path(tmp_path), session="evening", events=["compaction", "skipped"])[0]
-    assert "Geneva" not in log_path(tmp_path).read_text()
-
-
-def test_help_reads_well() -> None:
-    """The help names all options."""
-    result = CliRunner().invoke(app, ["--help"])
-    for option in ("--session", "--event", "--follow", "--json", "--last"):
-        assert option in result.stdout
-
-
-def test_a_terminal_gets_colours(path: Path) -> None:
-    """A terminal gets the same line with colours, folded at its width."""
-
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    write(path, {"event": "voice_context_compaction_completed", "old_cursor": 0, "new_cursor": 10, "run_id": "r" * 200})
-    out = Terminal()
-    wanted = EventFilter(session=None, patterns=())
-    LogTail(path, wanted, LinePrinter(out, with_session=True, zone=UTC), notices=io.StringIO()).run(
-        follow=False, last=None
-    )
-    plain = re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue())
-    assert max(map(len, plain.splitlines())) <= 80
-    assert "".join(plain.split()) == "".join(tail(path)[0].split())
-
-
 def test_a_closed_pipe_is_no_error(path: Path) -> None:
     """`roomtone tail | head -1` ends without an error."""
     write(path, *({"event": "fact_told", "number": number} for number in range(5000)))
@@ -315,7 +265,47 @@ def test_a_closed_pipe_is_no_error(path: Path) -> None:
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        assert b"fact_told" in process.stdout.readline()
+        assert b"fact told" in process.stdout.readline()
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(timeout=PATIENCE_S) == 0
+
+
+@pytest.mark.asyncio
+async def test_people_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log has ids; the short line has the name of whom the memory knows."""
+    monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path))
+    clock = FakeClock()
+    async with open_database(tmp_path / "roomtone.db") as database:
+        opened = await Sessions(database, clock).open(guild_id=1, channel_id=2, resume_within_s=0.0)
+        turn = Turn(Seq(0), TurnKind.SPEECH, 1.0, 2.0, (TurnPart("7", "Ada", "Hello."),))
+        await SqlTurnStore(database, clock).append_turn(opened.session.id, turn)
+    spoke = {"kind": "speech", "reason": "not_addressed", "duration_s": 0.5}
+    write(log_path(tmp_path), *({"event": "turn_recorded", "speaker_id": who, **spoke} for who in (7, 8)))
+    result = await asyncio.to_thread(CliRunner().invoke, app, [])
+    lines = [line.partition(" ")[2] for line in result.stdout.splitlines()]
+    assert lines == ["Ada spoke, not addressed, 0.5 s", "8 spoke, not addressed, 0.5 s"]
+
+
+def test_a_session_ends_with_what_its_memory_did(path: Path) -> None:
+    """`--event compaction` sums up the folds, failures and prompts of each session; a session's own is enough."""
+    fold = {"session_id": "evening", "event": "voice_context_compaction_completed", "old_cursor": 0, "new_cursor": 10}
+    failed = {"session_id": "evening", "event": "voice_context_compaction_failed", "error_class": "CompletionError"}
+    prompt = {"session_id": "evening", "event": "model_context_built", "max_input_tokens": 1000}
+    write(
+        path,
+        fold,
+        failed,
+        {**prompt, "total_tokens": 900, "evicted": [0, 9]},
+        {**prompt, "total_tokens": None, "evicted": None},
+        {**fold, "session_id": "morning", "new_cursor": None},
+        {"session_id": "noon", "event": "turn_recorded"},
+    )
+    result = CliRunner().invoke(app, ["--file", str(path), "--event", "compaction"])
+    assert result.stderr.splitlines() == [
+        (
+            "evening: 1 fold, up to turn 10; 1 failure (1 CompletionError); 2 prompts built, the fullest at 90 % of "
+            "the room; 1 prompt had turns left out."
+        ),
+        "morning: 1 fold, up to turn None.",
+    ]
