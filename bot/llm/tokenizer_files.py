@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tokenizers import Tokenizer as Rules
 
-from bot.models.gguf_file import read_metadata
+from bot.models.gguf_file import header_of, open_gguf
 from bot.models.gguf_tokenizer import TOKENIZER_KEYS, build_tokenizer
 
 if TYPE_CHECKING:
@@ -35,15 +35,10 @@ def read_tokenizer(path: Path) -> FileTokenizer:
     """
     try:
         if path.suffix.lower() == ".gguf":
-            return FileTokenizer(_rules_of_gguf(path))
+            return FileTokenizer(build_tokenizer(header_of(open_gguf(path), TOKENIZER_KEYS)))
         return FileTokenizer(Rules.from_file(str(path)))
     except Exception as error:  # the library raises bare Exception for whatever it can't read
         why = f" ({error})" if isinstance(error, ValueError) else ""
         raise ValueError(
             f"{path} holds no tokenizer that can be read{why}. Replace it with the model's tokenizer.json."
         ) from error
-
-
-def _rules_of_gguf(path: Path) -> Rules:
-    with path.open("rb") as file:
-        return build_tokenizer(read_metadata(file, TOKENIZER_KEYS).values)

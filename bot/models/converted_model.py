@@ -7,9 +7,7 @@ one is never taken for a model.
 from __future__ import annotations
 
 import json
-import shutil
 import tempfile
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,8 +21,6 @@ _CONVERTED_NAME = "ctranslate2"
 _SCRATCH_PREFIX = f".{_CONVERTED_NAME}-"
 # Says what a converted model was made from, and by which rules.
 _ORIGIN_NAME = "converted-from.json"
-# A conversion takes a minute at most. What is older was left by a process that was killed.
-_LEFTOVER_S = 3600.0
 
 
 def converted_folder(model_folder: Path) -> Path:
@@ -40,7 +36,6 @@ def converted_folder(model_folder: Path) -> Path:
         # `models pull` replaces the whole folder. The size finds most files that were exchanged in another way.
         origin = json.dumps({"conversion": CONVERSION, "gguf_bytes": gguf_file.stat().st_size})
         if not _is_made_from(origin, converted):
-            _remove_leftovers(model_folder)
             _convert(gguf_file, converted, origin)
     except OSError as exc:
         raise ModelError(describe_disk_error(exc, model_folder)) from exc
@@ -82,10 +77,3 @@ def _put_in_place(made: Path, converted: Path, origin: str, *, former: Path) -> 
     except OSError:
         if not _is_made_from(origin, converted):
             raise
-
-
-def _remove_leftovers(model_folder: Path) -> None:
-    for folder in model_folder.glob(f"{_SCRATCH_PREFIX}*"):
-        with suppress(FileNotFoundError):
-            if time.time() - folder.stat().st_mtime > _LEFTOVER_S:
-                shutil.rmtree(folder, ignore_errors=True)

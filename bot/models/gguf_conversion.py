@@ -12,10 +12,10 @@ from __future__ import annotations
 import math
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from bot.errors import ModelError
-from bot.models.gguf_file import GgufError, read_metadata, read_tensor_list, read_weights
+from bot.models.gguf_file import GgufError, header_of, open_gguf, shape_of, weights_of
 from bot.models.gguf_tokenizer import TOKENIZER_KEYS, build_tokenizer
 
 if TYPE_CHECKING:
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy as np
-
-    from bot.models.gguf_file import GgufTensor
+    from gguf.gguf_reader import ReaderTensor
 
 # Raise it when the same file is converted in another way, so that it is converted anew.
 CONVERSION = 1
@@ -32,11 +31,8 @@ TOKENIZER_NAME = "tokenizer.json"
 # What a converted model consists of.
 CONVERTED_FILES = ("model.bin", "config.json", "vocabulary.json", TOKENIZER_NAME)
 
-# Two cores run no larger models in passing. More is damaged or hostile.
+# Two cores run no larger models in passing.
 _MOST_WEIGHTS = 500_000_000
-_MOST_LAYERS = 128
-_MOST_WIDTH = 16_384
-_MOST_TOKENS = 300_000
 
 _ARCHITECTURE_KEY = "general.architecture"
 _LAYERS_KEY = "llama.block_count"
@@ -71,11 +67,12 @@ def convert_llama_gguf(gguf_file: Path, folder: Path) -> None:
 
     Raises `ModelError` if the file is damaged or of another kind, and `OSError`.
     """
-    with _telling_what_is_wrong(gguf_file), gguf_file.open("rb") as file:
-        metadata = read_metadata(file, _KEYS)
-        llama = _Llama.read(metadata.values)
-        tokenizer = build_tokenizer(metadata.values)
-        weights = _Weights(file, read_tensor_list(file, metadata))
+    with _telling_what_is_wrong(gguf_file):
+        reader = open_gguf(gguf_file)
+        header = header_of(reader, _KEYS)
+        llama = _Llama.read(header)
+        tokenizer = build_tokenizer(header)
+        weights = _Weights({tensor.name: tensor for tensor in reader.tensors})
         weights.check(llama)
         _build_spec(llama, weights).save(str(folder))
         (folder / TOKENIZER_NAME).write_text(tokenizer.to_str(), encoding="utf-8")
@@ -125,28 +122,29 @@ class _Llama:
             raise GgufError(f"its architecture is {architecture}, and only llama is known here")
         if header.get(_ROPE_SCALING_KEY, "none") != "none" or header.get(_EXPERTS_KEY, 0) != 0:
             raise GgufError("it is a variant of llama that is not known here")
-        width = _whole_number(header, _WIDTH_KEY, _MOST_WIDTH)
-        heads = _whole_number(header, _HEADS_KEY, width)
-        key_value_heads = _whole_number(header, _KEY_VALUE_HEADS_KEY, heads, default=heads)
+        numbers = {key: header.get(key) for key in (_LAYERS_KEY, _WIDTH_KEY, _INNER_WIDTH_KEY, _HEADS_KEY, _EOS_KEY)}
+        if wrong := [key for key, value in numbers.items() if not isinstance(value, int) or value < 1]:
+            raise GgufError(f"its {wrong[0]} is {numbers[wrong[0]]}")
+        width, heads = header[_WIDTH_KEY], header[_HEADS_KEY]
+        key_value_heads = header.get(_KEY_VALUE_HEADS_KEY, heads)
         # Rotary positions turn pairs of numbers.
         if width % (2 * heads) or heads % key_value_heads:
             raise GgufError("its sizes do not fit together")
         if any(header.get(key, width // heads) != width // heads for key in _HEAD_WIDTH_KEYS):
             raise GgufError("it is a variant of llama that is not known here")
-        tokens = _read_tokens(header)
-        eos = _read_token(header, _EOS_KEY, tokens)
+        tokens = header["tokenizer.ggml.tokens"]
         return cls(
-            layers=_whole_number(header, _LAYERS_KEY, _MOST_LAYERS),
+            layers=header[_LAYERS_KEY],
             width=width,
-            inner_width=_whole_number(header, _INNER_WIDTH_KEY, _MOST_WIDTH),
+            inner_width=header[_INNER_WIDTH_KEY],
             heads=heads,
             key_value_heads=key_value_heads,
-            norm_epsilon=_fraction(header, _NORM_EPSILON_KEY, least=0.0, most=1.0),
-            rope_base=_fraction(header, _ROPE_BASE_KEY, least=1.0, most=1e9, default=_DEFAULT_ROPE_BASE),
+            norm_epsilon=header[_NORM_EPSILON_KEY],
+            rope_base=header.get(_ROPE_BASE_KEY, _DEFAULT_ROPE_BASE),
             tokens=tokens,
-            bos=_read_token(header, _BOS_KEY, tokens),
-            eos=eos,
-            unknown=_read_token(header, _UNKNOWN_KEY, tokens) if _UNKNOWN_KEY in header else eos,
+            bos=tokens[header[_BOS_KEY]],
+            eos=tokens[header[_EOS_KEY]],
+            unknown=tokens[header.get(_UNKNOWN_KEY, header[_EOS_KEY])],
         )
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -173,13 +171,14 @@ class _Llama:
 
 @dataclass(frozen=True, slots=True)
 class _Weights:
-    """The tensors of an open file."""
+    """The tensors of a file, by name."""
 
-    file: BinaryIO
-    tensors: dict[str, GgufTensor]
+    tensors: dict[str, ReaderTensor]
 
     def check(self, llama: _Llama) -> None:
         """Raise `GgufError` unless the file has the tensors of `llama` and no others, in sizes that we can hold."""
+        if llama.layers > len(self.tensors):
+            raise GgufError("it lacks layers")
         shapes = llama.shapes()
         if _PROJECTION in self.tensors:
             shapes[_PROJECTION] = shapes[_EMBEDDINGS]
@@ -189,11 +188,11 @@ class _Weights:
             raise GgufError(f"it lacks {min(missing)}")
         if unknown := self.tensors.keys() - shapes.keys():
             raise GgufError(f"it has {min(unknown)!r}, which is not known here")
-        if wrong := [name for name, shape in shapes.items() if self.tensors[name].shape != shape]:
+        if wrong := [name for name, shape in shapes.items() if shape_of(self.tensors[name]) != shape]:
             raise GgufError(f"its {wrong[0]} has another shape than its header says")
 
     def read(self, name: str) -> np.ndarray[Any, np.dtype[np.float32]]:
-        return read_weights(self.file, self.tensors[name])
+        return weights_of(self.tensors[name])
 
 
 def _build_spec(llama: _Llama, weights: _Weights) -> Any:
@@ -252,28 +251,3 @@ def _quantise(part: Any, weight: np.ndarray[Any, np.dtype[np.float32]]) -> None:
     part.weight = weight
     part.validate()
     part.optimize(quantization="int8")
-
-
-def _read_tokens(header: dict[str, Any]) -> list[str]:
-    tokens = header.get("tokenizer.ggml.tokens")
-    if not isinstance(tokens, list) or not 0 < len(tokens) <= _MOST_TOKENS or len(set(tokens)) < len(tokens):
-        raise GgufError("its vocabulary is damaged")
-    return tokens
-
-
-def _read_token(header: dict[str, Any], key: str, tokens: list[str]) -> str:
-    return tokens[_whole_number(header, key, len(tokens) - 1, least=0)]
-
-
-def _whole_number(header: dict[str, Any], key: str, most: int, *, least: int = 1, default: int | None = None) -> int:
-    value = header.get(key, default)
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise GgufError(f"its {key} is {value}")
-    return value
-
-
-def _fraction(header: dict[str, Any], key: str, *, least: float, most: float, default: float | None = None) -> float:
-    value = header.get(key, default)
-    if not isinstance(value, float) or not least <= value <= most:
-        raise GgufError(f"its {key} is {value}")
-    return value

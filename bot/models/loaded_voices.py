@@ -1,7 +1,6 @@
 """The embedded voices in memory: loaded when somebody wants them, shared by all servers, closed when nobody does.
 
-Only one loaded model is kept that no server has chosen, because each takes 200 to 360 MB. One that hangs while it is
-loaded, with its disk, is not loaded a second time meanwhile: each time would leave a thread behind.
+Only one loaded model is kept that no server has chosen, because each takes 200 to 360 MB.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ from typing import TYPE_CHECKING, Self
 import structlog
 
 from bot.errors import ModelError, crash_sentence
-from bot.models.installed_voices import InstalledVoices
 from bot.models.installing import install
+from bot.models.voices import VOICES
 from bot.texts.text import Text, joined
-from voice.errors import SynthesisError, VoiceHungError, VoiceLoadingError
+from voice.errors import SynthesisError, VoiceLoadingError
 from voice.retry_pause import retry_pause_s
 from voice.speaking.kokoro import KokoroModel
 from voice.speaking.piper import PiperSynthesizer
@@ -49,10 +48,6 @@ LONGEST_RETRY_S = 600.0
 
 TRIED_AGAIN = Text("I try it again now and then.")
 GONE = Text("Its files are not here any more; choose it again to have them downloaded.")
-UNSEEN = Text("I could not look into the folder of my voices: its disk hangs, or it cannot be read.")
-STILL_HANGS = Text(
-    "It has not come back from the last time it was loaded: its disk hangs, or the machine is overloaded."
-)
 
 
 @dataclass(slots=True)
@@ -77,7 +72,7 @@ class LoadedVoices:
     """Loads, shares and closes the embedded voices. For one event loop.
 
     `chosen`: the names that servers have chosen. *Ownership*: an async context manager that owns the models, the tasks
-    that load them, and `InstalledVoices`.
+    that load them.
     """
 
     def __init__(
@@ -100,10 +95,8 @@ class LoadedVoices:
         self._loading: dict[str, asyncio.Task[Synthesizer]] = {}
         # By voice, until it is loaded.
         self._failures: dict[str, _LoadFailure] = {}
-        # By model that was not loaded in time: returns whether what loads it has come back.
-        self._hung: dict[str, Callable[[], bool]] = {}
-        self._installed = InstalledVoices(models.holds, monotonic)
-        self._stack = AsyncExitStack()
+        # The names of the models that were here when the folder was last looked at.
+        self._here: frozenset[str] = frozenset()
         # By model: how many callers use it now, or wait until they can.
         self._uses: Counter[str] = Counter()
         # One at a time: two would take the processor from people who are heard at the moment.
@@ -111,7 +104,7 @@ class LoadedVoices:
         self._downloading: EmbeddedVoice | None = None
 
     async def __aenter__(self) -> Self:
-        await self._stack.enter_async_context(self._installed)
+        await self.look()
         return self
 
     async def __aexit__(
@@ -124,15 +117,15 @@ class LoadedVoices:
         for model in self._loaded.values():
             await model.stack.aclose()
         self._loaded.clear()
-        await self._stack.aclose()
 
     def holds(self, voice: EmbeddedVoice) -> bool:
         """Return whether the voice was installed when somebody last looked."""
-        return self._installed.holds(voice)
+        return voice.model.name in self._here
 
     async def look(self) -> None:
         """Look which voices are installed."""
-        await self._installed.look()
+        here = await asyncio.to_thread(lambda: [each.model.name for each in VOICES if self._models.holds(each.model)])
+        self._here = frozenset(here)
 
     def problem(self, voice: EmbeddedVoice) -> Text | None:
         """Return why the voice cannot speak now, or None if nothing is known against it."""
@@ -141,12 +134,9 @@ class LoadedVoices:
         if failure is None and self._task_of(voice) is not None:
             return None
         if not self.holds(voice):
-            return self._why_missing()
+            return GONE
         # Files that were gone may be here again.
-        return None if failure is None or failure.why in (GONE, UNSEEN) else joined((failure.why, TRIED_AGAIN))
-
-    def _why_missing(self) -> Text:
-        return GONE if self._installed.is_known else UNSEEN
+        return None if failure is None or failure.why == GONE else joined((failure.why, TRIED_AGAIN))
 
     async def install(self, voice: EmbeddedVoice, report: Callable[[float], Awaitable[None]]) -> None:
         """Download the voice unless it is installed. `report` gets the megabytes so far. Raises `ModelError`.
@@ -156,8 +146,6 @@ class LoadedVoices:
         await self.look()
         if self.holds(voice):
             return
-        if not self._installed.is_known:
-            raise ModelError(UNSEEN)
         if self._downloading is not None:
             raise ModelError(
                 Text(
@@ -180,13 +168,8 @@ class LoadedVoices:
             self._load_task(voice)
 
     def retry(self, voice: EmbeddedVoice) -> None:
-        """Begin to load a voice again that could not be loaded, if it has rested for long enough.
-
-        If its files are gone, begin to look whether they are back.
-        """
-        if not self.holds(voice):
-            self._installed.look_soon()
-        elif voice.name in self._failures and self._has_rested(voice):
+        """Begin to load a voice again that could not be loaded, if it has rested for long enough."""
+        if (voice.name in self._failures or not self.holds(voice)) and self._has_rested(voice):
             self._load_task(voice)
 
     def _has_rested(self, voice: EmbeddedVoice) -> bool:
@@ -236,28 +219,16 @@ class LoadedVoices:
             try:
                 await self.look()
                 if not self.holds(voice):
-                    raise SynthesisError(self._why_missing())
-                if self._hangs(voice):
-                    raise SynthesisError(STILL_HANGS)
+                    raise SynthesisError(GONE)
                 model = self._loaded.setdefault(voice.model.name, _LoadedModel())
                 synthesizer = model.voices[voice.name] = await self._open(voice, model)
             except Exception as error:
                 self._failures[voice.name] = failure = self._one_more_failure(voice, error)
                 log.warning("voice_not_loaded", voice=voice.name, problem=error, failures=failure.count)
-                if isinstance(error, VoiceHungError):
-                    self._hung[voice.model.name] = error.has_ended
                 raise
             self._failures.pop(voice.name, None)
             log.info("voice_loaded", voice=voice.name)
             return synthesizer
-
-    def _hangs(self, voice: EmbeddedVoice) -> bool:
-        """Return whether the voice's model still hangs since it was last loaded."""
-        name = voice.model.name
-        if name in self._hung and self._hung[name]():
-            # It holds on to what was loaded too late: hundreds of megabytes.
-            del self._hung[name]
-        return name in self._hung
 
     def _one_more_failure(self, voice: EmbeddedVoice, error: Exception) -> _LoadFailure:
         before = self._failures.get(voice.name)

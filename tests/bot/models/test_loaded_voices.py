@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import gc
-import weakref
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,10 +12,10 @@ import pytest
 from bot.errors import ModelError
 from bot.models import loaded_voices
 from bot.models.directory import ModelDirectory
-from bot.models.loaded_voices import GONE, STILL_HANGS, TRIED_AGAIN, UNSEEN, LoadedVoices
+from bot.models.loaded_voices import GONE, TRIED_AGAIN, LoadedVoices
 from bot.models.voices import VOICES, EmbeddedVoice, find_voice
 from tests.fakes.clock import FakeClock
-from voice.errors import SynthesisError, VoiceHungError, VoiceLoadingError
+from voice.errors import SynthesisError, VoiceLoadingError
 from voice.speaking.piper import PiperSynthesizer
 from voice.speaking.port import AudioChunk
 
@@ -42,22 +39,13 @@ class Silence:
         yield AudioChunk(np.zeros(100, np.int16), 22_050)
 
 
-class HungAttempt:
-    """Stands for a call that loads a voice and hangs. Once it has come back it keeps what it has loaded."""
-
-    has_come: ClassVar[bool] = False
-
-    def has_ended(self) -> bool:
-        return self.has_come
-
-
 class Engines:
     """Stands for Piper: notes which voices are open."""
 
     def __init__(self) -> None:
         self.open: list[str] = []
         self.loads = 0
-        self.fails = self.hangs = False
+        self.fails = False
 
     @asynccontextmanager
     async def piper(self, directory: Path, *, speed: float, variety: float) -> AsyncIterator[Silence]:
@@ -65,8 +53,6 @@ class Engines:
         self.loads += 1
         if self.fails:
             raise SynthesisError("There is no voice.")
-        if self.hangs:
-            raise VoiceHungError("The voice was not loaded.", has_ended=lambda: not self.hangs)
         self.open.append(directory.name)
         await asyncio.sleep(0)
         yield Silence()
@@ -77,11 +63,8 @@ class AllHere(ModelDirectory):
     """A models directory that has every model but those in `gone`."""
 
     gone: ClassVar[set[str]] = set()
-    unreadable: ClassVar[bool] = False
 
     def holds(self, entry: ModelEntry) -> bool:
-        if self.unreadable:
-            raise PermissionError
         return entry.name not in self.gone
 
 
@@ -127,19 +110,6 @@ async def test_what_nobody_uses_or_has_chosen_is_closed(tmp_path: Path, engines:
         voices._loading.pop("thorsten")
         await voices.load(voice("thorsten"))
         assert "voice-kristin" not in engines.open
-
-
-@pytest.mark.asyncio
-async def test_a_voice_that_could_not_be_loaded_is_tried_again(tmp_path: Path, engines: Engines) -> None:
-    """A failure is told each time, and the next time may succeed."""
-    async with LoadedVoices(AllHere(tmp_path), chosen=tuple) as voices:
-        engines.fails = True
-        voices.prepare(voice("joe"))
-        with pytest.raises(SynthesisError, match="no voice"):
-            await voices.load(voice("joe"))
-        engines.fails = False
-        await voices.load(voice("joe"))
-        assert engines.open == ["voice-joe"]
 
 
 async def settled(voices: LoadedVoices) -> None:
@@ -207,27 +177,6 @@ async def test_a_voice_whose_files_are_gone_says_so_until_they_are_back(
         with pytest.raises(SynthesisError):
             await voices.load(voice("kristin"))
         assert voices.problem(voice("kristin")) == f"There is no voice. {TRIED_AGAIN}"
-
-
-@pytest.mark.asyncio
-async def test_a_folder_that_has_not_answered_is_not_called_empty(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its disk hangs since the start, or it cannot be read. Nobody is told to download what is there, and none is."""
-
-    async def report(_: float) -> None:
-        pytest.fail("it is downloaded")
-
-    monkeypatch.setattr(AllHere, "unreadable", True)
-    async with LoadedVoices(AllHere(tmp_path), chosen=tuple) as voices:
-        with pytest.raises(SynthesisError, match="could not look"):
-            await voices.load(voice("joe"))
-        with pytest.raises(ModelError, match="could not look"):
-            await voices.install(voice("joe"), report)
-        assert voices.problem(voice("joe")) == UNSEEN
-        monkeypatch.setattr(AllHere, "unreadable", False)
-        await voices.look()
-        assert voices.problem(voice("joe")) is None
 
 
 @pytest.mark.asyncio
@@ -306,47 +255,6 @@ async def test_one_voice_is_downloaded_at_a_time(tmp_path: Path) -> None:
         for _ in range(2):
             with pytest.raises(ModelError, match="hub"):
                 await voices.install(voice("thorsten"), report)
-
-
-@pytest.mark.asyncio
-async def test_a_voice_that_hangs_is_not_loaded_a_second_time_meanwhile(tmp_path: Path, engines: Engines) -> None:
-    """Its disk hangs. What loads it cannot be ended, so each attempt would leave a thread behind; whoever wants the
-    voice reads why. Once it has come back the voice is loaded as if nothing had been.
-    """
-    async with LoadedVoices(AllHere(tmp_path), chosen=tuple) as voices:
-        engines.hangs = True
-        with pytest.raises(VoiceHungError):
-            await voices.load(voice("joe"))
-        for _ in range(3):
-            with pytest.raises(SynthesisError, match="not come back from the last time"):
-                await voices.load(voice("joe"))
-        assert voices.problem(voice("joe")) == f"{STILL_HANGS} {TRIED_AGAIN}"
-        assert engines.loads == 1
-        engines.hangs = False
-        await voices.load(voice("joe"))
-        assert (engines.loads, voices.problem(voice("joe"))) == (2, None)
-
-
-@pytest.mark.asyncio
-async def test_what_has_come_back_too_late_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The voice that is loaded again is in memory once."""
-    attempts = [HungAttempt()]
-    kept = weakref.ref(attempts[0])
-
-    @asynccontextmanager
-    async def piper(*_: object, **__: object) -> AsyncIterator[Silence]:
-        if attempts:
-            raise VoiceHungError("The voice was not loaded.", has_ended=attempts.pop().has_ended)
-        yield Silence()
-
-    monkeypatch.setattr(PiperSynthesizer, "open", piper)
-    async with LoadedVoices(AllHere(tmp_path), chosen=tuple) as voices:
-        with contextlib.suppress(VoiceHungError):
-            await voices.load(voice("joe"))
-        monkeypatch.setattr(HungAttempt, "has_come", True)
-        await voices.load(voice("joe"))
-        gc.collect()
-        assert kept() is None
 
 
 def test_every_voice_has_a_name_of_its_own_and_its_file() -> None:
