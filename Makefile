@@ -36,7 +36,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # The markers that say why a test takes long or needs more than Python (tests/conftest.py, pyproject.toml).
 QUICK := not (browser or database or discord or models or node or postgres or process or rehearsal or slow)
 
-.PHONY: run quick fast audit test kernels fuzz endurance docs setup libraries models cluster cuda lint types browser prometheus postgresql clean
+.PHONY: run quick fast audit test kernels fuzz endurance docs setup libraries models cluster cuda lint types browser postgresql clean
 .DEFAULT_GOAL := run
 
 run: setup
@@ -126,18 +126,9 @@ browser:
 	    apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core libatomic1; \
 	} || { echo "The tests need Chromium and libatomic (Debian, Ubuntu: sudo apt install chromium libatomic1)." >&2; exit 1; }
 
-# A real Prometheus is asked every question of the board (config/grafana). It is only unpacked, so that no service of the
-# machine starts; after `browser`, because apt-get works alone. Without one, its test is skipped.
-prometheus: | browser
-	@command -v prometheus >/dev/null || [ -x .cache/prometheus/usr/bin/prometheus ] || { \
-	    command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && mkdir -p .cache/prometheus && \
-	    apt-get update -qq && cd .cache/prometheus && apt-get download -qq prometheus && \
-	    dpkg -x prometheus_*.deb . && rm prometheus_*.deb; \
-	} || echo "No Prometheus is installed, so the board's test is skipped (Debian, Ubuntu: sudo apt install prometheus)." >&2
-
 # The store is tried on a real server too, which the tests start and end by themselves: Debian is to make and start none.
 # After the others, because apt-get works alone.
-postgresql: | browser prometheus
+postgresql: | browser
 	@ls /usr/lib/postgresql/*/bin/initdb /opt/homebrew/opt/postgresql*/bin/initdb /usr/local/opt/postgresql*/bin/initdb \
 	    2>/dev/null | grep -q . || { \
 	    command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && mkdir -p /etc/postgresql-common && \

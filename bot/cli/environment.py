@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from bot.logs.output import LogStatus
+    from bot.memory.admin import MemoryAdmin
     from bot.settings import StorageSettings
     from bot.store.database import Database
     from config.schema import Settings
@@ -94,6 +95,16 @@ async def open_existing_database(settings: Settings) -> AsyncIterator[Database]:
     migrates = may_migrate(storage)
     async with open_database(storage.database, create=False, migrates=migrates, data_dir=storage.data_dir) as database:
         yield database
+
+
+@asynccontextmanager
+async def open_memory_admin(settings: Settings) -> AsyncIterator[MemoryAdmin]:
+    """Open what manages the memory in the configured database. Raises as `open_existing_database` does."""
+    from bot.clock import SystemClock
+    from bot.memory.admin import MemoryAdmin
+
+    async with open_existing_database(settings) as database:
+        yield MemoryAdmin(database, SystemClock())
 
 
 def may_migrate(storage: StorageSettings) -> bool:

@@ -37,14 +37,11 @@ def rotated_files(path: Path) -> list[Path]:
 class LogReader:
     """Reads one log and its rotated files. Each call of `read` yields the lines added since.
 
-    Use it as a context manager: it holds one open file, by which it notices a rotation. `most_bytes`: of what the log
-    has at first only so many of the last bytes are read; `left_out` tells whether there were more.
+    Use it as a context manager: it holds one open file, by which it notices a rotation.
     """
 
-    def __init__(self, path: Path, *, most_bytes: int | None = None) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
-        self._most_bytes = most_bytes
-        self.left_out = False
         self._file: BinaryIO | None = None
         self._partial = b""
         self._last = b""
@@ -65,7 +62,7 @@ class LogReader:
             # Open all files before reading any: a rotation in between would change their names.
             older = [file for path in rotated_files(self._path) if (file := _opened(path)) is not None]
             self._file = _opened(self._path)
-            for file in self._last_of(older):
+            for file in older:
                 yield from self._whole(file)
         while True:
             self._file = self._file or _opened(self._path)
@@ -90,25 +87,6 @@ class LogReader:
         if partial and not self._too_long:
             yield partial
         self._too_long = False
-
-    def _last_of(self, older: list[BinaryIO]) -> list[BinaryIO]:
-        """Return those of the older files that are read, and go to the first line that is read in each file."""
-        if self._most_bytes is None:
-            return older
-        left, read = self._most_bytes, []
-        for file in (self._file, *reversed(older)):
-            if file is None:
-                continue
-            size = os.fstat(file.fileno()).st_size
-            if size > left:
-                self.left_out = True
-                # The rest of a line is none.
-                file.seek(max(0, size - left - 1))
-                file.readline(MAX_LINE_BYTES)
-            left = max(0, left - size)
-            if file is not self._file:
-                read.append(file)
-        return read[::-1]
 
     def _whole(self, file: BinaryIO) -> Iterator[bytes]:
         """Yield all lines of a finished file, and close it."""

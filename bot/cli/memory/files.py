@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.output import count, say
+from bot.clock import SystemClock
 from bot.errors import BotError
 from bot.private_files import make_private_folder, write_private_text
 from bot.store.number_range import LARGEST_NUMBER
+from config.load import load
 
 if TYPE_CHECKING:
     from bot.memory.admin import SegmentOverview
@@ -41,7 +43,6 @@ def export(
     Segments go to compressed_context/{segment_id}.json, archived ones to
     sessions/{session_id}/archived_context/{segment_id}.json, queues to context_queue/{session_id}_pending.json.
     """
-    from config.load import load
 
     written = asyncio.run(_export(load(), session, folder))
     say(f"Wrote {count(sum(written), 'segment')} of {count(len(written), 'session')} to {folder}.")
@@ -67,7 +68,6 @@ def import_files(
     Known segments are updated. Nothing is added to a session that has turns of its own. A file that cannot be used is
     reported and skipped.
     """
-    from config.load import load
 
     done = asyncio.run(_import_all(load(), _find_files(paths), guild))
     say(f"Imported: {_tell(done)}.")
@@ -91,7 +91,6 @@ class _ImportCounts:
 async def _export(settings: Settings, session: str | None, folder: Path) -> list[int]:
     """Write the files of one session, or of all that have segments. Returns the number of segments of each."""
     from bot.cli.environment import open_existing_database
-    from bot.clock import SystemClock
     from bot.memory.admin import MemoryAdmin
     from bot.store.sessions import Sessions
 
@@ -166,7 +165,6 @@ async def _import_all(settings: Settings, files: list[Path], guild: int | None) 
 
 
 async def _import_file(importer: object, path: Path, guild: int | None, done: _ImportCounts) -> None:
-    from bot.clock import SystemClock
     from bot.store.segment_import import ImportResult, SegmentImporter
     from compaction.memory.export_format import is_queue, read_paragraph, read_queue, read_record
     from compaction.model import SessionId

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.confirmation import confirm
+from bot.cli.environment import open_existing_database
 from bot.cli.output import count, say
+from bot.clock import SystemClock
 from bot.store.number_range import LARGEST_NUMBER
+from config.load import load
 
 if TYPE_CHECKING:
     from bot.memory.person_forgetting import PersonForgetReport, PersonForgetter
@@ -40,7 +43,6 @@ def command(
     undone. A running bot takes the change over by itself. Your own backups and exports still have what was forgotten.
     """
     from bot.errors import SetupError
-    from config.load import load
 
     for option, value in (("--person", person), ("--session", session)):
         if value is not None and not value.strip():
@@ -110,8 +112,6 @@ def _only_in_logs(person: str, session: str | None) -> tuple[StoredSpeaker, ...]
 
 
 async def _find(settings: Settings, person: str, session: str | None) -> tuple[StoredSpeaker, ...]:
-    from bot.cli.environment import open_existing_database
-    from bot.clock import SystemClock
     from bot.memory.admin import MemoryAdmin
 
     async with open_existing_database(settings) as database:
@@ -122,8 +122,6 @@ async def _find(settings: Settings, person: str, session: str | None) -> tuple[S
 async def _forget(
     settings: Settings, speaker: StoredSpeaker, session: str | None, turn: int | None
 ) -> PersonForgetReport:
-    from bot.cli.environment import open_existing_database
-    from bot.clock import SystemClock
     from bot.memory.admin import MemoryAdmin
 
     async with open_existing_database(settings) as database:
@@ -132,7 +130,6 @@ async def _forget(
 
 
 def _forgetter(settings: Settings, database: Database) -> PersonForgetter:
-    from bot.clock import SystemClock
     from bot.logs.log_file import log_path
     from bot.memory.person_forgetting import PersonForgetter
 

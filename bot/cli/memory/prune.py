@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.confirmation import confirm
+from bot.cli.environment import open_existing_database
 from bot.cli.output import count, say
+from bot.clock import SystemClock
+from config.load import load
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +34,6 @@ def command(
     holds for its sessions. Says which memory it is and which times hold, and asks before it deletes. The bot does the
     same once a day.
     """
-    from config.load import load
 
     settings = load()
     place, shorter = asyncio.run(_memory(settings))
@@ -54,8 +56,6 @@ async def _memory(settings: Settings) -> tuple[str, Mapping[int, float]]:
     """Return where the memory is, without a password, and for how many days the servers keep it that chose a shorter
     time. Raises `SetupError` if there is none.
     """
-    from bot.cli.environment import open_existing_database
-    from bot.clock import SystemClock
     from bot.memory.retention import shorter_times
     from bot.store.servers import SqlServerSettings
 
@@ -86,8 +86,6 @@ def _shorter(times: Mapping[int, float]) -> tuple[str, ...]:
 
 
 async def _prune(settings: Settings) -> RetentionResult:
-    from bot.cli.environment import open_existing_database
-    from bot.clock import SystemClock
     from bot.logs.log_file import log_path
     from bot.memory.retention import Retention
 
@@ -103,7 +101,6 @@ async def _prune(settings: Settings) -> RetentionResult:
 
 async def _in_use(settings: Settings, database: Database) -> frozenset[SessionId]:
     """Return the open sessions if a bot runs: people may sit in its rooms though nobody has spoken for long."""
-    from bot.clock import SystemClock
     from bot.store.sessions import Sessions
 
     if not await asyncio.to_thread(_bot_runs, settings.storage):

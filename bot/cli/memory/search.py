@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.output import print_json, say
+from bot.clock import SystemClock
+from config.load import load
 
 if TYPE_CHECKING:
     from compaction.memory.passage import Scope
@@ -39,12 +41,10 @@ def command(
 
     The best results come first; a correction comes before what it corrects.
     """
-    from bot.clock import SystemClock
     from bot.local_zone import LocalZone
     from bot.memory.admin import MemoryAdminError
     from bot.time_phrases import TimeNotUnderstoodError, parse_moment
     from compaction.memory.passage import Scope
-    from config.load import load
 
     zone, now = LocalZone(), SystemClock().now()
     try:
@@ -81,7 +81,6 @@ async def _search(
     from dataclasses import replace
 
     from bot.cli.environment import open_existing_database
-    from bot.clock import SystemClock
     from bot.embedding.factory import open_embedder
     from bot.memory.access_log import AccessLog
     from bot.memory.admin import MemoryAdmin

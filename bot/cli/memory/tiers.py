@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.confirmation import confirm
+from bot.cli.environment import open_existing_database, open_memory_admin
 from bot.cli.output import count, open_console, print_json, say
+from config.load import load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,8 +34,6 @@ def list_segments(session: Session = None, as_json: AsJson = False) -> None:
     Shows turns, tier, tokens before and after compression, turns since the last mention (silent), how often search
     found the segment, and its topic.
     """
-    from config.load import load
-
     overview = asyncio.run(_overview(load(), session))
     if as_json:
         from compaction.memory.export_format import record_json
@@ -51,7 +51,6 @@ def list_segments(session: Session = None, as_json: AsJson = False) -> None:
 def queue(session: Session = None) -> None:
     """Print a session's compression queue. It is JSON, in the format of its file."""
     from compaction.memory.export_format import queue_json
-    from config.load import load
 
     print_json(queue_json(asyncio.run(_overview(load(), session)).queue()))
 
@@ -72,8 +71,6 @@ def compress(
     Cold segments are queued, and segments queued before are compressed. Nothing happens below 60 % of the context.
     Above 80 %, old compressed segments are archived.
     """
-    from config.load import load
-
     done = asyncio.run(_compress(load(), session, regardless=regardless))
     say(_format_changes(done) or (_NONE_COLD if regardless else _NOT_DUE))
 
@@ -93,8 +90,6 @@ def archive(
 
     Search finds archived segments only with --archived, but still finds the turns in them.
     """
-    from config.load import load
-
     if clear:
         if not yes:
             where = f"of session {session}" if session else "of all sessions"
@@ -134,14 +129,11 @@ def unfreeze(guild: Guild = None, session: OfSession = None) -> None:
 
 
 def _set_frozen(guild: int | None, session: str | None, *, frozen: bool) -> None:
-    from config.load import load
-
     for line in asyncio.run(_change_frozen(load(), guild, session, frozen=frozen)):
         say(line)
 
 
 async def _change_frozen(settings: Settings, guild: int | None, session: str | None, *, frozen: bool) -> list[str]:
-    from bot.cli.environment import open_existing_database
     from bot.clock import SystemClock
     from bot.memory.admin import MemoryAdmin
     from bot.store.tiers import TierStore
@@ -165,44 +157,24 @@ async def _change_frozen(settings: Settings, guild: int | None, session: str | N
 
 
 async def _overview(settings: Settings, session: str | None) -> SegmentOverview:
-    from bot.cli.environment import open_existing_database
-    from bot.clock import SystemClock
-    from bot.memory.admin import MemoryAdmin
-
-    async with open_existing_database(settings) as database:
-        admin = MemoryAdmin(database, SystemClock())
+    async with open_memory_admin(settings) as admin:
         return await admin.overview(await admin.find_session(session))
 
 
 async def _compress(settings: Settings, session: str | None, *, regardless: bool) -> TierChanges:
-    from bot.cli.environment import open_existing_database
-    from bot.clock import SystemClock
-    from bot.memory.admin import MemoryAdmin
-
-    async with open_existing_database(settings) as database:
-        admin = MemoryAdmin(database, SystemClock())
+    async with open_memory_admin(settings) as admin:
         return await admin.check(
             await admin.find_session(session), max_input_tokens=settings.budget.max_input_tokens, regardless=regardless
         )
 
 
 async def _archive(settings: Settings, session: str | None, names: tuple[str, ...]) -> tuple[SegmentId, ...]:
-    from bot.cli.environment import open_existing_database
-    from bot.clock import SystemClock
-    from bot.memory.admin import MemoryAdmin
-
-    async with open_existing_database(settings) as database:
-        admin = MemoryAdmin(database, SystemClock())
+    async with open_memory_admin(settings) as admin:
         return await admin.archive(await admin.find_session(session), names)
 
 
 async def _clear(settings: Settings, session: str | None) -> int:
-    from bot.cli.environment import open_existing_database
-    from bot.clock import SystemClock
-    from bot.memory.admin import MemoryAdmin
-
-    async with open_existing_database(settings) as database:
-        admin = MemoryAdmin(database, SystemClock())
+    async with open_memory_admin(settings) as admin:
         return await admin.clear_archive(None if session is None else await admin.find_session(session))
 
 
@@ -224,15 +196,8 @@ def _show(overview: SegmentOverview) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    for heading, justify in (
-        ("turns", "right"),
-        ("tier", "left"),
-        ("tokens", "right"),
-        ("silent", "right"),
-        ("found", "right"),
-        ("topic", "left"),
-    ):
-        table.add_column(heading, justify="right" if justify == "right" else "left")
+    for heading in ("turns", "tier", "tokens", "silent", "found", "topic"):
+        table.add_column(heading, justify="left" if heading in ("tier", "topic") else "right")
     for tier in overview.tiers:
         kept, record = tier.kept, overview.record(tier)
         turns = f"{record.start_turn}-{record.end_turn}" if kept.covers_turns else "notes"
