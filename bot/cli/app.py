@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.core import TyperGroup
 from typer.main import get_command
 
 from bot.cli.failures import INTERRUPTED, report_failure, report_misuse
@@ -15,7 +16,9 @@ from bot.cli.failures import INTERRUPTED, report_failure, report_misuse
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-# What a command's module has: `command`, or the `app` of a group of commands. The order in `roomtone -h`.
+    import click
+
+# What a command's module has: `command`, or the `app` of a group of commands.
 _COMMANDS = {
     "run": "run",
     "rehearse": "rehearsal.command",
@@ -32,8 +35,26 @@ _COMMANDS = {
     "bench": "bench.commands",
 }
 _GROUPS = {"memory", "models", "bench", "cluster"}
+# The lists of `roomtone -h`. The second is for people who work on the bot, or look into it.
+_HEADINGS = {
+    "Commands": ("run", "doctor", "invite", "rehearse", "memory", "backup", "restore", "models"),
+    "For engineers": ("tail", "explain", "replay", "bench", "cluster"),
+}
 # The shell's completion passes the words of the line in this variable.
 _COMPLETED_LINE = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
+
+
+class _CommandLists(TyperGroup):
+    """Shows the commands below two headings."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the lists of commands."""
+        width = formatter.width - 6 - max(map(len, _COMMANDS))
+        for heading, names in _HEADINGS.items():
+            found = [(name, command) for name in names if (command := self.get_command(ctx, name)) is not None]
+            if found:
+                with formatter.section(heading):
+                    formatter.write_dl([(name, command.get_short_help_str(width)) for name, command in found])
 
 
 def _show_version(wanted: bool) -> None:
@@ -69,6 +90,7 @@ def _assemble(names: Sequence[str]) -> Callable[..., object]:
     app = typer.Typer(
         name="roomtone",
         epilog="Start with `roomtone doctor`, then `roomtone rehearse hello`. All settings are in config/default.toml.",
+        cls=_CommandLists,
         no_args_is_help=True,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ from bot.cli.rehearsal.options import (
     refuse_scenario_options,
     refuse_sound_options,
 )
-from bot.cli.rehearsal.trial import finish_trial, prepare_trial, show_trial, write_settings
+from bot.cli.rehearsal.trial import finish_trial, show_trial, trial_in, write_settings
 from bot.cli.signals import until_stopped
 
 if TYPE_CHECKING:
@@ -150,15 +150,15 @@ def _shown(
     from bot.cli.environment import logging_from_settings, null_console
     from rehearsal.report.terminal import TerminalReport
 
-    if wanted.keep is not None:
-        # Not before it is certain that this trial can be played: it deletes the last one.
-        prepare_trial(wanted.keep)
-        write_settings(wanted.keep, settings, bot_name=bot_name)
-    shown = open_console(record=wanted.picture is not None)
-    program = TerminalReport(shown)
-    # The display shows the bot's warnings within the conversation; the log file has everything.
-    with null_console() as console, logging_from_settings(settings, console=console), program:
-        outcome = asyncio.run(until_stopped(playing(program)))
+    # Not before it is certain that this trial can be played: it puts the last one aside.
+    with nullcontext() if wanted.keep is None else trial_in(wanted.keep):
+        if wanted.keep is not None:
+            write_settings(wanted.keep, settings, bot_name=bot_name)
+        shown = open_console(record=wanted.picture is not None)
+        program = TerminalReport(shown)
+        # The display shows the bot's warnings within the conversation; the log file has everything.
+        with null_console() as console, logging_from_settings(settings, console=console), program:
+            outcome = asyncio.run(until_stopped(playing(program)))
     # The picture shows the conversation without the report.
     picture = svg_picture(shown, title="roomtone rehearse") if wanted.picture is not None else ""
     program.show(outcome)

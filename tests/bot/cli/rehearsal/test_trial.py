@@ -13,7 +13,7 @@ import typer
 from bot.cli.app import run_command_line
 from bot.cli.rehearsal.command import rehearse
 from bot.cli.rehearsal.options import RehearsalOptions
-from bot.cli.rehearsal.trial import prepare_trial
+from bot.cli.rehearsal.trial import trial_in
 from bot.cli.rehearsal.written.services import BOT_NAME
 from bot.errors import SetupError
 from bot.folder_lock import folder_lock
@@ -83,27 +83,49 @@ def test_its_settings_are_there_while_it_is_played(trial: Path, monkeypatch: pyt
 
 def test_the_next_trial_replaces_an_earlier_one(trial: Path) -> None:
     """`make run` can be repeated."""
-    prepare_trial(trial)
+    with trial_in(trial):
+        pass
     (trial / "roomtone.db").write_text("old", "utf-8")
     (trial / "logs").mkdir()
     (trial / "mine.txt").touch()
-    prepare_trial(trial)
+    with trial_in(trial):
+        pass
     assert sorted(path.name for path in trial.iterdir()) == ["mine.txt", "roomtone.toml"]
+
+
+def test_a_trial_that_is_broken_off_leaves_the_last_one(trial: Path) -> None:
+    """It is as it was, with somebody's own files."""
+    with trial_in(trial):
+        (trial / "roomtone.db").write_text("last", "utf-8")
+        (trial / "mine.txt").touch()
+
+    def play_half() -> None:
+        with trial_in(trial):
+            assert not (trial / "roomtone.db").exists()
+            (trial / "roomtone.db").write_text("half", "utf-8")
+            (trial / "logs").mkdir()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        play_half()
+    assert (trial / "roomtone.db").read_text("utf-8") == "last"
+    assert sorted(path.name for path in trial.iterdir()) == ["mine.txt", "roomtone.db", "roomtone.toml"]
 
 
 def test_a_trial_that_is_played_is_not_replaced(trial: Path) -> None:
     """A second `make run` beside the first is refused before it deletes what the first has kept."""
-    prepare_trial(trial)
+    with trial_in(trial):
+        pass
     (trial / "roomtone.db").write_text("playing", "utf-8")
-    with folder_lock(trial), pytest.raises(SetupError, match="is played now"):
-        prepare_trial(trial)
+    with folder_lock(trial), pytest.raises(SetupError, match="is played now"), trial_in(trial):
+        pass
     assert (trial / "roomtone.db").read_text("utf-8") == "playing"
 
 
 def test_the_folder_of_a_bot_that_runs_is_no_trial(trial: Path) -> None:
     """Nobody is sent to stop a bot because they named its data folder."""
-    with folder_lock(trial), pytest.raises(SetupError, match="do not belong to a trial"):
-        prepare_trial(trial)
+    with folder_lock(trial), pytest.raises(SetupError, match="do not belong to a trial"), trial_in(trial):
+        pass
 
 
 @pytest.mark.parametrize(
@@ -118,7 +140,8 @@ def test_the_folder_of_a_bot_that_runs_is_no_trial(trial: Path) -> None:
 )
 def test_a_mistake_deletes_no_earlier_trial(trial: Path, mistake: RehearsalOptions) -> None:
     """Whoever mistypes the next trial still has the last one."""
-    prepare_trial(trial)
+    with trial_in(trial):
+        pass
     (trial / "roomtone.db").write_text("last", "utf-8")
     with pytest.raises((RehearsalError, ConfigError, typer.BadParameter)):
         rehearse(replace(mistake, keep=trial))
@@ -129,6 +152,6 @@ def test_other_files_are_not_touched(trial: Path) -> None:
     """A folder with something else in it is refused: it may be a bot's memory."""
     trial.mkdir()
     (trial / "roomtone.db").write_text("mine", "utf-8")
-    with pytest.raises(SetupError, match="has files that do not belong to a trial"):
-        prepare_trial(trial)
+    with pytest.raises(SetupError, match="has files that do not belong to a trial"), trial_in(trial):
+        pass
     assert (trial / "roomtone.db").read_text("utf-8") == "mine"
