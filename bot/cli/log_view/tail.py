@@ -72,7 +72,8 @@ def command(
 ) -> None:
     """Show the log, one short line for each event.
 
-    --full shows all fields. With --session, `--event compaction` or `--event memory` it ends with one summary line for each session.
+    --full shows all fields. With --session, `--event compaction` or `--event memory` it ends with one summary line for
+    each session.
     """
     settings = load() if file is None else None
     path = file if settings is None else log_path(settings.storage.data_dir)

@@ -131,16 +131,6 @@ def test_a_malformed_token_is_told_apart_from_none(
     assert "my-secret" not in told
 
 
-def test_a_settings_folder_in_the_home_of_nobody_is_told(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It is a mistake in the path, and no defect."""
-    # The option sets it.
-    monkeypatch.setenv("ROOMTONE_CONFIG", "")
-    assert run_command_line(["--config", "~nobody-at-all/x", "run"]) == 2
-    assert "~nobody-at-all/x does not exist. Check the path" in " ".join(capsys.readouterr().err.split())
-
-
 @pytest.mark.parametrize(
     "line",
     [
@@ -159,16 +149,6 @@ def test_the_settings_are_named_before_or_after_the_command(
     monkeypatch.setenv("ROOMTONE_CONFIG", "")
     assert run_command_line([word.replace("PATH", "/nowhere/at/all") for word in line]) == 2
     assert "/nowhere/at/all does not exist. Check the path" in " ".join(capsys.readouterr().err.split())
-
-
-def test_settings_that_cannot_be_used_are_all_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """All mistakes in the settings are reported at once, with exit status 2."""
-    (tmp_path / "roomtone.toml").write_text('[compaction]\nmode = "sometimes"\n[room]\nmood = 3\n')
-    assert run_command_line(["run"]) == 2
-    told = capsys.readouterr().err
-    assert told.startswith("The settings cannot be used:\n")
-    assert "compaction.mode" in told
-    assert "mood" in told
 
 
 @pytest.mark.parametrize(

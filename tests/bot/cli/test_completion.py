@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 
@@ -35,30 +34,11 @@ def completed(line: str) -> list[str]:
     ("line", "offered"),
     [
         ("roomtone re", ["rehearse", "replay", "restore"]),
-        ("roomtone memory un", ["unfreeze"]),
         ("roomtone --config somewhere models pu", ["pull"]),
         ("roomtone rehearse three", ["three-hours"]),
         ("roomtone models pull voice-j", ["voice-joe"]),
-        ("roomtone explain --fa", ["--fact"]),
     ],
 )
 def test_a_word_is_completed(line: str, offered: list[str]) -> None:
     """Names of commands, options, scenarios and models."""
     assert completed(line) == offered
-
-
-def test_the_script_works_in_bash() -> None:
-    """`--show-completion` prints what bash understands."""
-    script = subprocess.run(
-        [sys.executable, "-m", "bot", "--show-completion", "bash"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=REPOSITORY,
-        env=environment(REPOSITORY / "data", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1"),
-    ).stdout
-    assert "_ROOMTONE_COMPLETE=complete_bash" in script
-    bash = shutil.which("bash")
-    assert bash is not None
-    read = subprocess.run([bash, "-c", f"{script}\ncomplete -p roomtone"], capture_output=True, text=True, check=True)
-    assert "-F _roomtone_completion roomtone" in read.stdout

@@ -47,10 +47,3 @@ def test_where_nobody_can_answer_the_option_is_named(
     with pytest.raises(SetupError, match=r"nothing was changed\. Add --yes"):
         confirm("Go on?")
     assert "Go on?" in capsys.readouterr().out
-
-
-def test_the_end_of_what_is_typed_is_a_no(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-D at a terminal, as Ctrl-C."""
-    monkeypatch.setattr("sys.stdin", Terminal(""))
-    with pytest.raises(typer.Abort):
-        confirm("Go on?")

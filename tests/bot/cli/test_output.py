@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import io
 import json
 import os
@@ -15,7 +14,7 @@ import pytest
 from rich.table import Table
 from rich.text import Text
 
-from bot.cli.output import count, fold, open_console, print_indented, print_json, say, svg_picture
+from bot.cli.output import fold, open_console, print_indented, print_json, say, svg_picture
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -128,27 +127,10 @@ def test_a_terminal_needs_not_know_every_letter(tmp_path: Path) -> None:
     assert 'channel="Küche \\u2013 \\u8336"' in shown.stdout.decode("iso8859-9")
 
 
-def test_what_cannot_be_written_for_another_reason_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file on a full disk would lack something that somebody wants to read."""
-
-    class FullDisk(io.StringIO):
-        def flush(self) -> None:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr("sys.stdout", FullDisk())
-    with pytest.raises(OSError, match="No space left"):
-        say("All that was said.")
-
-
 def test_a_path_is_not_broken() -> None:
     """Somebody may want to copy it."""
     path = "/a/very/long/path" * 5
     assert path in fold(f"It is kept in {path} now.", 40)
-
-
-def test_numbers_and_their_nouns() -> None:
-    """One of a thing is singular."""
-    assert [count(number, "turn") for number in (0, 1, 1200)] == ["0 turns", "1 turn", "1,200 turns"]
 
 
 def test_a_picture_asks_no_server_for_its_fonts() -> None:

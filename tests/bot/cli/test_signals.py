@@ -97,25 +97,6 @@ async def test_a_shutdown_that_takes_too_long_is_ended() -> None:
 
 
 @pytest.mark.asyncio
-async def test_afterwards_signals_are_what_they_were() -> None:
-    """Leaving the context restores the signal handlers."""
-    before = signal.getsignal(signal.SIGTERM)
-    with stop_on_signals(asyncio.Event()):
-        pass
-    assert signal.getsignal(signal.SIGTERM) == before
-
-
-@pytest.mark.asyncio
-async def test_work_that_ends_is_returned() -> None:
-    """If no signal comes, the result of the work is returned."""
-
-    async def answer() -> int:
-        return 42
-
-    assert await until_stopped(answer()) == 42
-
-
-@pytest.mark.asyncio
 async def test_work_is_ended_in_order_at_a_signal() -> None:
     """After a signal, the work is cancelled and cleans up before the command ends."""
     closed = asyncio.Event()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import sys
 import threading
 from dataclasses import replace
@@ -18,7 +17,6 @@ from bot import events
 from bot.errors import SetupError
 from bot.events import ReplyOutcome
 from bot.monitoring.traces import OPEN_TURNS, open_traces, wants_traces
-from tests.bot.monitoring.collector import collecting
 from tests.bot.monitoring.test_metrics import ADA, HAPPENED, SPOKEN, WORDS
 from tests.patience import PATIENCE_S
 
@@ -114,22 +112,6 @@ def test_the_standard_variables_switch_traces_on(environment: dict[str, str], wa
     assert wants_traces(environment) is wanted
 
 
-def test_switched_off_they_cost_nothing() -> None:
-    """Without an address the bot imports nothing of the library's exporter or SDK."""
-    program = (
-        "import asyncio, sys; from bot.monitoring.traces import open_traces\n"
-        "import bot.app\n"
-        "async def run():\n"
-        "    async with open_traces() as traces: assert traces is None\n"
-        "asyncio.run(run())\n"
-        "print([name for name in sys.modules if name.startswith(('opentelemetry.sdk', 'opentelemetry.exporter'))])"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=PATIENCE_S
-    )
-    assert result.stdout.strip() == "[]"
-
-
 @pytest.mark.asyncio
 async def test_without_the_extra_it_is_a_plain_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     """An address without the libraries is refused at the start, with the remedy."""
@@ -187,22 +169,3 @@ async def test_a_collector_that_does_not_answer_keeps_the_bot_from_ending_no_lon
     finally:
         exporter.answers.set()
     assert [line["event"] for line in logs] == ["traces_opened", "traces_not_sent"]
-
-
-@pytest.mark.asyncio
-async def test_spans_reach_a_collector(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the standard variables, a collector on this machine gets the spans when the bot ends at the latest."""
-    async with asyncio.timeout(PATIENCE_S), collecting() as collector:
-        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.address)
-        monkeypatch.setenv("OTEL_SERVICE_NAME", "roomtone-lounge")
-        async with open_traces() as traces:
-            assert traces is not None
-            with traces.room() as observe:
-                for event in HAPPENED:
-                    observe(event)
-    (resource,) = collector.received[0].resource_spans
-    names = {each.key: each.value.string_value for each in resource.resource.attributes}
-    (span,) = resource.scope_spans[0].spans
-    assert names["service.name"] == "roomtone-lounge"
-    assert [event.name for event in span.events] == SPOKEN_TO
-    assert span.end_time_unix_nano - span.start_time_unix_nano == pytest.approx(7e9, abs=1e7)

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.memory.admin import MemoryAdmin
-from tests.bot.cli.memory.stored_evening import at_evening, data_dir, told
-
-if TYPE_CHECKING:
-    from bot.memory.admin import SegmentOverview
-    from compaction.model import SessionId
-    from tests.bot.evening import Evening
+from tests.bot.cli.memory.stored_evening import data_dir, told
 
 __all__ = ["data_dir"]
 
@@ -66,27 +59,6 @@ def test_what_is_exported_comes_back_elsewhere(
     assert "4411" in found["text"]
 
 
-def test_sessions_are_exported_one_at_a_time(
-    data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The files of one session are written before the next one is read: a memory of years fits into no process."""
-
-    async def fill(evening: Evening) -> None:
-        await evening.talk(61)
-
-    at_evening(data_dir, fill, name="later")
-    written: list[int] = []
-    overview = MemoryAdmin.overview
-
-    async def counted(admin: MemoryAdmin, session_id: SessionId) -> SegmentOverview:
-        written.append(len(files(tmp_path / "out")))
-        return await overview(admin, session_id)
-
-    monkeypatch.setattr(MemoryAdmin, "overview", counted)
-    assert "Wrote 5 segments of 2 sessions " in told(capsys, "memory", "export", "out")
-    assert written == [0, 5]
-
-
 @pytest.mark.usefixtures("data_dir")
 def test_what_waits_is_queued_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A queue file can be imported alone if its segments are stored."""
@@ -134,26 +106,6 @@ def test_every_mistake_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "no JSON file" in told(capsys, "memory", "import", "empty", status=1)
     (tmp_path / "file").write_text("")
     assert "cannot be written" in told(capsys, "memory", "export", "file", status=1)
-
-
-@pytest.mark.parametrize("year", ["0001", "9999", "2099"])
-def test_a_strange_year_is_refused_and_poisons_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], year: str
-) -> None:
-    """A segment of the year 1 or 9999, or of the future, is refused. Search and export go on working for all others."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("ROOMTONE_RECALL__EMBEDDER", "off")
-    from tests.compaction.memory.test_export_format import EXAMPLE
-
-    Path("good.json").write_text(json.dumps(EXAMPLE))
-    Path("strange.json").write_text(
-        json.dumps(EXAMPLE | {"session_id": "strange", "compressed_at": f"{year}-06-01T00:00:00"})
-    )
-    refused = told(capsys, "memory", "import", "good.json", "strange.json", status=1)
-    assert "Imported: 1 new segment." in refused
-    assert 'strange.json: "compressed_at" in a segment must be a time from 1970 to' in refused
-    assert json.loads(told(capsys, "memory", "search", "OAuth2 authentication", "--json"))
-    assert "Wrote 1 segment of 1 session " in told(capsys, "memory", "export", "out")
 
 
 def test_the_specifications_own_segment_can_be_brought(

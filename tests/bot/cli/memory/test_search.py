@@ -64,16 +64,6 @@ def test_json_has_every_field(data_dir: Path, capsys: pytest.CaptureFixture[str]
     assert {"kind", "speaker", "at", "turns", "superseded_by", "likeness"} <= set(found[0])
 
 
-@pytest.mark.usefixtures("data_dir")
-def test_nothing_but_the_answer_is_on_stdout(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A program reads it. That no embedding model is here, which is logged, is no part of it."""
-    monkeypatch.setenv("ROOMTONE_RECALL__EMBEDDER", "auto")
-    monkeypatch.setenv("ROOMTONE_MODELS__DIRECTORY", str(tmp_path))
-    assert len(json.loads(searched(capsys, "lisbon", "--json"))) > 1
-
-
 def test_filters_are_options(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Results can be limited by speaker and time, and an empty query lists the newest turns."""
     del data_dir
@@ -91,21 +81,3 @@ def test_a_session_is_named_by_how_it_begins(data_dir: Path, capsys: pytest.Capt
     assert "Give more of the id" in " ".join(capsys.readouterr().err.split())
     assert run_command_line(["memory", "search", "lisbon", "--session", "night"]) == 2
     assert "There is no session night" in " ".join(capsys.readouterr().err.split())
-
-
-def test_a_time_nobody_understands_is_misuse(data_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A time that cannot be parsed ends with exit status 2 and an example of a valid time."""
-    del data_dir
-    assert run_command_line(["memory", "search", "x", "--since", "soon"]) == 2
-    assert "21:04" in capsys.readouterr().err
-
-
-def test_without_a_database_nothing_is_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Without a database, a search fails with a message and creates no files."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path / "nowhere"))
-    assert run_command_line(["memory", "search", "lisbon"]) == 1
-    assert "There is no memory yet at" in capsys.readouterr().err
-    assert not (tmp_path / "nowhere").exists()

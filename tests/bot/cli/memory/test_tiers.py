@@ -80,7 +80,7 @@ def test_opting_out_is_told_and_taken_back(capsys: pytest.CaptureFixture[str]) -
 
 @pytest.mark.parametrize(
     "words",
-    [["list"], ["queue"], ["compress"], ["archive"], ["prune"], ["freeze"], ["export", "out"]],
+    [["list"], ["search", "x"], ["export", "out"]],
 )
 def test_without_a_memory_there_is_a_sentence(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -89,9 +89,3 @@ def test_without_a_memory_there_is_a_sentence(
     monkeypatch.chdir(tmp_path)
     assert "There is no memory yet" in told(capsys, "memory", *words, status=1)
     assert not list(tmp_path.rglob("*.db"))
-
-
-@pytest.mark.usefixtures("data_dir")
-def test_an_unknown_session_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    """An unknown session is reported with the names of the last sessions."""
-    assert "There is no session nope. The last ones are evening." in told(capsys, "memory", "list", "nope", status=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,6 @@ from bot.cli.rehearsal.speech_engines import RehearsalRecogniser
 from tests.fakes.recogniser import AnsweringEngine, recognition
 from voice.asr.settings import AsrSettings
 from voice.audio import LISTEN_RATE_HZ
-from voice.errors import RecogniserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,24 +40,3 @@ async def test_a_broken_sentence_is_heard_whole(monkeypatch: pytest.MonkeyPatch)
     broken = recogniser(monkeypatch, lambda request: recognition(WHOLE if request.careful else "Room"))
     async with broken as ear:
         assert await ear.transcribe(SOUND) == WHOLE
-
-
-@pytest.mark.asyncio
-async def test_a_doubtful_text_stays_where_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second hearing is refused while finished speech waits, which is no failure of the model."""
-    async with recogniser(monkeypatch, lambda _: recognition(LOOP)) as ear:
-        await ear.transcribe(SOUND)
-        assert await asyncio.gather(*(ear.transcribe(SOUND) for _ in range(3))) == [LOOP] * 3
-
-
-@pytest.mark.asyncio
-async def test_a_doubtful_text_stays_where_the_second_hearing_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model that fails at the second hearing costs no text of the first, as in a room."""
-
-    def fail_carefully(request: RecognitionRequest) -> Recognition:
-        if request.careful:
-            raise RecogniserError("The model failed.")
-        return recognition("Room")
-
-    async with recogniser(monkeypatch, fail_carefully) as ear:
-        assert await ear.transcribe(SOUND) == "Room"

@@ -102,13 +102,6 @@ async def test_an_answer_without_what_was_asked_for_is_a_broken_promise() -> Non
 
 
 @pytest.mark.asyncio
-async def test_an_answer_that_nobody_wanted_is_a_broken_promise() -> None:
-    """An answer to a line for which the file expects no answer fails."""
-    report = await play(written("Unwanted", (BOAT, SpeechEvent(who="bo", say=ASKED), SilenceEvent(quiet_s=60))))
-    assert "not_answered" in broken(report)
-
-
-@pytest.mark.asyncio
 async def test_an_answer_that_does_not_come_is_waited_for_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """A missing answer is waited for until a time limit, then reported, and the evening goes on."""
     monkeypatch.setattr(playing, "_PATIENCE_S", 6.0)
@@ -116,20 +109,6 @@ async def test_an_answer_that_does_not_come_is_waited_for_and_told(monkeypatch: 
     report = await play(written("In vain", (BOAT, unasked, SpeechEvent(who="bo", say="It is done."))))
     assert broken(report) == ["wait", "answered"]
     assert len(report.utterances) == 3
-
-
-@pytest.mark.asyncio
-async def test_a_room_that_ends_ends_the_evening() -> None:
-    """If the room ends early, the evening ends with an error instead of waiting."""
-    settings = load(overrides=EVENING_SETTINGS)
-    before = asyncio.all_tasks()
-    async with open_player(EVENING, settings) as player:
-        await player.begin()
-        await player.perform(1, BOAT)
-        await player.leave()
-        with pytest.raises(playing.EveningEndedError, match="The bot left"):
-            await player.perform(2, BOAT)
-    assert asyncio.all_tasks() == before
 
 
 @pytest.mark.asyncio
