@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 SOUND = np.full(LISTEN_RATE_HZ * 3 // 2, 1000, np.int16)
 WHOLE = "Roomtone, who can bring the long ladder?"
-LOOP = "no " * 8
 
 
 def recogniser(
