@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from importlib import import_module, metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -15,8 +15,6 @@ from bot.cli.failures import INTERRUPTED, report_failure, report_misuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    import click
 
 # What a command's module has: `command`, or the `app` of a group of commands.
 _COMMANDS = {
@@ -47,8 +45,8 @@ _COMPLETED_LINE = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
 class _CommandLists(TyperGroup):
     """Shows the commands below two headings."""
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the lists of commands."""
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the lists of commands. Typer has its own copy of the types of these two."""
         width = formatter.width - 6 - max(map(len, _COMMANDS))
         for heading, names in _HEADINGS.items():
             found = [(name, command) for name in names if (command := self.get_command(ctx, name)) is not None]
