@@ -17,7 +17,7 @@ FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 # What Roomtone keeps in its data folder. Of a folder that also holds other things, only these are mended.
-_OWN = ("roomtone.db*", "forgetting.key*", "waiting-opt-outs.json*", "logs", "logs/roomtone.jsonl*")
+_OWN = ("roomtone.db*", "forgetting.key*", "logs", "logs/roomtone.jsonl*")
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,7 @@ from bot.cli.rehearsal.written.clock import ManualClock
 from bot.events import SpokenText
 from bot.guild import GuildChoice
 from bot.participation.all_guilds import GuildParticipations
-from bot.participation.participation import Participation
-from bot.participation.reply_control import ReplyState
+from bot.participation.participation import Participation, ReplyState
 from bot.participation.settings import ParticipationSettings
 from bot.room.conversation.hearing import GROUP_WAIT_S
 from voice.asr.port import Recognition

@@ -1,50 +1,65 @@
 """How the bot takes part on all servers: read when it is first needed, and changed by what people choose.
 
 The process has one `GuildParticipations`, because servers outlive rooms. A choice takes effect at once and is stored
-afterwards. If the store fails, the person who chose gets the error, and the choice stays in effect and is stored later
-(`waiting_choices`, and `waiting_opt_outs` for an opt-out or an opt-in). If the server's participation could not be read
-before, it is `ParticipationUnreadError`, and nothing was changed.
+afterwards. If the store fails, the person who chose gets `NotStoredYetError`: the choice stays in effect as long as the
+process runs, and is stored when the store works again. If the server's participation could not be read before, it is
+`ParticipationUnreadError`, and nothing was changed.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from contextlib import nullcontext
+from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
+from bot.background_task import background_task
 from bot.errors import BotError
 from bot.guild import VoiceMode
 from bot.participation.costs import CostCeiling, CostLedger
 from bot.participation.guild_participation import GuildParticipation
-from bot.participation.waiting_choices import WaitingChoices
-from bot.participation.waiting_opt_outs import OptOutWaitsError
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-    from contextlib import AbstractAsyncContextManager, AbstractContextManager
+    from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 
     from bot.clock import Clock
     from bot.guild import GuildChoice, GuildChoices, Silence
     from bot.participation.settings import ParticipationSettings
-    from bot.participation.waiting_opt_outs import OptOuts
-
-    KeepChoice = Callable[[int, int, bool], AbstractContextManager[None]]
 
 log = structlog.get_logger()
 
+# A restart this long after the database is back has lost nothing.
+RETRY_S = 5.0
+# While the database is away. They are in effect all the same.
+MOST_UNSTORED = 10_000
 
 MAY_SPEAK = Text("I may speak again.")
 SILENCED_FOR_GOOD = Text(
     "A moderator has silenced me on this server. Only a moderator (who may manage the server or its channels, or mute "
     "members) can let me talk again, with /talk."
 )
+TOO_MANY = Text("Too many choices wait for the database.")
 LISTENS_ONLY = Text("In this session I only write down what is said. Send me away with /leave and use /join.")
+NOT_STORED_YET = Text(
+    "This is in effect, but I could not store it yet. I keep trying. If I am restarted before that, it is lost: choose "
+    "it again. {error}"
+)
+
+
+class OptOuts(Protocol):
+    """The store of the people who opted out of being heard; `bot.store.guilds` implements it. Raises `StoreError`."""
+
+    async def of(self, guild_id: int) -> frozenset[int]:
+        """Return the people who opted out on that guild."""
+
+    async def put(self, guild_id: int, person_id: int, *, out: bool) -> None:
+        """Store whether a person has opted out there."""
 
 
 class NotHereError(BotError):
@@ -63,12 +78,17 @@ class ParticipationUnreadError(StoreError):
     """How the bot takes part on a server cannot be read, so nothing was changed. The message says why."""
 
 
+class NotStoredYetError(StoreError):
+    """A choice is in effect and could not be stored yet; it is tried again. The message says why it could not."""
+
+
 class GuildParticipations:
     """The participation of every server. Not thread-safe.
 
     `wake_names`: the names in the settings. `asks`: whether the bot hears only people of that server who agreed.
-    `serves`: whether this process serves a server; what another process serves changes there. `keeping`: keeps an
-    opt-out (server, person, whether they are out) from the beginning of the command (`WaitingOptOuts.keeping`).
+    `serves`: whether this process serves a server; what another process serves changes there.
+
+    *Ownership*: `running` owns the task that stores what could not be stored at once.
     """
 
     def __init__(
@@ -81,24 +101,70 @@ class GuildParticipations:
         clock: Clock,
         asks: Callable[[int], bool] = lambda _: False,
         serves: Callable[[int], bool] = lambda _: True,
-        keeping: KeepChoice = lambda *_: nullcontext(),
     ) -> None:
         self._asks = asks
         self._serves = serves
         self._choices = choices
-        self._waiting_choices = WaitingChoices(choices, clock)
         self._opt_outs = opt_outs
-        self._keeping = keeping
         self._clock = clock
         self.settings = settings
         self.wake_names = wake_names
         self._guilds: dict[int, GuildParticipation] = {}
-        # Held while a server's participation is read, which other tasks then wait for.
-        self._reading: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+        # Held while a server's participation is read or stored, so that nobody reads what held before, and no older
+        # choice is stored last.
+        self._storing: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+        # By server and by what is chosen, what stores it. What is being stored is here, too.
+        self._unstored: dict[tuple[int, str], Callable[[], Awaitable[object]]] = {}
+        # Why the last try for a server failed: the next one is the task's, so that nobody waits for another failure.
+        self._problems: dict[int, Text | str] = {}
 
-    def running(self) -> AbstractAsyncContextManager[None]:
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
         """Store choices that could not be stored before, for the duration of the block."""
-        return self._waiting_choices.running()
+        async with background_task(self._store_again(), name="unstored-choices"):
+            yield
+
+    async def _store_again(self) -> None:
+        while True:
+            await self._clock.sleep(RETRY_S)
+            for key in list(self._unstored):
+                try:
+                    async with self._storing[key[0]]:
+                        await self._try_to_store(key)
+                except StoreError as error:
+                    # The others too: it may be this one alone that is refused.
+                    log.debug("choice_waits", guild_id=key[0], problem=error)
+
+    async def _store(self, guild_id: int, what: str, write: Callable[[], Awaitable[object]]) -> None:
+        """Store a choice that is in effect. `write` stores what holds when it is called, perhaps more than once.
+
+        Raises `NotStoredYetError`; at once while the store fails. *Cancellation*: it is tried again.
+        """
+        key = guild_id, what
+        if key not in self._unstored and len(self._unstored) >= MOST_UNSTORED:
+            raise StoreError(TOO_MANY)
+        self._unstored[key] = write
+        try:
+            if guild_id in self._problems:
+                raise StoreError(self._problems[guild_id])
+            async with self._storing[guild_id]:
+                await self._try_to_store(key)
+        except StoreError as error:
+            log.warning("choice_waits", guild_id=guild_id, waiting=len(self._unstored), problem=error)
+            raise NotStoredYetError(sentence_of(error)) from error
+
+    async def _try_to_store(self, key: tuple[int, str]) -> None:
+        write = self._unstored.get(key)
+        if write is None:
+            return
+        try:
+            await write()
+        except StoreError as error:
+            self._problems[key[0]] = sentence_of(error)
+            raise
+        self._problems.pop(key[0], None)
+        if self._unstored.get(key) is write:
+            del self._unstored[key]
 
     async def of_guild(self, guild_id: int) -> GuildParticipation:
         """Return a server's participation.
@@ -108,7 +174,7 @@ class GuildParticipations:
         """
         if (known := self._guilds.get(guild_id)) is not None:
             return known
-        async with self._reading[guild_id]:
+        async with self._storing[guild_id]:
             return await self._read(guild_id)
 
     async def _read(self, guild_id: int) -> GuildParticipation:
@@ -130,22 +196,14 @@ class GuildParticipations:
         )
         return guild
 
-    async def for_new_room(self, guild_id: int) -> GuildParticipation:
-        """Return a server's participation for a room that begins, also one that goes on with a session after a crash.
-        Raises `StoreError`.
-
-        Only now what the server has chosen about consent takes effect: people who are heard already were not asked.
-        """
-        guild = await self.of_guild(guild_id)
-        guild.asks = self._asks(guild_id)
-        return guild
-
     async def begin_session(self, guild_id: int, session_id: str, *, listens_only: bool = False) -> GuildParticipation:
         """Return a server's participation for a session that begins or goes on in a new room. Raises `StoreError`.
 
-        `listens_only`: the bot says nothing in it.
+        `listens_only`: the bot says nothing in it. Only now what the server has chosen about consent takes effect:
+        people who are heard already were not asked.
         """
-        guild = await self.for_new_room(guild_id)
+        guild = await self.of_guild(guild_id)
+        guild.asks = self._asks(guild_id)
         guild.begin_session(session_id, listens_only=listens_only)
         return guild
 
@@ -192,9 +250,7 @@ class GuildParticipations:
         await self._store_silence(guild, by=by)
 
     async def _store_silence(self, guild: GuildParticipation, *, by: int) -> None:
-        await self._waiting_choices.put(
-            guild.guild_id, "silence", lambda choice: replace(choice, silence=guild.silence), by=by
-        )
+        await self._choose(guild.guild_id, "silence", lambda choice: replace(choice, silence=guild.silence), by=by)
 
     # -- mode and names --------------------------------------------------------------------------------------
 
@@ -206,10 +262,10 @@ class GuildParticipations:
         guild = await self._known_or_repaired(guild_id, lambda now: replace(now, voice_mode=mode), by=by)
         guild.voice_mode = mode or VoiceMode(self.settings.voice_mode)
         log.info("voice_mode_chosen", guild_id=guild_id, user_id=by, voice_mode=guild.voice_mode.value)
-        await self._waiting_choices.put(
+        await self._choose(
             guild_id,
             "voice_mode",
-            lambda choice: replace(choice, voice_mode=None if mode is None else guild.voice_mode),
+            lambda choice: replace(choice, voice_mode=mode),
             by=by,
         )
 
@@ -221,12 +277,15 @@ class GuildParticipations:
         guild = await self._known_or_repaired(guild_id, lambda now: replace(now, wake_names=names), by=by)
         guild.wake_names = names or self.wake_names
         log.info("wake_names_chosen", guild_id=guild_id, user_id=by, name_count=len(guild.wake_names))
-        await self._waiting_choices.put(
+        await self._choose(
             guild_id,
             "wake_names",
-            lambda choice: replace(choice, wake_names=None if names is None else guild.wake_names),
+            lambda choice: replace(choice, wake_names=names),
             by=by,
         )
+
+    async def _choose(self, guild_id: int, what: str, change: Callable[[GuildChoice], GuildChoice], *, by: int) -> None:
+        await self._store(guild_id, what, lambda: self._choices.choose(guild_id, change, by=by))
 
     async def _known_or_repaired(
         self, guild_id: int, change: Callable[[GuildChoice], GuildChoice], *, by: int
@@ -293,37 +352,34 @@ class GuildParticipations:
 
     async def set_opt_out(self, guild_id: int, person_id: int, *, out: bool) -> None:
         """Opt a person out of being heard on that guild (`out`), or in again. Takes effect at once. Raises
-        `StoreError`; `OptOutWaitsError` if it is stored later.
+        `NotStoredYetError` if it is stored later, and `ParticipationUnreadError`.
         """
-        with self._keeping(guild_id, person_id, out):
+        if (guild := self._guilds.get(guild_id)) is None:
             # Held, so that nobody meanwhile reads the opt-outs of before.
-            async with self._reading[guild_id]:
+            async with self._storing[guild_id]:
                 if (guild := self._guilds.get(guild_id)) is None:
                     await self._store_unread(guild_id, person_id, out=out)
                     return
-            await self._change_opt_out(guild, person_id, out=out)
+        self._apply_opt_out(guild, person_id, out=out)
+        write = partial(self._store_opt_out, guild, person_id)
+        await self._store(guild_id, f"opt-out of {person_id}", write)
 
-    async def _change_opt_out(self, guild: GuildParticipation, person_id: int, *, out: bool) -> None:
-        """Have a choice take effect in the server's room, then store it."""
+    async def _store_opt_out(self, guild: GuildParticipation, person_id: int) -> None:
+        await self._opt_outs.put(guild.guild_id, person_id, out=person_id in guild.opted_out)
+
+    def _apply_opt_out(self, guild: GuildParticipation, person_id: int, *, out: bool) -> None:
         # Again and again, it would only interrupt the bot.
         is_new = out and person_id not in guild.opted_out
-        opted_out = guild.opted_out | {person_id} if out else guild.opted_out - {person_id}
-        guild.opted_out = frozenset(opted_out)
+        guild.opted_out = guild.opted_out | {person_id} if out else guild.opted_out - {person_id}
         guild.consent.agreed -= {person_id}
         if is_new and guild.room is not None:
             guild.room.on_opted_out(person_id)
         log.info("opt_out_changed", guild_id=guild.guild_id, user_id=person_id, out=out)
-        # What holds by now: whoever has changed their mind meanwhile may have been stored already.
-        await self._opt_outs.put(guild.guild_id, person_id, out=person_id in guild.opted_out)
 
     async def _store_unread(self, guild_id: int, person_id: int, *, out: bool) -> None:
         """Store a choice about a server of which nothing was read yet. No room is there, and the first one reads it."""
         try:
             await self._opt_outs.put(guild_id, person_id, out=out)
-        except OptOutWaitsError:
-            # It holds: the server's opt-outs are read with those that wait.
-            log.info("opt_out_changed", guild_id=guild_id, user_id=person_id, out=out)
-            raise
         except StoreError as error:
             raise ParticipationUnreadError(sentence_of(error)) from error
         log.info("opt_out_changed", guild_id=guild_id, user_id=person_id, out=out)

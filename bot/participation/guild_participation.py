@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from bot.guild import Silence
-from bot.participation.session_consent import SessionConsent
 
 if TYPE_CHECKING:
     from bot.guild import VoiceMode
@@ -36,6 +35,31 @@ class SilenceableRoom(Protocol):
 
     def on_forgotten(self) -> None:
         """Drop what is on its way to a model or waits for it, since it may hold words that were forgotten."""
+
+
+@dataclass(slots=True)
+class SessionConsent:
+    """What the people of one session were told, and what they chose. Another session begins with a new one.
+
+    `session_id`: None before the server's first session. `agreed`: who agreed to be heard, where the bot asks; replace
+    it and never change it, because other threads read it. `notice`: the digest of the newest notice (see
+    `bot.room.announcer`). `told`: who has had it. `forgotten_until`: whom the room was told to forget, and until when
+    they had spoken (monotonic seconds).
+    """
+
+    session_id: str | None = None
+    agreed: frozenset[int] = frozenset()
+    notice: str = ""
+    told: frozenset[int] = frozenset()
+    forgotten_until: dict[int, float] = field(default_factory=dict)
+
+    def told_by(self, notice: str) -> frozenset[int]:
+        """Return who has had this notice."""
+        return self.told if notice == self.notice else frozenset()
+
+    def tell(self, notice: str, people: frozenset[int]) -> None:
+        """Take note that people have had a notice."""
+        self.notice, self.told = notice, self.told_by(notice) | people
 
 
 @dataclass(slots=True)

@@ -8,23 +8,20 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bot.brain.decider import Decision, HeardText, Reason, Situation, decide
+from bot.brain.decider import Decision, HeardText, PendingReply, Reason, Situation, decide
 from bot.brain.silence import SILENT_MINUTES, asks_for_silence
 from bot.channel.notice_queue import NoticeQueue
+from bot.participation.all_guilds import NOT_STORED_YET, NotStoredYetError
 from bot.participation.costs import HOUR_S, Cost
-from bot.participation.engagement import Engagement
-from bot.participation.notices import over_ceiling, silenced_for
-from bot.participation.person_names import PersonNames
-from bot.participation.quiet_timer import QuietTimer
+from bot.participation.engagement import Engagement, PersonNames, QuietTimer
 from bot.participation.statistics import ParticipationStatistics
-from bot.participation.waiting_choices import NOT_STORED_YET, ChoiceWaitsError
-from bot.texts.text import Text, sentence_of
+from bot.texts.text import Text, counted, sentence_of
 from voice.cancellation import fail_if_cancelled_inside
 
 if TYPE_CHECKING:
@@ -36,13 +33,48 @@ if TYPE_CHECKING:
     from bot.events import SpokenText
     from bot.participation.all_guilds import GuildParticipations
     from bot.participation.guild_participation import GuildParticipation
-    from bot.participation.reply_control import ReplyControl
     from voice.queue_figures import QueueFigures
 
 log = structlog.get_logger()
 
 # How often the room is checked for a long silence.
 CHECK_QUIET_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyState:
+    """The question that waits for an answer, and whether a reply is in progress or somebody is speaking."""
+
+    waiting: PendingReply
+    busy: bool
+
+
+class ReplyControl(Protocol):
+    """Controls the room's replies; `bot.room.conversation.conversation.Conversation` implements it.
+
+    Participation and conversation need each other: decisions depend on the reply in progress, and a request for silence
+    stops it. So the conversation, which owns the participation, passes itself in.
+    """
+
+    @property
+    def reply_state(self) -> ReplyState:
+        """Return what the replier is doing."""
+
+    @property
+    def can_skip(self) -> bool:
+        """Return whether the current responder can find that there is nothing to say."""
+
+    def stop_speaking(self) -> None:
+        """Stop the reply in progress and discard the waiting question."""
+
+    def drop_derived(self) -> None:
+        """Stop speaking, drop prepared replies and results of tools, and end shares of people who may not be heard."""
+
+    def drop_unrecorded(self, person_id: int) -> None:
+        """Drop what this person has said or their screen has shown, and what is not recorded yet."""
+
+    def speak_unprompted(self, decision: Decision) -> bool:
+        """Begin a remark that nobody asked for. Return False if the session has no turn yet to remark on."""
 
 
 class Participation:
@@ -152,7 +184,7 @@ class Participation:
     async def _store_silence(self, by: int) -> None:
         try:
             await self._guilds.store_silence(self._guild, by=by)
-        except ChoiceWaitsError as error:
+        except NotStoredYetError as error:
             # It is written after the sentence about the silence.
             self.notify(NOT_STORED_YET.fill(error=sentence_of(error)))
 
@@ -217,9 +249,6 @@ class Participation:
     def on_forgotten(self) -> None:
         """Drop what may hold words that were forgotten."""
         self._drop_derived()
-
-    async def confirm(self) -> None:
-        """Return at once: in this process, whatever is changed is in effect."""
 
     # -- what people say -------------------------------------------------------------------------------------
 
@@ -352,3 +381,23 @@ class Participation:
 
     def on_left(self, user_id: int) -> None:
         self._engagement.remove(user_id)
+
+
+def silenced_for(minutes: int) -> Text:
+    """Return the sentence that the bot is silent for so many minutes."""
+    return counted(
+        minutes,
+        "I am silent for {count} minute, or until /talk. I go on listening.",
+        "I am silent for {count} minutes, or until /talk. I go on listening.",
+    )
+
+
+def over_ceiling(minutes: int) -> Text:
+    """Return the notice that the hour's ceiling is reached, and for how long."""
+    return counted(
+        minutes,
+        "I have reached this server's hourly limit, so I am silent for about a minute. I go on listening; /status "
+        "shows the figures.",
+        "I have reached this server's hourly limit, so I am silent for about {count} minutes. I go on listening; "
+        "/status shows the figures.",
+    )

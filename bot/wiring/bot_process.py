@@ -16,8 +16,6 @@ from bot.memory.retention import Retention
 from bot.monitoring.metrics import Metrics
 from bot.monitoring.traces import open_traces
 from bot.participation.all_guilds import GuildParticipations
-from bot.participation.opt_out_file import FILE_NAME
-from bot.participation.waiting_opt_outs import WaitingOptOuts
 from bot.private_files import mend_permissions
 from bot.store.restore import remove_leftovers
 from bot.wiring.dashboard import open_dashboard
@@ -74,9 +72,7 @@ async def open_bot_process(
     lock = await stack.enter_async_context(stores.database.held_by_bot(shards, takes_over=takes_over))
     monitoring = await _open_monitoring(stack, parts, lock)
     await stack.enter_async_context(_retention(parts, shards).running())
-    opt_outs = WaitingOptOuts(stores.opt_outs, file=settings.storage.data_dir / FILE_NAME, clock=clock)
-    await stack.enter_async_context(opt_outs.running())
-    participation = _participation(parts, opt_outs, shards)
+    participation = _participation(parts, shards)
     await stack.enter_async_context(participation.running())
     dashboard = await open_dashboard(stack, settings, stores.sessions, participation, clock, shards)
     metrics.add_queue(lambda: dashboard.live.queue)
@@ -119,16 +115,15 @@ def _retention(parts: ProcessParts, shards: Shards) -> Retention:
     )
 
 
-def _participation(parts: ProcessParts, opt_outs: WaitingOptOuts, shards: Shards) -> GuildParticipations:
+def _participation(parts: ProcessParts, shards: Shards) -> GuildParticipations:
     settings, stores = parts.settings, parts.stores
     return GuildParticipations(
         stores.guilds,
-        opt_outs,
+        stores.opt_outs,
         settings.participation,
         wake_names=settings.brain.wake_names,
         clock=parts.clock,
         # A server may be stricter than the operator, never laxer.
         asks=lambda guild_id: settings.room.asks(guild_id) or stores.servers.of(guild_id).asks,
         serves=shards.serves,
-        keeping=opt_outs.keeping,
     )

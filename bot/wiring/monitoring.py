@@ -45,8 +45,7 @@ PROCESS_TASKS = (
     "retention",
     "store-bot-lock",
     "transcript-expiry",
-    "waiting-choices",
-    "waiting-opt-outs",
+    "unstored-choices",
 )
 
 

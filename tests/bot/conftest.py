@@ -31,7 +31,6 @@ BOT_LIMITS = (
     ("bot.embedding.worker", "STOP_TIMEOUT_S"),
     ("bot.llm.openai_completion", "CONNECT_TIMEOUT_S"),
     ("bot.models.loaded_voices", "WAIT_FOR_VOICE_S"),
-    ("bot.participation.waiting_opt_outs", "SAVE_WITHIN_S"),
     ("bot.room.claim_watch", "ANSWER_WITHIN_S"),
     ("bot.room.conversation.conversation", "LAST_NOTICES_S"),
     ("bot.room.conversation.conversation", "LAST_WORDS_OF_PROCESS_S"),

@@ -18,11 +18,15 @@ from bot.discord.answers import answer_when_known, guild_id_of, language_of
 from bot.discord.commands.default_word import DEFAULT, means_default
 from bot.errors import BotError
 from bot.guild import MOST_SILENT_MINUTES, VoiceMode
-from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD, ParticipationUnreadError
-from bot.participation.notices import silenced_for
+from bot.participation.all_guilds import (
+    MAY_SPEAK,
+    NOT_STORED_YET,
+    SILENCED_FOR_GOOD,
+    NotStoredYetError,
+    ParticipationUnreadError,
+)
+from bot.participation.participation import silenced_for
 from bot.participation.statistics import mode_sentence
-from bot.participation.waiting_choices import NOT_STORED_YET, ChoiceWaitsError
-from bot.participation.waiting_opt_outs import OptOutWaitsError
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
 
@@ -170,7 +174,7 @@ async def set_opt_out(participation: GuildParticipations, interaction: discord.I
     guild_id, person_id = guild_id_of(interaction), interaction.user.id
     try:
         await participation.set_opt_out(guild_id, person_id, out=out)
-    except OptOutWaitsError as error:
+    except NotStoredYetError as error:
         return _not_stored_yet(error, out=out, must_agree=participation.must_agree(guild_id, person_id))
     if not out and participation.must_agree(guild_id, person_id):
         return Text(
@@ -185,7 +189,7 @@ async def set_opt_out(participation: GuildParticipations, interaction: discord.I
     )
 
 
-def _not_stored_yet(error: OptOutWaitsError, *, out: bool, must_agree: bool) -> Text:
+def _not_stored_yet(error: NotStoredYetError, *, out: bool, must_agree: bool) -> Text:
     """Return what holds now, and what is not certain until it is stored."""
     problem = sentence_of(error)
     if not out and must_agree:
@@ -199,12 +203,6 @@ def _not_stored_yet(error: OptOutWaitsError, *, out: bool, must_agree: bool) -> 
         return Text(
             "I hear you again on this server. I could not store that yet and go on trying. If I am started again and "
             "then do not hear you, use /opt-in once more. {error}",
-            error=problem,
-        )
-    if error.outlives_restart:
-        return Text(
-            "I no longer hear you on this server. I could not store that in the database yet and go on trying until I "
-            "can. Until then it is kept in a file, so it also holds if I am started again. {error}",
             error=problem,
         )
     return Text(
@@ -246,7 +244,7 @@ async def _sentence_after(do: Callable[[], Awaitable[Text]]) -> Text:
             "I cannot look up now how I take part on this server, so nothing was changed. {error}",
             error=sentence_of(error),
         )
-    except ChoiceWaitsError as error:
+    except NotStoredYetError as error:
         return NOT_STORED_YET.fill(error=sentence_of(error))
     except StoreError as error:
         return Text("That holds for now and could not be stored. {error}", error=sentence_of(error))

@@ -16,7 +16,7 @@ from bot.brain.reply import Question
 from bot.brain.tools.be_quiet import be_quiet_tools
 from bot.brain.wakeword import mentions_name
 from bot.participation.all_guilds import SILENCED_FOR_GOOD
-from bot.participation.reply_control import ReplyState
+from bot.participation.participation import ReplyState
 from bot.room.conversation.conversation_parts import ConversationParts
 from bot.room.conversation.sound_delay import SoundDelay
 from bot.texts.text import Text

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from bot.channel.port import Place
     from bot.memory.upkeep import MemoryUpkeep
     from bot.participation.guild_participation import GuildParticipation
-    from bot.participation.reply_control import ReplyControl
+    from bot.participation.participation import ReplyControl
     from bot.room.conversation.transcriber import Transcriber
     from bot.room.services import RoomServices
     from compaction.model import Note, SessionId

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 
 from bot.guild import GuildChoice, Silence, VoiceMode
 from bot.participation.all_guilds import (
+    RETRY_S,
     GuildParticipations,
     ListensOnlyError,
     NotHereError,
+    NotStoredYetError,
     ParticipationUnreadError,
 )
-from bot.participation.opt_out_file import FILE_NAME, read_opt_outs
+from bot.participation.guild_participation import SessionConsent
 from bot.participation.settings import ParticipationSettings
-from bot.participation.waiting_opt_outs import WaitingOptOuts
 from compaction.errors import StoreError
 from compaction.model import Mode
-from tests.fakes.brain import until
 from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 GUILD, ADA, BO = 10, 1, 2
 NAMES = ("Roomtone", "Room tone")
@@ -57,9 +53,6 @@ class FakeRoom:
         """Count the call."""
         self.forgotten += 1
 
-    async def confirm(self) -> None:
-        """Do nothing."""
-
 
 class House:
     """A `GuildParticipations` with its stores and its clock."""
@@ -69,6 +62,12 @@ class House:
         self.opt_outs = FakeOptOuts()
         self.clock = FakeClock()
         self.participation = self.again()
+
+    async def retry(self) -> None:
+        """Let the task try again what could not be stored."""
+        await self.clock.until_somebody_sleeps()
+        self.clock.advance(RETRY_S)
+        await self.clock.until_somebody_sleeps()
 
     def again(self) -> GuildParticipations:
         """Return a new `GuildParticipations` on the same stores, as after a restart."""
@@ -178,14 +177,49 @@ async def test_a_moderators_silence_takes_a_moderator() -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_store_that_fails_takes_nothing_back() -> None:
-    """If a choice cannot be stored, it stays in effect, and the person who made it gets the error."""
+async def test_what_cannot_be_stored_is_in_effect_and_stored_later() -> None:
+    """Whoever chose is told so. Of several choices about the same the newest is stored, as soon as the store works."""
     house = House()
     guild = await house.participation.of_guild(GUILD)
-    house.choices.broken = True
-    with pytest.raises(StoreError):
-        await house.participation.silence_always(GUILD, by=ADA)
-    assert guild.silence.always
+    house.choices.broken = house.opt_outs.broken = True
+    async with house.participation.running():
+        for choice in (
+            house.participation.silence_always(GUILD, by=ADA),
+            house.participation.lift_silence(GUILD, by=ADA, moderator=True),
+            house.participation.choose_mode(GUILD, VoiceMode.FREE, by=ADA),
+            house.participation.set_opt_out(GUILD, ADA, out=True),
+            house.participation.set_opt_out(GUILD, BO, out=True),
+            house.participation.set_opt_out(GUILD, BO, out=False),
+        ):
+            with pytest.raises(NotStoredYetError, match="Make room"):
+                await choice
+        assert (guild.silence, guild.voice_mode, guild.opted_out) == (Silence(), VoiceMode.FREE, {ADA})
+        # One try that fails keeps the others waiting and loses none.
+        house.choices.broken = False
+        await house.retry()
+        house.opt_outs.broken = False
+        await house.retry()
+        again = await house.again().of_guild(GUILD)
+        assert (again.silence, again.voice_mode, again.opted_out) == (Silence(), VoiceMode.FREE, {ADA})
+        # Nothing waits any more, so the next choice is stored at once.
+        await house.participation.set_opt_out(GUILD, ADA, out=False)
+        assert house.opt_outs.out == {GUILD: frozenset()}
+
+
+@pytest.mark.asyncio
+async def test_a_command_that_is_cancelled_is_carried_out_all_the_same() -> None:
+    """Its choice is in effect already."""
+    house = House()
+    house.opt_outs = slow = SlowOptOuts()
+    participation = house.again()
+    await participation.of_guild(GUILD)
+    leaves = asyncio.create_task(participation.set_opt_out(GUILD, ADA, out=True))
+    await slow.is_asked.wait()
+    leaves.cancel()
+    await asyncio.wait({leaves})
+    async with participation.running():
+        await house.retry()
+    assert slow.out == {GUILD: frozenset({ADA})}
 
 
 @pytest.mark.asyncio
@@ -253,44 +287,12 @@ class SlowOptOuts(FakeOptOuts):
         await super().put(guild_id, person_id, out=out)
 
 
-def _waiting(house: House, opt_outs: FakeOptOuts, folder: Path) -> tuple[WaitingOptOuts, GuildParticipations]:
-    """Return the opt-outs of a process that keeps those that wait, and the participation with them."""
-    waiting = WaitingOptOuts(opt_outs, file=folder / FILE_NAME, clock=house.clock)
-    return waiting, GuildParticipations(
-        house.choices,
-        waiting,
-        ParticipationSettings(),
-        wake_names=NAMES,
-        clock=house.clock,
-        keeping=waiting.keeping,
-    )
-
-
 @pytest.mark.asyncio
-@pytest.mark.parametrize("is_read", [True, False], ids=["while it runs", "just started"])
-async def test_every_opt_out_is_kept_before_the_database_answers(tmp_path: Path, is_read: bool) -> None:
-    """Nobody's waits for another one's, or for anything that has to be read first, before it is in the file."""
-    house, slow = House(), SlowOptOuts()
-    waiting, participation = _waiting(house, slow, tmp_path)
-    if is_read:
-        await participation.of_guild(GUILD)
-    house.choices.broken = True
-    leave = [asyncio.create_task(participation.set_opt_out(GUILD, each, out=True)) for each in (ADA, BO)]
-    await slow.is_asked.wait()
-    await until(lambda: read_opt_outs(tmp_path / FILE_NAME) == {(GUILD, ADA), (GUILD, BO)})
-    assert not any(task.done() for task in leave)
-    slow.goes_on.set()
-    await asyncio.gather(*leave)
-    assert slow.out == {GUILD: frozenset({ADA, BO})}
-    assert (waiting.waiting, read_opt_outs(tmp_path / FILE_NAME)) == (0, frozenset())
-
-
-@pytest.mark.asyncio
-async def test_who_changes_their_mind_has_opted_out_after_a_restart_too(tmp_path: Path) -> None:
-    """Also if the earlier change is stored last."""
+async def test_who_changes_their_mind_has_opted_out_after_a_restart_too() -> None:
+    """It is in effect at once, and stored after the earlier change, however long that takes."""
     house = House()
     house.opt_outs = slow = SlowOptOuts()
-    _, participation = _waiting(house, slow, tmp_path)
+    participation = house.again()
     await participation.of_guild(GUILD)
     goes_in = asyncio.create_task(participation.set_opt_out(GUILD, ADA, out=False))
     await slow.is_asked.wait()
@@ -404,3 +406,19 @@ async def test_a_session_that_only_listened_keeps_nobody_from_lifting_a_silence(
     guild.room = None
     assert await house.participation.lift_silence(GUILD, by=ADA, moderator=True)
     assert not guild.silence.always
+
+
+@pytest.mark.asyncio
+async def test_another_session_begins_without_answers() -> None:
+    """A session that goes on keeps who agreed, who has had the newest notice, and who was forgotten; another does not."""
+    house = House()
+    guild = await house.participation.begin_session(GUILD, "evening")
+    guild.asks, guild.consent.agreed = True, frozenset({ADA})
+    guild.tell("first", frozenset({ADA}))
+    guild.tell("second", frozenset({BO}))
+    guild.begin_session("evening")
+    assert not guild.excludes(ADA)
+    assert (guild.consent.told_by("first"), guild.consent.told_by("second")) == (frozenset(), {BO})
+    guild.begin_session("next")
+    assert guild.excludes(ADA)
+    assert guild.consent == SessionConsent("next")

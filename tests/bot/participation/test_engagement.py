@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.brain.decider import Decision, Reason
-from bot.participation.engagement import TAKES_OVER_S, Engagement
+from bot.channel.port import Person
+from bot.participation.engagement import TAKES_OVER_S, Engagement, PersonNames
 
 ADA, BO = 1, 2
 WINDOW_S = 35.0
@@ -71,15 +72,6 @@ def test_it_can_ask_in_any_writing(question: str) -> None:
     assert engagement.was_asked(1, at=1.0)
 
 
-def test_who_turns_to_somebody_else_has_ended_it() -> None:
-    """A person who addresses somebody else by name is no longer engaged; addressing the bot does not end it."""
-    engagement = talking()
-    engagement.on_utterance(ADA, FOR_IT, started_at=100.5, ended_at=100.5 + 2.0)
-    assert engagement.is_engaged(ADA, at=101.0)
-    engagement.on_utterance(ADA, TO_OTHER, started_at=100.5, ended_at=100.5 + 0.5)
-    assert not engagement.is_engaged(ADA, at=101.0)
-
-
 def test_others_take_over_and_remarks_do_not() -> None:
     """A long utterance of another person that is not for the bot ends the engagement; a short remark does not."""
     engagement = talking()
@@ -119,13 +111,6 @@ def test_who_was_answered_when_others_spoke_over_it_may_ask_for_the_rest(decisio
     assert not engagement.is_engaged(ADA, at=106.0)
 
 
-def test_who_speaks_to_others_over_their_own_answer_has_ended_it() -> None:
-    """They do not want the rest."""
-    engagement = talking()
-    engagement.on_utterance(ADA, TO_OTHER, started_at=99.0, ended_at=99.0 + 2.0)
-    assert not engagement.is_engaged(ADA, at=103.0)
-
-
 def test_an_answer_in_the_works_belongs_to_who_asked() -> None:
     """Neither the end of an earlier answer to somebody else nor somebody else's leaving ends it."""
     engagement = Engagement(window_s=WINDOW_S)
@@ -145,14 +130,6 @@ def test_told_to_be_silent_it_talks_with_nobody() -> None:
     assert not engagement.is_engaged(BO, at=101.0)
 
 
-def test_who_leaves_talks_with_nobody() -> None:
-    """A person who leaves is not engaged, even while an answer to them is made."""
-    engagement = Engagement(window_s=WINDOW_S)
-    engagement.on_reply_begun(ADA)
-    engagement.remove(ADA)
-    assert not engagement.is_engaged(ADA, at=0.0)
-
-
 @given(st.lists(st.tuples(st.integers(1, 4), st.booleans(), st.sampled_from(Reason))), st.floats(0, 1e6))
 def test_nobody_is_engaged_whom_the_bot_never_answered(heard: list[tuple[int, bool, Reason]], at: float) -> None:
     """Without an answer of the bot, no utterance engages anybody."""
@@ -160,3 +137,14 @@ def test_nobody_is_engaged_whom_the_bot_never_answered(heard: list[tuple[int, bo
     for user_id, answer, reason in heard:
         engagement.on_utterance(user_id, Decision(answer, reason), started_at=at, ended_at=at + 0.5)
     assert not any(engagement.is_engaged(user_id, at=at) for user_id in range(5))
+
+
+def test_nobody_calls_themselves() -> None:
+    """The speaker's own name is left out; a renamed person is called by the new name, and who left by none."""
+    names = PersonNames()
+    names.update([Person(1, "Ben", is_bot=False), Person(2, "Ada Lovelace", is_bot=False)])
+    assert names.without(1) == {"adalovelace", "ada"}
+    names.update([Person(1, "Ben", is_bot=False), Person(2, "Augusta", is_bot=False)])
+    assert names.without(None) == {"ben", "augusta"}
+    names.update([Person(1, "Ben", is_bot=False)])
+    assert names.without(None) == {"ben"}

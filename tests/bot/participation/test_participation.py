@@ -14,25 +14,18 @@ from bot.brain.decider import Decision, PendingReply, Reason
 from bot.brain.silence import SILENT_MINUTES
 from bot.channel.notice_queue import NOTICES_WAITING
 from bot.channel.participants import Participants
-from bot.errors import first_cause
 from bot.guild import Silence, VoiceMode
-from bot.participation.all_guilds import GuildParticipations
+from bot.participation.all_guilds import NOT_STORED_YET, GuildParticipations
 from bot.participation.costs import HOUR_S
-from bot.participation.notices import silenced_for
-from bot.participation.participation import Participation
-from bot.participation.quiet_timer import QuietTimer
-from bot.participation.reply_control import ReplyState
+from bot.participation.engagement import QuietTimer
+from bot.participation.participation import Participation, ReplyState, silenced_for
 from bot.participation.settings import ParticipationSettings
-from bot.participation.waiting_choices import NOT_STORED_YET
 from bot.texts.text import verbatim
 from tests.bot.participation.test_all_guilds import FakeRoom
-from tests.fakes.brain import until
-from tests.fakes.cancellation import cancelled_elsewhere
 from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
 from tests.patience import PATIENCE_S
-from voice.cancellation import CancelledInsideError
 
 if TYPE_CHECKING:
     from bot.events import SpokenText
@@ -415,37 +408,3 @@ def test_there_is_one_in_a_while() -> None:
     quiet.reset(1_840.0)
     assert not quiet.is_due(1_880.0)
     assert quiet.is_due(1_900.0)
-
-
-def test_it_is_off_unless_somebody_wants_it() -> None:
-    """With 0 minutes the timer is off."""
-    quiet = QuietTimer(after_s=0.0, every_s=1_800.0, now=0.0)
-    assert not quiet.enabled
-    assert not quiet.is_due(1e9)
-
-
-@pytest.mark.asyncio
-async def test_notices_that_are_cancelled_by_mistake_crash_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else nobody would read another sentence of it, and the room would seem to work."""
-    table = Table(most_calls=2)
-    monkeypatch.setattr(table.place, "write", cancelled_elsewhere)
-    participation, _ = await table.begin()
-    participation.notify(verbatim("I am silent now."))
-    running = asyncio.create_task(participation.run())
-    await until(running.done)
-    with pytest.raises(ExceptionGroup) as caught:
-        await running
-    assert isinstance(first_cause(caught.value), CancelledInsideError)
-
-
-@pytest.mark.asyncio
-async def test_a_watch_for_quiet_that_is_cancelled_by_mistake_crashes_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else it would never speak unasked again, and the room would seem to work."""
-    table = Table(most_calls=2, quiet_after_minutes=1.0)
-    monkeypatch.setattr(table.clock, "sleep", cancelled_elsewhere)
-    participation, _ = await table.begin()
-    running = asyncio.create_task(participation.run())
-    await until(running.done)
-    with pytest.raises(ExceptionGroup) as caught:
-        await running
-    assert isinstance(first_cause(caught.value), CancelledInsideError)

@@ -15,8 +15,7 @@ from bot.brain.tools.exchanges import ToolExchange
 from bot.brain.tools.toolbox import Toolbox
 from bot.channel.port import MembershipChange, Person
 from bot.llm.port import ChatModelError
-from bot.participation.notices import silenced_for
-from bot.participation.participation import CHECK_QUIET_S
+from bot.participation.participation import CHECK_QUIET_S, silenced_for
 from bot.participation.settings import ParticipationSettings
 from bot.room.conversation.membership import TURN_EVERY_S
 from bot.room.room_check import CHECK_ROOM_S

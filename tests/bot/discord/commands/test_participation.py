@@ -15,10 +15,8 @@ from bot.discord.commands.participation import (
 )
 from bot.guild import VoiceMode
 from bot.participation.all_guilds import SILENCED_FOR_GOOD, GuildParticipations
-from bot.participation.opt_out_file import FILE_NAME
 from bot.participation.settings import ParticipationSettings
 from bot.participation.statistics import mode_sentence
-from bot.participation.waiting_opt_outs import WaitingOptOuts
 from tests.bot.discord.commands.local_server import answer_to, server_with
 from tests.bot.discord.test_client import ADA, BEN
 from tests.bot.participation.test_all_guilds import FakeRoom
@@ -28,10 +26,9 @@ from tests.fakes.clock import FakeClock
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from contextlib import AbstractAsyncContextManager
-    from pathlib import Path
 
+    from bot.participation.all_guilds import OptOuts
     from bot.participation.guild_participation import GuildParticipation
-    from bot.participation.waiting_opt_outs import OptOuts
     from rehearsal.discord.server import LocalDiscord
 
 NOT_A_MODERATOR = f"Only {PEOPLE[Who.MODERATORS]} can do that."
@@ -171,7 +168,7 @@ async def test_a_store_that_fails_is_told() -> None:
         choices.broken = True
         assert await table.say(BEN, "quiet") == (
             "This is in effect, but I could not store it yet. I keep trying. If I am restarted before that, it is "
-            "lost: set it again. The disk is full. Make room."
+            "lost: choose it again. The disk is full. Make room."
         )
         assert table.guild.silence.applies("evening", now=0.0)
 
@@ -206,43 +203,24 @@ def test_names_are_checked(names: str, wanted: tuple[str, ...]) -> None:
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("is_read", [True, False], ids=["while it runs", "just started"])
-async def test_who_opts_out_while_the_database_is_away_is_told_what_holds(tmp_path: Path, is_read: bool) -> None:
-    """What they chose is in effect, now and once the server's choice can be read; the answer says what is uncertain."""
-    choices, opt_outs, file = FakeGuildChoices(), FakeOptOuts(), tmp_path / FILE_NAME
-    participation = participation_with(choices, WaitingOptOuts(opt_outs, file=file, clock=FakeClock()))
-    async with local_discord(participation) as local:
-        if is_read:
-            await participation.of_guild(local.guild.id)
-        choices.broken = opt_outs.broken = True
-        answer = await answer_to(local, BEN, "opt-out")
-        assert answer.startswith("I no longer hear you on this server. I could not store that in the database yet")
-        assert answer.endswith("it also holds if I am started again. The disk is full. Make room.")
-        answer = await answer_to(local, BEN, "opt-in")
-        assert answer.startswith("I hear you again on this server. I could not store that yet and go on trying. ")
-        assert "If I am started again and then do not hear you, use /opt-in once more. " in answer
-        file.with_name(f"{FILE_NAME}.new").mkdir()
-        answer = await answer_to(local, BEN, "opt-out")
-        assert "if I am started again before, I hear you again, so use /opt-out once more then." in answer
-        choices.broken = opt_outs.broken = False
-        assert (await participation.of_guild(local.guild.id)).excludes(BEN)
-
-
-@pytest.mark.asyncio
-async def test_who_opts_in_where_the_bot_asks_is_told_to_agree_while_the_database_is_away(tmp_path: Path) -> None:
-    """They are not heard again before they press the button, whatever is stored."""
+@pytest.mark.parametrize("asks", [False, True])
+async def test_who_opts_out_while_the_database_is_away_is_told_what_holds(asks: bool) -> None:
+    """What they chose is in effect; the answer says that it is not stored yet, and what they have to do then."""
     opt_outs = FakeOptOuts()
-    waiting = WaitingOptOuts(opt_outs, file=tmp_path / FILE_NAME, clock=FakeClock())
-    participation = participation_with(FakeGuildChoices(), waiting)
+    participation = participation_with(FakeGuildChoices(), opt_outs)
     async with local_discord(participation) as local:
         guild = await participation.of_guild(local.guild.id)
-        guild.room, guild.asks = FakeRoom(), True
+        guild.room, guild.asks = FakeRoom(), asks
         opt_outs.broken = True
-        await answer_to(local, BEN, "opt-out")
+        answer = await answer_to(local, BEN, "opt-out")
+        assert guild.excludes(BEN)
+        assert "could not store that yet" in answer
+        assert "use /opt-out once more" in answer
         answer = await answer_to(local, BEN, "opt-in")
-    assert answer.startswith("Your opt-out on this server is over, but I could not store that yet and go on trying. ")
-    assert "*Hear me*" in answer
-    assert answer.endswith("use /opt-in once more. The disk is full. Make room.")
+        assert guild.excludes(BEN) is asks
+        assert "could not store that yet" in answer
+        assert "use /opt-in once more" in answer
+        assert ("*Hear me*" in answer) is asks
 
 
 @pytest.mark.asyncio
