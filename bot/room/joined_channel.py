@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from bot.channel.port import Link, MembershipChange, Place
     from bot.errors import BotError
     from bot.health import HealthFault
+    from bot.room.conversation.conversation import Conversation
     from bot.room.endings import RoomEnding
     from bot.room.membership_queue import MembershipQueue
     from bot.room.room_session import RoomSession
@@ -61,6 +62,7 @@ class JoinedChannel:
         place: Place,
         services: RoomServices,
         session: RoomSession,
+        conversation: Conversation,
         *,
         membership_changes: MembershipQueue,
         ending: RoomEnding,
@@ -70,7 +72,7 @@ class JoinedChannel:
         self._services = services
         self._clock = services.clock
         self._session = session
-        self._conversation = session.conversation
+        self._conversation = conversation
         self._membership_changes = membership_changes
         self._ending = ending
         self._report = report
@@ -99,7 +101,7 @@ class JoinedChannel:
         cost_before = session.guild.costs.total
         self._live_message = LiveMessage(
             place,
-            doing=lambda: self._conversation.status.doing,
+            doing=lambda: self._conversation.doing,
             cost=lambda: session.guild.costs.total - cost_before,
             hidden=self._conversation.hides,
             clock=self._clock,
@@ -118,6 +120,7 @@ class JoinedChannel:
             place,
             services,
             session,
+            conversation,
             attendance=self._attendance,
             membership_changes=membership_changes,
             writer=self._writer,

@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot import events
-from bot.memory.recall import RecallScope
 from bot.room.conversation.conversation import Conversation
-from bot.room.conversation.conversation_parts import ConversationInputs
 from bot.room.endings import CRASHED, HANDED_OVER, RoomEnding
 from bot.room.joined_channel import JoinedChannel
 from bot.room.listen_only import remembered_request
@@ -145,7 +143,7 @@ class Room:
         now = self._clock.monotonic()
         return room_status(
             self._place,
-            self._conversation.status,
+            self._conversation,
             self._memory,
             link,
             answers=self._listen is None,
@@ -226,43 +224,20 @@ class Room:
         self, opened: OpenedSession, memory: SessionMemory, guild: GuildParticipation, screens: RoomScreens | None
     ) -> str:
         """Join the channel and run until asked to leave; return the reason."""
-        conversation = self._conversation = self._new_conversation(opened.session.id, memory, guild)
         session = RoomSession(
-            opened,
-            memory=memory,
-            upkeep=self._upkeep,
-            guild=guild,
-            conversation=conversation,
-            screens=screens,
-            listen=self._listen,
+            opened, memory=memory, upkeep=self._upkeep, guild=guild, screens=screens, listen=self._listen
         )
+        self._conversation = Conversation(self._place, self._services, session, report=self._report)
         self._channel = JoinedChannel(
             self._place,
             self._services,
             session,
+            self._conversation,
             membership_changes=self._membership_changes,
             ending=self._ending,
             report=self._report,
         )
         return await self._channel.run(lambda: self._on_opened(opened))
-
-    def _new_conversation(
-        self, session_id: SessionId, memory: SessionMemory, guild: GuildParticipation
-    ) -> Conversation:
-        here = RecallScope(session_id, self._place.guild_id, self._place.channel_id)
-        return Conversation(
-            ConversationInputs(
-                place=self._place,
-                services=self._services,
-                session_id=session_id,
-                guild=guild,
-                memory=memory,
-                upkeep=self._upkeep,
-                quoting=self._services.memory.open_quoting(here, self._place),
-                toolbox=self._services.replies.open_toolbox(here, self._place),
-                report=self._report,
-            )
-        )
 
     def _on_opened(self, opened: OpenedSession) -> None:
         self._opened_at = self._clock.monotonic()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bot.channel.port import Link, Place
     from bot.health import HealthFault
     from bot.room.attendance import AttendanceRecorder
+    from bot.room.conversation.conversation import Conversation
     from bot.room.endings import RoomEnding
     from bot.room.membership_queue import MembershipQueue
     from bot.room.room_session import RoomSession
@@ -48,6 +49,7 @@ class RoomCheck:
         place: Place,
         services: RoomServices,
         session: RoomSession,
+        conversation: Conversation,
         *,
         attendance: AttendanceRecorder,
         membership_changes: MembershipQueue,
@@ -59,6 +61,7 @@ class RoomCheck:
         self._services = services
         self._clock = services.clock
         self._session = session
+        self._conversation = conversation
         self._attendance = attendance
         self._membership_changes = membership_changes
         self._writer = writer
@@ -89,7 +92,7 @@ class RoomCheck:
         while not is_over:
             await self._clock.sleep(CHECK_ROOM_S)
             self.measure(link)
-            await self._session.conversation.membership.record_gathered()
+            await self._conversation.membership.record_gathered()
             await self._attendance.store()
             await self._store_waiting()
             await self._tell_gpu_failure()
@@ -153,7 +156,7 @@ class RoomCheck:
         """Tell the state of the connection, and how much waits in the room's queues."""
         self.measure_link(link)
         waiting = QueueFigures("membership", len(self._membership_changes), None)
-        queues = [link.queue, *self._session.conversation.status.queues, waiting]
+        queues = [link.queue, *self._conversation.queues, waiting]
         if self._writer is not None:
             queues.append(self._writer.queue)
         if self._session.screens is not None:

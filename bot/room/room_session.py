@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from bot.channel.port import ListenRequest
     from bot.memory.upkeep import MemoryUpkeep
     from bot.participation.guild_participation import GuildParticipation
-    from bot.room.conversation.conversation import Conversation
     from bot.screen.room import RoomScreens
     from bot.store.sessions import OpenedSession
+    from compaction.model import SessionId
     from compaction.session import SessionMemory
 
 
@@ -23,6 +23,9 @@ class RoomSession:
     memory: SessionMemory
     upkeep: MemoryUpkeep | None
     guild: GuildParticipation
-    conversation: Conversation
     screens: RoomScreens | None
     listen: ListenRequest | None
+
+    @property
+    def id(self) -> SessionId:
+        return self.opened.session.id

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections import Counter
 
     from bot.channel.port import Link, Place
-    from bot.room.conversation.conversation_status import ConversationStatus
+    from bot.room.conversation.conversation import Conversation
     from compaction.session import SessionMemory
 
 
@@ -27,7 +27,7 @@ def status_before_opening(place: Place) -> Text:
 
 def room_status(
     place: Place,
-    conversation: ConversationStatus,
+    conversation: Conversation,
     memory: SessionMemory,
     link: Link,
     *,
@@ -53,17 +53,17 @@ def room_status(
             joined((_link_sentence(link, now), _encryption_sentence(link))),
             joined((_voice_sentence(place), _responder_sentence(conversation))) if answers else verbatim(""),
             DEAFENED if place.deafened else verbatim(""),
-            conversation.participation(),
+            conversation.participation_status(),
             health,
         ),
         "\n",
     )
 
 
-def _responder_sentence(conversation: ConversationStatus) -> Text:
+def _responder_sentence(conversation: Conversation) -> Text:
     """Return what answers, and why another voice than the chosen one speaks."""
     responder = Text("I answer with {responder}.", responder=conversation.responder_name)
-    return joined((responder, conversation.voice()))
+    return joined((responder, conversation.voice_status()))
 
 
 def _voice_sentence(place: Place) -> Text:

@@ -18,7 +18,7 @@ from bot.memory import people, retention, transcript_files
 from bot.models import installing
 from bot.monitoring import service_checks
 from bot.room import forgetting_watch, live_message, recap_renewal, room_faults
-from bot.room.conversation import catch_up_offers, eager_recognition, speaking
+from bot.room.conversation import eager_recognition, membership, speaking
 from bot.screen import commentary, readers, screens, sharer
 from bot.settings import RESUME_WITHIN_S
 from bot.store import wiping
@@ -52,8 +52,8 @@ QUOTED = [
     ("guide", "first word must come within # seconds", LlmSettings().first_token_timeout_s),
     ("guide", "A model that fails twice in a row is left alone for # seconds", fallback.FIRST_OPEN_S),
     ("guide", "given up after # minutes", installing.INSTALL_TIMEOUT_S / 60),
-    ("guide", "after at least # minutes", catch_up_offers.LEAST_AWAY_S / 60),
-    ("guide", "in which at least # turns were spoken", catch_up_offers.LEAST_TURNS),
+    ("guide", "after at least # minutes", membership.LEAST_AWAY_S / 60),
+    ("guide", "in which at least # turns were spoken", membership.LEAST_TURNS),
     ("guide", "is edited at most every # seconds", live_message.EDIT_EVERY_S),
     ("guide", "has at most # MB", transcript_files.MOST_BYTES / 1e6),
     ("operations", "lets a sentence that it is speaking end (# seconds at most)", speaking.LAST_SENTENCE_S),

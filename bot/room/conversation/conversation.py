@@ -15,19 +15,37 @@ from bot.brain.decider import PendingReply, Reason
 from bot.brain.reply import Question
 from bot.brain.tools.be_quiet import be_quiet_tools
 from bot.brain.wakeword import mentions_name
+from bot.channel.participants import Participants
+from bot.memory.recall import RecallScope
 from bot.participation.all_guilds import SILENCED_FOR_GOOD
-from bot.participation.participation import ReplyState
-from bot.room.conversation.conversation_parts import ConversationParts
-from bot.room.conversation.sound_delay import SoundDelay
+from bot.participation.participation import Participation, ReplyState
+from bot.realtime.bridge import RealtimeBridge
+from bot.room.conversation.barge_in import BargeInHandler
+from bot.room.conversation.hearing import Hearing, SoundDelay
+from bot.room.conversation.membership import MembershipRecorder
+from bot.room.conversation.prompt import PromptBuilder
+from bot.room.conversation.reply_recorder import ReplyRecorder
+from bot.room.conversation.speaking import Speaking
+from bot.room.conversation.transcriber import room_transcriber
+from bot.room.conversation.turn_recorder import TurnRecorder
+from bot.room.conversation.turn_taking import TurnTaking
+from bot.room.live_message import ANSWERING, LISTENING, SILENT, WRITING
+from bot.screen.commentary import ScreenCommentary
 from bot.texts.text import Text
 from voice.cancellation import fail_if_cancelled_inside
+from voice.listening.endpointing import ENDPOINTING, UNREAD_ENDPOINTING
+from voice.listening.listener import RoomListener
+from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections import Counter
+    from collections.abc import Callable, Sequence
 
     from bot.brain.decider import Decision
     from bot.brain.tools.frozen_calls import FrozenCall
-    from bot.room.conversation.conversation_parts import ConversationInputs
+    from bot.channel.port import Place
+    from bot.room.room_session import RoomSession
+    from bot.room.services import RoomServices
     from bot.screen.room import RoomScreens
     from compaction.model import Note, Turn
     from voice.speaking.port import Synthesizer
@@ -53,49 +71,147 @@ class Conversation:
     *Cancellation* of `run`: await `finish` first, or the last words are lost.
     """
 
-    def __init__(self, inputs: ConversationInputs) -> None:
-        self._place = inputs.place
-        self._services = inputs.services
-        self._clock = inputs.services.clock
-        self._observe = inputs.services.observe
-        self._memory = inputs.memory
-        self._upkeep = inputs.upkeep
-        self._quoting = inputs.quoting
-        self._toolbox = inputs.toolbox
+    def __init__(
+        self, place: Place, services: RoomServices, session: RoomSession, *, report: Callable[[str, Exception], None]
+    ) -> None:
+        """`report`: called with the place in the code and the error of each problem."""
+        self._place, self._services, self._clock = place, services, services.clock
+        self._observe = services.observe
+        self._memory, self._upkeep = session.memory, session.upkeep
         self._finishing = False
-        self._toolbox.frozen.on_done = self._tell_result
         # Held by the result that is told next, so that none takes the place of another.
         self._telling = asyncio.Lock()
-        self._sound_delay = SoundDelay()
+        here = RecallScope(session.id, place.guild_id, place.channel_id)
+        self._quoting = services.memory.open_quoting(here, place)
+        self._toolbox = services.replies.open_toolbox(here, place)
+        self._toolbox.frozen.on_done = self._tell_result
         # Each part is made after those that it needs.
-        make = ConversationParts(inputs, replies=self)
-        self._participation = make.participation
+        participants = Participants(place, self._memory.name_of)
+        self._participation = Participation(
+            services.participation,
+            session.guild,
+            session_id=session.id,
+            place=place,
+            participants=participants,
+            clock=self._clock,
+            replies=self,
+        )
         self._toolbox.add(lambda asker: be_quiet_tools(asker, self._participation.be_quiet))
-        self._listener = make.listener()
-        turn_recorder = self._turn_recorder = make.turn_recorder(observe=self._on_recorded)
-        prompt_builder = make.prompt_builder()
-        self._bridge = make.bridge(prompt_builder)
-        self._speaking = make.speaking(prompt_builder, make.reply_recorder(turn_recorder), self._bridge)
+        turn_recorder = TurnRecorder(
+            self._memory,
+            place,
+            participants,
+            own_name=services.brain.name,
+            clock=self._clock,
+            observe=self._on_recorded,
+        )
+        prompts = PromptBuilder(
+            services,
+            place=place,
+            memory=self._memory,
+            participants=participants,
+            participation=self._participation,
+            upkeep=self._upkeep,
+            quoting=self._quoting,
+            toolbox=self._toolbox,
+            report=report,
+        )
+        self._bridge: RealtimeBridge | None = None
+        # In a session that is only written down it would only cost.
+        if services.realtime is not None and not session.guild.listens_only:
+            self._bridge = RealtimeBridge(
+                services.realtime,
+                prompts,
+                place,
+                memory=self._memory,
+                toolbox=self._toolbox,
+                quoting=self._quoting,
+            )
+        reply_recorder = ReplyRecorder(
+            self._participation, turn_recorder, toolbox=self._toolbox, clock=self._clock, observe=services.observe
+        )
+        self._speaking = Speaking(
+            place,
+            services,
+            build_context=prompts.build_context,
+            on_reply=reply_recorder.record,
+            tell=self._participation.notify,
+            wake_names=self._participation.wake_names,
+            bridge=self._bridge,
+        )
         self._replier, self._preemptive_reply = self._speaking.replier, self._speaking.preemptive_reply
         self.playback = self._speaking.playback
-        self._barge_in = make.barge_in(self._listener, self._speaking)
-        self._commentary = make.commentary(is_busy=self.is_busy, is_shown=self._is_shown)
-        transcriber = make.transcriber(self._bridge, self._speaking, observe=self._on_heard)
-        preparation = make.reply_preparation(
-            turn_recorder, transcriber, self._speaking, may_prepare=self._may_prepare_replies
+        speech = services.speech
+        self._listener = RoomListener(
+            speech.detector,
+            ENDPOINTING if speech.reads_texts else UNREAD_ENDPOINTING,
+            judged=speech.turn_end_detector is not None,
         )
-        self._hearing = make.hearing(
+        self._barge_in = BargeInHandler(
             self._listener,
-            transcriber,
-            make.turn_taking(turn_recorder, transcriber, self._speaking, ask=self._ask),
-            preparation,
-            self._speaking,
-            self._bridge,
-            is_urgent=self._is_addressed,
+            self.playback,
+            self._replier,
+            self._participation,
+            stop_after_s=services.speaking.stop_after_s,
+            clock=self._clock,
+        )
+        self._commentary: ScreenCommentary | None = None
+        if services.screens is not None and services.screens.settings.commentary_every_s:
+            self._commentary = ScreenCommentary(
+                services.screens.settings,
+                clock=self._clock,
+                is_busy=self.is_busy,
+                is_shown=self._is_shown,
+                request_remark=self._participation.request_remark,
+            )
+        transcriber = room_transcriber(
+            place,
+            services,
+            self._bridge or speech.recogniser,
+            participants=participants,
+            participation=self._participation,
+            own_words=self.playback.words_between,
             observe=self._on_heard,
         )
-        self.membership = make.membership(turn_recorder, transcriber)
-        self.status = make.status(self._hearing, self._speaking, self._bridge)
+        turn_taking = TurnTaking(
+            memory=self._memory,
+            quoting=self._quoting,
+            participation=self._participation,
+            turn_recorder=turn_recorder,
+            replier=self._replier,
+            preemptive_reply=self._preemptive_reply,
+            ask=self._ask,
+            reply_language=transcriber.reply_language,
+            may_prepare=self._may_prepare_replies,
+            starts_early=services.brain.preemptive_reply,
+            clock=self._clock,
+            observe=services.observe,
+        )
+        self._sound_delay = SoundDelay()
+        self._hearing = Hearing(
+            listener=self._listener,
+            transcriber=transcriber,
+            eager_recognition=services.listening.eager_recognition,
+            clock=self._clock,
+            observe=self._on_heard,
+            on_group=turn_taking.on_group,
+            turn_end_detector=speech.turn_end_detector,
+            is_urgent=lambda text: mentions_name(text, self._participation.wake_names),
+            on_tentative=turn_taking.on_tentative,
+            on_resumed=self._preemptive_reply.discard_for,
+            is_withheld=lambda said: self.drops(said.user_id, started_at=said.started_at),
+            keeps_sound=self._bridge is not None and self._bridge.mixes_sound,
+        )
+        self.membership = MembershipRecorder(
+            place,
+            services,
+            memory=self._memory,
+            participants=participants,
+            participation=self._participation,
+            transcriber=transcriber,
+            turn_recorder=turn_recorder,
+            upkeep=self._upkeep,
+        )
 
     # -- life -----------------------------------------------------------------------------------------------
 
@@ -192,10 +308,48 @@ class Conversation:
                 self._bridge.on_turn_recorded(event.turn, event.utterances)
         self._observe(event)
 
-    # -- speech becomes turns -------------------------------------------------------------------------------
+    # -- how it is: read by /status, the live message and the metrics -------------------------------------------
 
-    def _is_addressed(self, text: str) -> bool:
-        return mentions_name(text, self._participation.wake_names)
+    @property
+    def doing(self) -> Text:
+        """What the bot does at the moment, in one sentence."""
+        if self._participation.listens_only:
+            return WRITING
+        if self._participation.silenced:
+            return SILENT
+        return ANSWERING if self._replier.busy else LISTENING
+
+    @property
+    def responder_name(self) -> Text:
+        """The model that answers."""
+        return self._services.replies.responder_name if self._bridge is None else self._bridge.responder_name
+
+    @property
+    def dropped(self) -> Counter[str]:
+        """Return how many sounds became no turn, by reason."""
+        return self._hearing.dropped
+
+    @property
+    def queues(self) -> tuple[QueueFigures, ...]:
+        """Return how much waits: to be recognised, recorded as a turn, answered, played, stored, written."""
+        return (
+            *self._hearing.queues,
+            *self._replier.queues,
+            self.playback.pieces,
+            QueueFigures("store", self._memory.unstored_items, None),
+            self._participation.queue,
+            *(() if self._bridge is None else self._bridge.queues),
+        )
+
+    def participation_status(self) -> Text:
+        """Return decisions, costs and silence in plain sentences."""
+        return self._participation.status()
+
+    def voice_status(self) -> Text:
+        """Return why another voice than the chosen one speaks; empty if it does not."""
+        return self._speaking.voice.status()
+
+    # -- speech becomes turns -------------------------------------------------------------------------------
 
     def _on_heard(self, event: events.Event) -> None:
         """Pass the event to the observer, to barge-in, and to participation, which handles requests for silence at

@@ -20,12 +20,12 @@ from bot.events import SpokenText
 from bot.room.conversation.backlog import UtteranceBacklog
 from bot.room.conversation.eager_recognition import EagerRecognition
 from voice.asr.sound_effect import is_sound_effect
-from voice.audio import NO_SOUND
+from voice.audio import LISTEN_RATE_HZ, NO_SOUND
 from voice.cancellation import fail_if_cancelled_inside
 from voice.listening.coalesce import UtteranceCoalescer
 from voice.listening.utterance import PauseBegan, PauseEnded, SpeechStarted, Utterance, UtteranceDropped
 from voice.queue_figures import QueueFigures
-from voice.transport.audio_events import SpeakerLeft
+from voice.transport.audio_events import SpeakerLeft, SpeechFrames
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -61,6 +61,27 @@ GROUP_WAIT_S = 10.0
 PASS_ON_S = 3.0
 # Groups that may wait to be recorded. Groups are never dropped: hearing waits. They have no sound (but `keeps_sound`).
 GROUPS_WAITING = 64
+
+# How often it is measured how late sound comes.
+MEASURE_EVERY_S = 1.0
+
+
+class SoundDelay:
+    """The measurement of one room, once a second while somebody speaks. Times are monotonic seconds."""
+
+    def __init__(self) -> None:
+        self._measured_at = float("-inf")
+
+    def measure(self, batch: Sequence[AudioEvent], now: float) -> events.SoundReceived | None:
+        """Return how late the first sound of a batch is; None if the batch has no sound or the second is not over."""
+        if now - self._measured_at < MEASURE_EVERY_S:
+            return None
+        sound = next((event for event in batch if isinstance(event, SpeechFrames)), None)
+        if sound is None:
+            return None
+        self._measured_at = now
+        arrived_at = sound.captured_at + len(sound.pcm) / LISTEN_RATE_HZ
+        return events.SoundReceived(max(0.0, now - arrived_at), now)
 
 
 class Hearing:

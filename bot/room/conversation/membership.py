@@ -1,6 +1,8 @@
-"""Gathers comings and goings, so that each person makes at most one turn about them in a minute. Pure.
+"""Records who comes into a room and who leaves, tells the room's parts of it, and offers who comes back a summary.
 
-An unsteady connection, or somebody who plays with the door, would otherwise fill the memory and cause folds.
+Comings and goings are gathered, so that each person makes at most one turn about them in a minute: an unsteady
+connection, or somebody who plays with the door, would otherwise fill the memory and cause folds. A summary is offered
+once in a session, and only after some time.
 """
 
 from __future__ import annotations
@@ -8,11 +10,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import structlog
+
 if TYPE_CHECKING:
-    from bot.channel.port import MembershipChange, Person
+    from bot.channel.participants import Participants
+    from bot.channel.port import MembershipChange, Person, Place
+    from bot.memory.upkeep import MemoryUpkeep
+    from bot.participation.participation import Participation
+    from bot.room.conversation.transcriber import Transcriber
+    from bot.room.conversation.turn_recorder import TurnRecorder
+    from bot.room.services import RoomServices
+    from compaction.session import SessionMemory
+
+log = structlog.get_logger()
 
 # A person's next turn about joining or leaving comes at least this much later.
 TURN_EVERY_S: Final = 60.0
+# Who fetches a drink or changes a device has missed little.
+LEAST_AWAY_S: Final = 300.0
+# Turns since they left. Fewer are read faster than a recap.
+LEAST_TURNS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +97,107 @@ def _describe(*, told_present: bool, changes: int) -> str:
         return f"left the channel and came back{times}{ending}."
     ending = ", then joined again" if changes % 2 else ""
     return f"joined the channel and left{times}{ending}."
+
+
+@dataclass(frozen=True, slots=True)
+class _Departure:
+    at: float
+    total_turns: int
+
+
+class CatchUpOffers:
+    """The offers of one session. Times are seconds of any one clock. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._away: dict[int, _Departure] = {}
+        self._offered: set[int] = set()
+
+    def handle(self, change: MembershipChange, *, total_turns: int, now: float) -> float | None:
+        """Take a change. Returns for how many seconds the person was away if they are to be offered it, else None.
+
+        `total_turns`: how many the session has had.
+        """
+        person = change.person
+        if person.is_bot:
+            return None
+        if not change.joined:
+            self._away[person.id] = _Departure(now, total_turns)
+            return None
+        left = self._away.pop(person.id, None)
+        if left is None or person.id in self._offered:
+            return None
+        if now - left.at < LEAST_AWAY_S or total_turns - left.total_turns < LEAST_TURNS:
+            return None
+        self._offered.add(person.id)
+        return now - left.at
+
+
+class MembershipRecorder:
+    """The comings and goings of one room.
+
+    Not thread-safe; the room calls it from one task at a time.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        services: RoomServices,
+        *,
+        memory: SessionMemory,
+        participants: Participants,
+        participation: Participation,
+        transcriber: Transcriber,
+        turn_recorder: TurnRecorder,
+        upkeep: MemoryUpkeep | None,
+    ) -> None:
+        self._place = place
+        self._services = services
+        self._memory = memory
+        self._participants = participants
+        self._participation = participation
+        self._transcriber = transcriber
+        self._turn_recorder = turn_recorder
+        self._upkeep = upkeep
+        self._clock = services.clock
+        self._offers = CatchUpOffers()
+        self._gatherer = MembershipGatherer()
+
+    async def handle(self, change: MembershipChange, *, room_ends: bool = False) -> None:
+        """Take a change. Its turn may be gathered with later ones. `room_ends`: nobody is offered anything any more."""
+        now = self._clock.monotonic()
+        away_s = self._offers.handle(change, total_turns=self._memory.total_turns, now=now)
+        self._tell_parts(change)
+        if (news := self._gatherer.handle(change, now)) is not None:
+            await self._record(news)
+        # After the turn: Discord may take seconds, and what they say meanwhile comes after their coming.
+        if away_s is not None and not room_ends:
+            await self._offer_catch_up(change.person, away_s)
+
+    async def record_gathered(self, *, room_ends: bool = False) -> None:
+        """Record what was gathered and is due, or all of it if the room ends."""
+        now = self._clock.monotonic()
+        for news in self._gatherer.rest(now) if room_ends else self._gatherer.due(now):
+            await self._record(news)
+
+    async def _offer_catch_up(self, person: Person, away_s: float) -> None:
+        """Offer somebody who was away for `away_s` what was said, if the server wants it and they may be heard."""
+        is_wanted = self._services.servers.of(self._place.guild_id).offers_catch_up
+        if self._services.memory.readable is None or not is_wanted or self._participation.excludes(person.id):
+            return
+        offered = await self._place.offer_catch_up(person, minutes=round(away_s / 60))
+        log.info("catch_up_offered", user_id=person.id, away_s=round(away_s), offered=offered)
+
+    def _tell_parts(self, change: MembershipChange) -> None:
+        person = change.person
+        self._participants.note_name(person)
+        if change.joined:
+            self._participation.on_joined()
+            if self._upkeep is not None:
+                self._upkeep.on_join([str(person.id)])
+        else:
+            self._participation.on_left(person.id)
+            self._transcriber.forget(person.id)
+
+    async def _record(self, news: MembershipNews) -> None:
+        if not self._participation.excludes(news.person.id):
+            await self._turn_recorder.record_membership(news)

@@ -17,7 +17,7 @@ import structlog
 
 from bot.brain.generation import broken_off
 from bot.brain.skip import begins_with_skip, may_become_skip
-from bot.room.conversation.read_ahead import ReadAhead
+from bot.room.conversation.speech_ahead import ReadAhead
 from voice.speaking.sentences import SentenceSplitter
 
 if TYPE_CHECKING:

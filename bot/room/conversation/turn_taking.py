@@ -1,6 +1,7 @@
 """Turn-taking: what people say becomes turns, and each turn is answered or not.
 
-`bot.participation` decides which. `reply_preparation` prepares a reply before the end of what somebody says is certain.
+`bot.participation` decides which. In a pause that may be the end, the reply is prepared: the memory
+is searched, and a preemptive reply begins if the words sound and read finished.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ import structlog
 from bot import events
 from bot.brain.reply import Question
 from bot.dropped_sounds import OPTED_OUT
+from bot.room.conversation.preemptive_reply import reads_finished
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from bot.brain.decider import Decision
+    from bot.brain.recall_quotes import QuoteFinder
     from bot.brain.reply import Replier
     from bot.clock import Clock
     from bot.events import SpokenText
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from bot.room.conversation.preemptive_reply import PreemptiveReply
     from bot.room.conversation.turn_recorder import TurnRecorder
     from compaction.model import Turn
+    from compaction.session import SessionMemory
 
 log = structlog.get_logger()
 
@@ -34,29 +38,56 @@ RECORD_REPLY_S = 2.0
 class TurnTaking:
     """The turn-taking of one room.
 
-    `ask`: begins the reply to a question. `reply_language`: returns the language to answer a person in.
+    `ask`: begins the reply to a question. `reply_language`: returns the language to answer a person in. `quoting`:
+    searches `memory`; None if there is no search. `may_prepare`: returns whether replies may be prepared now.
+    `starts_early`: a prepared reply is made up to its first sound.
     """
 
     def __init__(
         self,
         *,
+        memory: SessionMemory,
+        quoting: QuoteFinder | None,
         participation: Participation,
         turn_recorder: TurnRecorder,
         replier: Replier,
         preemptive_reply: PreemptiveReply,
         ask: Callable[[Question], None],
         reply_language: Callable[[int], str],
+        may_prepare: Callable[[], bool],
+        starts_early: bool,
         clock: Clock,
         observe: events.Observer,
     ) -> None:
+        self._memory = memory
+        self._quoting = quoting
         self._participation = participation
         self._turn_recorder = turn_recorder
         self._replier = replier
         self._preemptive_reply = preemptive_reply
         self._ask = ask
         self._reply_language = reply_language
+        self._may_prepare = may_prepare
+        self._starts_early = starts_early
         self._clock = clock
         self._observe = observe
+
+    def on_tentative(self, spoken: SpokenText, likely_finished: bool) -> None:
+        """Prepare a reply to an utterance that may not be over, if it would be answered.
+
+        `likely_finished`: it sounds finished, or the pause lasts.
+        """
+        if not self._may_prepare() or self._participation.drops(spoken.user_id, started_at=spoken.started_at):
+            return
+        decision = self._participation.preview_decision(spoken)
+        if not decision.answer:
+            return
+        turn = self._turn_recorder.preview_speech(spoken)
+        if self._quoting is not None:
+            self._quoting.prefetch(turn, self._memory)
+        if self._starts_early and likely_finished and reads_finished(spoken.text) and not self._replier.busy:
+            language = self._reply_language(spoken.user_id)
+            self._preemptive_reply.start(question_about(turn, spoken, decision, language=language))
 
     async def on_group(self, group: tuple[SpokenText, ...]) -> None:
         """Record a group of utterances as a turn, decide whether to answer it, and write its log line: the latency of

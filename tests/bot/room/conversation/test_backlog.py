@@ -38,26 +38,6 @@ def test_who_has_the_most_waiting_loses_their_oldest(speakers: tuple[int, ...], 
     assert [utterance.id for utterance in shed] == ([given_up] if given_up else [])
 
 
-@pytest.mark.parametrize(
-    ("lengths", "given_up"),
-    [
-        ([(ADA, 4.0), (BO, 4.0), (CY, 2.0)], []),
-        ([(ADA, 4.0), (BO, 4.0), (CY, 3.0)], ["1-0"]),  # everybody has one: who has waited longest
-        ([(ADA, 6.0), (BO, 2.0), (BO, 2.0), (BO, 1.0)], ["2-1"]),  # Bo has the most, though not the longest
-        ([(BO, 1.0), (BO, 1.0), (ADA, 7.0), (BO, 5.0)], ["2-0", "2-1", "1-2"]),  # until there is room
-        ([(ADA, 30.0)], []),  # a single one is kept
-        ([(ADA, 30.0), (ADA, 30.0)], ["1-0"]),
-    ],
-)
-def test_what_waits_is_bounded_in_sound_too(lengths: list[tuple[int, float]], given_up: list[str]) -> None:
-    """By the same rule, and as many as it takes."""
-    backlog = UtteranceBacklog(64, sound_s=10.0)
-    shed: list[str] = []
-    for number, (user_id, sound_s) in enumerate(lengths):
-        shed += [utterance.id for utterance in backlog.add(said(user_id, number, sound_s=sound_s))]
-    assert shed == given_up
-
-
 @given(
     st.lists(st.one_of(st.tuples(st.integers(1, 6), st.integers(0, 4)), st.none()), max_size=80),
     st.integers(1, 8),

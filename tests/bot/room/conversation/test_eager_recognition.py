@@ -31,7 +31,7 @@ def _pause(number: int = 1, *, asks: bool = True) -> PauseBegan:
 class Bench:
     """Eager recognition with a recogniser that returns the utterance's id once `gate` is set."""
 
-    def __init__(self, probability: float | None = None, *, enabled: bool = True) -> None:
+    def __init__(self, probability: float | None = None) -> None:
         self.clock = FakeClock()
         self.probability = probability
         self.answers: list[tuple[str, PauseEvidence | None, bool]] = []
@@ -44,12 +44,10 @@ class Bench:
         self.judging.set()
         # Whether the next answer that is complete shows that the person has gone on.
         self.goes_on = False
-        # Turns of the event loop that a recognition takes to stop.
-        self.stops_after = 0
         self.eager: EagerRecognition[str] = EagerRecognition(
             turn_end_detector=self,
             on_judged=self._on_judged,
-            recognise=self._recognise if enabled else None,
+            recognise=self._recognise,
             with_text=lambda known, _: replace(known, sentence_end=0.97),
             clock=self.clock,
             on_recognised=lambda utterance, heard, likely: self.early_texts.append((heard, likely)),
@@ -67,12 +65,7 @@ class Bench:
 
     async def _recognise(self, utterance: Utterance) -> str:
         self.begun.append(utterance.id)
-        try:
-            await self.gate.wait()
-        except asyncio.CancelledError:
-            for _ in range(self.stops_after):
-                await asyncio.sleep(0)
-            raise
+        await self.gate.wait()
         return utterance.id
 
     @asynccontextmanager
@@ -178,22 +171,6 @@ async def test_a_pause_that_its_answer_shows_to_be_over_is_told_to_nobody() -> N
     assert bench.early_texts == []
 
 
-async def test_going_on_before_the_detector_answers_throws_it_away() -> None:
-    """If the person goes on while the turn-end detector listens, the recognition ends and nothing is told about the
-    pause.
-    """
-    bench = Bench(0.95)
-    bench.gate.clear()
-    bench.judging.clear()
-    async with bench.running():
-        bench.eager.on_pause(_pause())
-        await until(lambda: bench.begun == ["u1"])
-        bench.eager.discard("u1")
-        bench.judging.set()
-        await until(lambda: asyncio.all_tasks() == {asyncio.current_task(), bench.task})
-    assert (bench.answers, bench.early_texts) == ([], [])
-
-
 async def test_a_pause_that_lasts_is_more_likely_the_end() -> None:
     """The text of somebody who did not sound finished is told again as likely finished after enough silence."""
     bench = Bench(0.4)
@@ -226,38 +203,6 @@ async def test_a_pause_that_is_over_does_not_last(taken: bool) -> None:
     assert bench.early_texts == [("u1", False)]
 
 
-async def test_without_recognising_ahead_questions_are_still_answered() -> None:
-    """With eager recognition off, the pause is still judged, but `take` returns None."""
-    bench = Bench(0.95, enabled=False)
-    async with bench.running():
-        bench.eager.on_pause(_pause())
-        bench.eager.on_pause(_pause(2, asks=False))
-        assert await bench.eager.take("u1") is None
-    assert bench.answers == [("u1", PauseEvidence(0.95), True)]
-
-
-async def test_before_it_runs_every_question_is_answered_at_once() -> None:
-    """Before `run` has started, each pause that asks for a judgement gets None at once, so that the listener never
-    waits.
-    """
-    bench = Bench(0.95)
-    bench.eager.on_pause(_pause())
-    bench.eager.on_pause(_pause(2, asks=False))
-    assert bench.answers == [("u1", None, True)]
-
-
-async def test_its_end_ends_what_is_under_way() -> None:
-    """When `run` ends, running recognitions are cancelled and a waiting `take` returns None."""
-    bench = Bench(0.95)
-    bench.gate.clear()
-    async with bench.running():
-        bench.eager.on_pause(_pause())
-        await until(lambda: bench.begun == ["u1"])
-        taking = asyncio.create_task(bench.eager.take("u1"))
-        await asyncio.sleep(0)
-    assert await taking is None
-
-
 @pytest.mark.parametrize(("probability", "likely"), [(0.95, True), (0.6, True), (0.4, False), (None, False)])
 async def test_an_early_text_is_handed_on_at_once(probability: float | None, likely: bool) -> None:
     """An early text is passed on at once with whether the turn has probably ended. A discarded one is not passed on."""
@@ -272,14 +217,3 @@ async def test_an_early_text_is_handed_on_at_once(probability: float | None, lik
         bench.eager.discard("u2")
         await asyncio.sleep(0)
     assert len(bench.early_texts) == 1
-
-
-async def test_a_recognition_that_is_slow_to_stop_is_over_with_the_room() -> None:
-    """The room's end waits for it."""
-    bench = Bench(0.95)
-    bench.gate.clear()
-    bench.stops_after = 5
-    async with bench.running():
-        bench.eager.on_pause(_pause())
-        await until(lambda: bench.begun == ["u1"])
-    assert "early-text" not in {task.get_name() for task in asyncio.all_tasks()}

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from bot.room.conversation.fixed_sentences import MOST_TRIES, POLL_S, FixedSentences
+from bot.room.conversation.speaking import MOST_TRIES, POLL_S, FixedSentences
 from tests.fakes.brain import FakeVoice, until
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import FakeLink, FakePlace
@@ -31,27 +31,6 @@ class Bench:
             return await self.sentences.say(sentences, self.voice)
         finally:
             sending.cancel()
-
-
-@pytest.mark.asyncio
-async def test_all_sentences_are_played_in_their_order() -> None:
-    """It is told that people heard them."""
-    bench = Bench()
-    assert await bench.say("I listen.", "I take part.")
-    assert bench.voice.spoken == ["I listen.", "I take part."]
-
-
-@pytest.mark.asyncio
-async def test_a_reply_in_progress_comes_first() -> None:
-    """Nothing is said before the reply is over."""
-    bench = Bench()
-    bench.busy = True
-    saying = asyncio.create_task(bench.say("I listen."), name="notice")
-    await until(lambda: bench.clock.sleeping > 0)
-    assert bench.voice.spoken == []
-    bench.busy = False
-    bench.clock.advance(POLL_S)
-    assert await saying
 
 
 @pytest.mark.asyncio
@@ -98,7 +77,7 @@ async def test_what_takes_too_long_stops_its_own_sound_alone(monkeypatch: pytest
     """A reply that waits behind the sentence is played."""
     bench = Bench()
     limit = asyncio.timeout(None)
-    monkeypatch.setattr("bot.room.conversation.fixed_sentences.asyncio", SimpleNamespace(timeout=lambda _: limit))
+    monkeypatch.setattr("bot.room.conversation.speaking.asyncio", SimpleNamespace(timeout=lambda _: limit))
     saying = asyncio.create_task(bench.sentences.say(("I listen.",), bench.voice), name="notice")
     await until(lambda: bench.playback.speaking)
     reply = await bench.playback.queue(await synthesize_all(bench.voice, "Yes."))

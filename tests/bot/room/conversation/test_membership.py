@@ -1,18 +1,112 @@
-"""Comings and goings are gathered: one turn a minute and person, in which none is lost."""
+"""Who comes into a room and who leaves it: as turns, one a minute and person, in which none is lost; and what who comes
+back is offered.
+"""
 
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.channel.port import MembershipChange, Person
-from bot.room.conversation.membership import TURN_EVERY_S, MembershipGatherer
+from bot.memory.readable_memory import ReadableMemory
+from bot.memory.session_reader import SessionReader
+from bot.room.conversation.membership import (
+    LEAST_AWAY_S,
+    LEAST_TURNS,
+    TURN_EVERY_S,
+    CatchUpOffers,
+    MembershipGatherer,
+)
+from bot.room.room_check import CHECK_ROOM_S
+from bot.server_settings import ServerSettings
+from compaction.model import TurnKind
+from tests.bot.room.room_scene import TICK_S, a_house, ended, living, settle
+from tests.fakes.place import ADA, BO, OTHER_BOT
 
-ADA, BO = Person(1, "Ada", is_bot=False), Person(2, "Bo", is_bot=False)
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CY, OTHER = Person(4, "Cy", False), Person(5, "Dee", False)
+PLANS = (
+    "We walk to the lake on Saturday.",
+    "Then somebody has to bring the lanterns.",
+    "My sister knows a good bakery there.",
+    "The last train leaves before midnight.",
+    "I will buy all tickets tomorrow.",
+)
+assert len(PLANS) >= LEAST_TURNS
+
+
+@pytest.mark.asyncio
+async def test_comings_and_goings_are_turns(tmp_path: Path) -> None:
+    """Joining and leaving are recorded as turns, and late words of a person who has left keep their name."""
+    async with a_house(tmp_path) as house, living(house) as (room, _):
+        room.on_membership(MembershipChange(BO, joined=False))
+        house.place.people = [ADA]
+        room.on_membership(MembershipChange(BO, joined=True))
+        await settle(lambda: len(house.turns) == 1)
+        await house.pass_time(TURN_EVERY_S + 2 * CHECK_ROOM_S, step_s=1.0)
+        await settle(lambda: len(house.turns) == 2)
+        assert house.said == ["Bo: Bo left the channel.", "Bo: Bo joined the channel."]
+        assert {turn.kind for turn in house.turns} == {TurnKind.MEMBERSHIP}
+        await house.say(BO.id, "My last words came a little late.")
+        assert house.said[2] == "Bo: My last words came a little late."
+
+
+@pytest.mark.asyncio
+async def test_300_comings_and_goings_are_one_turn_a_minute(tmp_path: Path) -> None:
+    """Somebody who joins and leaves 300 times in five minutes makes one turn a minute. The rest comes at the end."""
+    async with a_house(tmp_path) as house, living(house) as (room, task):
+        for number in range(300):
+            room.on_membership(MembershipChange(CY, joined=number % 2 == 0))
+            await house.pass_time(1.0)
+        await settle(lambda: len(house.turns) >= 5)
+        assert len(house.turns) <= 6
+        assert "times" in house.said[1]
+        room.on_membership(MembershipChange(CY, joined=True))
+        room.close("asked")
+        assert await ended(house, task) == "asked"
+        assert len(house.turns) <= 7
+        # Whether Cy was there when the last minute's turn was made, and how many changes came after it, is a matter of
+        # which second that was.
+        assert re.search(r"(joined the channel|then joined again|came back( \d+ times)?)\.$", house.said[-1])
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("settings", "opted_out", "offers"),
+    [
+        (ServerSettings(), False, [("Bo", 5)]),
+        (ServerSettings(offers_catch_up=False), False, []),
+        (ServerSettings(), True, []),
+    ],
+)
+async def test_who_comes_back_is_offered_a_summary(
+    tmp_path: Path, settings: ServerSettings, opted_out: bool, offers: list[tuple[str, int]]
+) -> None:
+    """Somebody who was away for long is offered it once, unless the server does not want that or they opted out."""
+    async with a_house(tmp_path) as house:
+        reader = SessionReader(house.sessions, house.store, withheld=house.participation.withheld_on)
+        house.readable = ReadableMemory(reader, cast("Any", None), cast("Any", None))
+        await house.servers.change(house.place.guild_id, lambda _: settings, by=1)
+        async with living(house) as (room, _):
+            room.on_membership(MembershipChange(BO, joined=False))
+            house.place.people = [ADA, OTHER]
+            for plan in PLANS:
+                await house.say(ADA.id, plan)
+            await house.pass_time(LEAST_AWAY_S, step_s=5.0)
+            if opted_out:
+                await house.participation.set_opt_out(house.place.guild_id, BO.id, out=True)
+            room.on_membership(MembershipChange(BO, joined=True))
+            await house.pass_time(TICK_S)
+            await settle(lambda: opted_out or house.said[-1] == "Bo: Bo joined the channel.")
+            assert house.place.offers == offers
 
 
 @pytest.mark.parametrize(
@@ -88,3 +182,36 @@ def test_a_person_makes_at_most_one_turn_a_minute(changes: list[tuple[Person, bo
         if turns:
             assert left_present(turns[-1][1]) is present[person_id]
     assert gatherer.rest(now) == ()
+
+
+def comes_back(
+    offers: CatchUpOffers, person: Person = BO, *, away_s: float = LEAST_AWAY_S, turns: int = LEAST_TURNS
+) -> float | None:
+    """Let somebody leave and come back."""
+    assert offers.handle(MembershipChange(person, joined=False), total_turns=10, now=50.0) is None
+    return offers.handle(MembershipChange(person, joined=True), total_turns=10 + turns, now=50.0 + away_s)
+
+
+@pytest.mark.parametrize(
+    ("person", "away_s", "turns", "offered"),
+    [
+        (BO, LEAST_AWAY_S, LEAST_TURNS, True),
+        (BO, LEAST_AWAY_S - 1, LEAST_TURNS, False),
+        (BO, LEAST_AWAY_S, LEAST_TURNS - 1, False),
+        (OTHER_BOT, LEAST_AWAY_S, LEAST_TURNS, False),
+    ],
+)
+def test_only_who_was_away_for_long_and_missed_something(
+    person: Person, away_s: float, turns: int, offered: bool
+) -> None:
+    """The offer is for people who missed at least five minutes and five turns."""
+    assert (comes_back(CatchUpOffers(), person, away_s=away_s, turns=turns) == away_s) == offered
+
+
+def test_once_in_a_session() -> None:
+    """Who has been offered it once knows of it; others are offered theirs. Who comes first has nothing to catch up."""
+    offers = CatchUpOffers()
+    assert offers.handle(MembershipChange(ADA, joined=True), total_turns=90, now=5_000.0) is None
+    assert comes_back(offers)
+    assert comes_back(offers) is None
+    assert comes_back(offers, ADA)

@@ -13,7 +13,6 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.brain.context import ModelContext
-from bot.brain.generation import BROKEN_OFF
 from bot.brain.reply import Question
 from bot.brain.tools.permission import NOBODY, anybody
 from bot.brain.tools.tool import RoomTool
@@ -28,7 +27,6 @@ from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import told
 from tests.fakes.brain import FakeVoice, ScriptedResponder, until
 from tests.fakes.clock import FakeClock
-from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -101,31 +99,6 @@ async def test_what_was_thought_ahead_is_the_answer() -> None:
 
 
 @pytest.mark.asyncio
-async def test_an_answer_that_waits_for_something_cancelled_ends() -> None:
-    """As the connection of a tool server may be: nobody waits for the rest, and it is known to be lost."""
-    desk = Desk("Bo ", asyncio.CancelledError())
-    async with desk.running():
-        desk.preemptive.start(ASKED)
-        async with asyncio.timeout(PATIENCE_S):
-            with pytest.raises(ChatModelError, match=BROKEN_OFF):
-                await desk.answer(ASKED)
-
-
-@pytest.mark.asyncio
-async def test_the_rest_of_the_answer_comes_as_it_is_made() -> None:
-    """If the question comes while the answer is generated, the rest is passed on as it arrives."""
-    thinking = asyncio.Event()
-    desk = Desk("Bo ", thinking, "brings it.")
-    async with desk.running():
-        desk.preemptive.start(ASKED)
-        await until(lambda: bool(desk.responder.contexts))
-        stream = desk.preemptive.respond(await desk.preemptive.build_context(ASKED))
-        assert await anext(stream) == "Bo "
-        thinking.set()
-        assert await anext(stream) == "brings it."
-
-
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "asked",
     [
@@ -186,15 +159,6 @@ async def test_the_first_sentence_is_synthesised_ahead() -> None:
         assert (logs[0]["event"], logs[0]["synthesised_chars"]) == ("preemptive_reply_used", len(first))
         assert [sound async for sound in desk.speech.stream(first)]
         assert desk.voice.spoken == [first]
-
-
-@pytest.mark.asyncio
-async def test_an_answer_of_one_sentence_is_synthesised_when_the_model_has_ended() -> None:
-    """The last sentence of a stream has no space after it: it is complete when the stream ends."""
-    desk = Desk("Bo ", "brings it.")
-    async with desk.running():
-        desk.preemptive.start(ASKED)
-        await until(lambda: desk.voice.spoken == ["Beau brings it."])
 
 
 @pytest.mark.asyncio
@@ -283,15 +247,6 @@ async def test_a_broken_off_answer_ends_what_was_thought_ahead() -> None:
         desk.responder.pieces = ("Next.",)
         assert await desk.answer(replace(ASKED, utterance_id="u2")) == ["Next."]
         await until(lambda: len(asyncio.all_tasks()) == 2)
-
-
-@pytest.mark.asyncio
-async def test_before_it_runs_nothing_is_thought_ahead() -> None:
-    """Before `run` has started, nothing is generated early and a question is answered normally."""
-    desk = Desk("Yes.")
-    desk.preemptive.start(ASKED)
-    assert await desk.answer(ASKED) == ["Yes."]
-    assert len(desk.built) == 1
 
 
 @pytest.mark.parametrize(

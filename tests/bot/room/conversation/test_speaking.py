@@ -95,32 +95,3 @@ async def test_a_reply_that_is_begun_early_is_spoken_in_its_language() -> None:
         await until(lambda: bool(voice.said))
         run.cancel()
     assert voice.said == [("de", "Die kostet 5 Euro.")]
-
-
-@pytest.mark.asyncio
-async def test_what_was_begun_early_ends_with_a_reply_that_is_stopped() -> None:
-    """Somebody silences the bot before the prompt is built: no model works on, nor is it sent what was withdrawn."""
-    building = asyncio.Event()
-
-    async def context_later(question: Question) -> ModelContext:
-        await building.wait()
-        return await context_of(question)
-
-    speaking, question = speaking_with(Polyglot(), context_later), Question(TURN, "u1", 1.0, "1")
-    async with asyncio.TaskGroup() as tasks:
-        runs = [
-            tasks.create_task(speaking.preemptive_reply.run(), name="preemptive-reply-under-test"),
-            tasks.create_task(speaking.replier.run(), name="replies-under-test"),
-        ]
-        await asyncio.sleep(0)
-        speaking.preemptive_reply.start(question)
-        speaking.replier.ask(question)
-        await until(lambda: speaking.preemptive_reply._taken is not None)
-        speaking.silence()
-        await until(lambda: not speaking.replier.busy)
-        for _ in range(10):
-            await asyncio.sleep(0)
-        names = {task.get_name() for task in asyncio.all_tasks()}
-        for run in runs:
-            run.cancel()
-    assert "preemptive-reply" not in names

@@ -1,4 +1,4 @@
-"""What the voice has begun ahead is used for exactly that sentence, and once."""
+"""What is read ahead is the stream itself, with its failures; what a voice has begun is used for that sentence."""
 
 from __future__ import annotations
 
@@ -8,27 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from bot.room.conversation.speech_ahead import VOICE_BROKE_OFF, SpeechAhead
+from bot.room.conversation.speech_ahead import ReadAhead, SpeechAhead
 from tests.fakes.brain import FakeVoice, until
 from tests.patience import PATIENCE_S
-from voice.errors import SynthesisError
-from voice.speaking.port import AudioChunk, synthesize_all
+from voice.cancellation import is_being_cancelled
+from voice.speaking.port import synthesize_all
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
-
-
-class FailingVoice:
-    """A voice that fails after its first sound. `failed`: set when it has."""
-
-    def __init__(self, failure: BaseException) -> None:
-        self._failure = failure
-        self.failed = asyncio.Event()
-
-    async def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
-        yield AudioChunk(np.full(len(text), 100, np.int16), 48_000)
-        self.failed.set()
-        raise self._failure
 
 
 @pytest.mark.asyncio
@@ -58,68 +45,75 @@ async def test_another_sentence_is_synthesised_as_usual() -> None:
     assert voice.spoken == ["Bo brings it.", "No.", "Bo brings it."]
 
 
+class Stream:
+    """Yields its steps in order; one that is an exception is raised, and one that is an event is waited for."""
+
+    def __init__(self, *steps: str | BaseException | asyncio.Event) -> None:
+        self._steps = steps
+        self.read = 0
+        self.over = False
+
+    async def items(self) -> AsyncGenerator[str, None]:
+        try:
+            for step in self._steps:
+                if isinstance(step, BaseException):
+                    raise step
+                if isinstance(step, asyncio.Event):
+                    await step.wait()
+                else:
+                    self.read += 1
+                    yield step
+        finally:
+            self.over = True
+
+
+class BrokenOffError(Exception):
+    """The failure of a stream that waited for something cancelled."""
+
+
+def broken_off(error: asyncio.CancelledError) -> BrokenOffError:
+    if is_being_cancelled():
+        raise error
+    return BrokenOffError()
+
+
+def ahead(stream: Stream, tasks: asyncio.TaskGroup) -> ReadAhead[str]:
+    return ReadAhead(stream.items(), tasks, name="ahead", broken_off=broken_off)
+
+
 @pytest.mark.asyncio
-async def test_the_rest_comes_while_it_is_made() -> None:
-    """Who asks before the sentence is finished gets what is ready, and the rest as it comes."""
-    voice = FakeVoice()
-    waiting = asyncio.Event()
-    voice.waits[("Bo brings it.", 1)] = waiting
-    ahead = SpeechAhead(voice)
+async def test_it_is_read_before_it_is_taken() -> None:
+    """What has come is kept, and the rest comes as it is made."""
+    rest = asyncio.Event()
+    stream = Stream("a", "b", rest, "c")
     async with asyncio.TaskGroup() as tasks:
-        ahead.begin("Bo brings it.", tasks)
-        stream = ahead.stream("Bo brings it.")
-        await anext(stream)
-        waiting.set()
-        assert len([sound async for sound in stream]) == 2
+        taken = ahead(stream, tasks).take()
+        await until(lambda: stream.read == 2)
+        assert [await anext(taken), await anext(taken)] == ["a", "b"]
+        rest.set()
+        assert [item async for item in taken] == ["c"]
 
 
 @pytest.mark.asyncio
-async def test_a_failure_is_that_of_the_sentence() -> None:
-    """A voice that fails ahead fails when the sentence is asked for, and not before."""
-    voice = FakeVoice()
-    voice.mute.add("Bo brings it.")
-    ahead = SpeechAhead(voice)
-    async with asyncio.TaskGroup() as tasks:
-        ahead.begin("Bo brings it.", tasks)
-        await asyncio.sleep(0)
-        with pytest.raises(SynthesisError, match="hoarse"):
-            await synthesize_all(ahead, "Bo brings it.")
-
-
-@pytest.mark.asyncio
-async def test_closing_the_stream_ends_the_synthesis() -> None:
-    """A reply that is stopped within its first sentence leaves no task behind."""
-    voice = FakeVoice()
-    voice.waits[("Bo brings it.", 1)] = asyncio.Event()
-    ahead = SpeechAhead(voice)
-    async with asyncio.TaskGroup() as tasks:
-        ahead.begin("Bo brings it.", tasks)
-        stream = ahead.stream("Bo brings it.")
-        await anext(stream)
-        await stream.aclose()
-    assert voice.spoken == ["Bo brings it."]
-
-
-@pytest.mark.asyncio
-async def test_a_voice_that_waits_for_something_cancelled_has_not_said_its_sentence() -> None:
-    """As the loading of a voice may be that is closed meanwhile: the sentence counts as broken off, not as complete."""
-    ahead = SpeechAhead(FailingVoice(asyncio.CancelledError()))
+@pytest.mark.parametrize(
+    ("failure", "told"), [(ValueError("broken"), ValueError), (asyncio.CancelledError(), BrokenOffError)]
+)
+async def test_a_failure_comes_in_its_place(failure: BaseException, told: type[Exception]) -> None:
+    """Also if something that the stream waits for is cancelled: it has not come to its end."""
     async with asyncio.TaskGroup() as tasks, asyncio.timeout(PATIENCE_S):
-        ahead.begin("Bo brings it.", tasks)
-        stream = ahead.stream("Bo brings it.")
-        assert (await anext(stream)).duration_s > 0
-        with pytest.raises(SynthesisError, match=VOICE_BROKE_OFF):
-            await anext(stream)
+        taken = ahead(Stream("a", failure, "b"), tasks).take()
+        assert await anext(taken) == "a"
+        with pytest.raises(told):
+            await anext(taken)
 
 
 @pytest.mark.asyncio
-async def test_a_defect_of_the_voice_is_that_of_the_sentence() -> None:
-    """If nobody asks for the sentence, the room goes on without noticing."""
-    voice = FailingVoice(ZeroDivisionError())
-    ahead = SpeechAhead(voice)
+@pytest.mark.parametrize("failure", [ValueError("broken"), asyncio.CancelledError()])
+async def test_a_failure_that_nobody_takes_ends_nothing(failure: BaseException) -> None:
+    """The group goes on with its other tasks."""
+    stream = Stream("a", failure)
     async with asyncio.TaskGroup() as tasks:
-        ahead.begin("Bo brings it.", tasks)
-        await voice.failed.wait()
-        ahead.begin("No.", tasks)
-        with pytest.raises(ZeroDivisionError):
-            await synthesize_all(ahead, "No.")
+        ahead(stream, tasks)
+        await until(lambda: stream.over)
+        other = tasks.create_task(asyncio.sleep(0, "goes on"))
+    assert other.result() == "goes on"

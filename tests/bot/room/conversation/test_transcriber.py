@@ -101,16 +101,6 @@ async def test_whose_language_is_known_keeps_it_where_a_confirmation_is_unsure()
 
 
 @pytest.mark.asyncio
-async def test_a_text_of_an_unsure_language_stays_when_the_recogniser_is_busy() -> None:
-    """If the recogniser refuses to hear it again, the first text is judged."""
-    bench = Bench(ENGLISH, BUSY, eager_recognition=False)
-    bench.recogniser.unsure, bench.assumed_language = {ADA}, "de"
-    async with bench.running():
-        await _heard(bench, ADA)
-    assert [(spoken.text, spoken.recognition.language) for spoken in bench.texts] == [(ENGLISH, "en")]
-
-
-@pytest.mark.asyncio
 async def test_nothing_stays_of_who_left_in_mid_sentence() -> None:
     """The last words of somebody who has left become text, and neither they nor the language are remembered."""
     bench = Bench(GERMAN, ENGLISH, GERMAN)
@@ -197,15 +187,3 @@ async def test_a_language_that_gave_way_in_the_pause_is_heard_at_the_end() -> No
     async with bench.running():
         await _heard(bench, ADA)
     assert [(spoken.text, spoken.recognition.language) for spoken in bench.texts] == [(GERMAN, "de")]
-
-
-@pytest.mark.asyncio
-async def test_a_call_of_the_bot_by_a_name_of_two_words_is_heard_at_once() -> None:
-    """Its names are no member's choice, and whoever calls it often says nothing else."""
-    bench = Bench("Hey Robo!")
-    bench.own_names = ("Hey Robo",)
-    async with bench.running():
-        await bench.say(ADA, seconds=1.0)
-        await until(lambda: bool(bench.texts or bench.dropped))
-    assert [text.text for text in bench.texts] == ["Hey Robo!"]
-    assert [glossary for _, _, glossary in bench.recogniser.asked] == [("Hey Robo", "Ada")]
