@@ -3,7 +3,7 @@
 An answer to somebody who speaks another language has an installed voice of that language.
 
 A change applies to the next sentence. If the chosen voice fails, the usual one says the sentence. The channel is told
-once, and once more when the chosen one speaks again; /status says so for as long as it lasts.
+once; /status says so for as long as it lasts.
 """
 
 from __future__ import annotations
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
     from bot.models.voices import EmbeddedVoice
     from voice.speaking.port import AudioChunk
-
-
-SPEAKS_AGAIN = Text("I speak with the voice {voice} again.")
 
 
 class VoiceSource(Protocol):
@@ -111,10 +108,8 @@ class ServerVoice:
         self._usual = usual
         self._tell = tell
         self._choice: _Choice | None = None
-        # The voices of which the channel knows that they failed, and those of which it knows that they speak again. Of
-        # neither it is told twice: a voice that fails now and then would fill the channel.
+        # The voices of which the channel knows that they failed. One that fails now and then would fill the channel.
         self._told: set[str] = set()
-        self._told_again: set[str] = set()
         self._follow_choice()
 
     @property
@@ -153,19 +148,10 @@ class ServerVoice:
         async with aclosing(speaker.stream(text)) as stream:
             async for sound in stream:
                 yield sound
-        if choice is not None:
-            self._tell_of(choice, known)
-
-    def _tell_of(self, choice: _Choice, known: Text | None) -> None:
-        """Tell the channel that the chosen voice has failed, or that it speaks again. `known`: why it was not tried."""
-        why = choice.failure if known is None else known
-        if why is not None:
-            if choice.name not in self._told:
-                self._told.add(choice.name)
-                self._tell(replaced_sentence(choice.name, why))
-        elif choice.has_spoken and choice.name in self._told - self._told_again:
-            self._told_again.add(choice.name)
-            self._tell(SPEAKS_AGAIN.fill(voice=choice.name.capitalize()))
+        why = known if choice is None or known is not None else choice.failure
+        if choice is not None and why is not None and choice.name not in self._told:
+            self._told.add(choice.name)
+            self._tell(replaced_sentence(choice.name, why))
 
     def status(self) -> Text:
         choice = self._follow_choice()
@@ -186,14 +172,12 @@ class _Choice:
     """The voice that a server has chosen, by its name, and what is wrong with it.
 
     `voice`: None if there is no longer one of that name. `failure`: why its last sentence failed; None: it did not.
-    `has_spoken`: whether it has said a sentence to its end.
     """
 
     def __init__(self, name: str, voices: VoiceSource, usual: Synthesizer) -> None:
         self.name = name
         self.voice = find_voice(name)
         self.failure: Text | None = None
-        self.has_spoken = False
         self.with_fallback = FallbackSynthesizer(self, usual)
         self._voices = voices
 
@@ -208,7 +192,6 @@ class _Choice:
     async def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
         """Speak with the voice alone, without another in its place."""
         assert self.voice is not None, "then it has a problem"
-        self.has_spoken = False
         try:
             async with self._voices.using(self.voice) as synthesizer, aclosing(synthesizer.stream(text)) as stream:
                 async for sound in stream:
@@ -219,4 +202,4 @@ class _Choice:
         except SynthesisError as error:
             self.failure = sentence_of(error)
             raise
-        self.failure, self.has_spoken = None, True
+        self.failure = None
