@@ -6,7 +6,6 @@ Bots, people who opted out, and people who were asked and have not agreed have n
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from typing import TYPE_CHECKING
 
 import structlog
@@ -15,7 +14,7 @@ from bot.store.attendance import Presence
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from bot.channel.port import Place
     from bot.clock import Clock
@@ -26,7 +25,8 @@ log = structlog.get_logger()
 
 # How often it is looked whose attendance was deleted although they are there: they asked to be forgotten.
 MEND_EVERY_S = 60.0
-# While the database is away: more than a day of coming and going.
+# While the database is away. Beyond them, stays of which nothing is stored yet are dropped as a whole: an end that is
+# dropped alone would leave a stay open.
 MOST_WAITING = 10_000
 
 
@@ -51,7 +51,7 @@ class AttendanceRecorder:
         self._excludes = excludes
         self._clock = clock
         self._present: frozenset[str] = frozenset()
-        self._waiting: deque[Presence] = deque(maxlen=MOST_WAITING)
+        self._waiting: list[Presence] = []
         # Whether the stays that an earlier room of the session has left open were ended. Who was there at first.
         self._resumed = False
         self._first: frozenset[str] | None = None
@@ -71,6 +71,9 @@ class AttendanceRecorder:
         self._waiting.extend(Presence(each, now, joined=False) for each in sorted(self._present - here))
         self._waiting.extend(Presence(each, now, joined=True) for each in sorted(here - self._present))
         self._present = here
+        if len(self._waiting) > MOST_WAITING:
+            self._waiting = without_whole_stays(self._waiting)
+            log.warning("attendance_dropped", left=len(self._waiting))
 
     async def store(self) -> None:
         """Look, and store what was noted. A failure is logged, and tried again at the next call.
@@ -112,10 +115,24 @@ class AttendanceRecorder:
         self._waiting.extend(Presence(each, self._clock.now(), joined=True) for each in sorted(lost))
 
     async def _store_waiting(self) -> None:
-        noted = tuple(self._waiting)
+        noted, self._waiting = self._waiting, []
         # Whoever has opted out since they came has no attendance at all.
         changes = [each for each in noted if not (each.joined and self._excludes(int(each.person_id)))]
-        if changes:
-            await self._store.add(self._session.id, changes)
-        for _ in noted:
-            self._waiting.popleft()
+        try:
+            if changes:
+                await self._store.add(self._session.id, changes)
+        except BaseException:
+            self._waiting = noted + self._waiting
+            raise
+
+
+def without_whole_stays(changes: Iterable[Presence]) -> list[Presence]:
+    """Return the changes without the stays that both begin and end among them: at most two are left of each person."""
+    left: list[Presence] = []
+    for each in changes:
+        came = next((one for one in left if one.joined and one.person_id == each.person_id), None)
+        if came is None or each.joined:
+            left.append(each)
+        else:
+            left.remove(came)
+    return left

@@ -32,7 +32,6 @@ NO_METRIC = {
     "bot.memory.upkeep.MemoryUpkeep._prompts": "the latest prompts, which the database has not taken yet",
     "bot.participation.costs.CostLedger._entries": "the costs of the last hour",
     "bot.realtime.inputs.Inputs._sent": "the latest inputs, to match transcripts",
-    "bot.room.attendance.AttendanceRecorder._waiting": "who came and went since the database last took it",
     "bot.screen.readers.ModelWithOcrFallback._looked_at": "when pictures were read",
     "bot.screen.sharer.Sharer.seen": "the latest notes, for the recap",
     "compaction.budget.estimator.Estimator._bills": "the latest bills",

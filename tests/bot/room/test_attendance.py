@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
 
 from bot.channel.port import MembershipChange, Person
 from bot.readers import Stay
-from bot.room.attendance import MEND_EVERY_S, AttendanceRecorder
+from bot.room.attendance import MEND_EVERY_S, without_whole_stays
 from bot.room.room_check import CHECK_ROOM_S
-from bot.store.attendance import forget_attendance
+from bot.store.attendance import Presence, forget_attendance
 from tests.bot.room.room_scene import House, a_house, ended, living
 from tests.fakes.place import ADA, BO
 
@@ -121,19 +120,12 @@ async def test_who_is_forgotten_while_they_are_there_has_attendance_from_then_on
         assert stay.came_at > at - 1.0
 
 
-@pytest.mark.asyncio
-async def test_a_room_that_ends_while_attendance_is_being_stored_stores_the_rest_after_it(tmp_path: Path) -> None:
-    """Nothing is stored twice, and nothing is lost."""
-    async with a_house(tmp_path) as house:
-        opened = await house.sessions.open(guild_id=house.place.guild_id, channel_id=1, resume_within_s=1.0)
-        recorder = AttendanceRecorder(
-            house.place,
-            opened.session,
-            house.sessions.attendance_for(opened.claim),
-            excludes=lambda _: False,
-            clock=house.clock,
+def test_what_waits_too_long_is_dropped_by_whole_stays() -> None:
+    """Nobody's stay is left open of whom it is noted that they left, and who is there has come."""
+    changes = [
+        Presence(person_id, at, joined=joined)
+        for at, (person_id, joined) in enumerate(
+            [("left", False), ("here", True), ("guest", True), ("guest", False), ("left", True), ("left", False)]
         )
-        recorder.look()
-        await asyncio.gather(recorder.store(), recorder.finish(goes_on=False))
-        at = house.clock.now()
-        assert await stays(house) == {"Ada": (Stay(at, at),), "Bo": (Stay(at, at),)}
+    ]
+    assert [(each.person_id, each.joined) for each in without_whole_stays(changes)] == [("left", False), ("here", True)]
