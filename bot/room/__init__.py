@@ -1,19 +1,18 @@
 """The bot's stay in one voice channel: the life of the room, and the conversation in it.
 
 Start with `supervisor`, which opens and ends a `guild_room` for each guild; `auto_joiner` brings the bot by itself. A
-`guild_room` runs one `room` after the other; `first_opening` tells whoever called the bot that one is open, and
-`session_endings` ends what the last one has left open once the database answers. A `room` owns one session; its
-`joined_channel` has the connection and the tasks (`announcer`, `room_check`, `claim_watch`, `live_message`,
-`transcript_writer`), its `membership_queue` who came and went, its `conversation` hears and answers. `room_session` is
-its session with the parts made for it. `forgetting_watch` notices that another process has forgotten somebody. `recap`
-posts what a session was about, and `recap_renewal` takes forgotten words out of it. `attendance` records who was there
-when, and `transcript_expiry` deletes what was posted of a session that is gone.
+`guild_room` runs one `room` after the other, and tells whoever called the bot that one is open. A `room` owns one
+session; its `joined_channel` has the connection and the tasks (`announcer`, `room_check`, `claim_watch`,
+`live_message`, `transcript_writer`), its `membership_queue` who came and went, its `conversation` hears and answers.
+`room_session` is its session with the parts made for it. `forgetting_watch` notices that another process has forgotten
+somebody. `recap` posts what a session was about, and `recap_renewal` takes forgotten words out of it. `attendance`
+records who was there when, and `transcript_expiry` deletes what was posted of a session that is gone.
 
 What is decided without a clock, a task or a log line is in modules of its own: `lifecycle` (what becomes of a room that
 is moved, ends or crashes), `restarts`, `auto_join`, `room_faults`, `session_limits`, `listen_only` (whether a session
 is only written down) and `endings` (why a room ends). What people read is in `notice`, `trouble_notice`,
-`restart_notices` and `room_status`, with `unfinished_speech`.
+`restarts` and `room_status`, with `unfinished_speech`.
 
-A room is asked through `port`. All rooms share `services`; `guild_policy` decides how a
-guild's prompts are built, `server_voice` which voice it has.
+A room is asked through `port`. All rooms share `services`; `guild_policy` decides how a guild's
+prompts are built, `server_voice` which voice it has.
 """

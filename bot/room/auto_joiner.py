@@ -1,7 +1,8 @@
 """Brings the bot into a voice channel without being called, and along to another, as `bot.room.auto_join` decides.
 
-Why the bot could not come is written into the channel, each reason once. A channel that the bot was sent away from is
-left alone until it has been empty. Who moves on while the bot is still coming is looked at again when it is there.
+Why the bot could not come is written into the channel, unless that was written there last. A channel that the bot was
+sent away from is left alone until it has been empty. Who moves on while the bot is still coming is looked at again when
+it is there.
 """
 
 from __future__ import annotations
@@ -25,8 +26,6 @@ log = structlog.get_logger()
 
 # People of one server who move while the bot is coming somewhere; more than that gather in no voice channel.
 MOST_MISSED = 100
-# Reasons that were written, of all servers. One that is forgotten is written once more.
-MOST_TOLD = 1_000
 
 
 class JoinableRooms(Protocol):
@@ -67,8 +66,8 @@ class AutoJoiner:
         self._missed: dict[int, dict[int, _Missed]] = {}
         # The channels that the bot was sent away from, until they are empty.
         self._declined: set[int] = set()
-        # What was written about visits, and where, in the order in which it was last met.
-        self._told: dict[tuple[int, str], None] = {}
+        # Why it could not come was written there last, by channel.
+        self._told: dict[int, str] = {}
         self._is_closed = False
 
     async def close(self) -> None:
@@ -161,19 +160,10 @@ class AutoJoiner:
                 await self._rooms.join(place)
             except Exception as error:  # noqa: BLE001 - a defect is logged by the room, and nobody else would say it
                 refused = crash_sentence(error)
-        if refused is not None and self._is_new(place, refused):
+        if refused is not None and self._told.get(place.channel_id) != str(refused):
+            self._told[place.channel_id] = str(refused)
             log.warning("visit_failed", guild_id=place.guild_id, channel_id=place.channel_id, problem=refused)
             await place.write(Text("I could not come by myself. {why}", why=refused))
-
-    def _is_new(self, place: Place, refused: Text) -> bool:
-        """Return whether the reason has to be written into the channel, and take note that it is."""
-        reason = (place.channel_id, str(refused))
-        is_new = reason not in self._told
-        self._told.pop(reason, None)
-        self._told[reason] = None
-        if len(self._told) > MOST_TOLD:
-            del self._told[next(iter(self._told))]
-        return is_new
 
 
 def _people_in(place: Place) -> int:

@@ -7,33 +7,33 @@ next; here are the task, the log and what others do about it.
 from __future__ import annotations
 
 import asyncio
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
 import structlog
 
-from bot.background_task import logged_task
+from bot.background_task import background_task, logged_task
 from bot.errors import SetupError, first_cause
 from bot.health import FaultKind, HealthFault
 from bot.room.announcer import NotAnnouncedError
 from bot.room.endings import EMPTY, EXPELLED, HANDED_OVER, MOVED, NOT_ANNOUNCED, PROCESS_ENDS
-from bot.room.first_opening import FirstOpening
 from bot.room.handover import until_pause
 from bot.room.lifecycle import Crash, Ending, Moving, Over, Pausing, RoomLifecycle, Running
 from bot.room.restarts import waits_for_database
 from bot.texts.text import Text
-from compaction.errors import StaleOwnerError
+from compaction.errors import StaleOwnerError, StoreError
 from voice.errors import RemovedFromChannelError
 from voice.shielded import run_shielded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from bot.channel.port import ListenRequest, Place
     from bot.clock import Clock
     from bot.room.port import SupervisedRoom
-    from bot.room.session_endings import SessionEndings
 
+    EndSession = Callable[[Place], Awaitable[None]]
     MakeRoom = Callable[[Place, ListenRequest | None], SupervisedRoom]
 
 log = structlog.get_logger()
@@ -44,8 +44,46 @@ log = structlog.get_logger()
 CLOSE_TIMEOUT_S = 35.0
 # How long a room that was cut off may take to close its connection.
 CUT_OFF_S = 5.0
+# Ending a session is one statement.
+END_SESSION_S = 5.0
+
+COMES_BACK = "the bot comes back to its channel at its next start, if people are there; /leave sends it away"
 
 RESTARTING = HealthFault(FaultKind.ROOM_DEAF, "A room has broken down and is being opened again; the log says why.")
+
+
+class FirstOpening:
+    """The first opening of a guild's rooms. Make it on their loop."""
+
+    def __init__(self) -> None:
+        self._opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    @property
+    def is_settled(self) -> bool:
+        """Return whether a room has opened, or it is known why none did."""
+        return self._opened.done()
+
+    async def wait(self) -> None:
+        """Wait until a room has opened. Raises why none did. *Cancellation*: the room goes on."""
+        await asyncio.shield(self._opened)
+
+    @asynccontextmanager
+    async def watching(self, room: SupervisedRoom, *, name: str) -> AsyncIterator[None]:
+        """Notice, for the duration of the block, that `room` opens. `name`: of the task that does so."""
+        async with background_task(self._notice(room), name=name):
+            yield
+
+    async def _notice(self, room: SupervisedRoom) -> None:
+        await room.opened.wait()
+        if not self.is_settled:
+            self._opened.set_result(None)
+
+    def fail(self, error: Exception) -> None:
+        """Raise `error` in `wait`, unless it is settled already."""
+        if not self.is_settled:
+            self._opened.set_exception(error)
+            # Nobody may be waiting; mark the error as retrieved, since it is logged already.
+            self._opened.exception()
 
 
 class GuildRoom:
@@ -53,7 +91,8 @@ class GuildRoom:
     only writes down there, also after a crash or a move; `stored_listen`: returns that of the session that has begun,
     which an earlier room may have been asked for. `on_room_end`: gets the place and the reason when somebody ends the
     room, also the place that it is moved to, and each time that one has ended in order or could tell nobody that it
-    listens. `session_endings`: ends what a room has left open and nobody shall resume.
+    listens. `end_session`: ends what the rooms of a place's server have left open and nobody shall resume, and raises
+    `StoreError`; None: rooms store no sessions.
 
     *Ownership*: owns the task between `begin` and `end`, or `cancel`, and the one in which that cleans up.
     """
@@ -67,16 +106,16 @@ class GuildRoom:
         stored_listen: Callable[[], ListenRequest | None],
         clock: Clock,
         on_room_end: Callable[[Place, str], None],
-        session_endings: SessionEndings,
+        end_session: EndSession | None,
     ) -> None:
         self.current = make_room(place, listen)
-        self._lifecycle = RoomLifecycle(place, is_left_open=session_endings.take_over(place.guild_id))
+        self._lifecycle = RoomLifecycle(place)
         self._make_room = make_room
         self._listen = listen
         self._stored_listen = stored_listen
         self._clock = clock
         self._on_room_end = on_room_end
-        self._session_endings = session_endings
+        self._end_session = end_session
         self._first_opening = FirstOpening()
         self._task: asyncio.Task[None] | None = None
         self._is_cut_off = False
@@ -305,7 +344,12 @@ class GuildRoom:
 
     async def _end_open_session(self) -> None:
         """End the session of a room that has crashed, was cut off, or could not store its end, if nobody wants the bot
-        back: otherwise its next start would bring it.
+        back. If the database does not take that, the next start brings it back, and the log says so.
         """
-        if self._lifecycle.is_session_unwanted:
-            await self._session_endings.end(self.place)
+        if not self._lifecycle.is_session_unwanted or self._end_session is None:
+            return
+        try:
+            async with asyncio.timeout(END_SESSION_S):
+                await self._end_session(self.place)
+        except (StoreError, TimeoutError) as error:
+            log.warning("session_left_open", guild_id=self.place.guild_id, problem=error, remedy=COMES_BACK)

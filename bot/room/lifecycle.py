@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING, assert_never
 
-from bot.room import restart_notices
+from bot.room import restarts
 from bot.room.announcer import NotAnnouncedError
 from bot.room.endings import EXPELLED, HANDED_OVER, NOT_JOINED, PROCESS_ENDS
 from bot.room.restarts import DATABASE_PAUSE_S, RoomRestarts, waits_for_database
@@ -111,13 +111,12 @@ class Crash:
 
 
 class RoomLifecycle:
-    """The state of one guild's room, which begins in `place`. `is_left_open`: an earlier one has left a session
-    open that nobody shall resume, unless a room opens now.
-    """
+    """The state of one guild's room, which begins in `place`."""
 
-    def __init__(self, place: Place, *, is_left_open: bool = False) -> None:
+    def __init__(self, place: Place) -> None:
         self.state: State = Running(place)
-        self._is_left_open = is_left_open
+        # A room has left a session open that nobody shall resume, unless another one opens.
+        self._is_left_open = False
         self._restarts = RoomRestarts()
 
     @property
@@ -214,12 +213,12 @@ class RoomLifecycle:
             return None
         if waits_for_database(error, has_opened=crash.has_opened):
             self.state = Pausing(replace(crashed, waits=True), DATABASE_PAUSE_S)
-            return None if crashed.waits else restart_notices.waiting(error)
+            return None if crashed.waits else restarts.waiting(error)
         comes_by_move = crashed.is_moved and not crash.has_opened
         if comes_by_move:
             # The bot may not join there; trying again would not help.
             self._stop(LastSession.OPEN, ends_session=True)
-            return restart_notices.not_moved(error)
+            return restarts.not_moved(error)
         if isinstance(error, NotAnnouncedError):
             # Trying again would not help before somebody changes the permissions.
             self._stop(LastSession.OPEN, ends_session=True)
@@ -227,9 +226,9 @@ class RoomLifecycle:
         pause_s = self._restarts.pause_after(ran_s=crash.ran_s)
         if pause_s is None:
             self._stop(LastSession.OPEN, ends_session=True)
-            return restart_notices.giving_up(error, crashes=self._restarts.crashes)
+            return restarts.giving_up(error, crashes=self._restarts.crashes)
         self.state = Pausing(Running(crashed.place), pause_s)
-        return restart_notices.pausing(error, pause_s=pause_s)
+        return restarts.pausing(error, pause_s=pause_s)
 
     def pause_over(self) -> None:
         """The pause after a crash is over."""

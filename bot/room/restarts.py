@@ -1,4 +1,4 @@
-"""When a room that has ended by itself starts again: after a pause, or never. Pure.
+"""When a room that has ended by itself starts again: after a pause, or never; and what its channel reads of it. Pure.
 
 A crash may repeat, so the pauses grow and have an end. A database that is away is no fault of the room: one that cannot
 begin without it waits until it is back, however long that takes.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from bot.errors import crash_sentence
+from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
 from voice.retry_pause import retry_pause_s
 
@@ -42,3 +44,38 @@ class RoomRestarts:
         if self.crashes > MOST_CRASHES:
             return None
         return retry_pause_s(self.crashes, first_s=FIRST_PAUSE_S, longest_s=LONGEST_PAUSE_S)
+
+
+# What is written into the channel: why the room has ended (`error`), and what comes next.
+
+
+def not_moved(error: Exception) -> Text:
+    """Return that the bot could not come to where somebody has moved it."""
+    return Text("I could not come along. {why}", why=crash_sentence(error))
+
+
+def waiting(error: Exception) -> Text:
+    """Return that the room waits for the database."""
+    return Text(
+        "{why} I try again every {seconds} s until I can store again; what was said before is kept.",
+        why=sentence_of(error),
+        seconds=DATABASE_PAUSE_S,
+    )
+
+
+def giving_up(error: Exception, *, crashes: int) -> Text:
+    """Return that the room stays closed, after so many crashes in a row."""
+    return Text(
+        "{why} I have failed {count} times in a row, so I stop. Use /join to call me back.",
+        why=crash_sentence(error),
+        count=crashes,
+    )
+
+
+def pausing(error: Exception, *, pause_s: float) -> Text:
+    """Return when the room starts again."""
+    return Text(
+        "{why} I am starting again in {seconds} s; what was said before is kept.",
+        why=crash_sentence(error),
+        seconds=pause_s,
+    )

@@ -18,18 +18,16 @@ from bot.room.endings import LEFT, NOT_JOINED, PROCESS_ENDS
 from bot.room.guild_room import GuildRoom
 from bot.room.listen_only import stored_request
 from bot.room.room_status import status_before_opening
-from bot.room.session_endings import SessionEndings
 from bot.server_settings import no_server_settings
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
     from types import TracebackType
 
     from bot.channel.port import ListenRequest, MembershipChange, Person, Place, UnfinishedWords
     from bot.clock import Clock
     from bot.models.voices import EmbeddedVoice
-    from bot.room.guild_room import MakeRoom
+    from bot.room.guild_room import EndSession, MakeRoom
     from bot.server_settings import ServerSettingsBook
 
 # Includes the voice connection's own timeouts and retries.
@@ -42,10 +40,10 @@ DRAINING = HealthFault(FaultKind.DRAINING, "I am ending: what was said last is b
 
 class RoomSupervisor:
     """Runs rooms. `make_room` makes a room for a place; it is called for each start. `servers`: when to come unasked.
-    `end_session`: see `bot.room.session_endings`.
+    `end_session`: see `GuildRoom`.
 
-    *Ownership*: an async context manager that owns every guild's room, and what ends the sessions that these have left
-    open. On exit it asks all rooms to end in order, and cuts off those that take too long.
+    *Ownership*: an async context manager that owns every guild's room. On exit it asks all rooms to end in order, and
+    cuts off those that take too long.
     """
 
     def __init__(
@@ -54,11 +52,11 @@ class RoomSupervisor:
         *,
         clock: Clock,
         servers: ServerSettingsBook | None = None,
-        end_session: Callable[[Place], Awaitable[None]] | None = None,
+        end_session: EndSession | None = None,
     ) -> None:
         self._make_room = make_room
         self._clock = clock
-        self._session_endings = SessionEndings(end_session, clock)
+        self._end_session = end_session
         self._rooms: dict[int, GuildRoom] = {}
         # Where the bot goes once the room of a guild has ended: the last wish of anybody there.
         self._next: dict[int, Place] = {}
@@ -75,7 +73,6 @@ class RoomSupervisor:
         self._closing = True
         await self._auto_joiner.close()
         await asyncio.gather(*(room.end(PROCESS_ENDS) for room in list(self._rooms.values())))
-        await self._session_endings.close()
 
     async def hand_over(self) -> None:
         """End each room at a pause in speech, and open no others. The process that serves these servers next goes on
@@ -130,20 +127,17 @@ class RoomSupervisor:
             stored_listen=partial(stored_request, guild_id, self._servers),
             clock=self._clock,
             on_room_end=self._auto_joiner.on_room_end,
-            session_endings=self._session_endings,
+            end_session=self._end_session,
         )
         opening.begin(on_over=lambda: self._rooms.pop(guild_id, None))
         return opening
 
     async def _wait_for_turn(self, place: Place, ending: GuildRoom | None) -> None:
-        """Wait until the guild's last room has ended, and its session, unless the database is away. Raises `SetupError`
-        if somebody wants something else by then.
-        """
+        """Wait until the guild's last room has ended. Raises `SetupError` if somebody wants something else by then."""
         self._next[place.guild_id] = place
         try:
             if ending is not None:
                 await ending.let_end()
-            await self._session_endings.try_now(place.guild_id)
         finally:
             replaced = self._next.get(place.guild_id) is not place
             if not replaced:

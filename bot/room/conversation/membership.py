@@ -200,4 +200,4 @@ class MembershipRecorder:
 
     async def _record(self, news: MembershipNews) -> None:
         if not self._participation.excludes(news.person.id):
-            await self._turn_recorder.record_membership(news)
+            await self._turn_recorder.record_membership(news.person, news.what)

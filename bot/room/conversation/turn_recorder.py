@@ -22,10 +22,9 @@ if TYPE_CHECKING:
 
     from bot.brain.reply import Reply
     from bot.channel.participants import Participants
-    from bot.channel.port import Place
+    from bot.channel.port import Person, Place
     from bot.clock import Clock
     from bot.events import SpokenText
-    from bot.room.conversation.membership import MembershipNews
     from compaction.session import SessionMemory
 
 log = structlog.get_logger()
@@ -83,11 +82,11 @@ class TurnRecorder:
         parts = _parts([spoken], [self._participants.name(spoken.user_id)])
         return Turn(seq, TurnKind.SPEECH, started_at, ended_at, parts)
 
-    async def record_membership(self, news: MembershipNews) -> Turn:
-        """Record that somebody joined or left."""
-        person, now = news.person, self._clock.now()
+    async def record_membership(self, person: Person, what: str) -> Turn:
+        """Record that somebody joined or left. `what`: follows their name in a sentence."""
+        now = self._clock.now()
         name = self._memory.name_of(str(person.id), person.name)
-        part = TurnPart(str(person.id), name, f"{name} {news.what}")
+        part = TurnPart(str(person.id), name, f"{name} {what}")
         return await self._record(TurnKind.MEMBERSHIP, (part,), now, now)
 
     async def record_reply(self, reply: Reply, first_audio_at: float) -> Turn:

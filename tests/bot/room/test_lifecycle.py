@@ -282,28 +282,6 @@ def test_whose_session_nobody_shall_resume(events: list[Event], *, is_unwanted: 
 
 
 @pytest.mark.parametrize(
-    ("events", "is_unwanted"),
-    [
-        pytest.param([Crash(HUNG_UP, 0.0, has_opened=False, is_awaited=True)], True, id="could not come"),
-        pytest.param([Ended(NOT_JOINED, has_opened=False)], True, id="not joined"),
-        pytest.param([CutOff()], True, id="cut off before it was open"),
-        pytest.param([CutOff(has_opened=True)], False, id="cut off"),
-        pytest.param([_crash(HUNG_UP, has_opened=True), CutOff()], False, id="cut off in a pause"),
-        pytest.param([Ended(PROCESS_ENDS, has_opened=True, left_open=True)], False, id="the process ends"),
-        pytest.param([_crash(TAKEN_OVER)], False, id="taken over"),
-    ],
-)
-def test_what_an_earlier_room_could_not_end_is_ended_unless_one_opens(
-    events: list[Event], *, is_unwanted: bool
-) -> None:
-    """A room that opens has that session, or has ended it."""
-    lifecycle = RoomLifecycle(LOUNGE, is_left_open=True)
-    *_, last = _steps(lifecycle, events)
-    assert isinstance(last.after, Over)
-    assert lifecycle.is_session_unwanted is is_unwanted
-
-
-@pytest.mark.parametrize(
     ("events", "is_overlooked"),
     [
         pytest.param([], False, id="open"),

@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from bot import events
-from bot.channel.port import ListenRequest
 from bot.room.endings import HANDED_OVER, PROCESS_ENDS
-from bot.room.room import Room
-from bot.room.room_check import CHECK_ROOM_S
-from bot.room.supervisor import RoomSupervisor
-from bot.room.transcript_writer import WRITE_EVERY_S
 from bot.server_settings import ServerSettings
-from bot.settings import RESUME_WITHIN_S
-from bot.store.dialects.sqlite import SqliteBotLock
-from bot.wiring.session_rejoining import end_open_session
-from compaction.errors import StoreError
 from compaction.model import TurnKind
 from tests.bot.room.room_scene import a_house, ended, living, settle
 from tests.fakes.brain import FRAMES_A_WORD, ScriptedResponder
@@ -30,8 +20,6 @@ from voice.errors import LinkError, RemovedFromChannelError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from compaction.model import CompactionState, Segment, SessionId
-    from compaction.ports import TurnStore
     from voice.transport.audio_events import SpeechFrames
 
 
@@ -55,55 +43,6 @@ async def test_an_orderly_end_stores_the_last_words_and_ends_the_session(tmp_pat
         assert closed.reason == "left"
         memory = await house.store.load(session.id)
         assert memory.segments[-1].closing
-
-
-class StoreThatEndsNothing:
-    """A turn store that refuses the end of a session."""
-
-    def __init__(self, store: TurnStore) -> None:
-        self._store = store
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._store, name)
-
-    async def close(self, session_id: SessionId, segment: Segment | None, state: CompactionState) -> None:
-        """Refuse."""
-        del session_id, segment, state
-        raise StoreError("The database is away.")
-
-
-@pytest.mark.parametrize("is_away", [True, False])
-@pytest.mark.asyncio
-async def test_a_room_tells_whether_its_session_has_ended(tmp_path: Path, *, is_away: bool) -> None:
-    """The database may be away just then. The room ends in order all the same."""
-    async with a_house(tmp_path) as house:
-        if is_away:
-            house.store = StoreThatEndsNothing(house.store)  # type: ignore[assignment]  # a store but for the one method
-        async with living(house) as (room, task):
-            await house.say(ADA.id, "The budget is four hundred euros.")
-            room.close("left")
-            assert await ended(house, task) == "left"
-        (opened,) = house.of(events.RoomOpened)
-        assert isinstance(opened, events.RoomOpened)
-        session = await house.sessions.find(opened.session_id)  # type: ignore[arg-type]
-        assert session is not None
-        assert (session.ended_at is None, room.left_session_open) == (is_away, is_away)
-
-
-@pytest.mark.asyncio
-async def test_a_bot_that_is_sent_away_does_not_come_back_although_its_end_was_not_stored(tmp_path: Path) -> None:
-    """The database refused the end of the session, and takes it a moment later."""
-    async with a_house(tmp_path) as house:
-        house.store = StoreThatEndsNothing(house.store)  # type: ignore[assignment]  # a store but for the one method
-        async with RoomSupervisor(
-            lambda place, listen: Room(place, house.services(), listen),
-            clock=house.clock,
-            end_session=partial(end_open_session, house.sessions, SqliteBotLock()),
-        ) as rooms:
-            await rooms.join(house.place)
-            assert len(await house.sessions.unfinished(resume_within_s=RESUME_WITHIN_S)) == 1
-            assert await rooms.leave(house.place.guild_id)
-            assert await house.sessions.unfinished(resume_within_s=RESUME_WITHIN_S) == ()
 
 
 @pytest.mark.asyncio
@@ -156,66 +95,6 @@ async def test_a_room_that_is_handed_over_asks_discord_for_nothing_at_its_end(tm
             room.close("left")
             await ended(house, task)
         assert not house.place.shown_as_listening
-
-
-@pytest.mark.parametrize("stalls", ["thread", "card"])
-@pytest.mark.asyncio
-async def test_a_room_that_is_cut_off_while_discord_stalls_ends_at_once(tmp_path: Path, stalls: str) -> None:
-    """It was told to leave, and waits for a message that it is writing. Once it is cut off it closes its connection
-    without that: it is in the channel until then.
-    """
-    async with a_house(tmp_path) as house:
-        house.listen = ListenRequest("thread", 601)
-        asked: list[object] = []
-
-        async def stall(*asks: object, **more: object) -> None:
-            asked.append((asks, more))
-            await asyncio.Event().wait()
-
-        if stalls == "thread":
-            house.place.thread.post = stall  # type: ignore[method-assign, assignment]
-        else:
-            house.place.show_card = stall  # type: ignore[method-assign]
-        async with living(house) as (room, task):
-            await house.say(ADA.id, "The budget is four hundred euros.")
-            await house.pass_time(WRITE_EVERY_S)
-            await settle(lambda: len(asked) == 1)
-            room.close("left")
-            await house.pass_time(1.0)
-            assert not task.done()
-            task.cancel()
-            await settle(task.done)
-        assert (task.cancelled(), len(asked)) == (True, 1)
-
-
-@pytest.mark.asyncio
-async def test_a_session_goes_on_after_hours_in_which_nobody_spoke(tmp_path: Path) -> None:
-    """The room ran all the time, so the next one goes on with it however old the last turn is."""
-    async with a_house(tmp_path) as house:
-        async with living(house) as (room, task):
-            await house.say(ADA.id, "The budget is four hundred euros.")
-            house.clock.advance(2 * RESUME_WITHIN_S)
-            room.close(HANDED_OVER)
-            await ended(house, task)
-        async with living(house):
-            first, second = house.of(events.RoomOpened)
-        assert isinstance(first, events.RoomOpened)
-        assert isinstance(second, events.RoomOpened)
-        assert (second.session_id, second.resumed) == (first.session_id, True)
-
-
-@pytest.mark.asyncio
-async def test_a_server_chooses_when_an_empty_room_is_left(tmp_path: Path) -> None:
-    """A server's own time counts at once, also for a room that is open."""
-    async with a_house(tmp_path) as house, living(house) as (room, task):
-        house.place.people = []
-        await house.servers.change(
-            house.place.guild_id, lambda _: ServerSettings(leave_when_empty_s=CHECK_ROOM_S), by=1
-        )
-        before = room.ending
-        await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
-        assert (before, room.ending) == (None, "empty")
-        assert await ended(house, task) == "empty"
 
 
 @pytest.mark.asyncio
@@ -297,46 +176,6 @@ async def test_a_sentence_may_end_when_the_process_does(tmp_path: Path, reason: 
 
 
 @pytest.mark.asyncio
-async def test_while_a_sentence_ends_people_are_heard_and_not_answered(tmp_path: Path) -> None:
-    """What is said while the process ends becomes a turn, also over the bot's sentence, and nobody is answered."""
-    async with a_house(tmp_path) as house:
-        responder = ScriptedResponder("One two three four.")
-        house.new_responder = lambda: responder
-        async with living(house) as (room, task):
-            link = house.place.links[-1]
-            link.pulling = False
-            await house.say(ADA.id, "Roomtone, count to four.")
-            await settle(lambda: len(house.voice.spoken) == 1)
-            link.pull(2)
-            room.close(PROCESS_ENDS)
-            await house.say(BO.id, "Roomtone, and what comes after four?")
-            link.pulling = True
-            assert await ended(house, task) == PROCESS_ENDS
-        # Bo has interrupted the answer, so it is recorded before what they said.
-        assert house.said[1:] == ["Roomtone: One (interrupted)", "Bo: Roomtone, and what comes after four?"]
-        assert len(responder.contexts) == 1
-
-
-@pytest.mark.asyncio
-async def test_somebody_who_talks_over_the_last_answer_loses_nothing(tmp_path: Path) -> None:
-    """The process ends while an answer of several sentences is spoken, which is stopped from two sides at once."""
-    async with a_house(tmp_path) as house:
-        house.new_responder = lambda: ScriptedResponder("One two three four. ", "Five six seven eight. ", "Nine ten.")
-        async with living(house) as (room, task):
-            link = house.place.links[-1]
-            link.pulling = False
-            await house.say(ADA.id, "Roomtone, count to ten.")
-            await settle(lambda: len(house.voice.spoken) > 1)
-            link.pull(2)
-            room.close(PROCESS_ENDS)
-            await house.say(BO.id, "Roomtone, stop counting now please.")
-            link.pulling = True
-            assert await ended(house, task) == PROCESS_ENDS
-        assert house.said[1] == "Roomtone: One (interrupted)"
-        assert "Bo: Roomtone, stop counting now please." in house.said
-
-
-@pytest.mark.asyncio
 @pytest.mark.parametrize("error", [LinkError("No voice server."), RemovedFromChannelError()])
 async def test_a_room_that_never_joined_leaves_no_session(tmp_path: Path, error: LinkError) -> None:
     """An attempt that failed is no session that somebody had."""
@@ -345,16 +184,3 @@ async def test_a_room_that_never_joined_leaves_no_session(tmp_path: Path, error:
         async with living(house) as (_, task):
             await settle(task.done)
         assert await house.sessions.recent() == ()
-
-
-@pytest.mark.asyncio
-async def test_a_session_that_cannot_be_joined_again_is_kept(tmp_path: Path) -> None:
-    """What was said before a crash stays, and so does the session in which nobody has said anything yet."""
-    async with a_house(tmp_path) as house:
-        async with living(house):
-            pass
-        house.place.refuse = LinkError("No voice server.")
-        async with living(house) as (_, task):
-            await settle(task.done)
-        (kept,) = await house.sessions.recent()
-        assert kept.ended_at is None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,14 +12,10 @@ from bot.health import FaultKind, HealthFault
 from bot.room import guild_room
 from bot.room.guild_room import RESTARTING
 from bot.room.supervisor import DRAINING, RoomSupervisor
-from compaction.errors import StoreError
 from tests.fakes.brain import until
 from tests.fakes.place import ADA, FakePlace
 from tests.fakes.rooms import House
 from voice.errors import LinkError
-
-if TYPE_CHECKING:
-    from bot.channel.port import Place
 
 
 @pytest.mark.asyncio
@@ -135,64 +130,6 @@ async def test_who_calls_the_bot_does_not_wait_for_ever_for_a_room_that_ends(mon
         assert house.rooms[0].end.cancelled()
         assert (rooms.place_of(place.guild_id), len(house.rooms)) == (place, 2)
         assert house.sessions_ended == [place]
-
-
-@pytest.mark.asyncio
-async def test_a_room_that_ends_by_itself_as_the_process_ends_does_not_come_back(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Its session was over before, so the next process does not go on with it."""
-    monkeypatch.setattr(guild_room, "CLOSE_TIMEOUT_S", 0.0)
-    house, place = House(), FakePlace()
-    async with RoomSupervisor(house.make, clock=house.clock, end_session=house.end_session) as rooms:
-        await rooms.join(place)
-        house.rooms[0].end_by_itself("longest")
-        house.rooms[0].stored.clear()
-    assert house.sessions_ended == [place]
-
-
-@pytest.mark.asyncio
-async def test_who_calls_the_bot_again_does_not_get_the_session_that_could_not_be_ended() -> None:
-    """The database is away when the bot is sent away, and back when it is called. Nobody waits for the next try."""
-    house, place = House(), FakePlace()
-    async with RoomSupervisor(house.make, clock=house.clock, end_session=house.end_session) as rooms:
-        await rooms.join(place)
-        house.database_away = StoreError("The database is away.")
-        house.rooms[0].left_session_open = True
-        assert await rooms.leave(place.guild_id)
-        house.database_away = None
-        await rooms.join(place)
-        assert (house.sessions_ended, len(house.rooms)) == ([place], 2)
-
-
-@pytest.mark.asyncio
-async def test_who_calls_the_bot_twice_while_its_last_session_ends_gets_one_room() -> None:
-    """The database is slow. The last call counts, and nothing ends a session on the server once the room is there."""
-    house, place = House(), FakePlace()
-    ends, is_over = asyncio.Event(), asyncio.Event()
-
-    async def end_session(at: Place) -> None:
-        if house.database_away is not None:
-            raise house.database_away
-        assert (at, rooms.room_count) == (place, 0)
-        ends.set()
-        await is_over.wait()
-        assert rooms.room_count == 0
-
-    async with RoomSupervisor(house.make, clock=house.clock, end_session=end_session) as rooms:
-        await rooms.join(place)
-        house.database_away = StoreError("The database is away.")
-        house.rooms[0].left_session_open = True
-        assert await rooms.leave(place.guild_id)
-        house.database_away = None
-        places = [FakePlace() for _ in range(3)]
-        joining = [asyncio.create_task(rooms.join(each), name="joining") for each in places]
-        await ends.wait()
-        await until(lambda: rooms.place_of(place.guild_id) is places[-1])
-        is_over.set()
-        results = await asyncio.gather(*joining, return_exceptions=True)
-        assert [type(each) for each in results] == [SetupError, SetupError, type(None)]
-        assert len(house.rooms) == 2
 
 
 @pytest.mark.asyncio

@@ -143,34 +143,6 @@ async def test_however_finished_somebody_sounds_the_pause_is_recognised(probabil
         assert await bench.eager.take("u1") == "u1"
 
 
-async def test_a_text_that_is_there_before_the_detectors_answer_waits_for_it() -> None:
-    """A short utterance may be recognised first. Then the end is decided once, by both."""
-    bench = Bench(0.95)
-    bench.judging.clear()
-    async with bench.running():
-        bench.eager.on_pause(_pause())
-        await until(lambda: bench.begun == ["u1"])
-        assert (bench.answers, bench.early_texts) == ([], [])
-        bench.judging.set()
-        assert await bench.eager.take("u1") == "u1"
-    assert bench.answers[-1] == ("u1", PauseEvidence(0.95, 0.97), True)
-    assert bench.early_texts == [("u1", True)]
-
-
-async def test_a_pause_that_its_answer_shows_to_be_over_is_told_to_nobody() -> None:
-    """The text came late, and the voice that was heard meanwhile is judged with it: the person has gone on."""
-    bench = Bench(0.95)
-    bench.gate.clear()
-    async with bench.running():
-        bench.eager.on_pause(_pause())
-        await until(lambda: bench.begun == ["u1"])
-        bench.goes_on = True
-        bench.gate.set()
-        await until(lambda: asyncio.all_tasks() == {asyncio.current_task(), bench.task})
-    assert bench.answers[-1][2]
-    assert bench.early_texts == []
-
-
 async def test_a_pause_that_lasts_is_more_likely_the_end() -> None:
     """The text of somebody who did not sound finished is told again as likely finished after enough silence."""
     bench = Bench(0.4)

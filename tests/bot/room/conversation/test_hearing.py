@@ -175,22 +175,6 @@ async def test_speech_becomes_text_with_its_times() -> None:
 
 
 @pytest.mark.asyncio
-async def test_texts_come_in_the_order_in_which_speech_ended() -> None:
-    """Utterances of two people keep their order, however long the recogniser takes."""
-    bench = Bench("The first to speak.", "The second to speak.")
-    bench.recogniser.gate.clear()
-    async with bench.running():
-        await bench.say(ADA)
-        await bench.say(BO)
-        bench.recogniser.gate.set()
-        await until(lambda: len(bench.texts) == 2)
-    assert [(text.utterance.user_id, text.recognition.text) for text in bench.texts] == [
-        (ADA, "The first to speak."),
-        (BO, "The second to speak."),
-    ]
-
-
-@pytest.mark.asyncio
 async def test_who_opts_out_in_mid_sentence_is_not_recognised() -> None:
     """Speech that was received before an opt-out and waits for the recogniser is dropped, and its text never seen."""
     bench = Bench("My secret.", "It rains.")
@@ -204,23 +188,6 @@ async def test_who_opts_out_in_mid_sentence_is_not_recognised() -> None:
     assert bench.dropped == ["opted_out"]
     assert bench.texts == []
     assert bench.recogniser.asked == []
-
-
-@pytest.mark.asyncio
-async def test_a_failing_recogniser_costs_one_utterance() -> None:
-    """If the recogniser fails, one utterance is dropped, the problem is reported, and the next utterance is
-    recognised.
-    """
-    broke = RecogniserError("The model broke. Pull it again.")
-    bench = Bench(broke, broke, "We are still here now.")
-    async with bench.running():
-        await bench.say(ADA)
-        await bench.say(ADA)
-        await until(lambda: bool(bench.texts))
-    assert bench.dropped == ["recogniser_failed"]
-    problems = [event.sentence for event in bench.seen if isinstance(event, events.Problem)]
-    assert problems == ["The model broke. Pull it again."]
-    assert bench.texts[0].recognition.text == "We are still here now."
 
 
 @pytest.mark.asyncio
@@ -260,17 +227,6 @@ async def test_the_sound_that_waits_is_bounded(monkeypatch: pytest.MonkeyPatch) 
     assert "last_words_lost" not in [each["event"] for each in logs]
     assert bench.hearing.queues[0].waiting == 0
     assert len(bench.recogniser.sounds[-1]) > 9 * LISTEN_RATE_HZ
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("keeps_sound", [False, True])
-async def test_sound_is_released_once_there_is_a_text(keeps_sound: bool) -> None:
-    """However long a group waits to be recorded. Only a speech-to-speech model that hears turns mixed needs it then."""
-    bench = Bench(keeps_sound=keeps_sound)
-    async with bench.running():
-        await bench.say(ADA)
-        await until(lambda: bool(bench.texts))
-    assert (len(bench.texts[0].utterance.pcm) > 0) == keeps_sound
 
 
 @pytest.mark.asyncio
@@ -386,17 +342,6 @@ async def test_what_was_recognised_in_vain_is_forgotten() -> None:
     assert [spoken.text for spoken in bench.tentative] == ["I think that", "I think that we should go."]
     assert bench.resumed == [bench.tentative[0].utterance.id], "what was prepared can be discarded"
     assert len([event for event in bench.seen if isinstance(event, events.UtteranceTranscribed)]) == 1
-
-
-@pytest.mark.asyncio
-async def test_without_recognising_ahead_it_is_asked_once_at_the_end() -> None:
-    """With eager recognition off, an utterance is recognised once, at its end."""
-    bench = Bench("Bo brings the lantern.", eager_recognition=False)
-    async with bench.running():
-        await bench.say(ADA)
-        await until(lambda: bool(bench.texts))
-    assert not bench.texts[0].early
-    assert bench.recogniser.interims == [False]
 
 
 @pytest.mark.asyncio

@@ -174,24 +174,6 @@ async def test_nothing_is_synthesised_of_what_is_not_spoken(text: str) -> None:
 
 
 @pytest.mark.asyncio
-async def test_the_sound_of_a_discarded_reply_is_dropped() -> None:
-    """If the person goes on, the synthesis ends, its cost is logged, and the same sentence is synthesised anew."""
-    desk = Desk("Bo brings it.")
-    never = asyncio.Event()
-    desk.voice.waits[("Beau brings it.", 1)] = never
-    async with desk.running():
-        desk.preemptive.start(ASKED)
-        await until(lambda: bool(desk.voice.spoken))
-        with capture_logs() as logs:
-            desk.preemptive.discard_for("u1")
-        assert [line["synthesised_chars"] for line in logs] == [len("Beau brings it.")]
-        del desk.voice.waits[("Beau brings it.", 1)]
-        assert [sound async for sound in desk.speech.stream("Beau brings it.")]
-        assert desk.voice.spoken == ["Beau brings it."] * 2
-        await until(lambda: len(asyncio.all_tasks()) == 2)
-
-
-@pytest.mark.asyncio
 async def test_tools_wait_for_the_question() -> None:
     """No tool runs before the question is certain."""
     desk = Desk("Hm.")
@@ -227,26 +209,6 @@ async def test_failures_are_those_of_the_answer() -> None:
         desk.error = None
         desk.responder.pieces = ("Yes.",)
         assert await desk.answer(ASKED) == ["Yes."]
-
-
-@pytest.mark.asyncio
-async def test_a_broken_off_answer_ends_what_was_thought_ahead() -> None:
-    """The generation ends if the stream is closed early, and also if the answer was never read."""
-    never = asyncio.Event()
-    desk = Desk("Bo ", never)
-    async with desk.running():
-        desk.preemptive.start(ASKED)
-        await until(lambda: bool(desk.responder.contexts))
-        stream = desk.preemptive.respond(await desk.preemptive.build_context(ASKED))
-        assert await anext(stream) == "Bo "
-        await stream.aclose()
-        desk.preemptive.start(ASKED)
-        await until(lambda: len(desk.responder.contexts) == 2)
-        await desk.preemptive.build_context(ASKED)
-        desk.preemptive.drop_taken()
-        desk.responder.pieces = ("Next.",)
-        assert await desk.answer(replace(ASKED, utterance_id="u2")) == ["Next."]
-        await until(lambda: len(asyncio.all_tasks()) == 2)
 
 
 @pytest.mark.parametrize(

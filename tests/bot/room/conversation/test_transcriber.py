@@ -75,32 +75,6 @@ async def test_where_detection_is_unsure_the_servers_language_is_heard() -> None
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("assumed", ["", "en"])
-async def test_an_unsure_text_stays_where_nothing_else_is_to_be_assumed(assumed: str) -> None:
-    """A server without a language, or with the one that was assumed anyway, costs no second recognition."""
-    bench = Bench(ENGLISH)
-    bench.recogniser.unsure, bench.assumed_language = {ADA}, assumed
-    async with bench.running():
-        await _heard(bench, ADA)
-    assert [language for _, language, _ in bench.recogniser.asked] == [None]
-
-
-@pytest.mark.asyncio
-async def test_whose_language_is_known_keeps_it_where_a_confirmation_is_unsure() -> None:
-    """An unsure confirmation is heard in the person's own language, whatever the server's is."""
-    bench = Bench()
-    bench.recogniser.languages[ADA], bench.assumed_language = "fr", "de"
-    async with bench.running():
-        await _heard(bench, ADA)
-        bench.transcriber.on_refused(ADA)
-        bench.recogniser.unsure = {ADA}
-        await _heard(bench, ADA)
-        await _heard(bench, ADA)
-    assert [language for _, language, _ in bench.recogniser.asked] == [None, None, "fr", "fr"]
-    assert {spoken.recognition.language for spoken in bench.texts} == {"fr"}
-
-
-@pytest.mark.asyncio
 async def test_nothing_stays_of_who_left_in_mid_sentence() -> None:
     """The last words of somebody who has left become text, and neither they nor the language are remembered."""
     bench = Bench(GERMAN, ENGLISH, GERMAN)
@@ -177,13 +151,3 @@ async def test_who_was_misheard_asks_again(text: str, dropped: list[str]) -> Non
         await _heard(bench, ADA)
         await _heard(bench, ADA)
     assert bench.dropped == dropped
-
-
-@pytest.mark.asyncio
-async def test_a_language_that_gave_way_in_the_pause_is_heard_at_the_end() -> None:
-    """If the hearing in the server's language was refused in the pause, finished speech gets it."""
-    bench = Bench("It comes the Iceland, says Ben.", BUSY, "It comes the Iceland, says Ben.", GERMAN)
-    bench.recogniser.unsure, bench.assumed_language = {ADA}, "de"
-    async with bench.running():
-        await _heard(bench, ADA)
-    assert [(spoken.text, spoken.recognition.language) for spoken in bench.texts] == [(GERMAN, "de")]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from bot import events
 from bot.channel.participants import Participants
-from bot.room.conversation.membership import MembershipNews
 from bot.room.conversation.turn_recorder import TurnRecorder
 from compaction.errors import StoreError
 from tests.bot.room.conversation.test_turn_taking import spoken
@@ -52,7 +51,7 @@ def test_a_turn_that_is_not_stored_is_still_the_one_that_was_said() -> None:
         async with Room(store=_Slow()) as room:
             recorder = a_recorder(room)
             ada, bo = await asyncio.gather(
-                *(recorder.record_membership(MembershipNews(person, "joined the channel.")) for person in (ADA, BO))
+                *(recorder.record_membership(person, "joined the channel.") for person in (ADA, BO))
             )
             assert (ada.seq, ada.parts[0].speaker) == (0, "Ada")
             assert (bo.seq, bo.parts[0].speaker) == (1, "Bo")
