@@ -122,20 +122,6 @@ async def test_what_is_chosen_is_known_in_the_next_process() -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_choice_can_be_given_back_to_the_settings() -> None:
-    """Mode and names can each be reset to the settings."""
-    house = House()
-    await house.participation.choose_mode(GUILD, VoiceMode.FREE, by=ADA)
-    await house.participation.choose_names(GUILD, ("Jeeves",), by=ADA)
-    await house.participation.choose_mode(GUILD, None, by=ADA)
-    assert house.choices.stored[GUILD] == GuildChoice(wake_names=("Jeeves",))
-    await house.participation.choose_names(GUILD, None, by=ADA)
-    assert house.choices.stored[GUILD] == GuildChoice()
-    guild = await house.participation.of_guild(GUILD)
-    assert (guild.voice_mode, guild.wake_names) == (VoiceMode.ENGAGED, NAMES)
-
-
-@pytest.mark.asyncio
 async def test_silence_for_now_takes_a_room() -> None:
     """Silencing a session stops its speech at once; if the bot is in no room, it raises an error."""
     house = House()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.channel.port import Person
-from bot.room.announcer import GATHER_S, Announcer, NotAnnouncedError
+from bot.room.announcer import GATHER_S, Announcer
 from bot.room.notice import NO_MARK, ListeningNotice
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
@@ -110,16 +110,6 @@ async def test_a_bot_that_comes_is_told_nothing() -> None:
 
 
 @pytest.mark.asyncio
-async def test_the_notice_is_spoken_where_it_cannot_be_written() -> None:
-    """If Discord refuses the message, the notice is said aloud, with its facts."""
-    hall = Hall()
-    hall.place.writable = False
-    await hall.announcer.begin()
-    ((first, facts, *_),) = hall.spoken
-    assert (first, "leaves the machine" in facts) == ("I listen.", True)
-
-
-@pytest.mark.asyncio
 async def test_each_notice_comes_with_the_mark() -> None:
     """The mark is set again with each notice, and the notice says so if nothing shows that the bot listens."""
     async with a_hall() as (hall, _):
@@ -131,23 +121,3 @@ async def test_each_notice_comes_with_the_mark() -> None:
         shown.append(hall.place.shown_as_listening)
         assert shown == [True, False]
         assert NO_MARK in hall.place.notices[1]
-
-
-@pytest.mark.asyncio
-async def test_neither_chat_nor_voice_is_an_error_with_the_remedy() -> None:
-    """Where the notice can be neither written nor spoken, the announcer fails and names the missing permissions."""
-    hall = Hall()
-    hall.place.writable = hall.voiced = False
-    with pytest.raises(NotAnnouncedError, match="Send Messages"):
-        await hall.announcer.begin()
-
-
-@pytest.mark.asyncio
-async def test_rights_that_are_lost_later_end_the_announcer() -> None:
-    """If a newcomer can be told in no way, `run` ends with the error."""
-    async with a_hall() as (hall, running):
-        await hall.wait(GATHER_S)
-        hall.place.writable = hall.voiced = False
-        await hall.come(BO)
-        with pytest.raises(NotAnnouncedError):
-            await running

@@ -103,28 +103,6 @@ async def test_only_the_owner_changes_the_voice_state(tmp_path: Path) -> None:
             assert (await old.place.is_owner(), await new.place.is_owner()) == (False, True)
 
 
-@pytest.mark.asyncio
-async def test_a_connection_that_a_takeover_ended_is_not_made_anew(tmp_path: Path) -> None:
-    """When the older room's connection is lost for good, the room knows why, so that nobody starts it again."""
-    async with two_houses(tmp_path) as (old, new), living(old) as (_, first), living(new):
-        old.place.links[-1].lose()
-        await settle(first.done)
-        assert isinstance(reason(first), StaleOwnerError)
-
-
-@pytest.mark.asyncio
-async def test_the_end_of_a_stale_room_does_not_end_the_session(tmp_path: Path) -> None:
-    """A room that was taken over and is asked to leave does not close the session, which somebody else goes on with."""
-    async with two_houses(tmp_path) as (old, new), living(old) as (room, first):
-        await old.say(ADA.id, "The spare key is under the blue flower pot.")
-        async with living(new):
-            room.close("left")
-            await settle(first.done)
-            assert isinstance(reason(first), StaleOwnerError)
-            (session,) = await new.sessions.recent()
-            assert session.ended_at is None
-
-
 class AwayDatabase:
     """Stands for `Sessions` whose database cannot be reached."""
 

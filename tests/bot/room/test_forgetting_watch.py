@@ -14,12 +14,10 @@ from bot.participation.costs import CostCeiling, CostLedger
 from bot.participation.guild_participation import GuildParticipation
 from bot.participation.settings import ParticipationSettings
 from bot.room import forgetting_watch
-from bot.room.forgetting_watch import ANSWER_WITHIN_S, CHECK_FORGETTINGS_S, ForgettingWatch
-from bot.room.room_check import CHECK_ROOM_S
+from bot.room.forgetting_watch import CHECK_FORGETTINGS_S, ForgettingWatch
 from bot.store.database import open_database
-from bot.store.forgettings import _TAKEN_OVER_S, record_forgetting
+from bot.store.forgettings import record_forgetting
 from bot.store.sessions import Sessions
-from compaction.errors import StoreError
 from compaction.model import SessionId
 from tests.bot.participation.test_all_guilds import FakeRoom
 from tests.bot.room.room_scene import a_house, living, settle
@@ -109,33 +107,6 @@ async def test_a_room_that_knows_already_is_not_told_again(tmp_path: Path) -> No
         assert await scene.check() == ([1], 1)
 
 
-class OutageSessions(Sessions):
-    """Sessions whose database cannot be reached while `is_away`."""
-
-    is_away = False
-
-    async def last_forgetting(self) -> int:
-        if self.is_away:
-            raise StoreError("The database does not answer.")
-        return await super().last_forgetting()
-
-
-@pytest.mark.asyncio
-async def test_a_database_that_is_away_is_asked_again(tmp_path: Path) -> None:
-    """The room goes on meanwhile, and finds out afterwards."""
-    async with open_database(tmp_path / "a.db") as database:
-        scene = Scene(database)
-        await scene.begin()
-        outage = OutageSessions(database, scene.clock)
-        scene.watch = ForgettingWatch(outage, EVENING, scene.guild, people=lambda: scene.people, clock=scene.clock)
-        await scene.check()
-        await scene.forget("1")
-        outage.is_away = True
-        assert await scene.check() == ([], 0)
-        outage.is_away = False
-        assert await scene.check() == ([1], 1)
-
-
 @pytest.mark.asyncio
 async def test_an_open_room_finds_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`roomtone memory forget` on the same database reaches a room in which nobody says anything any more."""
@@ -156,8 +127,3 @@ async def test_an_open_room_finds_out(tmp_path: Path, monkeypatch: pytest.Monkey
         (told,) = (each for each in logs if each["event"] == "forgotten_elsewhere")
         # Without their id, which would bring it back into the log.
         assert told == {"event": "forgotten_elsewhere", "count": 1, "log_level": "info"}
-
-
-def test_a_room_knows_before_replies_are_kept_again() -> None:
-    """Until then what it has in memory may hold forgotten words, and so may its replies."""
-    assert max(CHECK_FORGETTINGS_S + ANSWER_WITHIN_S, CHECK_ROOM_S) < _TAKEN_OVER_S

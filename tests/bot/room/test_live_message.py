@@ -86,60 +86,6 @@ async def test_who_is_hidden_is_not_shown_and_many_people_are_counted() -> None:
 
 
 @pytest.mark.asyncio
-async def test_without_a_message_there_is_nothing_to_finish() -> None:
-    """A server that does not want it gets none at the end either."""
-    session = Session()
-    await session.message.finish()
-    assert session.place.cards == []
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("turns", [0, 1, 2, 3, 5])
-async def test_a_message_that_is_being_posted_when_the_room_ends_is_finished(
-    monkeypatch: pytest.MonkeyPatch, turns: int
-) -> None:
-    """Discord has it already, and its number is on the way. `turns`: of the event loop."""
-    session = Session()
-    show = session.place.show_card
-
-    async def slowly(card: Card, *, edits: int | None = None) -> int | None:
-        shown_in = await show(card, edits=edits)
-        for _ in range(3):
-            await asyncio.sleep(0)
-        return shown_in
-
-    monkeypatch.setattr(session.place, "show_card", slowly)
-    running = asyncio.create_task(session.message.run(), name="live-message")
-    for _ in range(turns + 1):
-        await asyncio.sleep(0)
-    await session.message.finish()
-    running.cancel()
-    await asyncio.wait([running])
-    assert running.cancelled()
-    assert [edited for edited, _ in session.place.cards] == [None, 1]
-    assert session.place.cards[-1][1].text == OVER
-
-
-@pytest.mark.asyncio
-async def test_a_room_that_is_cut_off_does_not_wait_for_a_message_that_discord_does_not_take(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Nobody finishes the message any more, so nobody needs its number."""
-    session = Session()
-
-    async def stall(card: Card, *, edits: int | None = None) -> int | None:
-        del card, edits
-        return await asyncio.Event().wait() and None
-
-    monkeypatch.setattr(session.place, "show_card", stall)
-    running = asyncio.create_task(session.message.run(), name="live-message")
-    await session.pass_time(0.0)
-    running.cancel()
-    await session.pass_time(0.0)
-    assert running.done()
-
-
-@pytest.mark.asyncio
 async def test_an_edit_that_fails_is_made_up_for_by_the_next_one() -> None:
     """Discord did not answer for a while: the same message shows what is new afterwards, and the end at last."""
     session = Session()

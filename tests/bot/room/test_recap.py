@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,7 +10,7 @@ import pytest
 from bot.memory.digests import Digests
 from bot.memory.readable_memory import ReadableMemory
 from bot.memory.session_reader import SessionReader
-from bot.room.recap import LEAST_SAID, post_recap
+from bot.room.recap import LEAST_SAID
 from bot.room.recap_renewal import RecapRenewal
 from bot.server_settings import ServerSettings
 from bot.store.database import open_database
@@ -19,9 +18,8 @@ from bot.store.history import SessionHistory
 from bot.store.sessions import Sessions
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.turns import SqlTurnStore
-from compaction.errors import StoreError
 from compaction.summary.extractive import ExtractiveSummariser
-from tests.bot.room.room_scene import House, ended, living, settle
+from tests.bot.room.room_scene import House, ended, living
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO
 
@@ -69,26 +67,6 @@ async def test_a_recap_is_posted_when_a_session_ends(tmp_path: Path, chosen: boo
             assert digest.turn_count == LEAST_SAID == said
             assert "Zanzibarq" not in str(digest)
             assert "on Friday" in str(digest.last)
-
-
-@pytest.mark.asyncio
-async def test_a_store_that_fails_posts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The session has ended already, so a failure is only logged. A room that told nobody posts nothing either."""
-
-    async def fail(*_: object, **__: object) -> None:
-        raise StoreError("The disk is full.")
-
-    async with house_with_recaps(tmp_path) as house:
-        await house.servers.change(house.place.guild_id, lambda _: ServerSettings(posts_recap=True), by=1)
-        async with living(house) as (room, task):
-            for number in range(LEAST_SAID):
-                await house.say(ADA.id, f"We decided to take train {number + 20} on Friday.")
-            room.close("not_announced")
-            await ended(house, task)
-        assert house.place.recaps == []
-        monkeypatch.setattr(Sessions, "find", fail)
-        await post_recap(cast("Any", "evening"), house.place, house.services(), reason="left")
-        assert house.place.recaps == []
 
 
 @pytest.mark.asyncio
@@ -152,37 +130,4 @@ async def test_what_is_forgotten_while_a_recap_is_posted_makes_it_stale(tmp_path
             await house.say(BO.id, "We decided that my aunt in Zanzibarq pays.")
             room.close("left")
             await ended(house, task)
-        assert [each.message_id for each in await house.sessions.stale_recaps()] == [1]
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("turns", [0, 1, 3])
-async def test_a_recap_is_remembered_though_its_room_is_cut_off(tmp_path: Path, turns: int) -> None:
-    """The time to end is over just when Discord has posted it. What is forgotten later makes it stale all the same.
-
-    `turns`: of the event loop.
-    """
-    async with house_with_recaps(tmp_path) as house:
-        await house.servers.change(house.place.guild_id, lambda _: ServerSettings(posts_recap=True), by=1)
-        write = house.place.write_recap
-        async with living(house) as (room, task):
-
-            async def cut_off(digest: Digest) -> int | None:
-                message_id = await write(digest)
-                task.cancel()
-                for _ in range(turns):
-                    await asyncio.sleep(0)
-                return message_id
-
-            house.place.write_recap = cut_off  # type: ignore[method-assign]
-            for number in range(LEAST_SAID):
-                await house.say(ADA.id, f"We decided to take train {number + 20} on Friday.")
-            await house.say(BO.id, "We decided that my aunt in Zanzibarq pays.")
-            room.close("left")
-            await settle(task.done)
-            assert task.cancelled()
-        forgetter = SpeechForgetter(house.sessions._database, house.clock)
-        stored = await forgetter.find_by_id(str(BO.id))
-        assert stored is not None
-        await forgetter.forget(stored)
         assert [each.message_id for each in await house.sessions.stale_recaps()] == [1]

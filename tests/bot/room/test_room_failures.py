@@ -11,17 +11,12 @@ from bot.room.room_check import CHECK_ROOM_S, GPU_FAILED
 from bot.room.trouble_notice import (
     DEAFENED,
     MUTED,
-    SUPPRESSED,
     UNDEAFENED,
-    UNDERSTANDS_AGAIN,
-    UNDERSTANDS_NOBODY,
     UNMUTED,
-    UNSUPPRESSED,
 )
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
 from tests.bot.room.room_scene import a_house, living
-from tests.fakes.hearing import speech
 from tests.fakes.place import ADA, BO
 from voice.errors import RecogniserError
 
@@ -95,23 +90,6 @@ async def test_a_broken_connection_is_told_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-async def test_people_whom_the_bot_does_not_understand_are_told(tmp_path: Path) -> None:
-    """When the recogniser fails on all that is said, the channel reads it once, and also when it works again."""
-    async with a_house(tmp_path) as house, living(house):
-        house.place.written.clear()
-        house.recogniser.texts += [RecogniserError("It broke.")] * 20
-        for _ in range(3):
-            house.place.links[-1].hear(speech(ADA.id, at=house.clock.monotonic()))
-            await house.pass_time(4.0)
-        await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
-        assert house.place.written == [UNDERSTANDS_NOBODY]
-        house.recogniser.texts.clear()
-        await house.say(ADA.id, "Do you hear me now?")
-        await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
-        assert house.place.written == [UNDERSTANDS_NOBODY, UNDERSTANDS_AGAIN]
-
-
-@pytest.mark.asyncio
 async def test_a_bot_that_somebody_mutes_or_deafens_says_so(tmp_path: Path) -> None:
     """The channel and /status say why nobody hears the bot, or the bot nobody, once. While it is muted no model works
     for an answer that nobody can hear.
@@ -135,24 +113,3 @@ async def test_a_bot_that_somebody_mutes_or_deafens_says_so(tmp_path: Path) -> N
         house.place.deafened = False
         await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
         assert house.place.written == [MUTED, UNMUTED, DEAFENED, UNDEAFENED]
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("arrives_so", [False, True])
-async def test_a_bot_that_may_not_speak_says_so(tmp_path: Path, *, arrives_so: bool) -> None:
-    """Somebody may take away its permission, or send it to a stage's audience. Where it arrives in the audience, the
-    channel has been told how to let it speak.
-    """
-    async with a_house(tmp_path) as house, living(house) as (room, _):
-        house.place.written.clear()
-        if not arrives_so:
-            await house.pass_time(2 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
-        house.place.audible = False
-        await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
-        told = [] if arrives_so else [SUPPRESSED]
-        assert house.place.written == told
-        assert SUPPRESSED in room.status()
-        house.place.audible = True
-        await house.pass_time(4 * CHECK_ROOM_S, step_s=CHECK_ROOM_S)
-        assert house.place.written == [*told, UNSUPPRESSED]
-        assert SUPPRESSED not in room.status()

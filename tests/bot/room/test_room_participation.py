@@ -13,19 +13,14 @@ from bot import events
 from bot.brain.silence import SILENT_MINUTES
 from bot.brain.tools.exchanges import ToolExchange
 from bot.brain.tools.toolbox import Toolbox
-from bot.channel.port import MembershipChange, Person
-from bot.llm.port import ChatModelError
+from bot.channel.port import MembershipChange
 from bot.participation.participation import CHECK_QUIET_S, silenced_for
 from bot.participation.settings import ParticipationSettings
-from bot.room.conversation.membership import TURN_EVERY_S
-from bot.room.room_check import CHECK_ROOM_S
-from bot.server_settings import ServerSettings
-from compaction.model import TurnKind
 from compaction.payload import MessageToolCall
 from tests.bot.room.room_scene import TICK_S, a_house, living, settle
 from tests.fakes.brain import ScriptedResponder
 from tests.fakes.hearing import speech
-from tests.fakes.place import ADA, BO, OTHER_BOT
+from tests.fakes.place import ADA, BO
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -33,8 +28,6 @@ if TYPE_CHECKING:
 
     from bot.brain.context import ModelContext
     from tests.bot.room.room_scene import House
-
-CY = Person(4, "Cy", False)
 
 
 def thinking(house: House, *pieces: str | Exception) -> ScriptedResponder:
@@ -59,42 +52,7 @@ async def silent(house: House, seconds: float = 2.0) -> None:
 
 
 @pytest.mark.asyncio
-async def test_who_was_answered_goes_on_without_the_name(tmp_path: Path) -> None:
-    """Only the person who was answered can continue without the bot's name, and only for a while."""
-    async with a_house(tmp_path) as house:
-        responder = thinking(house, "It is green.")
-        async with living(house):
-            await house.say(ADA.id, "Roomtone, what colour is the door?")
-            await house.reply(1)
-            await house.say(ADA.id, "And what about the fence behind it?")
-            await house.reply(2)
-            assert [len(context.messages) for context in responder.contexts] == [4, 7]
-            assert "SKIP" in responder.contexts[1].messages[-2].content
-            assert "SKIP" not in responder.contexts[0].messages[-2].content
-            assert [context.may_skip for context in responder.contexts] == [False, True]
-            await house.say(BO.id, "And what about the roof?")
-            await silent(house)
-            await house.pass_time(40.0, step_s=1.0)
-            await house.say(ADA.id, "And what about the garden?")
-            await silent(house)
-            assert len(responder.contexts) == 2
-
-
-@pytest.mark.asyncio
-async def test_others_who_take_over_end_it(tmp_path: Path) -> None:
-    """After another person has joined in, what Ada says is for that person and gets no answer."""
-    async with a_house(tmp_path) as house:
-        thinking(house, "It is green.")
-        async with living(house):
-            await house.say(ADA.id, "Roomtone, what colour is the door?")
-            await house.reply(1)
-            await house.say(BO.id, "I would rather have it painted blue.")
-            await house.say(ADA.id, "Blue, are you serious about that?")
-            await silent(house)
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("answer", ["SKIP", "SKIP.", " skip", "SKIP. They talk to each other."])
+@pytest.mark.parametrize("answer", ["SKIP", "SKIP. They talk to each other."])
 async def test_a_skip_is_not_heard_and_leaves_nothing(tmp_path: Path, answer: str) -> None:
     """A SKIP leaves no sound, no turn and no message, only a log line and a count in the status."""
     async with a_house(tmp_path) as house:
@@ -110,22 +68,6 @@ async def test_a_skip_is_not_heard_and_leaves_nothing(tmp_path: Path, answer: st
             assert len(house.turns) == 3
             assert house.place.written == []
             assert "1 time there was nothing to say after all." in room.status()
-
-
-@pytest.mark.asyncio
-async def test_a_model_that_fails_where_nobody_asked_is_not_told(tmp_path: Path) -> None:
-    """If the model fails on a reply that nobody asked for, only the log reports it."""
-    async with a_house(tmp_path) as house:
-        responder = thinking(house, "It is green.")
-        async with living(house):
-            await house.say(ADA.id, "Roomtone, what colour is the door?")
-            await house.reply(1)
-            responder.pieces = (ChatModelError("The model is away. Start it.", retryable=True),)
-            with capture_logs() as logs:
-                await house.say(ADA.id, "But I will paint it tomorrow then.")
-                await settle(lambda: any(line["event"] == "optional_reply_failed" for line in logs))
-            await silent(house)
-            assert house.place.written == []
 
 
 @pytest.mark.asyncio
@@ -151,82 +93,6 @@ async def test_told_to_shut_up_it_stops_at_once_and_stays_silent(tmp_path: Path)
         assert "silenced: 1" in room.status()
         assert "I am silenced for now" in room.status()
         await settle(lambda: house.choices.by == [ADA.id])
-
-
-@pytest.mark.asyncio
-async def test_a_silence_outlives_a_crash_and_ends_with_the_session(tmp_path: Path) -> None:
-    """A silence outlives a crash and a restart of the process, and ends with the session."""
-    async with a_house(tmp_path) as house:
-        async with living(house):
-            await silenceable(house)
-            await house.participation.silence_for_now(house.place.guild_id, by=BO.id)
-        del house.participation
-        async with living(house) as (room, task):
-            await house.say(ADA.id, "Roomtone, hello.")
-            await silent(house)
-            room.close("left")
-            await settle(task.done)
-        async with living(house):
-            await house.say(ADA.id, "Roomtone, hello.")
-            await house.reply(1)
-
-
-async def silent_for_two_minutes(house: House) -> None:
-    """See that the bot answers nobody now, and answers again after two minutes."""
-    await house.say(ADA.id, "Roomtone, hello.")
-    await silent(house)
-    await house.pass_time(120.0, step_s=1.0)
-    await house.say(ADA.id, "Roomtone, hello there.")
-    await house.reply(1)
-
-
-@pytest.mark.asyncio
-async def test_silence_for_some_minutes_is_over_by_itself(tmp_path: Path) -> None:
-    """A silence for two minutes ends after two minutes."""
-    async with a_house(tmp_path) as house, living(house):
-        await silenceable(house)
-        await house.participation.silence_for_now(house.place.guild_id, by=BO.id, minutes=2)
-        await silent_for_two_minutes(house)
-
-
-@pytest.mark.asyncio
-async def test_over_the_ceiling_it_says_so_once_and_is_silent(tmp_path: Path) -> None:
-    """Over the hourly ceiling the bot writes so once and is silent. After an hour it speaks again, and the status has
-    the figures.
-    """
-    async with a_house(tmp_path) as house:
-        house.participating = ParticipationSettings(max_calls_per_hour=1)
-        async with living(house) as (room, _):
-            await house.say(ADA.id, "Roomtone, hello.")
-            await house.reply(1)
-            for _ in range(2):
-                await house.say(ADA.id, "Roomtone, are you there?")
-                await silent(house)
-            told = [sentence for sentence in house.place.written if "this server's hourly limit" in sentence]
-            assert len(told) == 1
-            assert "silent for about 60 minutes" in told[0]
-            assert "In the last hour I used 1 of 1 calls of the model" in room.status()
-            assert "over the hourly limit: 2" in room.status()
-            await house.pass_time(3_600.0, step_s=30.0)
-            await house.say(ADA.id, "Roomtone, are you there?")
-            await house.reply(2)
-
-
-@pytest.mark.asyncio
-async def test_a_question_to_the_room_is_answered_where_it_speaks_freely(tmp_path: Path) -> None:
-    """A question to the room is answered only in the mode `free`, and not if another person is addressed."""
-    async with a_house(tmp_path) as house:
-        responder = thinking(house, "At seven.")
-        async with living(house):
-            await house.say(ADA.id, "When does the concert start?")
-            await silent(house)
-            guild = await house.participation.of_guild(house.place.guild_id)
-            guild.voice_mode = type(guild.voice_mode).FREE
-            await house.say(ADA.id, "Bo, when does the concert start?")
-            await silent(house)
-            await house.say(ADA.id, "When does the concert start?")
-            await house.reply(1)
-            assert "a question to the room" in responder.contexts[0].messages[-2].content
 
 
 @pytest.mark.asyncio
@@ -266,19 +132,6 @@ async def test_who_asks_is_answered_in_their_language(tmp_path: Path) -> None:
                 assert (answered is None and "Answer in" not in instructions) or (answered or "") in instructions
         assert [context.language for context in responder.contexts] == ["", "de", "en"]
         assert {"Curse", "Strahd"} <= set(house.recogniser.asked[0][2])
-
-
-@pytest.mark.asyncio
-async def test_an_unsure_language_is_heard_as_the_servers(tmp_path: Path) -> None:
-    """Whoever speaks a language that is not sure is heard in that of /settings language, as it is at that moment."""
-    async with a_house(tmp_path) as house:
-        house.recogniser.unsure = {ADA.id}
-        async with living(house):
-            await house.say(ADA.id, "And then the lamp goes out, as it did before.")
-            await house.servers.change(house.place.guild_id, lambda _: ServerSettings(language="de"), by=1)
-            house.recogniser.texts.append("And so it is dark, I say.")
-            await house.say(ADA.id, "Und dann geht die Lampe aus, wie damals.")
-        assert [language for _, language, _ in house.recogniser.asked] == [None, None, "de"]
 
 
 @pytest.mark.asyncio
@@ -323,60 +176,6 @@ async def test_who_has_opted_out_is_neither_heard_nor_answered(tmp_path: Path) -
         assert house.place.written == []
         await house.participation.set_opt_out(house.place.guild_id, ADA.id, out=False)
         assert not house.place.excludes(ADA.id)
-
-
-@pytest.mark.asyncio
-async def test_another_bot_is_not_talked_to(tmp_path: Path) -> None:
-    """Speech addressed to another bot, and speech of another bot, get no answer."""
-    async with a_house(tmp_path) as house:
-        house.place.people = [ADA, OTHER_BOT]
-        async with living(house):
-            await house.say(ADA.id, "Juke, play something slow.")
-            await silent(house)
-            await house.say(OTHER_BOT.id, "Roomtone, hello.")
-            await silent(house)
-
-
-@pytest.mark.asyncio
-async def test_what_happens_twice_in_a_row_is_one_turn(tmp_path: Path) -> None:
-    """A repeated membership change, or the same laughter of one person shortly after, is recorded once."""
-    async with a_house(tmp_path) as house, living(house) as (room, _):
-        for joined in (True, True, False, True):
-            room.on_membership(MembershipChange(CY, joined=joined))
-        await settle(lambda: len(house.turns) == 1)
-        await house.pass_time(TURN_EVERY_S + 2 * CHECK_ROOM_S, step_s=1.0)
-        await settle(lambda: len(house.turns) == 2)
-        assert house.said == ["Cy: Cy joined the channel.", "Cy: Cy left the channel and came back."]
-        await house.say(ADA.id, "[laughter]")
-        house.recogniser.texts.append("[laughter]")
-        house.place.links[-1].hear(speech(ADA.id, at=house.clock.monotonic()))
-        await house.pass_time(2.0)
-        await house.say(BO.id, "[laughter]")
-        await house.pass_time(12.0, step_s=1.0)
-        await house.say(BO.id, "[laughter]")
-        assert [turn.kind for turn in house.turns] == [TurnKind.MEMBERSHIP] * 2 + [TurnKind.EFFECT] * 3
-        assert [line.split(":")[0] for line in house.said] == ["Cy", "Cy", "Ada", "Bo", "Bo"]
-
-
-@pytest.mark.asyncio
-async def test_what_is_said_at_once_is_judged_in_its_order(tmp_path: Path) -> None:
-    """The utterances of one group are judged in order: after Bo has joined in, Ada's question is for him."""
-    async with a_house(tmp_path) as house:
-        responder = thinking(house, "It is green.")
-        async with living(house):
-            await house.say(ADA.id, "Roomtone, what colour is the door?")
-            await house.reply(1)
-            before = house.clock.monotonic()
-            house.recogniser.texts += ["I would rather have it painted blue.", "And would that be expensive?"]
-            await house.pass_time(2.0)
-            link = house.place.links[-1]
-            link.hear(speech(BO.id, at=before))
-            link.hear(speech(ADA.id, at=before + 1.0))
-            await house.pass_time(3.0)
-            await settle(lambda: len(house.turns) == 3)
-            assert [part.speaker for part in house.turns[2].parts] == ["Bo", "Ada"]
-            await silent(house)
-            assert len(responder.contexts) == 1
 
 
 @pytest.mark.asyncio

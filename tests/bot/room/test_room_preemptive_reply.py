@@ -83,25 +83,6 @@ async def test_the_answer_has_begun_when_the_end_is_sure(tmp_path: Path) -> None
 
 
 @pytest.mark.asyncio
-async def test_who_does_not_sound_finished_is_thought_ahead_for_in_a_long_pause(tmp_path: Path) -> None:
-    """The reply to somebody who sounds unfinished begins when the pause has lasted, before the end is certain."""
-    async with a_judged_house(tmp_path, probability=0.4) as (house, responder), living(house):
-        house.recogniser.texts.append("Roomtone, who brings the lantern?")
-        with capture_logs() as logs:
-            await house.pass_time(2.0)
-            house.place.links[-1].hear(speech(ADA.id, at=house.clock.monotonic() - 2.0))
-            await house.pass_time(0.6)
-            assert responder.contexts == []
-            await house.pass_time(0.35)
-            await settle(lambda: bool(responder.contexts))
-            assert house.turns == []
-            await house.pass_time(0.8)
-            await house.reply(1)
-        assert _told(logs) == ["preemptive_reply_used"]
-        assert len(responder.contexts) == 1
-
-
-@pytest.mark.asyncio
 async def test_who_goes_on_is_answered_as_a_whole(tmp_path: Path) -> None:
     """If the person goes on, the reply to the first half is discarded and the whole sentence is answered."""
     async with a_judged_house(tmp_path) as (house, responder), living(house):
@@ -118,25 +99,3 @@ async def test_who_goes_on_is_answered_as_a_whole(tmp_path: Path) -> None:
         assert _told(logs) == ["preemptive_reply_discarded", "preemptive_reply_used"]
         assert [part.text for part in responder.contexts[-1].current.parts] == ["Roomtone, who brings it on Saturday?"]
         assert len(house.turns) == 2
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize(
-    ("text", "probability", "preemptive"),
-    [
-        ("Roomtone, who brings the", 0.9, True),
-        ("Roomtone, who brings the", 0.4, True),
-        ("Bo, who brings the lantern?", 0.9, True),
-        ("Roomtone, who brings the lantern?", 0.9, False),
-        ("Roomtone, who brings the lantern?", 0.4, False),
-    ],
-)
-async def test_when_nothing_is_thought_ahead(tmp_path: Path, text: str, probability: float, preemptive: bool) -> None:
-    """No preemptive reply starts if the speech reads unfinished, is not for the bot, or the setting is off."""
-    async with (
-        a_judged_house(tmp_path, probability=probability, preemptive=preemptive) as (house, _),
-        living(house),
-    ):
-        with capture_logs() as logs:
-            await house.say(ADA.id, text)
-        assert _told(logs) == []

@@ -72,26 +72,6 @@ async def test_a_press_is_done_told_aloud_and_recorded(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-async def test_two_people_press_for_their_own(tmp_path: Path) -> None:
-    """Both results are told, one after the other."""
-    async with a_house(tmp_path) as house:
-        model = Thinker((asks("milk"),), (asks("bread"),), ("There is a note.", END))
-        noted = furnish(house, model)
-        async with living(house):
-            await house.say(ADA.id, "Roomtone, write milk down.")
-            await house.reply(1)
-            await house.say(BO.id, "Roomtone, write bread down.")
-            await house.reply(2)
-            hers, his = house.place.calls
-            assert (his.press(BO), hers.press(ADA)) == (None, None)
-            await settle(lambda: hers.outcome is not None and his.outcome is not None)
-            for number in (3, 4):
-                await house.pass_time(3.0)
-                assert (await house.reply(number)).text == "There is a note."
-            assert sorted(noted) == ["bread", "milk"]
-
-
-@pytest.mark.asyncio
 async def test_a_bot_that_leaves_lets_calls_lapse(tmp_path: Path) -> None:
     """The message says so, and a press does nothing any more."""
     async with a_house(tmp_path) as house:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -15,15 +14,8 @@ import pytest
 from bot import events
 from bot.brain.decider import Reason
 from bot.brain.skip import skip_instruction
-from bot.llm.budget import Budget
-from bot.participation.settings import ParticipationSettings
 from bot.realtime.port import RealtimeServices
-from bot.room.guild_policy import GuildPolicy
 from bot.room.room import Room
-from bot.store.database import open_database
-from bot.store.guilds import GuildStore
-from compaction.model import Mode
-from compaction.settings import BudgetSettings
 from tests.bot.realtime.test_bridge_answers import Remembering
 from tests.bot.room.room_scene import TICK_S, settle
 from tests.bot.room.test_room_participation import silenceable
@@ -32,7 +24,6 @@ from tests.fakes.hearing import speech
 from tests.fakes.place import ADA, BO
 from tests.fakes.realtime import FakeRealtime
 from voice.audio import LISTEN_RATE_HZ
-from voice.errors import RealtimeError
 from voice.realtime.settings import RealtimeSettings
 
 if TYPE_CHECKING:
@@ -154,85 +145,6 @@ async def test_a_screen_is_remarked_upon_in_a_pause(tmp_path: Path) -> None:
             await studio.house.pass_time(6)
             assert len(studio.house.of(events.ReplySpoken)) == 2
             assert studio.house.turns[-1].parts[0].text == REMARK
-
-
-@pytest.mark.asyncio
-async def test_a_model_that_finds_nothing_to_remark_is_not_heard(tmp_path: Path) -> None:
-    """If the model skips the remark, nothing is heard or recorded, and the next remark still has to wait."""
-    async with a_studio(tmp_path) as studio:
-        studio.house.place.people = [ADA]
-        async with studio.living() as session:
-            await studio.begin()
-            await studio.see_something()
-            session.answers.append("SKIP")
-            await studio.house.pass_time(4)
-            await settle(lambda: session.interrupted == [0])
-            assert not [text for text in session.items.values() if "SKIP" in text]
-            await studio.see_something("bright", "Victory")
-            await studio.house.pass_time(6)
-            assert len(studio.house.of(events.ReplySpoken)) == 1
-            assert len(studio.house.of(events.ContextBuilt)) == 2
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("why", ["company", "hushed", "ceiling"])
-async def test_nobody_is_disturbed(tmp_path: Path, why: str) -> None:
-    """The bot makes no remark if nobody talks with it, if it was silenced, or over the hourly ceiling."""
-    async with a_studio(tmp_path) as studio:
-        house = studio.house
-        house.place.people = [ADA, BO] if why == "company" else [ADA]
-        house.participating = ParticipationSettings(max_calls_per_hour=1)
-        async with studio.living():
-            if why == "company":
-                await studio.say(BO.id, "I painted the old fence green.")
-            else:
-                await studio.begin()
-            if why == "hushed":
-                await studio.say(ADA.id, "Roomtone, be quiet.")
-            before = len(house.of(events.ContextBuilt))
-            await studio.see_something()
-            await house.pass_time(8)
-            assert len(house.of(events.ContextBuilt)) == before
-            assert len(house.of(events.ReplySpoken)) == before
-
-
-@pytest.mark.asyncio
-async def test_a_remark_that_fails_is_nobodys_loss(tmp_path: Path) -> None:
-    """If a remark fails, the fallback responder is not asked instead, because it cannot skip."""
-    async with a_studio(tmp_path) as studio:
-        studio.house.place.people = [ADA]
-        async with studio.living() as session:
-            await studio.begin()
-            session.answers.append(RealtimeError("It is away."))
-            await studio.see_something()
-            await studio.house.pass_time(8)
-            await settle(lambda: not session.answers)
-            await studio.house.pass_time(2)
-            assert studio.cinema.responder.contexts == []
-            assert len(studio.house.of(events.ReplySpoken)) == 1
-            assert not [text for text in studio.house.place.written if "is away" in text]
-
-
-@pytest.mark.asyncio
-async def test_a_persona_holds_from_the_next_answer_on(tmp_path: Path) -> None:
-    """A new persona applies from the next answer on."""
-    async with a_studio(tmp_path) as studio, open_database(tmp_path / "guilds.db") as database:
-        house = studio.house
-        guilds = GuildStore(database, house.clock)
-        house.policy = GuildPolicy(
-            guilds,
-            Budget(BudgetSettings()),
-            mode=Mode.SUMMARY,
-            max_output_tokens=300,
-        )
-        async with studio.living() as session:
-            for number, persona in enumerate(("You are a dry old innkeeper.", "You are a pirate."), start=1):
-                await guilds.choose(house.place.guild_id, partial(replace, persona=persona), by=BO.id)
-                session.answers.append("Aye.")
-                await studio.say(ADA.id, "Roomtone, who are you?")
-                await house.reply(number)
-                assert f"besides (the rules above hold all the same):\n{persona}" in session.instructions
-            assert "innkeeper" not in session.instructions
 
 
 @pytest.mark.asyncio

@@ -14,7 +14,6 @@ import pytest
 from bot import events
 from bot.brain.tools.screen import screen_tool
 from bot.brain.tools.toolbox import Toolbox
-from bot.room.endings import HANDED_OVER
 from bot.room.room import Room
 from bot.screen.messages import ShareEnd
 from bot.screen.screens import Screens
@@ -23,7 +22,7 @@ from compaction.model import TurnKind
 from tests.bot.room.room_scene import House, a_house, ended, settle
 from tests.bot.screen.watching import PICTURES, FakeReaders
 from tests.fakes.brain import ScriptedResponder
-from tests.fakes.place import ADA, BO
+from tests.fakes.place import ADA
 from tests.patience import PATIENCE_S
 from voice.screen.settings import ScreenSettings
 
@@ -111,29 +110,6 @@ async def test_a_screen_is_remarked_upon_in_a_pause(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("ends", [False, True])
-async def test_a_remark_is_dropped_if_the_share_ends_meanwhile(tmp_path: Path, *, ends: bool) -> None:
-    """Nobody sees any more what it would be about. Without the end it is said."""
-    async with a_cinema(tmp_path) as cinema:
-        house = cinema.house
-        house.place.people = [ADA]
-        may_answer = asyncio.Event()
-        responder = cinema.responder = ScriptedResponder(may_answer, REMARK)
-        async with cinema.living():
-            line = await cinema.share()
-            await cinema.see(line, "dark", "Winter Soldier", "HP 12")
-            await house.pass_time(4)
-            await settle(lambda: bool(responder.contexts))
-            if ends:
-                await line.stop()
-            may_answer.set()
-            await settle(lambda: bool(house.of(events.ReplyFinished)))
-            outcomes = [event.outcome for event in house.seen if isinstance(event, events.ReplyFinished)]
-            assert outcomes == [events.ReplyOutcome.SKIPPED if ends else events.ReplyOutcome.SPOKEN]
-            assert bool(house.of(events.ReplySpoken)) is not ends
-
-
-@pytest.mark.asyncio
 @pytest.mark.parametrize("asks", [False, True])
 async def test_a_share_ends_when_its_person_opts_out(tmp_path: Path, *, asks: bool) -> None:
     """With /opt-out, or when consent is withdrawn, the share ends at once, before the next check of the sharers."""
@@ -176,31 +152,6 @@ async def test_a_picture_from_before_forget_me_is_not_noted(tmp_path: Path) -> N
 
 
 @pytest.mark.asyncio
-async def test_a_screen_is_remarked_upon_before_anybody_has_said_anything(tmp_path: Path) -> None:
-    """The bot can remark on a screen before anybody has spoken, because the turn about the share comes first."""
-    async with a_cinema(tmp_path) as cinema:
-        house = cinema.house
-        house.place.people = [ADA]
-        async with cinema.living():
-            line = await cinema.share()
-            await cinema.see(line, "dark", "Winter Soldier", "HP 12")
-            await house.pass_time(4)
-            assert (await house.reply(1)).text == REMARK
-
-
-@pytest.mark.asyncio
-async def test_company_is_left_in_peace(tmp_path: Path) -> None:
-    """If nobody talks with the bot, it records notes and makes no remark."""
-    async with a_cinema(tmp_path) as cinema, cinema.living():
-        await cinema.house.say(BO.id, "I painted the old fence green.")
-        line = await cinema.share()
-        await cinema.see(line, "dark", "Winter Soldier", "HP 12")
-        await cinema.house.pass_time(20)
-        assert cinema.house.of(events.ReplySpoken) == []
-        assert len(cinema.noted) == 1
-
-
-@pytest.mark.asyncio
 async def test_leaving_keeps_what_was_seen(tmp_path: Path) -> None:
     """When the room closes, the page is informed, the recap of the share becomes a turn, and the closing segment has
     the notes.
@@ -225,35 +176,6 @@ async def test_leaving_keeps_what_was_seen(tmp_path: Path) -> None:
         assert isinstance(opened, events.RoomOpened)
         stored = await house.store.load(opened.session_id)  # type: ignore[arg-type]
         assert len(stored.segments[-1].note_ids) == 1
-
-
-@pytest.mark.asyncio
-async def test_a_room_that_is_handed_over_is_not_said_to_have_left(tmp_path: Path) -> None:
-    """The bot stays in the channel, so the page gives another reason for the end of the share."""
-    async with a_cinema(tmp_path) as cinema, cinema.living() as (room, task):
-        line = await cinema.share()
-        room.close(HANDED_OVER)
-        assert await ended(cinema.house, task) == HANDED_OVER
-        assert await _last(line) == "handed_over"
-
-
-@pytest.mark.asyncio
-async def test_a_crash_ends_the_share_and_keeps_the_notes(tmp_path: Path) -> None:
-    """After a crash the page is closed, and the next room finds the notes and makes them ready for folding."""
-    async with a_cinema(tmp_path) as cinema:
-        async with cinema.living():
-            line = await cinema.share()
-            await cinema.see(line, "dark", "Winter Soldier has 87 health")
-        assert await _last(line) == "closed"
-        opened = cinema.house.of(events.RoomOpened)[0]
-        assert isinstance(opened, events.RoomOpened)
-        session_id = opened.session_id
-        assert len((await cinema.house.store.load(session_id)).live_notes) == 1  # type: ignore[arg-type]
-        async with cinema.living():
-            async with asyncio.timeout(PATIENCE_S):
-                while (stored := await cinema.house.store.load(session_id)).live_notes:  # type: ignore[arg-type]
-                    pass
-            assert len(stored.state.pending_notes) == 1
 
 
 @pytest.mark.asyncio

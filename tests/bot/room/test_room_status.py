@@ -8,7 +8,7 @@ import pytest
 
 from bot.guild import VoiceMode
 from bot.participation.statistics import mode_sentence
-from bot.room.room_status import memory_sentence, unsourced_sentence
+from bot.room.room_status import memory_sentence
 from compaction.model import Mode
 from tests.bot.room.room_scene import a_house, living
 from tests.compaction.rooms import Room, fold_until
@@ -39,12 +39,6 @@ async def test_the_state_is_told_in_sentences(tmp_path: Path) -> None:
         assert "(1 too short).\nThis call is not end-to-end encrypted, so Discord's servers could" in room.status()
         house.ailing = "The voice kokoro has not worked for 3 minutes; the embedded voice speaks."
         assert room.status().endswith(f"\n{house.ailing}")
-
-
-@pytest.mark.parametrize(("count", "told"), [(0, ""), (1, "1 figure or name"), (3, "3 figures and names")])
-def test_what_the_model_made_up_is_counted(count: int, told: str) -> None:
-    """It is a reason to look."""
-    assert unsourced_sentence(count).startswith(told)
 
 
 @pytest.mark.asyncio

@@ -13,20 +13,15 @@ from bot.brain.embedded.chat import NO_MODEL
 from bot.models.voices import DEFAULT_VOICE
 from bot.participation.all_guilds import SILENCED_FOR_GOOD
 from bot.room.room import Room
-from bot.room.server_voice import ServerVoice, UsualVoice
+from bot.room.server_voice import UsualVoice
 from bot.texts.text import Text, verbatim
 from compaction.model import TurnKind
 from tests.bot.room.room_scene import TICK_S, a_house, ended, living, settle
-from tests.bot.room.test_server_voice import OneVoice
 from tests.fakes.brain import FakeVoice
 from tests.fakes.place import ADA, BO
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
-
-    from bot.room.server_voice import RoomVoice
-    from voice.speaking.port import Synthesizer
 
 
 @pytest.mark.asyncio
@@ -45,30 +40,6 @@ async def test_a_sample_of_a_voice_is_played_where_the_bot_may_speak(tmp_path: P
         await house.participation.silence_always(house.place.guild_id, by=BO.id)
         assert await room.play_sample(DEFAULT_VOICE) == SILENCED_FOR_GOOD
     assert len(sample.spoken) == asked
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("during", ["reply", "sample"])
-async def test_a_silenced_bot_says_no_sample_to_its_end(tmp_path: Path, during: str) -> None:
-    """A sample that waits for a reply is not said when somebody asks for silence, and one that is played stops."""
-    async with a_house(tmp_path) as house, living(house) as (room, _):
-        link = house.place.links[-1]
-        link.pulling = False
-        if during == "reply":
-            await house.say(BO.id, "Roomtone, hello.")
-            await settle(lambda: bool(house.voice.spoken))
-        playing = asyncio.create_task(room.play_sample(DEFAULT_VOICE), name="sample")
-        await settle(lambda: during == "reply" or bool(house.sample.spoken))
-        await house.pass_time(TICK_S)
-        link.pull(3)
-        await house.say(ADA.id, "Roomtone, be quiet.")
-        await house.pass_time(1.0)
-        await settle(playing.done)
-        assert "/talk" in str(playing.result())
-        assert (house.sample.spoken == []) == (during == "reply")
-        sent = link.frames_sent
-        link.pull(3)
-        assert link.frames_sent == sent
 
 
 class ChosenVoice(FakeVoice):
@@ -101,60 +72,6 @@ async def test_a_room_speaks_with_the_voice_that_its_server_has_chosen(tmp_path:
         await ended(house, task)
     assert chosen.spoken
     assert house.voice.spoken == []
-
-
-@pytest.mark.asyncio
-async def test_telling_of_a_voice_delays_no_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The room speaks on while Discord takes its time with what the voice has to tell the channel."""
-    written = asyncio.Event()
-
-    async def write(sentence: Text) -> None:
-        await written.wait()
-        house.place.written.append(sentence)
-
-    def open_voice(_: object, usual: Synthesizer, tell: Callable[[Text], None]) -> RoomVoice:
-        return ServerVoice(chosen=lambda: "gone", voices=OneVoice(), usual=usual, tell=tell)
-
-    async with a_house(tmp_path) as house:
-        monkeypatch.setattr(house.place, "write", write)
-        room = Room(house.place, replace(house.services(), open_voice=open_voice))
-        task = asyncio.create_task(room.run(), name="room-under-test")
-        await settle(room.opened.is_set)
-        await house.say(ADA.id, "Roomtone, where is the spare key?")
-        await house.reply(1)
-        assert house.voice.spoken
-        assert house.place.written == []
-        written.set()
-        await settle(lambda: len(house.place.written) == 1)
-        room.close("left")
-        await ended(house, task)
-
-
-@pytest.mark.asyncio
-async def test_what_is_written_of_a_failed_reply_delays_no_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The next question is answered while Discord takes its time. When the room ends, what waits is still written."""
-    written = asyncio.Event()
-    async with a_house(tmp_path) as house, living(house) as (room, task):
-        write = house.place.write
-
-        async def slowly(sentence: Text) -> None:
-            await written.wait()
-            await write(sentence)
-
-        monkeypatch.setattr(house.place, "write", slowly)
-        house.voice.mute = {"Hello, Ada.", NO_MODEL}
-        await house.say(ADA.id, "Hello, Roomtone, good evening!")
-        await settle(lambda: bool(house.of(events.ReplyFinished)))
-        house.voice.mute.clear()
-        await house.say(ADA.id, "Roomtone, where is the spare key?")
-        await house.reply(1)
-        assert house.place.written == []
-        room.close("left")
-        written.set()
-        await ended(house, task)
-    assert house.place.written[0].startswith("The voice is hoarse. Give it tea.\nI wanted to say: Hello, Ada.")
 
 
 @pytest.mark.asyncio

@@ -15,7 +15,6 @@ from bot.memory.transcript_files import TranscriptFile
 from bot.room.transcript_writer import (
     MOST_CHARS,
     MOST_FAILURES,
-    MOST_LINES,
     WRITE_EVERY_S,
     TranscriptWriter,
     first_message,
@@ -23,7 +22,7 @@ from bot.room.transcript_writer import (
 from compaction.errors import StoreError
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.fakes.clock import FakeClock
-from tests.fakes.place import FakePlace, FakeThread
+from tests.fakes.place import FakePlace
 from tests.fakes.recogniser import recognition
 from voice.audio import NO_SOUND
 from voice.listening.utterance import Utterance
@@ -156,31 +155,6 @@ async def test_what_discord_refuses_for_a_moment_is_written_later() -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_thread_that_takes_the_place_of_another_is_stored() -> None:
-    """The thread is gone when the gateway process is started again, and another one is begun: the session's next room
-    goes on in that one. It is stored once.
-    """
-    writing = Writing()
-    thread = writing.place.thread
-    posted: list[str] = []
-
-    async def post(text: str) -> None:
-        thread.id = 701
-        posted.append(text)
-
-    task = asyncio.create_task(writing.writer.run())
-    await writing.clock.until_somebody_sleeps()
-    assert writing.kept == [700]
-    thread.post = post  # type: ignore[method-assign, assignment]
-    for text in ("One.", "Two."):
-        writing.writer.on_event(spoken(text))
-        await writing.pass_time()
-    task.cancel()
-    assert len(posted) == 2
-    assert writing.kept == [700, 701]
-
-
-@pytest.mark.asyncio
 @pytest.mark.parametrize("turns", range(12))
 async def test_what_is_being_written_when_the_room_ends_is_written_once(turns: int) -> None:
     """Discord takes long for a message, and the bot is told to leave before, meanwhile or afterwards. What is left
@@ -209,97 +183,6 @@ async def test_what_is_being_written_when_the_room_ends_is_written_once(turns: i
 
 
 @pytest.mark.asyncio
-async def test_what_discord_refuses_while_the_room_ends_is_written_at_the_end() -> None:
-    """Discord takes long to refuse a message, and the bot is told to leave meanwhile: the writer goes on no more."""
-    writing = Writing()
-    thread, answers = writing.place.thread, asyncio.Event()
-    post = thread.post
-
-    async def refuse(text: str) -> None:
-        del text
-        thread.post = post  # type: ignore[method-assign]
-        await answers.wait()
-        raise ChatError("No.")
-
-    thread.post = refuse  # type: ignore[method-assign, assignment]
-    task = asyncio.create_task(writing.writer.run())
-    await writing.clock.until_somebody_sleeps()
-    writing.writer.on_event(spoken("One."))
-    await writing.pass_time()
-    finishing = asyncio.create_task(writing.writer.finish(), name="finishing")
-    await asyncio.sleep(0)
-    answers.set()
-    await finishing
-    await writing.pass_time()
-    assert not task.done()
-    task.cancel()
-    assert thread.posted == ["<t:60:t> **P1:** One."]
-
-
-@pytest.mark.asyncio
-async def test_a_room_that_is_cut_off_does_not_wait_for_a_message_that_discord_does_not_take() -> None:
-    """Nobody finishes the thread any more, so nobody needs to know whether the message is there."""
-    writing = Writing()
-
-    async def stall(text: str) -> None:
-        del text
-        await asyncio.Event().wait()
-
-    writing.place.thread.post = stall  # type: ignore[method-assign, assignment]
-    task = asyncio.create_task(writing.writer.run(), name="transcript")
-    await writing.clock.until_somebody_sleeps()
-    writing.writer.on_event(spoken("One."))
-    await writing.pass_time()
-    task.cancel()
-    await writing.pass_time()
-    assert task.done()
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("turns", range(1, 8))
-async def test_a_thread_that_is_being_begun_when_the_room_ends_gets_what_was_said(turns: int) -> None:
-    """Discord takes long to begin a thread, and the bot is told to leave meanwhile. `turns`: of the event loop."""
-    writing = Writing()
-    begin = writing.place.open_thread
-
-    async def open_thread(channel_id: int, *, begun: int | None = None) -> FakeThread:
-        await asyncio.sleep(0)
-        thread = await begin(channel_id, begun=begun)
-        await asyncio.sleep(0)
-        return thread
-
-    writing.place.open_thread = open_thread  # type: ignore[method-assign]
-    task = asyncio.create_task(writing.writer.run())
-    for _ in range(turns):
-        await asyncio.sleep(0)
-    writing.writer.on_event(spoken("One."))
-    await writing.writer.finish()
-    task.cancel()
-    assert (writing.place.threads, writing.kept) == ([601], [700])
-    assert writing.place.thread.posted == ["<t:60:t> **P1:** One."]
-
-
-@pytest.mark.asyncio
-async def test_an_end_that_the_thread_does_not_take_is_told() -> None:
-    """Discord refuses the last message, and nobody tries again: people are told that it is missing."""
-    writing = Writing()
-
-    async def post(text: str) -> None:
-        del text
-        raise ChatError("I may not write there.")
-
-    task = asyncio.create_task(writing.writer.run(), name="transcript")
-    await writing.clock.until_somebody_sleeps()
-    writing.place.thread.post = post  # type: ignore[method-assign, assignment]
-    writing.writer.on_event(spoken("Last."))
-    await writing.writer.finish()
-    task.cancel()
-    assert writing.place.written == [
-        "The end of what was said is missing in the thread; /transcript has all of it. I may not write there."
-    ]
-
-
-@pytest.mark.asyncio
 async def test_who_opts_out_while_discord_is_slow_is_left_out_from_then_on() -> None:
     """What was said before is more than one message. Somebody opts out while Discord takes the first one."""
     writing = Writing()
@@ -320,35 +203,6 @@ async def test_who_opts_out_while_discord_is_slow_is_left_out_from_then_on() -> 
     task.cancel()
     assert len(posted) == 2
     assert posted[1] == "<t:60:t> **P1:** Bye."
-
-
-@pytest.mark.asyncio
-async def test_a_thread_that_is_refused_for_long_loses_the_oldest_lines() -> None:
-    """More is said meanwhile than may wait. The newest lines stay, and those that are lost are counted."""
-    writing = Writing()
-    posted: list[str] = []
-    refuses = True
-
-    async def post(text: str) -> None:
-        if refuses:
-            writing.writer.on_event(spoken("The newest."))
-            raise ChatError("No.")
-        posted.append(text)
-
-    writing.place.thread.post = post  # type: ignore[method-assign, assignment]
-    task = asyncio.create_task(writing.writer.run())
-    await writing.clock.until_somebody_sleeps()
-    for number in range(MOST_LINES):
-        writing.writer.on_event(spoken(f"Line {number}."))
-    await writing.pass_time()
-    refuses = False
-    await writing.pass_time()
-    await writing.clock.until_somebody_sleeps()
-    task.cancel()
-    written = "\n".join(posted)
-    assert written.endswith("The newest.")
-    assert "Line 0." not in written
-    assert writing.writer.queue.dropped == {"full": 1}
 
 
 @pytest.mark.asyncio

@@ -45,18 +45,6 @@ def test_nothing_is_shown_of_who_left_or_may_not_be_heard() -> None:
     assert speech.words(_nobody) == (ADA_SAYS,)
 
 
-def test_words_are_kept_of_people_in_the_channel_alone() -> None:
-    """Somebody who has left is forgotten, and nothing is kept of somebody who is not there."""
-    place = FakePlace()
-    speech = UnfinishedSpeech(place)
-    for speaker_id in (ADA.id, BO.id, *range(10_000, 10_050)):
-        speech.on_event(events.InterimTranscribed(speaker_id, "the door", 1.0))
-    assert speech._texts == {ADA.id: "the door", BO.id: "the door"}
-    place.people = [ADA]
-    speech.on_event(events.InterimTranscribed(ADA.id, "the key", 1.0))
-    assert speech._texts == {ADA.id: "the key"}
-
-
 @pytest.mark.asyncio
 async def test_a_room_knows_what_is_being_said(tmp_path: Path) -> None:
     """The room's own events make it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -61,15 +60,3 @@ async def test_a_bot_without_pages_still_starts() -> None:
     (line,) = logs
     assert line["event"] == "web_not_listening"
     assert "web.port" in str(line["problem"])
-
-
-@pytest.mark.asyncio
-async def test_a_port_in_use_is_named_once() -> None:
-    """The log says why the pages are not served, in words of which it withholds none."""
-    with socket.create_server(("127.0.0.1", 0)) as taken, capture_logs() as logs:
-        port = taken.getsockname()[1]
-        async with opened(port=port):
-            pass
-    assert str(logs[0]["problem"]).startswith(
-        f"My web pages cannot listen on 127.0.0.1:{port} (Address already in use). Choose another web.port"
-    )

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import shutil
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from bot import events
 from bot.brain.tools.permission import Asker
@@ -18,7 +15,6 @@ from bot.cli.rehearsal.written.audio import LoudnessDetector
 from bot.guild import GuildChoice, VoiceMode
 from bot.health import Health
 from bot.memory.recall import RecallScope
-from bot.models.catalogue import TURN_SMART, TURN_TEXT
 from bot.monitoring.metrics import Metrics
 from bot.monitoring.queues import QUEUES
 from bot.monitoring.traces import open_traces
@@ -28,7 +24,6 @@ from bot.room.room_check import CHECK_ROOM_S
 from bot.wiring import services
 from bot.wiring.dashboard import open_dashboard
 from bot.wiring.process_parts import ProcessParts, open_stores
-from bot.wiring.recogniser import open_recogniser
 from bot.wiring.recollection import open_language_models, recollection_of
 from bot.wiring.screens import open_screens
 from bot.wiring.services import open_room_models, room_services
@@ -37,10 +32,9 @@ from bot.wiring.speech_models import open_voices
 from compaction.model import Mode, SessionId, TurnKind, TurnPart
 from compaction.payload import MessageToolCall
 from config.schema import Settings
-from rehearsal.servers.chat import ChatMode, LocalChatServer
+from rehearsal.servers.chat import LocalChatServer
 from tests.bot.brain.tools.calls import told
 from tests.bot.monitoring.test_metrics import samples, value
-from tests.bot.monitoring.test_traces import SPOKEN_TO
 from tests.bot.room.room_scene import House, living, settle
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO
@@ -48,15 +42,12 @@ from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
-    from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.sdk.trace.export import SpanExporter
 
     from bot.room.services import RoomServices
     from bot.wiring.process_parts import Stores
-    from bot.wiring.recogniser import OpenedRecogniser
 
 GUILD = 10
 
@@ -158,37 +149,6 @@ async def test_what_a_guild_has_chosen_reaches_decisions_and_prompts(tmp_path: P
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("is_judged", [True, False])
-async def test_texts_are_read_where_pauses_are_judged(
-    tmp_path: Path, turn_model: Path, monkeypatch: pytest.MonkeyPatch, is_judged: bool
-) -> None:
-    """Without the end-of-turn model what was read decides nothing: it would take memory, and each text would wait."""
-    if is_judged:
-        folder = tmp_path / "models" / TURN_SMART.name
-        await asyncio.to_thread(shutil.copytree, turn_model.parent, folder)
-    folders: list[Path | None] = []
-
-    def opened(*asked: Any, text_end_folder: Path | None, **more: Any) -> AbstractAsyncContextManager[OpenedRecogniser]:
-        folders.append(text_end_folder)
-        return open_recogniser(*asked, text_end_folder=text_end_folder, **more)
-
-    monkeypatch.setattr(services, "open_recogniser", opened)
-    async with LocalChatServer() as server, equipped(tmp_path, server):
-        assert folders == [tmp_path / "models" / TURN_TEXT.name if is_judged else None]
-
-
-@pytest.mark.asyncio
-async def test_a_model_that_rests_is_told_in_the_rooms_status(tmp_path: Path) -> None:
-    """The room's status reports a failing language model with its remedy."""
-    async with LocalChatServer() as server, equipped(tmp_path, server) as house, living(house) as (room, _):
-        server.behaviour.mode = ChatMode.WRONG_KEY
-        await house.say(ADA.id, "Roomtone, how are you this evening?")
-        await house.reply(1)
-        assert "The language model local-chat has not worked for " in room.status()
-        assert room.status().endswith("refused the key. Set llm.api_key (or OPENAI_API_KEY) to a valid one.")
-
-
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("llm", "realtime", "key"),
     [
@@ -209,21 +169,6 @@ async def test_speech_to_speech_gets_the_key_of_its_own_endpoint(
     sections: dict[str, Any] = {"llm": {"api_key": "llm", **llm}, "realtime": {"enabled": True, **realtime}}
     async with LocalChatServer() as server, equipped(tmp_path, server, **sections):
         assert keys == [key]
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("moderation", ["off", "endpoint"])
-async def test_speech_to_speech_does_not_answer_where_a_model_checks_sentences(moderation: str, tmp_path: Path) -> None:
-    """Where sentences have to be checked before they are heard, speech-to-speech is off, and /status says why."""
-    realtime, speaking = {"enabled": True, "base_url": "http://127.0.0.1:9/v1"}, {"moderation": moderation}
-    async with (
-        LocalChatServer() as server,
-        equipped(tmp_path, server, realtime=realtime, speaking=speaking) as house,
-    ):
-        off = moderation == "endpoint"
-        assert (house.equipment.realtime is None) is off
-        assert ("Speech-to-speech has not worked" in house.equipment.health()) is off
-        assert ("(speaking.moderation)" in house.equipment.health()) is off
 
 
 @pytest.mark.asyncio
@@ -326,39 +271,3 @@ async def test_a_room_is_in_the_metrics_from_packet_to_sound(tmp_path: Path) -> 
         assert (value(metrics, "rooms"), value(metrics, "queue_capacity", queue="play")) == (0, 0)
         labels = {label for _, labels in samples(metrics) for label, _ in labels}
         assert not labels & {"guild", "guild_id", "user", "user_id", "session_id", "speaker_id"}
-
-
-def _words(span: ReadableSpan) -> set[str]:
-    """Return the words of a span's names and texts. Its own ids are random, and may hold any digits."""
-    attributes = [span.attributes or {}, *(event.attributes or {} for event in span.events)]
-    texts = [value for each in attributes for value in each.values() if isinstance(value, str)]
-    return {word for text in (span.name, *(event.name for event in span.events), *texts) for word in text.split()}
-
-
-@pytest.mark.asyncio
-async def test_each_turn_of_a_room_is_one_span_without_a_word_of_it(tmp_path: Path) -> None:
-    """A room with the bot's own services sends a span for an answered and one for an unanswered turn. The first has
-    every moment up to the last sound, in order. Neither has words, names or ids.
-    """
-    spans = InMemorySpanExporter()
-    async with (
-        LocalChatServer() as server,
-        equipped(tmp_path, server, spans=spans) as house,
-        living(house) as (room, task),
-    ):
-        await house.say(ADA.id, "Roomtone, how are you this evening?")
-        await house.reply(1)
-        await house.say(BO.id, "Ada, I left the walrus in the shed.")
-        room.close("left")
-        await settle(task.done)
-    sent = spans.get_finished_spans()
-    by_answer = {bool((span.attributes or {})["roomtone.answers"]): span for span in sent}
-    assert len(sent) == len(by_answer) == 2
-    answered = by_answer[True]
-    names = [event.name for event in answered.events]
-    assert names == SPOKEN_TO
-    times = [answered.start_time or 0, *(event.timestamp for event in answered.events), answered.end_time or 0]
-    assert times == sorted(times)
-    assert (answered.attributes or {})["roomtone.outcome"] == "spoken"
-    for secret in ("walrus", "evening", "Ada", "Lounge", str(GUILD)):
-        assert all(secret not in _words(span) for span in sent)

@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from bot.background_task import background_task
 from bot.channel.port import ListenRequest
 from bot.server_settings import ListenOnly, ServerSettings
 from bot.shards import ONLY_SHARD
 from bot.store.database import open_database
 from bot.store.sessions import Sessions
-from bot.wiring.session_rejoining import REJOINED_AT_ONCE, end_open_session, rejoin_sessions
-from compaction.errors import StoreError
-from tests.fakes.brain import until
+from bot.wiring.session_rejoining import end_open_session, rejoin_sessions
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA as PERSON
 from tests.fakes.place import FakePlace
@@ -51,13 +48,6 @@ def lock_of(*, has_rival: bool = False) -> BotLock:
     return cast("BotLock", SimpleNamespace(has_rival=has_rival, look=look))
 
 
-def client_on(*places: FakePlace) -> Any:
-    """Return a client as `client_in`, with one voice channel on each server."""
-    client, known = client_in(), {place.guild_id: place for place in places}
-    client.place = lambda guild_id, _: known.get(guild_id)
-    return client
-
-
 @pytest.mark.asyncio
 @pytest.mark.parametrize("is_same", [True, False])
 async def test_a_session_that_is_written_down_is_rejoined_as_such(tmp_path: Path, *, is_same: bool) -> None:
@@ -75,28 +65,6 @@ async def test_a_session_that_is_written_down_is_rejoined_as_such(tmp_path: Path
         async with house.supervisor as rooms:
             await rejoin_sessions(client_in(place), rooms, cast("Any", stores), ONLY_SHARD)
     assert house.listens == [ListenRequest("thread", 601) if is_same else None]
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize(
-    ("error", "told"),
-    [
-        (StoreError("The disk is full."), "I could not come back. The disk is full."),
-        (KeyError("what Ada said"), "I could not come back. Something in me broke."),
-    ],
-)
-async def test_a_room_that_breaks_keeps_no_other_from_beginning(tmp_path: Path, error: Exception, told: str) -> None:
-    """The bot starts although a session cannot go on, also because of a defect, and says so in its channel."""
-    house, places = House(), [FakePlace(guild_id=number, people=[PERSON]) for number in range(2)]
-    house.fails_to_open = error
-    async with open_database(tmp_path / "roomtone.db") as database:
-        sessions = Sessions(database, FakeClock())
-        for place in places:
-            await sessions.open(guild_id=place.guild_id, channel_id=place.channel_id, resume_within_s=0.0)
-        stores = SimpleNamespace(sessions=sessions, servers=house.servers)
-        async with house.supervisor as rooms:
-            await rejoin_sessions(client_on(*places), rooms, cast("Any", stores), ONLY_SHARD)
-    assert [place.written for place in places] == [[told], [told]]
 
 
 @pytest.mark.asyncio
@@ -141,28 +109,3 @@ async def test_a_session_on_a_server_that_another_process_has_is_not_ended(tmp_p
         opened = await sessions.open(guild_id=place.guild_id, channel_id=place.channel_id, resume_within_s=0.0)
         await end_open_session(sessions, lock, place)
         assert await sessions.unfinished(resume_within_s=60.0) == (opened.session,)
-
-
-@pytest.mark.asyncio
-async def test_a_channel_that_takes_its_time_does_not_delay_the_others(tmp_path: Path) -> None:
-    """The bot is back in the second channel while the first one does not open, and in a fifth once one of four has
-    opened.
-    """
-    places = [FakePlace(guild_id=number, people=[PERSON]) for number in range(REJOINED_AT_ONCE + 1)]
-    house = House()
-    house.opens = False
-    async with open_database(tmp_path / "roomtone.db") as database:
-        clock = FakeClock()
-        sessions = Sessions(database, clock)
-        for place in places:
-            await sessions.open(guild_id=place.guild_id, channel_id=place.channel_id, resume_within_s=0.0)
-            clock.advance(1.0)
-        stores = SimpleNamespace(sessions=sessions, servers=house.servers)
-        async with house.supervisor as rooms:
-            rejoining = rejoin_sessions(client_on(*places), rooms, cast("Any", stores), ONLY_SHARD)
-            async with background_task(rejoining, name="rejoining"):
-                await until(lambda: len(house.rooms) == REJOINED_AT_ONCE)
-                assert [room.place for room in house.rooms] == places[:-1]
-                house.rooms[1].opened.set()
-                await until(lambda: len(house.rooms) == REJOINED_AT_ONCE + 1)
-                assert house.rooms[-1].place is places[-1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -51,27 +50,6 @@ async def test_an_endpoint_speaks_and_the_embedded_voice_stands_behind_it() -> N
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize(("fallback", "instead"), [("piper", "the embedded voice speaks"), ("none", "I write")])
-async def test_an_endpoint_that_is_left_alone_is_told(fallback: str, instead: str) -> None:
-    """Health reports a failing endpoint with its remedy, after two failures in a row."""
-    health = Health(SystemClock())
-    async with LocalSpeechServer(SpeechBehaviour(tone, SpeechMode.BROKEN)) as server:
-        settings = SpeakingSettings.model_validate(
-            {"base_url": server.base_url, "fallback": fallback, "model": "kokoro"}
-        )
-        async with open_synthesizer(settings, models=MODELS, llm=LlmSettings(), health=health) as voice:
-            for _ in range(2):
-                assert health.summary() == ""
-                with suppress(SynthesisError):
-                    await synthesize_all(voice, "Hello there.")
-            told = health.summary()
-    assert told.startswith("The voice kokoro has not worked for ")
-    assert f"; {instead}" in told
-    assert "I try it again in 60 seconds" in told
-    assert told.endswith("failed inside (status 500). Look at its server's log.")
-
-
-@pytest.mark.asyncio
 async def test_without_a_stand_in_what_the_endpoint_cannot_say_is_an_error() -> None:
     """Without a fallback, each failure of the endpoint is an error with the endpoint's reason only."""
     async with LocalSpeechServer(SpeechBehaviour(tone)) as server:
@@ -96,15 +74,3 @@ async def test_without_any_voice_every_sentence_says_why(tmp_path: Path) -> None
         "My voice has not worked for 1 second; I write what I want to say. There is no voice in "
     )
     assert health.summary().endswith("Run `roomtone models pull voice`.")
-
-
-@pytest.mark.asyncio
-async def test_twice_the_pace_is_half_as_long() -> None:
-    """The `speed` setting applies to the embedded voice too."""
-    lengths = []
-    for speed in (1.0, 2.0):
-        async with open_synthesizer(
-            SpeakingSettings(speed=speed), models=MODELS, llm=LlmSettings(), health=Health(SystemClock())
-        ) as voice:
-            lengths.append(len((await synthesize_all(voice, "The blue canoe leaves on Friday.")).pcm))
-    assert 0.35 < lengths[1] / lengths[0] < 0.7

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import pytest
 from structlog.testing import capture_logs
@@ -14,12 +13,9 @@ from bot.health import Health
 from bot.models.catalogue import TURN_SMART, VAD_SILERO
 from bot.settings import ModelsSettings
 from bot.wiring.speech_models import open_turn_model, open_vad
-from tests.voice.recordings import silence
-from voice.listening import turn_detection
 from voice.listening.settings import ListeningSettings
-from voice.listening.turn_detection import SmartTurn, SmartTurnDetector
+from voice.listening.turn_detection import SmartTurnDetector
 from voice.listening.vad import SileroVad, StackedSileroVad
-from voice.quick_model import TurnModelError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,28 +53,3 @@ async def test_the_judge_is_optional(tmp_path: Path, turn_model: Path) -> None:
         whole = _shelf(tmp_path / "whole", TURN_SMART, turn_model)
         assert await open_turn_model(stack, whole, ListeningSettings(turn_model="off"), health=health) is None
         assert isinstance(await open_turn_model(stack, whole, listening, health=health), SmartTurnDetector)
-
-
-@pytest.mark.asyncio
-async def test_a_judge_that_fails_is_told(tmp_path: Path, turn_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """/status says that silence alone ends a turn, until the model answers again."""
-    monkeypatch.setattr(turn_detection, "ANSWER_TIMEOUT_S", 60.0)
-    health = Health(SystemClock())
-    async with AsyncExitStack() as stack:
-        whole = _shelf(tmp_path, TURN_SMART, turn_model)
-        judge = await open_turn_model(stack, whole, ListeningSettings(), health=health)
-        assert isinstance(judge, SmartTurnDetector)
-        assert health.summary() == ""
-        with monkeypatch.context() as patched:
-            patched.setattr(SmartTurn, "probability", lambda *_: raise_(TurnModelError("It broke.")))
-            assert await judge.judge(silence(1)) is None
-        assert re.match("My end-of-turn model has not worked for .*; silence alone tells me", health.summary())
-        assert 'listening.turn_model = "off"' in health.summary()
-        monkeypatch.setattr(SmartTurn, "probability", lambda *_: 0.7)
-        assert await judge.judge(silence(1)) == 0.7
-        assert health.summary() == ""
-
-
-def raise_(error: Exception) -> NoReturn:
-    """Raise an error, in an expression."""
-    raise error
