@@ -13,7 +13,7 @@ from collections import defaultdict
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import structlog
 
@@ -82,6 +82,14 @@ class NotStoredYetError(StoreError):
     """A choice is in effect and could not be stored yet; it is tried again. The message says why it could not."""
 
 
+class _Key(NamedTuple):
+    """What is chosen on a server. `person_id`: of whom; 0: of nobody in particular."""
+
+    guild_id: int
+    what: str
+    person_id: int = 0
+
+
 class GuildParticipations:
     """The participation of every server. Not thread-safe.
 
@@ -110,11 +118,14 @@ class GuildParticipations:
         self.settings = settings
         self.wake_names = wake_names
         self._guilds: dict[int, GuildParticipation] = {}
-        # Held while a server's participation is read or stored, so that nobody reads what held before, and no older
-        # choice is stored last.
-        self._storing: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
-        # By server and by what is chosen, what stores it. What is being stored is here, too.
-        self._unstored: dict[tuple[int, str], Callable[[], Awaitable[object]]] = {}
+        # Held while a server's participation is read, which other tasks then wait for.
+        self._reading: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+        # What stores a choice. What is being stored is here, too.
+        self._unstored: dict[_Key, Callable[[], Awaitable[object]]] = {}
+        # By server and what is chosen: held while it is stored, so that no older choice is stored last.
+        self._storing: defaultdict[tuple[int, str], asyncio.Lock] = defaultdict(asyncio.Lock)
+        # There is something for the task.
+        self._due = asyncio.Event()
         # Why the last try for a server failed: the next one is the task's, so that nobody waits for another failure.
         self._problems: dict[int, Text | str] = {}
 
@@ -126,43 +137,55 @@ class GuildParticipations:
 
     async def _store_again(self) -> None:
         while True:
-            await self._clock.sleep(RETRY_S)
-            for key in list(self._unstored):
-                try:
-                    async with self._storing[key[0]]:
-                        await self._try_to_store(key)
-                except StoreError as error:
-                    # The others too: it may be this one alone that is refused.
-                    log.debug("choice_waits", guild_id=key[0], problem=error)
+            if await self._store_all():
+                await self._due.wait()
+                self._due.clear()
+            else:
+                await self._clock.sleep(RETRY_S)
 
-    async def _store(self, guild_id: int, what: str, write: Callable[[], Awaitable[object]]) -> None:
+    async def _store_all(self) -> bool:
+        """Try to store what is not. Return whether nothing was refused."""
+        refused = 0
+        for key in list(self._unstored):
+            try:
+                async with self._storing[key.guild_id, key.what]:
+                    await self._try_to_store(key)
+            except StoreError as error:
+                # The others are tried too: it may be this one alone that is refused.
+                refused += 1
+                log.debug("choice_waits", guild_id=key.guild_id, problem=error)
+        return not refused
+
+    async def _store(self, key: _Key, write: Callable[[], Awaitable[object]]) -> None:
         """Store a choice that is in effect. `write` stores what holds when it is called, perhaps more than once.
 
         Raises `NotStoredYetError`; at once while the store fails. *Cancellation*: it is tried again.
         """
-        key = guild_id, what
         if key not in self._unstored and len(self._unstored) >= MOST_UNSTORED:
             raise StoreError(TOO_MANY)
         self._unstored[key] = write
         try:
-            if guild_id in self._problems:
-                raise StoreError(self._problems[guild_id])
-            async with self._storing[guild_id]:
+            if key.guild_id in self._problems:
+                raise StoreError(self._problems[key.guild_id])
+            async with self._storing[key.guild_id, key.what]:
                 await self._try_to_store(key)
         except StoreError as error:
-            log.warning("choice_waits", guild_id=guild_id, waiting=len(self._unstored), problem=error)
+            log.warning("choice_waits", guild_id=key.guild_id, waiting=len(self._unstored), problem=error)
             raise NotStoredYetError(sentence_of(error)) from error
+        finally:
+            if key in self._unstored:
+                self._due.set()
 
-    async def _try_to_store(self, key: tuple[int, str]) -> None:
+    async def _try_to_store(self, key: _Key) -> None:
         write = self._unstored.get(key)
         if write is None:
             return
         try:
             await write()
         except StoreError as error:
-            self._problems[key[0]] = sentence_of(error)
+            self._problems[key.guild_id] = sentence_of(error)
             raise
-        self._problems.pop(key[0], None)
+        self._problems.pop(key.guild_id, None)
         if self._unstored.get(key) is write:
             del self._unstored[key]
 
@@ -174,7 +197,7 @@ class GuildParticipations:
         """
         if (known := self._guilds.get(guild_id)) is not None:
             return known
-        async with self._storing[guild_id]:
+        async with self._reading[guild_id]:
             return await self._read(guild_id)
 
     async def _read(self, guild_id: int) -> GuildParticipation:
@@ -227,10 +250,11 @@ class GuildParticipations:
         guild = await self.of_guild(guild_id)
         await self._set_silence(guild, guild.silence.silence_always(), by=by, how="moderator")
 
-    async def store_silence(self, guild: GuildParticipation, *, by: int) -> None:
-        """Store a silence that somebody asked for aloud and that is already in effect. Raises `StoreError`."""
+    def store_silence_later(self, guild: GuildParticipation, *, by: int) -> None:
+        """Have a silence stored that somebody asked for aloud and that is already in effect. Does not wait."""
         log.info("silenced", guild_id=guild.guild_id, user_id=by, how="voice", always=guild.silence.always)
-        await self._store_silence(guild, by=by)
+        self._unstored[_Key(guild.guild_id, "silence")] = partial(self._write_silence, guild, by=by)
+        self._due.set()
 
     async def lift_silence(self, guild_id: int, *, by: int, moderator: bool) -> bool:
         """Lift the silence there; return whether the bot may speak now. Raises `ListensOnlyError`, `StoreError`."""
@@ -250,7 +274,10 @@ class GuildParticipations:
         await self._store_silence(guild, by=by)
 
     async def _store_silence(self, guild: GuildParticipation, *, by: int) -> None:
-        await self._choose(guild.guild_id, "silence", lambda choice: replace(choice, silence=guild.silence), by=by)
+        await self._store(_Key(guild.guild_id, "silence"), partial(self._write_silence, guild, by=by))
+
+    async def _write_silence(self, guild: GuildParticipation, *, by: int) -> None:
+        await self._choices.choose(guild.guild_id, lambda choice: replace(choice, silence=guild.silence), by=by)
 
     # -- mode and names --------------------------------------------------------------------------------------
 
@@ -285,7 +312,7 @@ class GuildParticipations:
         )
 
     async def _choose(self, guild_id: int, what: str, change: Callable[[GuildChoice], GuildChoice], *, by: int) -> None:
-        await self._store(guild_id, what, lambda: self._choices.choose(guild_id, change, by=by))
+        await self._store(_Key(guild_id, what), lambda: self._choices.choose(guild_id, change, by=by))
 
     async def _known_or_repaired(
         self, guild_id: int, change: Callable[[GuildChoice], GuildChoice], *, by: int
@@ -356,13 +383,12 @@ class GuildParticipations:
         """
         if (guild := self._guilds.get(guild_id)) is None:
             # Held, so that nobody meanwhile reads the opt-outs of before.
-            async with self._storing[guild_id]:
+            async with self._reading[guild_id]:
                 if (guild := self._guilds.get(guild_id)) is None:
                     await self._store_unread(guild_id, person_id, out=out)
                     return
         self._apply_opt_out(guild, person_id, out=out)
-        write = partial(self._store_opt_out, guild, person_id)
-        await self._store(guild_id, f"opt-out of {person_id}", write)
+        await self._store(_Key(guild_id, "opt-out", person_id), partial(self._store_opt_out, guild, person_id))
 
     async def _store_opt_out(self, guild: GuildParticipation, person_id: int) -> None:
         await self._opt_outs.put(guild.guild_id, person_id, out=person_id in guild.opted_out)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
@@ -17,11 +16,10 @@ import structlog
 from bot.brain.decider import Decision, HeardText, PendingReply, Reason, Situation, decide
 from bot.brain.silence import SILENT_MINUTES, asks_for_silence
 from bot.channel.notice_queue import NoticeQueue
-from bot.participation.all_guilds import NOT_STORED_YET, NotStoredYetError
 from bot.participation.costs import HOUR_S, Cost
 from bot.participation.engagement import Engagement, PersonNames, QuietTimer
 from bot.participation.statistics import ParticipationStatistics
-from bot.texts.text import Text, counted, sentence_of
+from bot.texts.text import Text, counted
 from voice.cancellation import fail_if_cancelled_inside
 
 if TYPE_CHECKING:
@@ -163,7 +161,7 @@ class Participation:
     # -- life ------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Write notices, store silences, and watch for a long quiet. Never returns."""
+        """Write notices, and watch for a long quiet. Never returns."""
         self._guild.room = self
         self._names.update(self._participants.everybody)
         try:
@@ -180,13 +178,6 @@ class Participation:
         people said, and is dropped with that.
         """
         self._notices.add(sentence, repeats=repeats)
-
-    async def _store_silence(self, by: int) -> None:
-        try:
-            await self._guilds.store_silence(self._guild, by=by)
-        except NotStoredYetError as error:
-            # It is written after the sentence about the silence.
-            self.notify(NOT_STORED_YET.fill(error=sentence_of(error)))
 
     def _drop_derived(self) -> None:
         """Drop what may hold words: the reply in progress, what tools found, and what waits to be written."""
@@ -271,7 +262,8 @@ class Participation:
         self._engagement.clear()
         self._replies.stop_speaking()
         self._guild.silence = self._guild.silence.silence_until(self._clock.now() + 60 * minutes)
-        self._notices.add(silenced_for(minutes), before=partial(self._store_silence, by), offers_talk=True)
+        self._guilds.store_silence_later(self._guild, by=by)
+        self._notices.add(silenced_for(minutes), offers_talk=True)
 
     def choose_utterance(self, group: Sequence[SpokenText]) -> tuple[SpokenText, Decision]:
         """Choose the utterance in `group` to answer, newest first, and return it with the decision.

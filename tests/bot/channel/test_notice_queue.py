@@ -21,23 +21,6 @@ async def written(place: FakePlace, notices: NoticeQueue) -> list[str]:
 
 
 @pytest.mark.asyncio
-async def test_what_has_to_happen_before_a_sentence_happens_after_the_one_before() -> None:
-    """So a silence is stored when people read of it, and no sentence overtakes another."""
-    place = FakePlace()
-    notices = NoticeQueue(place, name="notices")
-    seen: list[list[str]] = []
-
-    async def store() -> None:
-        seen.append(list(place.written))
-
-    notices.add(verbatim("one"))
-    notices.add(verbatim("two"), before=store)
-    notices.add(verbatim("three"))
-    assert await written(place, notices) == ["one", "two", "three"]
-    assert seen == [["one"]]
-
-
-@pytest.mark.asyncio
 async def test_a_sentence_too_many_is_counted_and_not_written() -> None:
     """The first ones stay: people read in order what has happened."""
     place = FakePlace()
@@ -47,30 +30,6 @@ async def test_a_sentence_too_many_is_counted_and_not_written() -> None:
     figures = notices.figures
     assert (figures.name, figures.waiting, figures.dropped) == ("notices", NOTICES_WAITING, {"full": 2})
     assert await written(place, notices) == [str(number) for number in range(NOTICES_WAITING)]
-
-
-@pytest.mark.asyncio
-async def test_what_has_to_happen_happens_though_too_many_sentences_wait() -> None:
-    """A sentence with nothing to do gives way, the oldest first, so a silence is stored when Discord stalls. Where all
-    have something to do, the last one is dropped.
-    """
-    place = FakePlace()
-    notices = NoticeQueue(place, name="notices")
-    stored: list[int] = []
-
-    async def store() -> None:
-        stored.append(len(place.written))
-
-    for number in range(NOTICES_WAITING):
-        notices.add(verbatim(str(number)))
-    notices.add(verbatim("silenced"), before=store)
-    assert notices.figures.dropped == {"full": 1}
-    assert await written(place, notices) == ["1", "2", "3", "4", "5", "6", "7", "silenced"]
-    assert stored == [7]
-    for number in range(NOTICES_WAITING + 1):
-        notices.add(verbatim(f"silenced {number}"), before=store)
-    assert notices.figures.dropped == {"full": 2}
-    assert (await written(place, notices))[-1] == "silenced 7"
 
 
 @pytest.mark.asyncio

@@ -19,6 +19,7 @@ from bot.participation.guild_participation import SessionConsent
 from bot.participation.settings import ParticipationSettings
 from compaction.errors import StoreError
 from compaction.model import Mode
+from tests.fakes.brain import until
 from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
 
@@ -67,7 +68,6 @@ class House:
         """Let the task try again what could not be stored."""
         await self.clock.until_somebody_sleeps()
         self.clock.advance(RETRY_S)
-        await self.clock.until_somebody_sleeps()
 
     def again(self) -> GuildParticipations:
         """Return a new `GuildParticipations` on the same stores, as after a restart."""
@@ -183,8 +183,10 @@ async def test_what_cannot_be_stored_is_in_effect_and_stored_later() -> None:
         # One try that fails keeps the others waiting and loses none.
         house.choices.broken = False
         await house.retry()
+        await house.clock.until_somebody_sleeps()
         house.opt_outs.broken = False
         await house.retry()
+        await until(lambda: house.opt_outs.out == {GUILD: frozenset({ADA})})
         again = await house.again().of_guild(GUILD)
         assert (again.silence, again.voice_mode, again.opted_out) == (Silence(), VoiceMode.FREE, frozenset({ADA}))
         # Nothing waits any more, so the next choice is stored at once.
@@ -204,8 +206,7 @@ async def test_a_command_that_is_cancelled_is_carried_out_all_the_same() -> None
     leaves.cancel()
     await asyncio.wait({leaves})
     async with participation.running():
-        await house.retry()
-    assert slow.out == {GUILD: frozenset({ADA})}
+        await until(lambda: slow.out == {GUILD: frozenset({ADA})})
 
 
 @pytest.mark.asyncio

@@ -15,13 +15,13 @@ from bot.brain.silence import SILENT_MINUTES
 from bot.channel.notice_queue import NOTICES_WAITING
 from bot.channel.participants import Participants
 from bot.guild import Silence, VoiceMode
-from bot.participation.all_guilds import NOT_STORED_YET, GuildParticipations
+from bot.participation.all_guilds import RETRY_S, GuildParticipations
 from bot.participation.costs import HOUR_S
 from bot.participation.engagement import QuietTimer
 from bot.participation.participation import Participation, ReplyState, silenced_for
 from bot.participation.settings import ParticipationSettings
 from bot.texts.text import verbatim
-from tests.bot.participation.test_all_guilds import FakeRoom
+from tests.fakes.brain import until
 from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
@@ -238,7 +238,9 @@ async def test_a_silence_by_voice_lapses_and_can_be_ended_by_its_button() -> Non
     assert participation.silenced
     await written(participation)
     assert (table.place.written, table.place.talk_offered) == ([silenced_for(SILENT_MINUTES)], 1)
-    assert (await table.choices.choice(table.place.guild_id)).silence == guild.silence
+    async with table.guilds.running():
+        await until(lambda: bool(table.choices.stored))
+    assert table.choices.stored[table.place.guild_id].silence == guild.silence
     table.clock.advance(1.0)
     assert not participation.silenced
 
@@ -348,24 +350,19 @@ async def test_the_last_words_of_who_leaves_are_for_who_stays() -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_silence_that_cannot_be_stored_holds_and_is_told() -> None:
-    """Whoever asked for it aloud reads that the bot is silent, and that a restart would end it, as after /quiet."""
+async def test_a_silence_by_voice_that_cannot_be_stored_holds_and_is_stored_later() -> None:
+    """Nobody who speaks waits for the database."""
     table = Table(9)
     participation, guild = await table.begin()
     table.choices.broken = True
-    participation.on_utterance(ADA.id, "Roomtone, be quiet.", ended_at=0.0)
-    running = asyncio.create_task(participation.run(), name="participation-under-test")
-    await participation.wait_until_written(within_s=PATIENCE_S)
-    assert table.place.written == [
-        silenced_for(SILENT_MINUTES),
-        NOT_STORED_YET.fill(error="The disk is full. Make room."),
-    ]
-    assert participation.silenced
-    # The room's next process may have begun.
-    guild.room = other = FakeRoom()
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
-    assert guild.room is other
+    async with table.guilds.running():
+        participation.on_utterance(ADA.id, "Roomtone, be quiet.", ended_at=0.0)
+        await table.clock.until_somebody_sleeps()
+        assert participation.silenced
+        table.choices.broken = False
+        table.clock.advance(RETRY_S)
+        await until(lambda: bool(table.choices.stored))
+    assert table.choices.stored[table.place.guild_id].silence == guild.silence
 
 
 @pytest.mark.asyncio
