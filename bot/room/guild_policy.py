@@ -1,7 +1,7 @@
 """Combines a guild's choice with the settings: how its sessions remember, and how large a prompt may be.
 
-If the choice cannot be read, the one that was read last applies, or the settings, and the log says so; a reply never
-fails because of it.
+If the choice cannot be read, the settings apply, and the log says so; a reply never fails because of it. The store
+keeps what it has read (`bot.store.guilds`), so a database that is away for a moment changes no server's memory.
 """
 
 from __future__ import annotations
@@ -40,8 +40,6 @@ class GuildPolicy:
         self._budget = budget
         self._mode = mode
         self._max_output_tokens = max_output_tokens
-        # As it was read last: a server's memory must not change because the database is away for a moment.
-        self._known: dict[int, GuildChoice] = {}
 
     async def mode(self, guild_id: int) -> Mode:
         """Return the memory mode of the guild's sessions."""
@@ -66,7 +64,7 @@ class GuildPolicy:
 
     async def _choice(self, guild_id: int) -> GuildChoice:
         try:
-            self._known[guild_id] = await self._choices.choice(guild_id)
+            return await self._choices.choice(guild_id)
         except StoreError as error:
             log.warning("guild_choice_unread", guild_id=guild_id, problem=error)
-        return self._known.get(guild_id, GuildChoice())
+            return GuildChoice()

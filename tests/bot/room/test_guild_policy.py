@@ -82,21 +82,8 @@ async def test_a_choice_holds_in_its_guild() -> None:
 
 @pytest.mark.asyncio
 async def test_a_choice_that_cannot_be_read_leaves_the_settings() -> None:
-    """If a guild's choice cannot be read, the settings apply."""
-    assert await policy(GuildChoice(Mode.OFF)).mode(2) is Mode.SUMMARY
-    assert (await policy(GuildChoice(Mode.OFF)).prompt_policy(2)).enforced
-
-
-@pytest.mark.asyncio
-async def test_a_choice_that_cannot_be_read_again_still_holds() -> None:
-    """A database that is away for a moment changes neither a server's memory nor the bot's character there."""
+    """A reply does not fail because of it."""
     choices = FakeGuildChoices()
-    choices.stored[1] = GuildChoice(Mode.OFF, persona="A dry innkeeper.")
+    choices.stored[1], choices.broken = GuildChoice(Mode.OFF), True
     policy = GuildPolicy(choices, Budget(SETTINGS), mode=Mode.SUMMARY, max_output_tokens=300)
-    before = await policy.prompt_policy(1)
-    choices.broken = True
-    after = await policy.prompt_policy(1)
-    assert (after.mode, after.instructions) == (before.mode, before.instructions) == (Mode.OFF, "A dry innkeeper.")
-    choices.broken = False
-    choices.stored[1] = GuildChoice()
-    assert await policy.mode(1) is Mode.SUMMARY
+    assert (await policy.prompt_policy(1)).mode is Mode.SUMMARY
