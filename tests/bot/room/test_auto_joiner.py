@@ -6,7 +6,6 @@ import asyncio
 
 import pytest
 
-from bot.room.announcer import NotAnnouncedError
 from bot.server_settings import ServerSettings
 from bot.texts.text import Text
 from tests.fakes.brain import until
@@ -39,25 +38,6 @@ async def test_it_comes_by_itself_and_not_again_where_it_was_sent_away() -> None
         rooms.on_arrival(place, BO, came_from=None)
         await until(lambda: len(house.rooms) == 2 and house.rooms[1].opened.is_set())
     assert place.written == []
-
-
-@pytest.mark.asyncio
-async def test_it_does_not_come_again_and_again_where_nobody_can_be_told() -> None:
-    """Without the permission to write, each arrival would let it come and go. It waits until the channel is empty."""
-    house, place = House(), FakePlace(people=[ADA, BO])
-    await house.servers.change(place.guild_id, lambda _: ServerSettings(auto_join_with=(ADA.id,)), by=1)
-    house.fails_to_open = NotAnnouncedError("I may not write here.")
-    async with house.supervisor as rooms:
-        for _ in range(2):
-            rooms.on_arrival(place, ADA, came_from=None)
-            await until(lambda: not house.is_visiting)
-        assert len(house.rooms) == 1
-        place.people = []
-        rooms.on_departure(place)
-        place.people = [ADA]
-        rooms.on_arrival(place, ADA, came_from=None)
-        await until(lambda: len(house.rooms) == 2 and not house.is_visiting)
-    assert place.written == ["I could not come by myself. I may not write here."]
 
 
 @pytest.mark.asyncio

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,9 +12,6 @@ from bot.room.live_message import EDIT_EVERY_S, LISTENING, MOST_FAILURES, MOST_P
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import FakePlace
-
-if TYPE_CHECKING:
-    from bot.channel.port import Card
 
 
 def turn(speaker_id: str, kind: TurnKind = TurnKind.SPEECH) -> TurnRecorded:
@@ -108,28 +104,3 @@ async def test_an_edit_that_fails_is_made_up_for_by_the_next_one() -> None:
     await session.message.finish()
     assert session.place.cards[-1][0] == 1
     assert session.place.cards[-1][1].text == OVER
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize(("begins", "tries"), [(False, 1), (True, 1 + MOST_FAILURES)])
-async def test_a_message_that_discord_refuses_is_given_up(
-    monkeypatch: pytest.MonkeyPatch, *, begins: bool, tries: int
-) -> None:
-    """A first message that fails is not tried again; one that was deleted is not edited for the rest of the session."""
-    session = Session()
-    asked: list[int | None] = []
-
-    async def show_card(card: Card, *, edits: int | None = None) -> int | None:
-        del card
-        asked.append(edits)
-        return 1 if begins and len(asked) == 1 else None
-
-    monkeypatch.setattr(session.place, "show_card", show_card)
-    running = asyncio.create_task(session.message.run(), name="live-message")
-    await session.pass_time(0.0)
-    for _ in range(MOST_FAILURES):
-        session.message.on_event(turn("1"))
-        await session.pass_time(EDIT_EVERY_S)
-    assert running.done()
-    assert asked == [None, *[1] * (tries - 1)]
-    await running

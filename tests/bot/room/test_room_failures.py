@@ -78,18 +78,6 @@ async def test_a_full_disk_is_told_once_and_loses_no_turn(tmp_path: Path) -> Non
 
 
 @pytest.mark.asyncio
-async def test_a_broken_connection_is_told_at_once(tmp_path: Path) -> None:
-    """No time passes between the break and its event."""
-    async with a_house(tmp_path) as house, living(house):
-        link, before = house.place.links[-1], len(house.of(events.LinkChanged))
-        link.down_since = house.clock.monotonic()
-        house.place.link_changed()
-        (told,) = house.of(events.LinkChanged)[before:]
-        assert isinstance(told, events.LinkChanged)
-        assert told.state == "disconnected"
-
-
-@pytest.mark.asyncio
 async def test_a_bot_that_somebody_mutes_or_deafens_says_so(tmp_path: Path) -> None:
     """The channel and /status say why nobody hears the bot, or the bot nobody, once. While it is muted no model works
     for an answer that nobody can hear.

@@ -1,6 +1,4 @@
-"""A preemptive reply in a whole room: it is used if the turn has ended, discarded if the person goes on, and never
-heard before the end.
-"""
+"""A preemptive reply in a whole room: it is used if the turn has ended, and never heard before the end."""
 
 from __future__ import annotations
 
@@ -26,19 +24,16 @@ if TYPE_CHECKING:
 
 
 class Judge:
-    """A turn-end detector that gives every pause the same probability."""
-
-    def __init__(self, probability: float) -> None:
-        self.probability = probability
+    """A turn-end detector that takes every pause for the end."""
 
     async def judge(self, pcm: Pcm) -> float | None:
         """See `TurnEndDetector.judge`."""
-        return self.probability
+        return 0.9
 
 
 @asynccontextmanager
 async def a_judged_house(
-    folder: Path, *, probability: float = 0.9, preemptive: bool = True
+    folder: Path,
 ) -> AsyncIterator[tuple[House, ScriptedResponder]]:
     """Open the services with a turn-end detector and a model that always gives the same answer."""
     async with a_house(folder) as house:
@@ -48,8 +43,8 @@ async def a_judged_house(
 
         def services() -> RoomServices:
             usual = plain()
-            speech = replace(usual.speech, turn_end_detector=Judge(probability))
-            return replace(usual, speech=speech, brain=BrainSettings(preemptive_reply=preemptive))
+            speech = replace(usual.speech, turn_end_detector=Judge())
+            return replace(usual, speech=speech, brain=BrainSettings(preemptive_reply=True))
 
         house.services = services  # type: ignore[method-assign]
         yield house, responder
@@ -80,22 +75,3 @@ async def test_the_answer_has_begun_when_the_end_is_sure(tmp_path: Path) -> None
         assert len(responder.contexts) == 1
         assert responder.contexts[0].current.parts == house.turns[0].parts
         assert [turn.seq for turn in house.turns] == [0, 1]
-
-
-@pytest.mark.asyncio
-async def test_who_goes_on_is_answered_as_a_whole(tmp_path: Path) -> None:
-    """If the person goes on, the reply to the first half is discarded and the whole sentence is answered."""
-    async with a_judged_house(tmp_path) as (house, responder), living(house):
-        house.recogniser.texts += ["Roomtone, who brings it.", "Roomtone, who brings it on Saturday?"]
-        with capture_logs() as logs:
-            await house.pass_time(2.0)
-            started = house.clock.monotonic() - 2.0
-            house.place.links[-1].hear(speech(ADA.id, at=started, seconds=1.5))
-            await house.pass_time(0.4)
-            await settle(lambda: bool(responder.contexts))
-            house.place.links[-1].hear(speech(ADA.id, at=started + 2.3, seconds=1.0))
-            await house.pass_time(2.6)
-            await house.reply(1)
-        assert _told(logs) == ["preemptive_reply_discarded", "preemptive_reply_used"]
-        assert [part.text for part in responder.contexts[-1].current.parts] == ["Roomtone, who brings it on Saturday?"]
-        assert len(house.turns) == 2

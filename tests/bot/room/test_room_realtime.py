@@ -1,6 +1,4 @@
-"""Speech-to-speech in a whole room: when the bot remarks on a shared screen, and that it follows its
-server's persona.
-"""
+"""Speech-to-speech in a whole room: which sound the model gets and keeps, and what it forgets."""
 
 from __future__ import annotations
 
@@ -11,15 +9,12 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from bot import events
-from bot.brain.decider import Reason
-from bot.brain.skip import skip_instruction
 from bot.realtime.port import RealtimeServices
 from bot.room.room import Room
 from tests.bot.realtime.test_bridge_answers import Remembering
 from tests.bot.room.room_scene import TICK_S, settle
 from tests.bot.room.test_room_participation import silenceable
-from tests.bot.room.test_room_screens import REMARK, Cinema, a_cinema
+from tests.bot.room.test_room_screens import Cinema, a_cinema
 from tests.fakes.hearing import speech
 from tests.fakes.place import ADA, BO
 from tests.fakes.realtime import FakeRealtime
@@ -32,7 +27,6 @@ if TYPE_CHECKING:
 
     from bot.brain.recall_quotes import QuoteFinder
     from bot.realtime.port import RunSession
-    from bot.screen.screens import ScreenPageConnection
     from voice.realtime.port import Briefing, RealtimeNews, ToolRunner
 
 
@@ -47,7 +41,6 @@ class Studio:
         self.settings = RealtimeSettings(enabled=True)
         self.sessions: list[FakeRealtime] = []
         self.quoting: QuoteFinder | None = None
-        self.line: ScreenPageConnection | None = None
 
     @asynccontextmanager
     async def living(self) -> AsyncIterator[FakeRealtime]:
@@ -99,12 +92,6 @@ class Studio:
         await self.say(ADA.id, "Roomtone, are you there?")
         await self.house.reply(1)
 
-    async def see_something(self, name: str = "dark", text: str = "Winter Soldier") -> None:
-        """Let Ada share a window, if she does not yet, and wait for a note about it."""
-        if self.line is None:
-            self.line = await self.cinema.share()
-        await self.cinema.see(self.line, name, text)
-
 
 @asynccontextmanager
 async def a_studio(folder: Path) -> AsyncIterator[Studio]:
@@ -123,28 +110,6 @@ async def test_in_mixed_mode_the_model_gets_the_sound_of_a_recorded_turn(tmp_pat
             await studio.house.say(ADA.id, "The ferry leaves at nine.")
             await settle(lambda: bool(session.sounds))
             assert len(session.sounds[0]) > LISTEN_RATE_HZ
-
-
-@pytest.mark.asyncio
-async def test_a_screen_is_remarked_upon_in_a_pause(tmp_path: Path) -> None:
-    """Alone with one person, the bot remarks once on a new note and not soon again. The instructions allow the model to
-    skip.
-    """
-    async with a_studio(tmp_path) as studio:
-        studio.house.place.people = [ADA]
-        async with studio.living() as session:
-            await studio.begin()
-            await studio.see_something()
-            session.answers.append(REMARK)
-            await studio.house.pass_time(4)
-            reply = await studio.house.reply(2)
-            assert reply.text == REMARK
-            assert "a window, just shared. It reads “Winter Soldier”" in session.instructions
-            assert skip_instruction(Reason.SCREEN) in session.instructions
-            await studio.see_something("bright", "Victory")
-            await studio.house.pass_time(6)
-            assert len(studio.house.of(events.ReplySpoken)) == 2
-            assert studio.house.turns[-1].parts[0].text == REMARK
 
 
 @pytest.mark.asyncio

@@ -59,20 +59,6 @@ async def test_the_status_tells_what_is_sent_in_the_mode_off() -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_broken_connection_is_told(tmp_path: Path) -> None:
-    """The status says since when nobody is heard, and nothing of it once the connection is back."""
-    async with a_house(tmp_path) as house, living(house) as (room, _):
-        link = house.place.links[-1]
-        link.down_since = house.clock.monotonic()
-        await house.pass_time(4.0, step_s=1.0)
-        assert "My voice connection broke 4 s ago and is being made anew; until then I hear nobody." in room.status()
-        link.down_since = None
-        assert "broke" not in room.status()
-        link.round_trip_s = 0.021
-        assert "The voice server answers in 21 ms." in room.status()
-
-
-@pytest.mark.asyncio
 async def test_a_room_says_that_it_has_not_joined_yet(tmp_path: Path) -> None:
     """Before the room is open there is nothing else to tell."""
     async with a_house(tmp_path) as house:

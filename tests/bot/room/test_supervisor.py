@@ -96,29 +96,6 @@ async def test_nothing_is_told_of_a_room_that_is_ending() -> None:
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("crashes", [False, True])
-async def test_who_calls_the_bot_while_its_room_ends_by_itself_gets_the_next_one(*, crashes: bool) -> None:
-    """Everybody had left, say. The room is none any more, and does not start again if it crashes meanwhile."""
-    house, place = House(), FakePlace()
-    async with house.supervisor as rooms:
-        await rooms.join(place)
-        house.rooms[0].end_by_itself("empty")
-        assert rooms.place_of(place.guild_id) is None
-        assert rooms.status(place.guild_id).startswith("I am not in a voice channel here.")
-        joining = asyncio.create_task(rooms.join(place))
-        await until(lambda: rooms.place_of(place.guild_id) is place)
-        assert len(house.rooms) == 1
-        if crashes:
-            house.rooms[0].end.set_exception(LinkError("Discord hung up."))
-        else:
-            house.rooms[0].end.set_result("empty")
-        await joining
-        assert (rooms.place_of(place.guild_id), len(house.rooms)) == (place, 2)
-        assert house.clock.sleeping == 0
-    assert place.written == []
-
-
-@pytest.mark.asyncio
 async def test_who_calls_the_bot_does_not_wait_for_ever_for_a_room_that_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that takes too long is cut off, also if nobody has asked it to end. Nobody resumes its session."""
     monkeypatch.setattr(guild_room, "CLOSE_TIMEOUT_S", 0.0)

@@ -208,28 +208,6 @@ async def test_whatever_is_dropped_is_logged_with_its_reason_and_counted() -> No
 
 
 @pytest.mark.asyncio
-async def test_the_sound_that_waits_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few long utterances are given up as many short ones are: one long one may take the place of several. Nothing is
-    left to wait for at the end.
-    """
-    monkeypatch.setattr(hearing, "SOUND_WAITING_S", 12.0)
-    bench = Bench()
-    bench.recogniser.gate.clear()
-    async with bench.running():
-        for seconds in (*[1.0] * hearing.RECOGNISED_AT_ONCE, 4.0, 4.0, 10.0):
-            await bench.say(ADA, seconds=seconds)
-        assert bench.hearing.dropped == {"overloaded": 2}
-        queue = bench.hearing.queues[0]
-        assert (queue.waiting, queue.dropped) == (hearing.RECOGNISED_AT_ONCE + 1, {"overloaded": 2})
-        bench.recogniser.gate.set()
-        with capture_logs() as logs:
-            await bench.hearing.finish([], within_s=5.0)
-    assert "last_words_lost" not in [each["event"] for each in logs]
-    assert bench.hearing.queues[0].waiting == 0
-    assert len(bench.recogniser.sounds[-1]) > 9 * LISTEN_RATE_HZ
-
-
-@pytest.mark.asyncio
 async def test_of_a_crowd_only_the_rule_of_the_backlog_drops() -> None:
     """A hundred people speak three times together, and the recogniser keeps up with none of it. What the backlog has no
     room for is given up, reported and counted, everything else becomes text, and everybody's last words are among it as
