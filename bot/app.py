@@ -21,7 +21,7 @@ from bot.discord.commands.voice import VoiceCommands
 from bot.discord.connection import connected, translated
 from bot.discord.dashboard_access import DiscordDirectory
 from bot.errors import FencedError
-from bot.room.recap_renewal import RecapRenewal
+from bot.room.recap import RecapRenewal
 from bot.room.transcript_expiry import TranscriptExpiry
 from bot.runtime_tuning import low_latency_interpreter, release_free_memory
 from bot.shards import ONLY_SHARD

@@ -1,5 +1,7 @@
-"""Brings the bot into a voice channel without being called, and along to another, as `bot.room.auto_join` decides.
+"""Brings the bot into a voice channel without being called, and along to another.
 
+The server's managers make the rules (`/settings auto-join`, `join-with`, `follow`; see `should_go`). Only an arrival
+brings it: it never comes by itself at the start, or because somebody changed a setting.
 Why the bot could not come is written into the channel, unless that was written there last. A channel that the bot was
 sent away from is left alone until it has been empty. Who moves on while the bot is still coming is looked at again when
 it is there.
@@ -15,17 +17,62 @@ import structlog
 
 from bot.background_task import logged_task
 from bot.errors import crash_sentence
-from bot.room.auto_join import DECLINING_ENDS, Arrival, BotStay, should_go
+from bot.room.endings import EXPELLED, LEFT, LONGEST, NOT_ANNOUNCED
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
     from bot.channel.port import Person, Place
-    from bot.server_settings import ServerSettingsBook
+    from bot.server_settings import ServerSettings, ServerSettingsBook
 
 log = structlog.get_logger()
 
 # People of one server who move while the bot is coming somewhere; more than that gather in no voice channel.
 MOST_MISSED = 100
+# Whoever ended the session so does not want the bot back at once: it waits until the channel has been empty.
+DECLINING_ENDS = frozenset({LEFT, EXPELLED, LONGEST, NOT_ANNOUNCED})
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A person has come into a voice channel. `people`: how many are there now, without bots.
+
+    `came_from`: the voice channel that they left for it, if any. `declined`: the bot was sent away from there, and the
+    channel has not been empty since.
+    """
+
+    person_id: int
+    channel_id: int
+    people: int
+    came_from: int | None = None
+    declined: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BotStay:
+    """The channel that the bot is in, and how many people are there with it."""
+
+    channel_id: int
+    people: int
+
+
+def should_go(rules: ServerSettings, arrival: Arrival, stay: BotStay | None) -> bool:
+    """Return whether the bot goes to the channel of an arrival. `stay`: where it is; None: in no voice channel."""
+    if stay is None:
+        return not arrival.declined and _should_join(rules, arrival)
+    if arrival.channel_id == stay.channel_id or arrival.came_from != stay.channel_id:
+        return False
+    match rules.follow:
+        case "nobody":
+            return False
+        case "people":
+            return arrival.person_id in rules.auto_join_with
+        case "everybody":
+            return stay.people == 0
+
+
+def _should_join(rules: ServerSettings, arrival: Arrival) -> bool:
+    enough = arrival.channel_id in rules.auto_join_channels and arrival.people >= rules.auto_join_people
+    return enough or arrival.person_id in rules.auto_join_with
 
 
 class JoinableRooms(Protocol):

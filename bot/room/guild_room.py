@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 import structlog
 
@@ -18,7 +18,6 @@ from bot.errors import SetupError, first_cause
 from bot.health import FaultKind, HealthFault
 from bot.room.announcer import NotAnnouncedError
 from bot.room.endings import EMPTY, EXPELLED, HANDED_OVER, MOVED, NOT_ANNOUNCED, PROCESS_ENDS
-from bot.room.handover import until_pause
 from bot.room.lifecycle import Crash, Ending, Moving, Over, Pausing, RoomLifecycle, Running
 from bot.room.restarts import waits_for_database
 from bot.texts.text import Text
@@ -353,3 +352,26 @@ class GuildRoom:
                 await self._end_session(self.place)
         except (StoreError, TimeoutError) as error:
             log.warning("session_left_open", guild_id=self.place.guild_id, problem=error, remedy=COMES_BACK)
+
+
+# At first a real pause is needed, and less and less of one as time passes; then the room is left in any case.
+PAUSE_S: Final = 1.0
+WITHIN_S: Final = 10.0
+_LOOK_EVERY_S: Final = 0.05
+
+
+def pause_needed_s(waited_s: float) -> float:
+    """Return how long nobody must have spoken, the bot included, after `waited_s` of waiting."""
+    return PAUSE_S * max(0.0, 1.0 - waited_s / WITHIN_S)
+
+
+async def until_pause(is_busy: Callable[[], bool], clock: Clock) -> None:
+    """Wait for a pause, `WITHIN_S` at most. `is_busy`: returns whether somebody speaks, or the bot answers."""
+    now = begun_at = busy_at = clock.monotonic()
+    while now - begun_at < WITHIN_S:
+        if is_busy():
+            busy_at = now
+        elif now - busy_at >= pause_needed_s(now - begun_at):
+            return
+        await clock.sleep(_LOOK_EVERY_S)
+        now = clock.monotonic()

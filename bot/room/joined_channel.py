@@ -15,10 +15,9 @@ from bot.channel.port import ChatError
 from bot.errors import first_cause
 from bot.room.announcer import Announcer, NotAnnouncedError
 from bot.room.attendance import AttendanceRecorder
-from bot.room.claim_watch import ClaimWatch
 from bot.room.endings import EXPELLED, HANDED_OVER, NO_TRANSCRIPT, NOT_ANNOUNCED, PROCESS_ENDS
-from bot.room.forgetting_watch import ForgettingWatch
 from bot.room.live_message import LiveMessage
+from bot.room.other_processes import ClaimWatch, ForgettingWatch
 from bot.room.room_check import RoomCheck
 from bot.room.transcript_writer import transcript_writer
 from bot.screen.messages import ShareEnd
@@ -39,8 +38,7 @@ if TYPE_CHECKING:
     from bot.room.conversation.conversation import Conversation
     from bot.room.endings import RoomEnding
     from bot.room.membership_queue import MembershipQueue
-    from bot.room.room_session import RoomSession
-    from bot.room.services import RoomServices
+    from bot.room.services import RoomServices, RoomSession
     from bot.room.transcript_writer import TranscriptWriter
     from bot.server_settings import ServerSettings
 

@@ -19,8 +19,8 @@ from bot.room.joined_channel import JoinedChannel
 from bot.room.listen_only import remembered_request
 from bot.room.membership_queue import MembershipQueue
 from bot.room.recap import post_recap
-from bot.room.room_session import RoomSession
 from bot.room.room_status import room_status, status_before_opening
+from bot.room.services import RoomSession
 from bot.room.unfinished_speech import UnfinishedSpeech
 from bot.settings import RESUME_WITHIN_S
 from bot.texts.text import sentence_of

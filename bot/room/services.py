@@ -1,5 +1,5 @@
-"""The services that every room of the process uses: models, store, settings. `bot.wiring.services` opens and closes
-them.
+"""The services that every room of the process uses: models, store, settings; and the session of one room with its
+parts. `bot.wiring.services` opens and closes the services.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bot.brain.responder import Responder
     from bot.brain.settings import BrainSettings
     from bot.brain.system_prompt import SystemPrompt
-    from bot.channel.port import Place
+    from bot.channel.port import ListenRequest, Place
     from bot.clock import Clock
     from bot.memory.readable_memory import ReadableMemory
     from bot.memory.recall import RecallScope
@@ -36,10 +36,11 @@ if TYPE_CHECKING:
     from bot.realtime.port import RealtimeServices
     from bot.room.guild_policy import GuildPolicy
     from bot.room.server_voice import RoomVoice
+    from bot.screen.room import RoomScreens
     from bot.screen.screens import Screens
     from bot.settings import RoomSettings
     from bot.store.claims import RoomClaim
-    from bot.store.sessions import Sessions
+    from bot.store.sessions import OpenedSession, Sessions
     from compaction.events import CompactionEvent
     from compaction.model import SessionId
     from compaction.session import SessionMemory
@@ -163,3 +164,19 @@ class RoomServices:
 
         realtime = None if self.realtime is None else replace(self.realtime, observe=both)
         return replace(self, observe=both, realtime=realtime)
+
+
+@dataclass(frozen=True, slots=True)
+class RoomSession:
+    """A room's session and the parts that were made for it. `listen`: the bot only writes down there."""
+
+    opened: OpenedSession
+    memory: SessionMemory
+    upkeep: MemoryUpkeep | None
+    guild: GuildParticipation
+    screens: RoomScreens | None
+    listen: ListenRequest | None
+
+    @property
+    def id(self) -> SessionId:
+        return self.opened.session.id

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from compaction.model import Note, Turn
 
 # An open room takes a change over within this time (`bot.room.room_check.CHECK_ROOM_S`,
-# `bot.room.forgetting_watch.CHECK_FORGETTINGS_S`).
+# `bot.room.other_processes.CHECK_FORGETTINGS_S`).
 _TAKEN_OVER_S = 8.0
 _NEWEST = "SELECT coalesce(max(number), 0) FROM forgettings"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bot.errors import SetupError
 from bot.llm.factory import open_model
-from bot.participation.metered_completion import MeteredCompletion
+from bot.participation.costs import MeteredCompletion
 from compaction.settings import BudgetSettings, SummariserKind
 from compaction.summary.extractive import ExtractiveSummariser
 

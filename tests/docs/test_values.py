@@ -17,7 +17,7 @@ from bot.mcp import connection, message_limit, tools
 from bot.memory import people, retention, transcript_files
 from bot.models import installing
 from bot.monitoring import service_checks
-from bot.room import forgetting_watch, live_message, recap_renewal, room_faults
+from bot.room import live_message, other_processes, recap, room_faults
 from bot.room.conversation import eager_recognition, membership, speaking
 from bot.screen import commentary, readers, screens, sharer
 from bot.settings import RESUME_WITHIN_S
@@ -75,8 +75,8 @@ QUOTED = [
     ("reverse-proxy", "may have # pages open", open_pages.MAX_SOCKETS_PER_CLIENT),
     ("reverse-proxy", "limits each link to # sockets", open_pages.MAX_SOCKETS_PER_LINK),
     ("threat-model", "# of one address behind a trusted proxy", login_tries.MAX_TRIES_OF_ONE_CLIENT),
-    ("privacy", "within # minutes after `roomtone memory forget`", recap_renewal.LOOK_EVERY_S / 60),
-    ("managing-memory", "Within # seconds it reads its memory again", forgetting_watch.CHECK_FORGETTINGS_S),
+    ("privacy", "within # minutes after `roomtone memory forget`", recap.LOOK_EVERY_S / 60),
+    ("managing-memory", "Within # seconds it reads its memory again", other_processes.CHECK_FORGETTINGS_S),
     ("privacy", "the last bytes of others go when # minutes are over", wiping.WIPE_PAUSE_S / 60),
     ("managing-memory", "by `/forget-me` once in # minutes for everybody", wiping.WIPE_PAUSE_S / 60),
     ("threat-model", "for `/forget-me` once in # minutes for all together", wiping.WIPE_PAUSE_S / 60),

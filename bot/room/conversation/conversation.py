@@ -44,8 +44,7 @@ if TYPE_CHECKING:
     from bot.brain.decider import Decision
     from bot.brain.tools.frozen_calls import FrozenCall
     from bot.channel.port import Place
-    from bot.room.room_session import RoomSession
-    from bot.room.services import RoomServices
+    from bot.room.services import RoomServices, RoomSession
     from bot.screen.room import RoomScreens
     from compaction.model import Note, Turn
     from voice.speaking.port import Synthesizer

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.participation.costs import HOUR_S, Cost, CostCeiling, CostLedger
-from bot.participation.metered_completion import MeteredCompletion
+from bot.participation.costs import HOUR_S, Cost, CostCeiling, CostLedger, MeteredCompletion
 from compaction.errors import CompletionError
 from compaction.ports import CompletionAnswer, CompletionRequest
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.room.auto_join import Arrival, BotStay, should_go
+from bot.room.auto_joiner import Arrival, BotStay, should_go
 from bot.server_settings import FollowRule, ServerSettings
 
 LOUNGE, SIDE, ADA, BEN = 600, 602, 1, 2

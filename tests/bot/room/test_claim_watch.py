@@ -9,8 +9,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot import events
-from bot.room import claim_watch
-from bot.room.claim_watch import CHECK_CLAIM_S, ClaimWatch
+from bot.room import other_processes
+from bot.room.other_processes import CHECK_CLAIM_S, ClaimWatch
 from bot.store.claims import STALE, RoomClaim, fenced
 from bot.store.database import open_database
 from bot.store.sessions import Sessions
@@ -58,7 +58,7 @@ async def test_a_room_that_was_taken_over_neither_stores_nor_answers(
     was stored before, and goes on.
     """
     # It finds out by what it hears, and not by a check before.
-    monkeypatch.setattr(claim_watch, "CHECK_CLAIM_S", 600.0)
+    monkeypatch.setattr(other_processes, "CHECK_CLAIM_S", 600.0)
     async with two_houses(tmp_path) as (old, new), living(old) as (_, first):
         await old.say(ADA.id, "The spare key is under the blue flower pot.")
         await old.pass_time(2.0)

@@ -13,8 +13,8 @@ from bot.memory.person_forgetting import PersonForgetter
 from bot.participation.costs import CostCeiling, CostLedger
 from bot.participation.guild_participation import GuildParticipation
 from bot.participation.settings import ParticipationSettings
-from bot.room import forgetting_watch
-from bot.room.forgetting_watch import CHECK_FORGETTINGS_S, ForgettingWatch
+from bot.room import other_processes
+from bot.room.other_processes import CHECK_FORGETTINGS_S, ForgettingWatch
 from bot.store.database import open_database
 from bot.store.forgettings import record_forgetting
 from bot.store.sessions import Sessions
@@ -110,7 +110,7 @@ async def test_a_room_that_knows_already_is_not_told_again(tmp_path: Path) -> No
 @pytest.mark.asyncio
 async def test_an_open_room_finds_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`roomtone memory forget` on the same database reaches a room in which nobody says anything any more."""
-    monkeypatch.setattr(forgetting_watch, "ANSWER_WITHIN_S", 60.0)
+    monkeypatch.setattr(other_processes, "ANSWER_WITHIN_S", 60.0)
     async with a_house(tmp_path) as house, living(house) as (room, _), open_database(tmp_path / "room.db") as other:
         await house.say(ADA.id, "The spare key is under the blue flower pot.")
         channel = room._channel

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bot.room.handover import PAUSE_S, WITHIN_S, pause_needed_s, until_pause
+from bot.room.guild_room import PAUSE_S, WITHIN_S, pause_needed_s, until_pause
 from bot.room.supervisor import RoomSupervisor
 from tests.fakes.place import FakePlace
 from tests.fakes.rooms import House

@@ -1,7 +1,7 @@
-"""Watches whether another process has forgotten somebody of whom a room has something that is not stored yet.
+"""Watches what other processes have done on the database of a room: taken the server over, or forgotten somebody.
 
-The store itself keeps that from coming back (`bot.store.forgettings`). What a model or people would still get of
-it is dropped here: speech that has no text yet, pictures of a screen, the reply in progress.
+The store itself keeps what is forgotten from coming back (`bot.store.forgettings`). What a model or people would still
+get of it is dropped here: speech that has no text yet, pictures of a screen, the reply in progress.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from compaction.errors import StoreError
+from compaction.errors import StaleOwnerError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
     from bot.clock import Clock
     from bot.participation.guild_participation import GuildParticipation, SilenceableRoom
+    from bot.store.claims import RoomClaim
     from bot.store.forgettings import Forgetting
     from bot.store.sessions import Sessions
     from compaction.model import SessionId
@@ -27,8 +28,40 @@ log = structlog.get_logger()
 
 # How long a room may take to find out, with its answer: less than `bot.store.forgettings._TAKEN_OVER_S`.
 CHECK_FORGETTINGS_S = 5.0
+# How long a room in which nobody says anything may take to find out that it was taken over.
+CHECK_CLAIM_S = 5.0
 # A database that answers later is left alone until the next check. Nobody is forgotten while it is away.
 ANSWER_WITHIN_S = 1.0
+
+
+class ClaimWatch:
+    """The watch of one room over its `claim`. *Ownership*: the room runs `run` in a task."""
+
+    def __init__(self, sessions: Sessions, claim: RoomClaim, clock: Clock) -> None:
+        self._sessions = sessions
+        self._claim = claim
+        self._clock = clock
+
+    async def run(self) -> None:
+        """Check at intervals. Never returns. Raises `StaleOwnerError` once another process runs the server's room."""
+        while True:
+            await self._clock.sleep(CHECK_CLAIM_S)
+            await self.check()
+
+    async def check(self) -> None:
+        """Raise `StaleOwnerError` if another process runs the server's room now."""
+        # A room whose database does not answer goes on; `RoomFaults` tells of that.
+        with suppress(StoreError, TimeoutError):
+            async with asyncio.timeout(ANSWER_WITHIN_S):
+                await self._sessions.check(self._claim)
+
+    async def is_owner(self) -> bool:
+        """Return whether the room may change the bot's voice state: a stale room's leaving would deafen the new one."""
+        try:
+            await self.check()
+        except StaleOwnerError:
+            return False
+        return True
 
 
 class ForgettingWatch:
