@@ -2,8 +2,8 @@
 
 The process has one `GuildParticipations`, because servers outlive rooms. A choice takes effect at once and is stored
 afterwards. If the store fails, the person who chose gets `NotStoredYetError`: the choice stays in effect as long as the
-process runs, and is stored when the store works again. If the server's participation could not be read before, it is
-`ParticipationUnreadError`, and nothing was changed.
+process runs, and is stored when the store works again. If the server's participation could not be read before, only an
+opt-out holds; everything else is `ParticipationUnreadError`, and nothing was changed.
 """
 
 from __future__ import annotations
@@ -148,8 +148,7 @@ class GuildParticipations:
         refused = 0
         for key in list(self._unstored):
             try:
-                async with self._storing[key.guild_id, key.what]:
-                    await self._try_to_store(key)
+                await self._try_to_store(key)
             except StoreError as error:
                 # The others are tried too: it may be this one alone that is refused.
                 refused += 1
@@ -167,8 +166,7 @@ class GuildParticipations:
         try:
             if key.guild_id in self._problems:
                 raise StoreError(self._problems[key.guild_id])
-            async with self._storing[key.guild_id, key.what]:
-                await self._try_to_store(key)
+            await self._try_to_store(key)
         except StoreError as error:
             log.warning("choice_waits", guild_id=key.guild_id, waiting=len(self._unstored), problem=error)
             raise NotStoredYetError(sentence_of(error)) from error
@@ -177,17 +175,18 @@ class GuildParticipations:
                 self._due.set()
 
     async def _try_to_store(self, key: _Key) -> None:
-        write = self._unstored.get(key)
-        if write is None:
-            return
-        try:
-            await write()
-        except StoreError as error:
-            self._problems[key.guild_id] = sentence_of(error)
-            raise
-        self._problems.pop(key.guild_id, None)
-        if self._unstored.get(key) is write:
-            del self._unstored[key]
+        async with self._storing[key.guild_id, key.what]:
+            write = self._unstored.get(key)
+            if write is None:
+                return
+            try:
+                await write()
+            except StoreError as error:
+                self._problems[key.guild_id] = sentence_of(error)
+                raise
+            self._problems.pop(key.guild_id, None)
+            if self._unstored.get(key) is write:
+                del self._unstored[key]
 
     async def of_guild(self, guild_id: int) -> GuildParticipation:
         """Return a server's participation.
@@ -204,6 +203,9 @@ class GuildParticipations:
         if (known := self._guilds.get(guild_id)) is not None:
             return known
         try:
+            # Somebody may have opted out before the server was first read.
+            for key in [each for each in self._unstored if each.guild_id == guild_id]:
+                await self._try_to_store(key)
             opted_out = await self._opt_outs.of(guild_id)
             choice = await self._choices.choice(guild_id)
         except StoreError as error:
@@ -379,13 +381,14 @@ class GuildParticipations:
 
     async def set_opt_out(self, guild_id: int, person_id: int, *, out: bool) -> None:
         """Opt a person out of being heard on that guild (`out`), or in again. Takes effect at once. Raises
-        `NotStoredYetError` if it is stored later, and `ParticipationUnreadError`.
+        `NotStoredYetError` if it is stored later.
         """
         if (guild := self._guilds.get(guild_id)) is None:
             # Held, so that nobody meanwhile reads the opt-outs of before.
             async with self._reading[guild_id]:
                 if (guild := self._guilds.get(guild_id)) is None:
-                    await self._store_unread(guild_id, person_id, out=out)
+                    put = partial(self._opt_outs.put, guild_id, person_id, out=out)
+                    await self._store(_Key(guild_id, "opt-out", person_id), put)
                     return
         self._apply_opt_out(guild, person_id, out=out)
         await self._store(_Key(guild_id, "opt-out", person_id), partial(self._store_opt_out, guild, person_id))
@@ -401,11 +404,3 @@ class GuildParticipations:
         if is_new and guild.room is not None:
             guild.room.on_opted_out(person_id)
         log.info("opt_out_changed", guild_id=guild.guild_id, user_id=person_id, out=out)
-
-    async def _store_unread(self, guild_id: int, person_id: int, *, out: bool) -> None:
-        """Store a choice about a server of which nothing was read yet. No room is there, and the first one reads it."""
-        try:
-            await self._opt_outs.put(guild_id, person_id, out=out)
-        except StoreError as error:
-            raise ParticipationUnreadError(sentence_of(error)) from error
-        log.info("opt_out_changed", guild_id=guild_id, user_id=person_id, out=out)

@@ -240,10 +240,10 @@ async def test_an_opt_out_is_stored_where_a_server_s_choice_cannot_be_read() -> 
 
 @pytest.mark.asyncio
 async def test_what_cannot_be_read_is_not_changed() -> None:
-    """No opt-out, silence, mode or name is in effect afterwards, and whoever asked for it is told so."""
+    """No silence, mode or name is in effect afterwards, and whoever asked for it is told so. Only an opt-out holds."""
     house = House()
     house.choices.broken = house.opt_outs.broken = True
-    with pytest.raises(ParticipationUnreadError, match="Make room"):
+    with pytest.raises(NotStoredYetError, match="Make room"):
         await house.participation.set_opt_out(GUILD, ADA, out=True)
     for change in (
         house.participation.silence_always(GUILD, by=BO),
@@ -254,7 +254,8 @@ async def test_what_cannot_be_read_is_not_changed() -> None:
             await change
     house.choices.broken = house.opt_outs.broken = False
     guild = await house.participation.of_guild(GUILD)
-    assert (guild.excludes(ADA), guild.silence) == (False, Silence())
+    assert (guild.excludes(ADA), guild.silence) == (True, Silence())
+    assert house.opt_outs.out == {GUILD: frozenset({ADA})}
     assert (guild.voice_mode, guild.wake_names) == (VoiceMode.ENGAGED, NAMES)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
 import pytest
 from structlog.testing import capture_logs
@@ -19,6 +20,9 @@ from tests.fakes.brain import until
 from tests.fakes.place import FakePlace
 from tests.fakes.rooms import FakeRoom, House
 from voice.errors import LinkError
+
+if TYPE_CHECKING:
+    from bot.channel.port import Place
 
 
 @pytest.mark.asyncio
@@ -64,6 +68,23 @@ async def test_a_room_that_has_given_up_leaves_no_session_open() -> None:
         rooms.on_bot_moved(side)
         await until(lambda: rooms.room_count == 0)
     assert house.sessions_ended == [side]
+
+
+@pytest.mark.asyncio
+async def test_a_session_that_the_database_does_not_end_is_in_the_log() -> None:
+    """The bot comes back there at its next start, and the log says so."""
+
+    async def refuse(_: Place) -> None:
+        raise StoreError("The database is away.")
+
+    house, place, side = House(), FakePlace(), FakePlace(channel_id=21)
+    with capture_logs() as logs:
+        async with RoomSupervisor(house.make, clock=house.clock, end_session=refuse) as rooms:
+            await rooms.join(place)
+            house.fails_to_open = LinkError("I may not join Lounge.")
+            rooms.on_bot_moved(side)
+            await until(lambda: rooms.room_count == 0)
+    assert "session_left_open" in [line["event"] for line in logs]
 
 
 @pytest.mark.asyncio

@@ -44,7 +44,7 @@ FOR_THE_OPERATOR = (
     "bot/models/directory.py",
     "bot/models/gguf_conversion.py",
     "bot/models/sources.py",
-    "bot/participation/metered_completion.py",
+    "bot/participation/costs.py",
     "bot/store/migrations",
     "bot/store/segment_import.py",
     "bot/time_phrases.py",

@@ -230,7 +230,6 @@ async def test_where_nothing_can_be_read_nothing_is_said_to_hold() -> None:
     choices.broken = opt_outs.broken = True
     told = "I cannot look up now how I take part on this server, so nothing was changed. The disk is full. Make room."
     async with local_discord(participation_with(choices, opt_outs)) as local:
-        assert await answer_to(local, BEN, "opt-out") == told
         assert await answer_to(local, BEN, "quiet") == told
         assert await answer_to(local, ADA, "quiet", always=True) == told
         opt_outs.broken = False
