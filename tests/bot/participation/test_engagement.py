@@ -93,13 +93,6 @@ def test_who_says_something_to_others_has_ended_it() -> None:
     assert engagement.is_engaged(BO, at=101.0)
 
 
-def test_who_calls_somebody_else_by_name_ends_it_for_everybody() -> None:
-    """However short it is: people talk with each other again."""
-    engagement = talking()
-    engagement.on_utterance(BO, TO_OTHER, started_at=100.5, ended_at=100.5 + 0.5)
-    assert not engagement.is_engaged(ADA, at=101.0)
-
-
 @pytest.mark.parametrize("decision", [AMONG_THEM, TO_OTHER])
 def test_who_was_answered_when_others_spoke_over_it_may_ask_for_the_rest(decision: Decision) -> None:
     """What is said over the answer does not end the engagement, only what is said after it."""

@@ -136,21 +136,3 @@ async def test_without_a_thread_it_does_not_listen(tmp_path: Path) -> None:
         async with living(house) as (_, task):
             assert await ended(house, task) == "no_transcript"
         assert house.place.written == ["I am leaving. No thread here."]
-
-
-@pytest.mark.asyncio
-async def test_one_message_shows_how_the_session_goes(tmp_path: Path) -> None:
-    """It is written once and edited at most every 15 s, only when something has changed, and a last time at the end."""
-    async with a_house(tmp_path) as house, living(house) as (room, task):
-        await settle(lambda: bool(house.place.cards))
-        assert [edits for edits, _ in house.place.cards] == [None]
-        await house.pass_time(14)
-        await house.say(ADA.id, "We meet on Saturday.")
-        assert len(house.place.cards) <= 2
-        await house.pass_time(30)
-        edits, card = house.place.cards[-1]
-        assert edits == 1
-        assert {str(name): text for name, text in card.fields}["who spoke, and how often"] == f"<@{ADA.id}> 1"
-        room.close("left")
-        await ended(house, task)
-        assert house.place.cards[-1][1].text == "The session is over."

@@ -18,7 +18,6 @@ from tests.bot.room.test_room_screens import Cinema, a_cinema
 from tests.fakes.hearing import speech
 from tests.fakes.place import ADA, BO
 from tests.fakes.realtime import FakeRealtime
-from voice.audio import LISTEN_RATE_HZ
 from voice.realtime.settings import RealtimeSettings
 
 if TYPE_CHECKING:
@@ -98,18 +97,6 @@ async def a_studio(folder: Path) -> AsyncIterator[Studio]:
     """Open a `Cinema` with speech-to-speech."""
     async with a_cinema(folder) as cinema:
         yield Studio(cinema)
-
-
-@pytest.mark.asyncio
-async def test_in_mixed_mode_the_model_gets_the_sound_of_a_recorded_turn(tmp_path: Path) -> None:
-    """The room keeps it until then. Its own recogniser makes the text."""
-    async with a_studio(tmp_path) as studio:
-        studio.settings = RealtimeSettings(enabled=True, mode="mixed")
-        async with studio.living() as session:
-            session.heard.append("The ferry leaves at nine.")
-            await studio.house.say(ADA.id, "The ferry leaves at nine.")
-            await settle(lambda: bool(session.sounds))
-            assert len(session.sounds[0]) > LISTEN_RATE_HZ
 
 
 @pytest.mark.asyncio

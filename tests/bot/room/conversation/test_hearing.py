@@ -38,18 +38,15 @@ ADA, BO = 1, 2
 
 
 class FakeJudge:
-    """A turn-end detector that gives every pause the same probability once `gate` is set."""
+    """A turn-end detector that gives every pause the same probability."""
 
     def __init__(self, probability: float | None) -> None:
         self.probability = probability
-        self.gate = asyncio.Event()
-        self.gate.set()
         self.asked = 0
 
     async def judge(self, pcm: Pcm) -> float | None:
         """See `TurnEndDetector.judge`."""
         self.asked += 1
-        await self.gate.wait()
         return self.probability
 
 
@@ -79,7 +76,6 @@ class Bench:
         eager_recognition: bool = True,
         judge: FakeJudge | None = None,
         recognition_s: float = 0.0,
-        keeps_sound: bool = False,
     ) -> None:
         self.clock = FakeClock()
         self.recogniser = SlowRecogniser(self.clock, recognition_s, *texts)
@@ -116,7 +112,6 @@ class Bench:
             on_tentative=lambda spoken, likely: self.tentative.append(spoken),
             on_resumed=self.resumed.append,
             is_withheld=lambda utterance: utterance.user_id in self.opted_out,
-            keeps_sound=keeps_sound,
         )
 
     async def _keep(self, group: tuple[SpokenText, ...]) -> None:
@@ -337,39 +332,6 @@ async def test_who_sounds_finished_is_answered_sooner(probability: float | None,
     utterance = bench.texts[0].utterance
     assert utterance.closed_at - utterance.ended_at == pytest.approx(silence_s, abs=0.15)
     assert judge.asked == 1
-
-
-@pytest.mark.asyncio
-async def test_while_finished_speech_waits_for_seconds_no_pause_is_judged() -> None:
-    """No text would come sooner for it. The longest silence ends what is said, and nothing is recognised ahead. When
-    the recogniser has caught up, pauses are judged again.
-    """
-    judge = FakeJudge(0.99)
-    bench = Bench(judge=judge)
-    bench.recogniser.gate.clear()
-    crowd = range(10, 11 + hearing.RECOGNISED_AT_ONCE)
-    async with bench.running():
-        started = bench.clock.monotonic()
-        await bench.pass_time(1.0)
-        for user_id in crowd:
-            bench.hearing.hear(speech(user_id, at=started, seconds=1.0))
-        await bench.pass_time(1.0)
-        asked = judge.asked
-        assert asked == len(crowd), "one waits, and not for long yet"
-        await bench.pass_time(hearing.BEHIND_S)
-        await bench.say(ADA)
-        assert judge.asked == asked
-        bench.recogniser.gate.set()
-        await until(lambda: len(bench.texts) == len(crowd) + 1)
-        await bench.say(BO)
-        await until(lambda: len(bench.texts) == len(crowd) + 2)
-    assert judge.asked == asked + 1
-    of_ada, of_bo = (
-        next(spoken for spoken in bench.texts if spoken.utterance.user_id == user_id) for user_id in (ADA, BO)
-    )
-    assert not of_ada.early
-    assert of_ada.utterance.closed_at - of_ada.utterance.ended_at == pytest.approx(END_POLICY.longest_s, abs=0.15)
-    assert of_bo.utterance.closed_at - of_bo.utterance.ended_at == pytest.approx(END_POLICY.shortest_s, abs=0.15)
 
 
 @pytest.mark.asyncio
