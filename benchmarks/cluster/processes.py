@@ -35,30 +35,6 @@ class ProcessUse:
     own_mb: float = 0.0
 
 
-def running(proc: Path = PROC) -> list[ProcessUse]:
-    """Return every process that can be read."""
-    found = []
-    for folder in proc.iterdir():
-        if not folder.name.isdecimal():
-            continue
-        try:
-            found.append(_use(folder))
-        except (OSError, IndexError, KeyError, ValueError):
-            # It has ended meanwhile, or is not ours.
-            continue
-    return found
-
-
-def cpu_s(of: list[ProcessUse], named: str = "") -> float:
-    """Return the CPU seconds of all processes whose command line has `named`."""
-    return sum(each.cpu_s for each in of if named in each.command)
-
-
-def memory_mb(of: list[ProcessUse], named: str) -> list[float]:
-    """Return the memory of each process whose command line has `named`."""
-    return [each.memory_mb for each in of if named in each.command]
-
-
 def _use(folder: Path) -> ProcessUse:
     command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace").strip()
     fields = _fields(folder)
