@@ -20,7 +20,6 @@ from rehearsal.discord.interactions.commands import build_invocation
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import FakeSupervisor
 from tests.bot.discord.test_command_tree import all_command_adders
-from tests.patience import PATIENCE_S
 from tests.scenarios.program import REPOSITORY, Program, environment
 
 if TYPE_CHECKING:
