@@ -79,17 +79,12 @@ RUN_THERE = {
         "tests/endurance/test_endurance.py",
         '"--only", piece, "--kills"',
     ),
-    "python -m tests.cluster_faults --times 3 --json docs/benchmarks/cluster-faults.json": (
-        "Makefile",
-        "python -m tests.cluster_faults --times 3 --json docs/benchmarks/cluster-faults.json",
-    ),
-    "python -m tests.cluster_faults --rooms 3 --only process": ("tests/cluster_faults/__main__.py", '"--only"'),
     "roomtone cluster up --ip 10.0.0.1": ("tests/bot/cli/test_cluster.py", '"cluster", "up", "--ip", "10.0.0.1"'),
     "roomtone cluster up --shards 16 --groups 4 --recognisers 1-4": (
         "tests/bot/cli/test_cluster.py",
         '"--shards", "16", "--groups", "4", "--recognisers", "1-4"',
     ),
-    "roomtone cluster status": ("tests/cluster_faults/run.py", '"cluster", "status"'),
+    "roomtone cluster status": ("tests/bot/cli/test_cluster.py", '"cluster", "status"'),
     "roomtone run --shards 0-7/16": ("tests/bot/cli/test_run.py", '_shards("0-7/16")'),
     "ROOMTONE_SHARDS=8-15/16 roomtone run": ("tests/bot/test_shard_processes.py", '"ROOMTONE_SHARDS": shards'),
     "roomtone rehearse --serve": ("tests/scenarios/test_served.py", '"rehearse", "--serve"'),
