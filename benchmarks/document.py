@@ -103,7 +103,7 @@ def _between_marks(page: str, lines: Iterable[str]) -> str:
 def _table(kept: Results) -> Iterator[str]:
     """Yield the targets of a benchmark's results that were measured, and the machines."""
     rows = [
-        (*(cell(target[each]) for each in ("name", "goal", "value")), met(target), cell(target.get("sample")), file)
+        (*(cell(target[each]) for each in ("name", "goal", "value")), met(target), _sample(target), file)
         for file, report in kept.items()
         for target in targets_of(report)
         if met(target) != "not measured"
@@ -114,6 +114,11 @@ def _table(kept: Results) -> Iterator[str]:
         if isinstance(machine, dict):
             yield f"[{file}](benchmarks/{file}.json): {cell(machine.get('cpu'))}, {cell(machine.get('cores'))} cores."
     yield ""
+
+
+def _sample(target: Mapping[str, Json]) -> str:
+    """Return what was counted, without what a sample tells besides."""
+    return cell(target.get("sample")).partition(";")[0]
 
 
 def _headline(head: Headline, results: Results) -> Iterator[tuple[str, ...]]:
