@@ -22,7 +22,7 @@ def test_a_pause_is_cut_that_is_as_long_as_the_silence_needed() -> None:
     ]
     done = outcome(pauses)
     assert (done.inside, done.cut) == (2, 1)
-    assert done.known_after_s == (pytest.approx(0.1 + needed * WINDOW_S, abs=0.02),)
+    assert list(done.known_after_s) == pytest.approx([0.1 + needed * WINDOW_S], abs=0.02)
     assert outcome([]).as_json()["cut_share"] is None
 
 
