@@ -19,7 +19,7 @@ def test_kept_result_is_whole_and_names_no_place_of_a_machine(path: Path) -> Non
     """A kept result is complete and finished, and names no path of a machine."""
     text = path.read_text("utf-8")
     told = json.loads(text)
-    assert {"bench", "machine", "ours", "peers", "targets"} <= told.keys()
+    assert {"bench", "machine", "ours", "targets"} <= told.keys()
     assert all({"name", "goal", "value", "met"} <= target.keys() for target in told["targets"])
     assert not any("not finished" in remark for remark in told["remarks"])
     assert "/tmp" not in text

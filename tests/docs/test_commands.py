@@ -95,7 +95,6 @@ SHOWN = {
     "make setup",
     "cp .env.example .env",
     "make cluster",
-    "roomtone models pull voice-joe voice-kokoro",
 }
 # The tests have no container engine, no Kubernetes and no running systemd: tests/deploy checks the files of these.
 SERVICE = {

@@ -45,7 +45,6 @@ def endurance_report(ours: Mapping[str, Json]) -> BenchmarkReport:
         bench="endurance",
         machine=describe_machine(),
         ours=dict(ours),
-        peers={},
         targets=endurance_targets(ours),
         remarks=(_REMARK, *_moments(ours), *_too_short(ours)),
     )
