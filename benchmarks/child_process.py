@@ -7,10 +7,9 @@ import json
 import os
 import sys
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.errors import BenchmarkError, PeerError
+from benchmarks.errors import BenchmarkError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -21,30 +20,15 @@ _STOP_TIMEOUT_S = 30.0
 _LINE_BYTES = 1 << 24
 
 
-@dataclass(frozen=True, slots=True)
-class ChildErrors:
-    """What is raised for a child that fails. The sentences have places for the child's `name` and the `reason`."""
-
-    kind: type[BenchmarkError] = BenchmarkError
-    silent: str = "The process for {name} did not answer ({reason})."
-    failed: str = "The process for {name} failed: {reason}"
-
-
-CHILD_ERRORS = ChildErrors()
-# Of another library or recogniser. The benchmark goes on without it.
-PEER_ERRORS = ChildErrors(PeerError, "{name} stopped answering ({reason}).", "{name} failed: {reason}")
-
-
 class ChildProcess:
     """A running child. Made by `child_process`."""
 
-    def __init__(self, name: str, process: asyncio.subprocess.Process, errors: ChildErrors) -> None:
+    def __init__(self, name: str, process: asyncio.subprocess.Process) -> None:
         self._name = name
         self._process = process
-        self._errors = errors
 
     async def ask(self, op: str, *, timeout_s: float = ANSWER_TIMEOUT_S, **request: object) -> dict[str, Any]:
-        """Send a request and return the answer. Raises the child's error if there is none or it is an error."""
+        """Send a request and return the answer. Raises `BenchmarkError` if there is none or it is an error."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
@@ -53,37 +37,28 @@ class ChildProcess:
                 await self._process.stdin.drain()
                 answer = json.loads(await self._process.stdout.readline())
         except (OSError, TimeoutError, ValueError) as error:
-            silent = self._errors.silent.format(name=self._name, reason=type(error).__name__)
-            raise self._errors.kind(silent) from error
+            raise BenchmarkError(f"The process for {self._name} did not answer ({type(error).__name__}).") from error
         if "error" in answer:
-            raise self._errors.kind(self._errors.failed.format(name=self._name, reason=answer["error"]))
+            raise BenchmarkError(f"The process for {self._name} failed: {answer['error']}")
         assert isinstance(answer, dict)
         return answer
 
 
 @asynccontextmanager
-async def child_process(
-    name: str,
-    command: Sequence[str],
-    *,
-    env: Mapping[str, str] | None = None,
-    errors: ChildErrors = CHILD_ERRORS,
-) -> AsyncIterator[ChildProcess]:
+async def child_process(name: str, command: Sequence[str]) -> AsyncIterator[ChildProcess]:
     """Run `command` until the block is left. It gets `{"op": "stop"}` then, and is killed if that does not end it.
 
-    `name`: what the process is for, in messages. `env`: added to the environment. `errors`: raised if it
-    fails.
+    `name`: what the process is for, in messages.
     """
     process = await asyncio.create_subprocess_exec(
         *command,
-        env={**os.environ, **(env or {})},
         limit=_LINE_BYTES,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
     )
     try:
-        yield ChildProcess(name, process, errors)
+        yield ChildProcess(name, process)
     finally:
         await _stop(process)
 

@@ -1,64 +1,98 @@
-"""Write the stored results into docs/benchmarks.md, docs/cluster.md and the README: `python -m benchmarks.document`.
+"""Write the kept results into docs/benchmarks.md and the README: `python -m benchmarks.document`.
 
-The part between the two marks is generated from the JSON files in docs/benchmarks/, which `roomtone bench` wrote. No
-figure in that part is typed by hand.
+The part between the two marks is generated from the JSON files in docs/benchmarks/. No figure in that part is typed by
+hand.
 """
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.cluster.sizing import sizing_table
-from benchmarks.headlines import headlines
-from benchmarks.markdown import cell, is_undecided, table, target_row
-from benchmarks.result_section import result_section
-from benchmarks.speech_table import CROWD_HEAD, crowd_rows, speech_rows
-from benchmarks.speech_table import HEAD as SPEECH_HEAD
-from benchmarks.voice_goals import said_as, voice_goals, with_kept_apart
+from benchmarks.registry import BENCHMARKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from benchmarks.report import Json
 
+    Results = Mapping[str, Mapping[str, Json]]
+
 ROOT = Path(__file__).parent.parent
-DOCS = ROOT / "docs"
 README = ROOT / "README.md"
-PAGE = DOCS / "benchmarks.md"
-CLUSTER = DOCS / "cluster.md"
-RESULTS = DOCS / "benchmarks"
+PAGE = ROOT / "docs" / "benchmarks.md"
+RESULTS = ROOT / "docs" / "benchmarks"
 BEGIN = "<!-- kept results: made by `python -m benchmarks.document` -->"
 END = "<!-- end of the kept results -->"
+# Runs that are no benchmark of `roomtone bench`: they break what they measure, or take hours.
+LONG_RUNS = {"endurance": "An hour with faults, eight hours of rooms, 1,000 kills: `make endurance`"}
 
 
-def update_page(page: str, results: Mapping[str, Mapping[str, Json]]) -> str:
-    """Return the page with these results (by file name) between its marks. Raises ValueError if a mark is missing."""
-    told = _told_targets(results)
-    lines = [
-        *_voice_goals(results),
-        *_not_met(told),
-        *(
-            line
-            for name in _in_order(results)
-            for line in result_section(name, results[name], list(with_kept_apart(name, told[name], results)))
-        ),
-    ]
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """A result that the README shows, in plain words. `form`: the format of its value."""
+
+    result: str
+    target: str
+    words: str
+    form: str
+
+
+HEADLINES = (
+    Headline(
+        "reply",
+        "end of speech to first voiced sound, P50 ms",
+        "End of a question to the first sound of the answer, median, without the language model's time",
+        "{:,.0f} ms",
+    ),
+    Headline("reply", "end of speech to first voiced sound, P95 ms", "The same, 95th percentile", "{:,.0f} ms"),
+    Headline(
+        "reply",
+        "answered of what was for it, held-out talks",
+        "Share of the questions to the bot that it answers",
+        "{:.1%}",
+    ),
+    Headline(
+        "unasked",
+        "spoken unasked in real talk among people, whole turns",
+        "Answers that nobody asked for, in transcripts of meetings and games",
+        "{:.0f}",
+    ),
+    Headline(
+        "memory",
+        "answers among the quotes of a prompt, planted facts",
+        "Share of questions about earlier talk whose answer reaches the model as a quote",
+        "{:.1%}",
+    ),
+)
+
+
+def update_page(page: str, results: Results) -> str:
+    """Return the page with one table for each benchmark between its marks. Raises ValueError if a mark is missing."""
+    named = {entry.name: (entry.title, entry.results) for entry in BENCHMARKS}
+    named |= {name: (title, (name,)) for name, title in LONG_RUNS.items()}
+    lines: list[str] = []
+    for name, (title, files) in named.items():
+        kept = {file: results[file] for file in files if file in results}
+        lines += [f"### {name}", "", f"{title}.", ""]
+        lines += [*_table(kept)] if kept else ["No result is kept.", ""]
     return _between_marks(page, lines)
 
 
-def update_readme(page: str, results: Mapping[str, Mapping[str, Json]]) -> str:
+def update_readme(page: str, results: Results) -> str:
     """Return the README with its few headline figures from the results. Raises ValueError if a mark is missing."""
-    return _between_marks(page, headlines(results))
+    rows = [row for head in HEADLINES for row in _headline(head, results)]
+    return _between_marks(page, table(("", "measured", "goal", "of"), rows))
 
 
-def update_cluster(page: str, results: Mapping[str, Mapping[str, Json]]) -> str:
-    """Return docs/cluster.md with its sizes from the results. Raises ValueError if a mark is missing."""
-    return _between_marks(page, sizing_table(results.get("cluster.json", {})))
+def kept_results(folder: Path = RESULTS) -> dict[str, dict[str, Json]]:
+    """Return the stored results by file name without its ending."""
+    return {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))}
 
 
-def _between_marks(page: str, lines: Sequence[str]) -> str:
+def _between_marks(page: str, lines: Iterable[str]) -> str:
     head, begin, rest = page.partition(BEGIN)
     _, end, tail = rest.partition(END)
     if not begin or not end:
@@ -66,82 +100,70 @@ def _between_marks(page: str, lines: Sequence[str]) -> str:
     return "\n".join([f"{head}{BEGIN}", "", *lines, f"{END}{tail}"])
 
 
-def kept_results(folder: Path = RESULTS) -> dict[str, dict[str, Json]]:
-    """Return the stored results by file name."""
-    return {path.name: json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))}
-
-
-def _voice_goals(results: Mapping[str, Mapping[str, Json]]) -> Iterator[str]:
-    """Yield the table of what hearing and answering should reach, if any of it was kept."""
+def _table(kept: Results) -> Iterator[str]:
+    """Yield the targets of a benchmark's results that were measured, and the machines."""
     rows = [
-        (*target_row(target), cell(target.get("sample", "")), f"`{file.removesuffix('.json')}`")
-        for file, target in voice_goals(results)
+        (*(cell(target[each]) for each in ("name", "goal", "value")), met(target), _sample(target), file)
+        for file, report in kept.items()
+        for target in targets_of(report)
+        if met(target) != "not measured"
     ]
-    if rows:
-        yield "### Hearing and answering"
-        yield ""
-        yield "What should be reached on two cores, and what was; the files below say how it was measured."
-        yield ""
-        yield from table(("target", "goal", "measured", "", "of", "benchmark"), rows)
-        yield from _speech(results)
+    yield from table(("target", "goal", "measured", "", "of", "result"), rows)
+    for file, report in kept.items():
+        machine = report.get("machine")
+        if isinstance(machine, dict):
+            yield f"[{file}](benchmarks/{file}.json): {cell(machine.get('cpu'))}, {cell(machine.get('cores'))} cores."
+    yield ""
 
 
-def _speech(results: Mapping[str, Mapping[str, Json]]) -> Iterator[str]:
-    """Yield the tables of what the goals for hearing and answering compare, if any of it was kept."""
-    if rows := list(speech_rows(results)):
-        yield "What these goals compare, read recordings and free talk (of synthetic voices, see above) told apart:"
-        yield ""
-        yield from table(SPEECH_HEAD, rows)
-    if rows := list(crowd_rows(results)):
-        yield from table(CROWD_HEAD, rows)
+def _sample(target: Mapping[str, Json]) -> str:
+    """Return what was counted, without what a sample tells besides."""
+    return cell(target.get("sample")).partition(";")[0]
 
 
-def _not_met(told: Mapping[str, Sequence[Mapping[str, Json]]]) -> Iterator[str]:
-    """Yield the table of every target that the kept results miss, or do not decide."""
-    rows = [
-        (*target_row(target), cell(target.get("sample", "")), f"`{file.removesuffix('.json')}`")
-        for file, targets in told.items()
-        for target in (said_as(file, each) for each in targets)
-        if target["met"] is False or is_undecided(target)
-    ]
-    if rows:
-        yield "### What is not met"
-        yield ""
-        yield from table(("target", "goal", "measured", "", "of", "file"), rows)
+def _headline(head: Headline, results: Results) -> Iterator[tuple[str, ...]]:
+    for target in targets_of(results.get(head.result, {})):
+        value = target.get("value")
+        if target.get("name") == head.target and isinstance(value, int | float):
+            yield head.words, head.form.format(value), cell(target.get("goal")), cell(target.get("sample"))
 
 
-def _told_targets(results: Mapping[str, Mapping[str, Json]]) -> dict[str, list[dict[str, Json]]]:
-    """Return the targets of each file. One that was not measured is told once, and only if no other file of the same
-    benchmark has measured it: most of these files are parts of one benchmark.
-    """
-    listed = {name: _targets(results[name]) for name in _in_order(results)}
-    told = {
-        (results[name].get("bench", name), target["name"])
-        for name, targets in listed.items()
-        for target in targets
-        if target["met"] is not None
-    }
-    kept: dict[str, list[dict[str, Json]]] = {name: [] for name in listed}
-    for name, targets in listed.items():
-        for target in targets:
-            known = (results[name].get("bench", name), target["name"])
-            if target["met"] is not None or known not in told:
-                told.add(known)
-                kept[name].append(target)
-    return kept
-
-
-def _in_order(names: Iterable[str]) -> list[str]:
-    """Return the names of files in order: a benchmark's own file is before those of its parts."""
-    return sorted(names, key=lambda name: name.removesuffix(".json"))
-
-
-def _targets(report: Mapping[str, Json]) -> list[dict[str, Json]]:
+def targets_of(report: Mapping[str, Json]) -> Sequence[Mapping[str, Json]]:
+    """Return the targets of a stored result."""
     targets = report.get("targets")
     return [each for each in targets if isinstance(each, dict)] if isinstance(targets, list) else []
 
 
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
+    """Yield the lines of a Markdown table, and an empty one."""
+    columns = tuple(head)
+    yield f"| {' | '.join(columns)} |"
+    yield f"|{'---|' * len(columns)}"
+    yield from (f"| {' | '.join(row)} |" for row in rows)
+    yield ""
+
+
+def met(target: Mapping[str, Json]) -> str:
+    """Return whether a target is met, in words."""
+    match target["met"]:
+        case True:
+            return "met"
+        case False:
+            return "**not met**"
+        case _:
+            return "not decided" if isinstance(target["value"], int | float) else "not measured"
+
+
+def cell(value: Json) -> str:
+    """Return a figure with three significant digits; nothing if there is none."""
+    if value is None:
+        return ""
+    if not isinstance(value, float):
+        return str(value)
+    # Never scientific notation.
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
 if __name__ == "__main__":
     PAGE.write_text(update_page(PAGE.read_text("utf-8"), kept_results()), "utf-8")
-    CLUSTER.write_text(update_cluster(CLUSTER.read_text("utf-8"), kept_results()), "utf-8")
     README.write_text(update_readme(README.read_text("utf-8"), kept_results()), "utf-8")

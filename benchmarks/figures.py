@@ -12,26 +12,11 @@ if TYPE_CHECKING:
 
 # A figure of fewer cases shows that something happens and not how often.
 LEAST_CASES = 50
-# What tables tell of a system's summaries, by the name of the figure: shares, 0.0 to 1.0.
-SUMMARY_SHARES = {
-    "kept": "kept",
-    "stale": "stale",
-    "speaker_right": "speaker right",
-    "entities": "entities",
-    "in_segments": "in segments",
-    "small_talk": "small talk",
-}
 
 
 def few(count: float, sample: str) -> str:
     """Return a sample as readers see it: 'seen in 24 utterances' where it is too small to tell a share."""
     return f"seen in {sample}" if count < LEAST_CASES else sample
-
-
-def entry_of(figures: Json | Mapping[str, Json], name: str) -> dict[str, Json]:
-    """Return the entry of that name; an empty one if it was not measured."""
-    entry = figures.get(name) if isinstance(figures, dict) else None
-    return entry if isinstance(entry, dict) else {}
 
 
 def number_at(figures: Json | Mapping[str, Json], *path: str) -> float | None:
@@ -56,9 +41,7 @@ def counted_of(figures: Json | Mapping[str, Json], what: str, path: Sequence[str
     return few(count, f"{count - failed:,.0f} of {count:,.0f} {what}" if failed else f"{count:,.0f} {what}")
 
 
-def cut_sample(figures: Json | Mapping[str, Json], *path: str, cut: str = "cut") -> str:
-    """Return how many of the pauses at `path` were cut, for example '10 of 146 pauses'; empty if none were counted.
-    `cut`: the figure's name there.
-    """
-    found, inside = number_at(figures, *path, cut), number_at(figures, *path, "pauses_inside")
+def cut_sample(figures: Json | Mapping[str, Json], *path: str) -> str:
+    """Return how many of the pauses at `path` were cut, for example '10 of 146 pauses'; empty if none were counted."""
+    found, inside = number_at(figures, *path, "cut"), number_at(figures, *path, "pauses_inside")
     return "" if found is None or inside is None else few(inside, f"{found:.0f} of {inside:.0f} pauses")

@@ -32,7 +32,6 @@ class Measuring(ABC):
     on_part: Callable[[BenchmarkReport], None] | None = None
     machine: Machine = field(default_factory=describe_machine)
     ours: dict[str, Json] = field(default_factory=dict)
-    peers: dict[str, Json] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
 
     @abstractmethod
@@ -66,7 +65,6 @@ class Measuring(ABC):
             bench=self.bench,
             machine=self.machine,
             ours=dict(self.ours),
-            peers=dict(self.peers),
             targets=self.targets(),
             remarks=(*self.remarks, *more),
         )

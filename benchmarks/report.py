@@ -1,6 +1,6 @@
-"""The report of a benchmark: the machine, our figures, those of other systems, and the targets.
+"""The report of a benchmark: the machine, the figures, and the targets.
 
-One JSON object `{"bench", "machine", "ours", "peers", "targets", "remarks"}`; `roomtone bench` shows it as tables.
+One JSON object `{"bench", "machine", "ours", "targets", "remarks"}`; `roomtone bench` shows it as tables.
 """
 
 from __future__ import annotations
@@ -33,12 +33,11 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkReport:
-    """The result of one benchmark. `ours` and `peers` hold one entry for each system or measurement, by name."""
+    """The result of one benchmark. `ours` has one entry for each measurement, by name."""
 
     bench: str
     machine: Machine
     ours: Mapping[str, Json]
-    peers: Mapping[str, Json]
     targets: tuple[Target, ...]
     # Plain sentences for readers, such as which parts could not run and why.
     remarks: tuple[str, ...] = field(default=())
@@ -49,7 +48,6 @@ class BenchmarkReport:
             "bench": self.bench,
             "machine": dict(asdict(self.machine)),
             "ours": dict(self.ours),
-            "peers": dict(self.peers),
             "targets": [dict(asdict(target)) for target in self.targets],
             "remarks": list(self.remarks),
         }

@@ -253,7 +253,7 @@ class WebSettings(BaseModel):
         Field(
             pattern=LISTEN_HOST,
             description="Address to listen on. Default 127.0.0.1: only this machine, with a reverse proxy in front "
-            "for everybody else (docs/reverse-proxy.md).",
+            "for everybody else (docs/operations.md).",
         ),
     ] = "127.0.0.1"
     port: Annotated[

@@ -1,6 +1,6 @@
 """The four events of compaction, and the reporter that writes each to the log and passes it to a listener.
 
-Event names and fields are public (docs/monitoring.md, `roomtone tail`), so they must not change. No event contains what
+Event names and fields are public (docs/operations.md, `roomtone tail`), so they must not change. No event contains what
 people said, except `FoldLanded.summary`, which is not logged.
 """
 

@@ -74,7 +74,7 @@ Tables stand in one line of TOML, for example `ROOMTONE_LLM__FALLBACK_MODELS=[{ 
 Variables may stand in a file `.env` beside `roomtone.toml`. Four have common names too: `DISCORD_TOKEN`,
 `DISCORD_CLIENT_SECRET`, `OPENAI_API_KEY` and `PUBLIC_URL`. A name that is nearly right (`DISCORD_BOT_TOKEN`,
 `OPENAI_KEY`) is pointed out. `ROOMTONE_DATABASE_URL` keeps memory in
-[PostgreSQL](postgresql.md).
+[PostgreSQL](operations.md#postgresql).
 
 A few more keys, which hardly anybody needs, are not in the tables. `recall.base_url`, `recall.api_key` and
 `recall.model` name an OpenAI-compatible endpoint of embeddings, with which memory search finds the same thing said in

@@ -30,7 +30,7 @@ REHEARSAL_MAY_USE = "voice.transport.opus"
 
 # Library -> the modules (by prefix) that may import it.
 HOMES: dict[str, tuple[str, ...]] = {
-    "discord": ("bot.discord", "voice.transport", "benchmarks.receive"),
+    "discord": ("bot.discord", "voice.transport", "benchmarks.load"),
     "opentelemetry": ("bot.monitoring",),
     "prometheus_client": ("bot.monitoring",),
     "nacl": ("bot.dashboard", "voice.transport", "rehearsal"),
@@ -38,7 +38,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "starlette": ("bot.cluster",),
     "cryptography": ("rehearsal",),
     "davey": ("voice.transport", "rehearsal"),
-    "faster_whisper": ("voice.asr", "benchmarks.asr"),
+    "faster_whisper": ("voice.asr",),
     # bot.models only describes a model with it.
     "ctranslate2": ("voice.asr", "bot.models"),
     "gguf": ("bot.models",),
@@ -46,7 +46,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "jsonschema": ("bot.brain.tools",),
     "mcp": ("bot.mcp",),
     "piper": ("voice.speaking",),
-    "PIL": ("voice.screen", "benchmarks.screen", "rehearsal.scenarios"),
+    "PIL": ("voice.screen", "rehearsal.scenarios"),
     "rapidocr": ("voice.screen",),
     "snowballstemmer": ("compaction.language",),
     "tiktoken": ("bot.llm",),
@@ -60,10 +60,9 @@ HOMES: dict[str, tuple[str, ...]] = {
 # and from its own folder. Imports for type checking count too. Folders in the same layer do not import each other.
 FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "benchmarks.memory": (
-        ("folders", "tables"),
-        ("conversations", "options"),
-        ("search",),
-        ("measurements",),
+        ("conversations",),
+        ("extractive", "roomtone_search"),
+        ("prompt_quotes", "search_speed"),
         ("bench",),
     ),
     "bot": (

@@ -1,6 +1,4 @@
-"""Measures the speech recogniser: word errors, CPU time and delay, alone, through Opus with loss, and in company.
+"""`roomtone bench asr`: word errors and CPU time of the recogniser, alone, through Opus with loss, and on questions.
 
-Start with `bench`, which takes every recording through `ours` and the `peers`, each of them a `transcriber_process`;
-`discord_path` is what of a recording comes out of a voice channel, `company` several people at once, and `tally` adds
-up. `ggml_model` converts our model for whisper.cpp (`ctranslate2_weights` reads it).
+`bench` takes every recording through `ours`. `discord_path` is what of a recording comes out of a voice channel.
 """

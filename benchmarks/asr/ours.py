@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from benchmarks.reply.usual_glossary import USUAL_GLOSSARY
+from benchmarks.usual_glossary import USUAL_GLOSSARY
 from voice.asr.second_hearing import PlainHearing, hear
 
 if TYPE_CHECKING:
@@ -18,11 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredText:
-    """The text of one sound; empty if there was none. `cpu_s`: of the whole process; `wall_s`: as long as it took."""
+    """The text of one sound; empty if there was none. `cpu_s`: of the whole process."""
 
     text: str
     cpu_s: float
-    wall_s: float
 
 
 @dataclass(slots=True)
@@ -42,7 +41,7 @@ class RoomTranscriber:
 
     async def transcribe(self, pcm: Pcm, *, speech_s: float) -> MeasuredText:
         """Return the text that a room would keep. Raises `RecogniserError` if the first hearing fails."""
-        worked, begun = time.process_time(), time.perf_counter()
+        worked = time.process_time()
         hearings = await hear(
             lambda careful: self._recognise(pcm, careful=careful),
             lambda heard: heard.fault(speech_s=speech_s),
@@ -54,7 +53,7 @@ class RoomTranscriber:
         if fault is not None:
             self.dropped[fault.value] += 1
         text = hearings.used.recognition.text if fault is None else ""
-        return MeasuredText(text, time.process_time() - worked, time.perf_counter() - begun)
+        return MeasuredText(text, time.process_time() - worked)
 
     async def _recognise(self, pcm: Pcm, *, careful: bool) -> PlainHearing:
         worked = time.process_time()

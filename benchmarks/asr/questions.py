@@ -18,16 +18,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.asr.discord_path import decoded, lossy
-from benchmarks.endpoint.free_talk import room_noise, speak_evenly
 from benchmarks.heard_words import HeardWords
-from benchmarks.reply.usual_glossary import PEOPLE
+from benchmarks.usual_glossary import PEOPLE
 from bot.brain.settings import BrainSettings
 from bot.models.catalogue import VOICE_KOKORO
 from bot.models.directory import ModelDirectory
-from rehearsal.people.clip import RATE_HZ, opus_packets, read_sound
+from rehearsal.people.clip import FRAME_SAMPLES, RATE_HZ, opus_packets, read_sound
+from rehearsal.people.voiced import frame_rms, voiced_bounds
 from voice.asr.glossary import choose_glossary
 from voice.audio import LISTEN_RATE_HZ
+from voice.errors import SynthesisError
 from voice.speaking.kokoro import KokoroModel, KokoroStyle
+from voice.speaking.port import synthesize_all
 from voice.speaking.resample import resample
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from rehearsal.words import WordErrors
     from voice.audio import Pcm
     from voice.speaking.kokoro import KokoroLanguage
+    from voice.speaking.port import Synthesizer
 
 TEXTS = Path(__file__).with_name("questions.toml")
 VOICES: tuple[tuple[str, KokoroLanguage], ...] = (
@@ -58,6 +61,13 @@ NOISES_RMS = (0.0, 41.0, 130.0)
 # One in so many sounds comes through Opus with this share of its packets lost.
 OPUS_ONE_IN, OPUS_LOSS = 3, 0.05
 SEED = 55
+# Voiced frames get -22 dBFS.
+SPEECH_RMS = 2600.0
+# How much of a room's noise stays from one sample to the next: most of its power is below 1 kHz.
+NOISE_MEMORY = 0.97
+FADE_S = 0.01
+# A busy machine may need longer for a sentence than the voice allows for one that somebody waits for.
+ATTEMPTS = 4
 # A text is broken if so many words are wrong, or half of them: nobody could answer it.
 BROKEN_WORDS, BROKEN_SHARE = 3, 0.5
 # Six names.
@@ -149,6 +159,43 @@ async def ask_questions(ours: RoomTranscriber, sounds: Sequence[QuestionSound], 
 
 def _broken(words: HeardWords) -> int:
     return sum(map(is_broken, words.errors))
+
+
+def room_noise(samples: int, rms: float, seed: list[int]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Return noise at 48 kHz whose power is mostly below 1 kHz. The same seed gives the same noise."""
+    white = np.random.default_rng(seed).normal(0.0, 1.0, samples)
+    spectrum = np.fft.rfft(white)
+    turn = np.exp(-1j * np.linspace(0.0, np.pi, len(spectrum)))
+    noise = np.fft.irfft(spectrum / (1 - NOISE_MEMORY * turn), samples)
+    return np.asarray(noise * (rms / np.sqrt(np.mean(noise**2))))
+
+
+async def speak_evenly(voice: Synthesizer, text: str) -> Pcm:
+    """Return a text as sound at 48 kHz and the common level, trimmed to its voice. Raises `SynthesisError`."""
+    for attempt in range(ATTEMPTS):
+        try:
+            speech = await synthesize_all(voice, text)
+            break
+        except SynthesisError:
+            if attempt == ATTEMPTS - 1:
+                raise
+    pcm = _trimmed(resample(speech.pcm, speech.rate_hz, RATE_HZ))
+    rms = frame_rms(pcm, FRAME_SAMPLES)
+    loud = float(np.sqrt(np.mean(rms[rms > 0.1 * rms.max()] ** 2)))
+    levelled = pcm.astype(np.float64) * (SPEECH_RMS / loud)
+    return np.clip(np.rint(levelled), -32768, 32767).astype(np.int16)
+
+
+def _trimmed(pcm: Pcm) -> Pcm:
+    """Return `pcm` without the silence around its voice, faded at both ends so that a cut does not click."""
+    bounds = voiced_bounds(pcm, FRAME_SAMPLES)
+    if bounds is None:
+        raise LookupError("a voice was silent where it should have spoken")
+    kept = pcm[bounds.first * FRAME_SAMPLES : (bounds.last + 1) * FRAME_SAMPLES].astype(np.float64)
+    fade = np.linspace(0.0, 1.0, round(FADE_S * RATE_HZ))
+    kept[: len(fade)] *= fade
+    kept[-len(fade) :] *= fade[::-1]
+    return np.rint(kept).astype(np.int16)
 
 
 def recording_file(folder: Path, number: int) -> Path:

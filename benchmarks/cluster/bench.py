@@ -1,7 +1,6 @@
-"""`roomtone bench cluster`: what the recogniser service costs each call, what more recognisers bring, and what a bot
-with some rooms takes.
+"""`roomtone bench cluster`: how much longer a call to the recogniser service takes than one in process.
 
-All recognisers share this one machine: what more of them bring is bounded by its cores, and nothing crosses a cable.
+Both share this one machine, and nothing crosses a cable, which would add its own delay.
 """
 
 from __future__ import annotations
@@ -10,22 +9,20 @@ import asyncio
 import tempfile
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.child_process import child_process, python_module
-from benchmarks.cluster.bot_process import measure_bot
 from benchmarks.cluster.ray_nodes import check_own_network, in_own_network
 from benchmarks.figures import number_at
 from benchmarks.measuring import Measuring
-from benchmarks.reply.recordings import load_recordings
+from benchmarks.recordings import load_recordings
 from benchmarks.report import Target, at_most
 from config.load import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
-    from benchmarks.cluster.options import ClusterBenchOptions
     from benchmarks.progress import Progress
     from benchmarks.report import BenchmarkReport, Json
 
@@ -34,6 +31,16 @@ _OPEN_TIMEOUT_S = 600.0
 _MORE_MS = 10.0
 # Recordings that are recognised in turn. Each is kept in memory by both sides.
 _RECORDINGS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterBenchOptions:
+    """The options of one run. `speech`: a folder of real recordings with a manifest.json; None: the sound of the
+    bundled scenarios. `calls`: pairs of recognitions, one by the service and one in process.
+    """
+
+    speech: Path | None = None
+    calls: int = 100
 
 
 async def run(
@@ -57,23 +64,6 @@ async def run(
         progress.step("calls, by the service and in process", total=1)
         asked = {"clips": clips, "calls": options.calls}
         measuring.part_measured("a call", await child.ask("pairs", **asked, timeout_s=_OPEN_TIMEOUT_S))
-        for recognisers in options.recognisers:
-            name = f"{recognisers} recogniser{'s' if recognisers > 1 else ''}"
-            progress.step(f"{options.speakers} people and {name}", total=1)
-            spoken = {"recognisers": recognisers, "speakers": options.speakers, "seconds": options.seconds}
-            timeout_s = _OPEN_TIMEOUT_S + options.seconds
-            measuring.part_measured(name, await child.ask("throughput", clips=clips, **spoken, timeout_s=timeout_s))
-    for rooms in options.rooms:
-        progress.step(f"a bot with {rooms} rooms", total=1)
-        with tempfile.TemporaryDirectory(prefix="roomtone-bot-") as place:
-            models = settings.models.directory.absolute()
-            found = await measure_bot(Path(place), models, clips, rooms=rooms, seconds=options.room_seconds)
-            measuring.part_measured(f"a bot with {rooms} rooms", dict(found))
-    cores = measuring.machine.cores
-    measuring.remark(
-        f"All recognisers share the {cores} cores of one machine, so beyond {cores} threads of work more recognisers "
-        "bring nothing; on machines of their own they would. The way is loopback: a cable adds its own delay."
-    )
     return measuring.report()
 
 

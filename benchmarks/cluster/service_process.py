@@ -1,8 +1,7 @@
 """Runs Ray with the recogniser service and asks it, in a network of its own.
 
-{"op": "open", "folder": "...", "model": "..."}                                  -> what the cluster takes
+{"op": "open", "folder": "...", "model": "..."}                                  -> how long the start took
 {"op": "pairs", "clips": ["..."], "calls": 100}                                  -> how much longer the service takes
-{"op": "throughput", "clips": ["..."], "recognisers": 2, "speakers": 6, "seconds": 30} -> how much it recognises
 """
 
 from __future__ import annotations
@@ -19,17 +18,15 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from benchmarks.child_process import keep_stdout_for_answers, serve
-from benchmarks.cluster.processes import cpu_s, memory_mb, running
 from benchmarks.cluster.ray_nodes import RayNodes
 from benchmarks.stats import percentile
 from bot.cluster.deployment import PORT
-from bot.cluster.recogniser_service import APP
 from rehearsal.people.clip import read_sound
 from voice.asr.remote import RemoteRecogniser
 from voice.asr.scheduler import QueuedRecogniser
 from voice.asr.settings import AsrSettings
 from voice.asr.whisper import WhisperEngine
-from voice.audio import DISCORD_RATE_HZ, LISTEN_RATE_HZ, duration_s
+from voice.audio import DISCORD_RATE_HZ, LISTEN_RATE_HZ
 from voice.endpoint import Endpoint
 from voice.speaking.resample import resample
 
@@ -44,7 +41,6 @@ if TYPE_CHECKING:
 _CALL_TIMEOUT_S = 60.0
 # Of which each recogniser reserves a tenth: they share one machine, whatever its size.
 _CPUS, _EACH = 4, "0.1"
-_REPLICA, _RAY = f"ServeReplica:{APP}", "ray"
 
 
 class ServiceProcess:
@@ -52,8 +48,6 @@ class ServiceProcess:
 
     def __init__(self, stack: AsyncExitStack) -> None:
         self._stack = stack
-        self._model = ""
-        self._nodes: RayNodes | None = None
         self._own: Recogniser | None = None
         self._service: Recogniser | None = None
 
@@ -64,38 +58,20 @@ class ServiceProcess:
                 return await self._open(Path(request["folder"]), Path(request["model"]))
             case "pairs":
                 return await self._pairs(await _sounds(request["clips"]), request["calls"])
-            case "throughput":
-                await self._keep(request["recognisers"])
-                sounds = await _sounds(request["clips"])
-                return await self._throughput(sounds, speakers=request["speakers"], seconds=request["seconds"])
             case other:
                 raise ValueError(f"unknown request {other}")
 
     async def _open(self, folder: Path, model: Path) -> Mapping[str, object]:
         environment = {"ROOMTONE_MODELS__DIRECTORY": str(model.parent)}
-        self._model = model.name
         begun = time.monotonic()
-        self._nodes = await self._stack.enter_async_context(RayNodes(folder, (_CPUS,), environment))
+        nodes = await self._stack.enter_async_context(RayNodes(folder, (_CPUS,), environment))
         head_s = time.monotonic() - begun
-        await self._keep(1)
+        await nodes.roomtone(*("cluster", "up", "--recognisers", "1", "--cpus", _EACH, "--model", model.name))
         endpoint = Endpoint(f"http://127.0.0.1:{PORT}/v1", "whisper-1", "", _CALL_TIMEOUT_S)
         self._service = await self._stack.enter_async_context(RemoteRecogniser(endpoint, has_fallback=True))
         settings = AsrSettings(model_dir=model, device="cpu")
         self._own = await self._stack.enter_async_context(QueuedRecogniser(lambda: WhisperEngine(settings)))
-        processes = await asyncio.to_thread(running)
-        recognisers = memory_mb(processes, _REPLICA)
-        return {
-            "head_s": round(head_s, 1),
-            "ready_s": round(time.monotonic() - begun, 1),
-            "memory_mb_a_recogniser": round(sum(recognisers) / len(recognisers)) if recognisers else None,
-            "memory_mb_of_the_head": round(sum(memory_mb(processes, _RAY)) - sum(recognisers)),
-        }
-
-    async def _keep(self, recognisers: int) -> None:
-        assert self._nodes is not None, "open"
-        await self._nodes.roomtone(
-            *("cluster", "up", "--recognisers", str(recognisers), "--cpus", _EACH, "--model", self._model)
-        )
+        return {"head_s": round(head_s, 1), "ready_s": round(time.monotonic() - begun, 1)}
 
     async def _pairs(self, sounds: Sequence[Pcm], calls: int) -> Mapping[str, object]:
         """Recognise each sound by the service and in process, in turns, one at a time."""
@@ -115,30 +91,6 @@ class ServiceProcess:
             "more_ms": milliseconds(more),
             "service_ms": milliseconds(asked["service"]),
             "in_process_ms": milliseconds(asked["own"]),
-        }
-
-    async def _throughput(self, sounds: Sequence[Pcm], *, speakers: int, seconds: float) -> Mapping[str, object]:
-        """Let people speak at once, each the next sentence as soon as the text of the one before is there."""
-        assert self._service is not None
-        service, took, heard_s, numbers = self._service, [], [], itertools.count()
-        before, begun = await asyncio.to_thread(running), time.monotonic()
-
-        async def speak() -> None:
-            while time.monotonic() - begun < seconds:
-                sound = sounds[next(numbers) % len(sounds)]
-                took.append(await _taken_s(service, sound))
-                heard_s.append(duration_s(sound))
-
-        async with asyncio.TaskGroup() as group:
-            for speaker in range(speakers):
-                group.create_task(speak(), name=f"speaker-{speaker}")
-        passed_s, after = time.monotonic() - begun, await asyncio.to_thread(running)
-        return {
-            "utterances": len(took),
-            "speech_s_a_s": round(sum(heard_s) / passed_s, 2),
-            "utterance_ms": milliseconds(took),
-            "recognisers_cpu_s_a_speech_s": round((cpu_s(after, _REPLICA) - cpu_s(before, _REPLICA)) / sum(heard_s), 4),
-            "whole_cluster_cpu_s_a_speech_s": round((cpu_s(after, _RAY) - cpu_s(before, _RAY)) / sum(heard_s), 4),
         }
 
 

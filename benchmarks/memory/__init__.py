@@ -1,1 +1,4 @@
-"""The memory benchmark: `bench` runs it, `measurements` measure, over `conversations` and a `search`."""
+"""`roomtone bench memory`: what the memory keeps without a model, and what search finds.
+
+`bench` runs `extractive`, `prompt_quotes` and `search_speed`, over `conversations` and a `roomtone_search`.
+"""

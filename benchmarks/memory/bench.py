@@ -1,58 +1,82 @@
-"""`roomtone bench memory`: what the memory without a model keeps, what search finds, and what a reply pays for it.
+"""`roomtone bench memory`: what the memory without a model quotes, what search finds, and how long that takes.
 
-What a model makes of the same is not measured here: its answers have to be recorded for each prompt.
+What a model makes of a conversation is not measured here.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.disabled_logging import logging_disabled
+from benchmarks.figures import number_at, sample_at
 from benchmarks.measuring import Measuring
 from benchmarks.memory.conversations.synthetic_evenings import TemplateSet, generate_evening
-from benchmarks.memory.conversations.transcripts import read_conversations, read_planted
-from benchmarks.memory.conversations.written import NAMES, read_written
-from benchmarks.memory.measurements.extractive import measure_extractive
-from benchmarks.memory.measurements.prompt_quotes import quotes_in_prompts
-from benchmarks.memory.measurements.reply_path import measure_reply_path
-from benchmarks.memory.measurements.search_speed import fill_index, measure_search_speed
-from benchmarks.memory.search.roomtone_search import open_roomtone_search
+from benchmarks.memory.conversations.transcripts import read_conversation_file, read_conversations
+from benchmarks.memory.extractive import measure_extractive
+from benchmarks.memory.prompt_quotes import quotes_in_prompts
+from benchmarks.memory.roomtone_search import open_roomtone_search
+from benchmarks.memory.search_speed import fill_index, measure_search_speed
 from benchmarks.report import Target, at_least, at_most
 from bot.embedding.factory import open_embedder
-from compaction.settings import CompactionSettings
 from config.load import load
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from benchmarks.memory.conversations.conversation import RecordedConversation
-    from benchmarks.memory.options import MemoryBenchOptions
     from benchmarks.progress import Progress
     from benchmarks.report import BenchmarkReport, Json
     from compaction.ports import Embedder
 
+# Two conversations that were written for this project, as people talk.
+RECORDED = Path(__file__).parent / "recorded"
 _EVENING_LINES = 300
+_SETS = ("planted", "supplied")
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryBenchOptions:
+    """The options of one run. The defaults are a full run.
+
+    `evenings`: generated evenings of each template set. `transcripts`: a directory of conversations to measure with
+    too. `only`: the parts to measure; empty means all. `embeddings`: search by meaning too. `search_turns`: turns in
+    the database that is searched.
+    """
+
+    evenings: int = 4
+    seed: int = 1
+    transcripts: Path | None = None
+    embeddings: bool = True
+    search_turns: int = 100_000
+    only: tuple[str, ...] = ()
+
+    def wants(self, part: str) -> bool:
+        """Return whether this part has to be measured."""
+        return not self.only or part in self.only
 
 
 async def run(
     options: MemoryBenchOptions, progress: Progress, *, on_part: Callable[[BenchmarkReport], None] | None = None
 ) -> BenchmarkReport:
-    """Run every measurement. `on_part` gets the unfinished report after each part.
+    """Run the chosen parts. `on_part` gets the unfinished report after each part.
 
     Raises TranscriptFormatError when supplied conversations cannot be read.
     """
     measuring = _Measuring(options=options, progress=progress, on_part=on_part)
+    supplied = [] if options.transcripts is None else read_conversations(options.transcripts)
     with logging_disabled():
         async with AsyncExitStack() as stack:
+            embedder: Embedder | None = None
             if options.embeddings:
                 settings = load()
-                embedder = open_embedder(settings.recall, models=settings.models, llm=settings.llm)
-                measuring.embedder = await stack.enter_async_context(embedder)
+                embedder = await stack.enter_async_context(
+                    open_embedder(settings.recall, models=settings.models, llm=settings.llm)
+                )
             measuring.remark_if_busy()
-            await measuring.measure()
+            await measuring.measure(supplied, embedder)
     return measuring.report()
 
 
@@ -63,65 +87,57 @@ class _Measuring(Measuring):
     bench = "memory"
 
     options: MemoryBenchOptions
-    embedder: Embedder | None = None
 
     def targets(self) -> tuple[Target, ...]:
-        return extractive_targets(self.ours)
+        return memory_targets(self.ours)
 
-    async def measure(self) -> None:
+    async def measure(self, supplied: Sequence[RecordedConversation], embedder: Embedder | None) -> None:
         """Measure the parts that are wanted, the short ones first."""
-        brought: dict[str, list[RecordedConversation]] = defaultdict(list)
-        if self.options.transcripts is not None:
-            for each in (*read_conversations(self.options.transcripts), *read_planted(self.options.transcripts)):
-                brought[each.origin].append(each)
-        if self._wants("extractive"):
-            written = [read_written(name) for name in NAMES]
-            made = [
-                generate_evening(self.options.seed + number, templates, lines=_EVENING_LINES)
-                for templates in TemplateSet
-                for number in range(self.options.evenings)
-            ]
-            for origin, conversations in {"written": written, "generated": made, **brought}.items():
-                self._extractive()[origin] = await measure_extractive(conversations, self.progress)
-                self.part_done()
-        if self._wants("search"):
-            for origin, conversations in brought.items():
-                asked = [each for each in conversations if any(question.evidence for question in each.questions)]
-                for embedder in dict.fromkeys((None, self.embedder)) if asked else ():
-                    kind = "full text" if embedder is None else "full text and meaning"
-                    self._quotes(kind)[origin] = await quotes_in_prompts(asked, embedder, self.progress)
-                    self.part_done()
-        if self._wants("speed"):
-            self.ours["reply_path"] = await measure_reply_path(self.options.turns, CompactionSettings(), self.progress)
+        made = [
+            generate_evening(self.options.seed + number, templates, lines=_EVENING_LINES)
+            for templates in TemplateSet
+            for number in range(self.options.evenings)
+        ]
+        if self.options.wants("extractive"):
+            written = [each for file in sorted(RECORDED.glob("*.jsonl")) for each in read_conversation_file(file)]
+            quotes = await measure_extractive([*written, *made, *supplied], self.progress)
+            self.part_measured("extractive", quotes)
+        if self.options.wants("search"):
+            found: dict[str, Json] = {}
+            for name, conversations in zip(_SETS, (made, supplied), strict=True):
+                if any(each.facts or each.questions for each in conversations):
+                    found[name] = await quotes_in_prompts(conversations, embedder, self.progress)
+            self.part_measured("search", found)
+        if self.options.wants("speed"):
             async with open_roomtone_search() as search:
                 filled = await fill_index(search, self.options.search_turns, self.progress)
-                self.ours["search_speed"] = await measure_search_speed(search, filled, self.progress)
-            self.part_done()
-
-    def _wants(self, part: str) -> bool:
-        return not self.options.parts or part in self.options.parts
-
-    def _extractive(self) -> dict[str, Json]:
-        return self._entry("extractive")
-
-    def _quotes(self, kind: str) -> dict[str, Json]:
-        return self._entry(f"quotes in prompts: {kind}")
-
-    def _entry(self, name: str) -> dict[str, Json]:
-        entry = self.ours.setdefault(name, {})
-        assert isinstance(entry, dict)
-        return entry
+                self.part_measured("speed", await measure_search_speed(search, filled, self.progress))
 
 
-def extractive_targets(ours: dict[str, Json]) -> tuple[Target, ...]:
-    """Return the targets of the summariser without a model, for each set of conversations."""
-    sets = ours.get("extractive")
-    targets: list[Target] = []
-    for origin, figures in sets.items() if isinstance(sets, dict) else ():
-        assert isinstance(figures, dict)
-        unsaid, kept = figures.get("unsaid_quotes"), figures.get("entities_kept")
-        if isinstance(unsaid, int):
-            targets.append(at_most(f"quotes that nobody said in one piece, {origin}", "none", unsaid, 0))
-        if isinstance(kept, float):
-            targets.append(at_least(f"names and numbers of people's summaries, {origin}", "25 %", kept, 0.25))
-    return tuple(targets)
+def memory_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
+    """Return the targets with their values in `ours`."""
+    turns = number_at(ours, "speed", "turns")
+    over = f"{turns:,.0f}" if turns else "100,000"
+    return (
+        at_most(
+            "quotes that nobody said in one piece",
+            "0",
+            number_at(ours, "extractive", "unsaid_quotes"),
+            0,
+            sample_at(ours, "quotes", "extractive", "quotes"),
+        ),
+        at_least(
+            "answers among the quotes of a prompt, planted facts",
+            ">= 95 %",
+            number_at(ours, "search", "planted", "answered"),
+            0.95,
+            sample_at(ours, "questions", "search", "planted", "questions"),
+        ),
+        at_most(
+            f"memory search over {over} turns, P95 ms",
+            "<= 50 ms",
+            number_at(ours, "speed", "p95_ms"),
+            50,
+            sample_at(ours, "searches", "speed", "queries"),
+        ),
+    )

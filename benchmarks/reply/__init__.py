@@ -1,6 +1,5 @@
-"""`roomtone bench reply`: when the bot replies, how fast, and how steadily it sends sound.
+"""`roomtone bench reply`: how soon the bot answers, and how soon it falls silent.
 
-`bench` runs the parts: `latency`, `interruption` and `concurrent_speakers` in a real `room`, `pacing` in `many_rooms`,
-`decisions` on the scripted `dialogues`, `pauses` and `crowd`. `targets` checks the
+`bench` runs the parts: `latency`, `interruption` and `concurrent_speakers`, each in a real `room`. `targets` checks the
 figures.
 """

@@ -7,15 +7,14 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.reply.room import open_room
-from benchmarks.reply.spread import spread
-from benchmarks.stats import share_of
+from benchmarks.stats import share_of, spread
 from rehearsal.runner.record import SpeechSpan, utterance_span
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from benchmarks.progress import Progress
-    from benchmarks.reply.recordings import SpeechRecording
+    from benchmarks.recordings import SpeechRecording
     from benchmarks.reply.room import BenchmarkRoom
     from benchmarks.report import Json
     from rehearsal.runner.observations import ObservedUtterance
@@ -28,13 +27,11 @@ _STAGGER_S = 0.9
 _SETTLE_S = 10.0
 
 
-async def measure_speakers(
-    recordings: Sequence[SpeechRecording], *, settings: Mapping[str, object], progress: Progress
-) -> dict[str, Json]:
+async def measure_speakers(recordings: Sequence[SpeechRecording], *, progress: Progress) -> dict[str, Json]:
     """Let four people speak the recordings in equal shares, and read the times from the bot's own log lines."""
     progress.step("four people at the same time", total=len(recordings))
     said: list[SpeechSpan] = []
-    async with open_room(people=SPEAKERS, settings=settings) as room:
+    async with open_room(people=SPEAKERS) as room:
         begun, worked = time.monotonic(), time.process_time()
         async with asyncio.TaskGroup() as group:
             for person in range(SPEAKERS):

@@ -9,17 +9,15 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from benchmarks.reply.recordings import INTERRUPTION, QUESTION, find_recording, voiced_after_s
+from benchmarks.recordings import INTERRUPTION, QUESTION, find_recording, voiced_after_s
 from benchmarks.reply.room import LONG_ANSWER, SHORT_ANSWER, open_room
-from benchmarks.reply.spread import spread
+from benchmarks.stats import spread
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.errors import PersonError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from benchmarks.progress import Progress
-    from benchmarks.reply.recordings import SpeechRecording
+    from benchmarks.recordings import SpeechRecording
     from benchmarks.reply.room import BenchmarkRoom
     from benchmarks.report import Json
     from rehearsal.servers.chat import ChatCall
@@ -32,13 +30,13 @@ _STOP_TIMEOUT_S = 6.0
 _GAP_S = 1.0
 
 
-async def measure_interruption(repeats: int, *, settings: Mapping[str, object], progress: Progress) -> dict[str, Json]:
+async def measure_interruption(repeats: int, *, progress: Progress) -> dict[str, Json]:
     """Let one person ask a question and then talk over the answer, `repeats` times."""
     progress.step("answers that are talked over", total=repeats)
     question, interruption = find_recording(QUESTION), find_recording(INTERRUPTION)
     qualifies_s = await asyncio.to_thread(voiced_after_s, interruption.path, QUALIFIES_AFTER_S)
     stopped: list[float] = []
-    async with open_room(people=1, settings=settings) as room:
+    async with open_room(people=1) as room:
         room.model.behaviour.answer = _answer
         for _ in range(repeats):
             after_ms = await _interrupt(room, question, interruption, qualifies_s)

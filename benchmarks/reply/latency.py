@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks.heard_words import HeardWords
+from benchmarks.recordings import voice_end_s
 from benchmarks.reply.room import open_room
-from benchmarks.reply.spread import spread
-from benchmarks.stats import share_of
+from benchmarks.stats import share_of, spread
+from rehearsal.people.clip import read_sound
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from benchmarks.progress import Progress
-    from benchmarks.reply.pauses import PauseListener
-    from benchmarks.reply.recordings import SpeechRecording
+    from benchmarks.recordings import SpeechRecording
     from benchmarks.reply.room import BenchmarkRoom
     from benchmarks.report import Json
     from rehearsal.people.person import ClipPlayback
@@ -69,20 +69,16 @@ class _Answered:
 async def measure_latency(
     recordings: Sequence[SpeechRecording],
     *,
-    listener: PauseListener,
-    settings: Mapping[str, object],
     first_token_ms: float,
     progress: Progress,
 ) -> dict[str, Json]:
-    """Speak each recording to the bot and measure the time until its answer is heard. `listener` finds the recordings'
-    ends.
-    """
-    ends = {one.path: await asyncio.to_thread(listener.hear, one.path) for one in set(recordings)}
+    """Speak each recording to the bot and measure the time until its answer is heard."""
+    ends_s = {one.path: voice_end_s(await asyncio.to_thread(read_sound, one.path)) for one in set(recordings)}
     progress.step("answers, one recording after the other", total=len(recordings))
     samples: list[LatencySample] = []
     heard = HeardWords()
-    cut = pieces = unanswered = 0
-    async with open_room(people=1, settings=settings, first_token_s=first_token_ms / 1000) as room:
+    cut = unanswered = 0
+    async with open_room(people=1, first_token_s=first_token_ms / 1000) as room:
         for _ in range(WARM_UP):
             await _speak(room, recordings[0])
         worked, begun = time.process_time(), time.monotonic()
@@ -90,8 +86,7 @@ async def measure_latency(
             answered = await _speak(room, recording)
             heard.add(recording.text, " ".join(one.text for one in answered.utterances))
             cut += len(answered.utterances) > 1
-            pieces += max(0, len(answered.utterances) - 1)
-            sample = _sample(room, answered, end_s=ends[recording.path].end_s)
+            sample = _sample(room, answered, end_s=ends_s[recording.path])
             if sample is None:
                 unanswered += 1
             else:
@@ -99,21 +94,15 @@ async def measure_latency(
             progress.advance()
         cpu_s, wall_s = time.process_time() - worked, time.monotonic() - begun
         troubles = room.troubles
-    pauses = sum(ends[recording.path].inside for recording in recordings)
     return {
         "recordings": len(recordings),
         "unanswered": unanswered,
         "heard": heard.figures(),
         "answered_before_the_end": share_of(cut, len(recordings)),
-        "pauses_inside": pauses,
-        "pauses_cut": pieces,
-        "pauses_cut_share": share_of(pieces, pauses),
         # The whole process: the bot, the local Discord with its people, and the model's server.
         "cpu_s_an_answer": round(cpu_s / len(recordings), 3),
         "wall_s_an_answer": round(wall_s / len(recordings), 3),
         "model_server_first_token_ms": first_token_ms,
-        # The same figure as in `pauses`, to show whether these recordings are typical.
-        "end_known_after_without_network_ms": spread([(one.end_known_s - one.end_s) * 1000 for one in ends.values()]),
         "total_ms": spread([each.total_ms for each in samples]),
         "to_text_ms": spread([each.to_text_ms for each in samples]),
         "recognised_ahead": share_of(sum(each.recognised_ahead for each in samples), len(samples)),

@@ -15,10 +15,8 @@ class ReplyBenchOptions:
 
     `speech`: a folder of real recordings with a manifest; without it the audio of the bundled scenarios is used.
     `recordings`: how many recordings are answered one by one; 0 means all. `crowd_recordings`: how many are spoken by
-    four people at the same time. `interruptions`: how many answers are interrupted. `pauses_recordings`: how many
-    recordings are cut into utterances (faster than real time); 0 means all. `rooms`: the maximum number of simultaneous
-    rooms. `pacing_s`: seconds of measurement for each number of rooms. `first_token_ms`: the delay of the model's
-    server before its first token, which is reported separately. `only`: the parts to measure; empty means all.
+    four people at the same time. `interruptions`: how many answers are interrupted. `first_token_ms`: the delay of the
+    model's server before its first token, which is reported separately. `only`: the parts to measure; empty means all.
     """
 
     speech: Path | None = None
@@ -26,17 +24,13 @@ class ReplyBenchOptions:
     recordings: int = 50
     crowd_recordings: int = 52
     interruptions: int = 50
-    pauses_recordings: int = 0
-    rooms: int = 10
-    pacing_s: float = 12.0
     first_token_ms: float = 0.0
     only: tuple[str, ...] = ()
 
     @classmethod
     def quick(cls, **chosen: object) -> ReplyBenchOptions:
         """Return the options for a short run of a minute or two, which only checks that everything works."""
-        small = {"recordings": 2, "crowd_recordings": 4, "interruptions": 1, "pauses_recordings": 3, "rooms": 2}
-        return cls(**{**small, "pacing_s": 3.0, **chosen})  # type: ignore[arg-type]
+        return cls(**{"recordings": 2, "crowd_recordings": 4, "interruptions": 1, **chosen})  # type: ignore[arg-type]
 
     def wants(self, part: str) -> bool:
         """Return whether this part has to be measured."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from benchmarks.reply.usual_glossary import CHANNEL, PEOPLE, SERVER
+from benchmarks.usual_glossary import CHANNEL, PEOPLE, SERVER
 from bot.cli.rehearsal.companion import InProcessCompanion
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
@@ -78,9 +78,7 @@ class BenchmarkRoom:
 
 
 @asynccontextmanager
-async def open_room(
-    *, people: int, settings: Mapping[str, object], first_token_s: float = 0.0
-) -> AsyncIterator[BenchmarkRoom]:
+async def open_room(*, people: int, first_token_s: float = 0.0) -> AsyncIterator[BenchmarkRoom]:
     """Start everything, wait until the bot hears everybody, and yield the room.
 
     Raises `RehearsalError`, or the bot's own error if one of its models is missing.
@@ -91,7 +89,7 @@ async def open_room(
             model = await stack.enter_async_context(LocalChatServer(behaviour))
             discord = await stack.enter_async_context(LocalDiscord(guild=benchmark_guild(people)))
             overrides = {"llm.base_url": model.base_url, "llm.model": MODEL, "compaction.summariser": "extractive"}
-            companion = await stack.enter_async_context(InProcessCompanion({**overrides, **settings}))
+            companion = await stack.enter_async_context(InProcessCompanion(overrides))
             record = RunRecord()
             await companion.start(_environment(discord), record.observe)
             stack.push_async_callback(companion.stop)

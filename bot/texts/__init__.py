@@ -1,4 +1,4 @@
 """What people on Discord read, in their language.
 
-English sentences are in the code; one TOML file for each other language translates them (docs/translating.md).
+English sentences are in the code; one TOML file for each other language translates them (CONTRIBUTING.md).
 """

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from compaction.model import Fact, Turn
     from compaction.summary.port import KnownFact
 
-# A few durable facts of each batch (docs/managing-memory.md, 'What people say of themselves').
+# A few durable facts of each batch (docs/memory.md, 'What people say of themselves').
 MAX_FACTS_PER_BATCH = 4
 NONE_SUPERSEDED: Mapping[str, Fact] = MappingProxyType({})
 HEAD = "What the people here have said of themselves at other times, in their own words:"

@@ -20,7 +20,6 @@ from rehearsal.discord.interactions.commands import build_invocation
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import FakeSupervisor
 from tests.bot.discord.test_command_tree import all_command_adders
-from tests.patience import PATIENCE_S
 from tests.scenarios.program import REPOSITORY, Program, environment
 
 if TYPE_CHECKING:
@@ -80,21 +79,12 @@ RUN_THERE = {
         "tests/endurance/test_endurance.py",
         '"--only", piece, "--kills"',
     ),
-    "python -m benchmarks.asr.ggml_model DIR FILE": (
-        "tests/benchmarks/asr/test_ggml_model.py",
-        '["benchmarks.asr.ggml_model", str(model), str(file)]',
-    ),
-    "python -m tests.cluster_faults --times 3 --json docs/benchmarks/cluster-faults.json": (
-        "Makefile",
-        "python -m tests.cluster_faults --times 3 --json docs/benchmarks/cluster-faults.json",
-    ),
-    "python -m tests.cluster_faults --rooms 3 --only process": ("tests/cluster_faults/__main__.py", '"--only"'),
     "roomtone cluster up --ip 10.0.0.1": ("tests/bot/cli/test_cluster.py", '"cluster", "up", "--ip", "10.0.0.1"'),
     "roomtone cluster up --shards 16 --groups 4 --recognisers 1-4": (
         "tests/bot/cli/test_cluster.py",
         '"--shards", "16", "--groups", "4", "--recognisers", "1-4"',
     ),
-    "roomtone cluster status": ("tests/cluster_faults/run.py", '"cluster", "status"'),
+    "roomtone cluster status": ("tests/bot/cli/test_cluster.py", '"cluster", "status"'),
     "roomtone run --shards 0-7/16": ("tests/bot/cli/test_run.py", '_shards("0-7/16")'),
     "ROOMTONE_SHARDS=8-15/16 roomtone run": ("tests/bot/test_shard_processes.py", '"ROOMTONE_SHARDS": shards'),
     "roomtone rehearse --serve": ("tests/scenarios/test_served.py", '"rehearse", "--serve"'),
@@ -105,7 +95,6 @@ SHOWN = {
     "make setup",
     "cp .env.example .env",
     "make cluster",
-    "roomtone models pull voice-joe voice-kokoro",
 }
 # The tests have no container engine, no Kubernetes and no running systemd: tests/deploy checks the files of these.
 SERVICE = {
@@ -164,17 +153,11 @@ COMMANDS = commands()
 CURLS = [command for command in COMMANDS if command.startswith("curl ")]
 # The options of the benchmarks are checked here; tests/benchmarks runs the benchmarks.
 BENCHES = [command for command in COMMANDS if command.startswith("roomtone bench ")]
-# A person works with these for hours, so the tests run them without folds and without recorded answers.
-BY_HAND = [command for command in COMMANDS if command.startswith("python -m benchmarks.memory.")]
-
-
-# Reads all recordings for minutes, and prints coefficients that a person writes into the code.
-FIT = "python -m benchmarks.endpoint.fit DIR data/free-talk"
 
 
 def test_every_command_has_its_proof() -> None:
     """Every command in the documentation is tested, and every command listed here is in the documentation."""
-    proven = {*RUN_HERE, TRIAL, *RUN_ON_TRIAL, *RUN_THERE, *SHOWN, *SERVICE, *CURLS, *BENCHES, *BY_HAND, FIT}
+    proven = {*RUN_HERE, TRIAL, *RUN_ON_TRIAL, *RUN_THERE, *SHOWN, *SERVICE, *CURLS, *BENCHES}
     unproven = {command: pages for command, pages in COMMANDS.items() if command not in proven}
     unproven = {command: pages for command, pages in unproven.items() if not command.startswith("CONTROL=")}
     assert unproven == {}
@@ -183,12 +166,6 @@ def test_every_command_has_its_proof() -> None:
         for command in (*RUN_HERE, TRIAL, *RUN_ON_TRIAL, *RUN_THERE, *SHOWN, *SERVICE)
         if command not in COMMANDS
     ] == []
-
-
-def test_free_talk_is_recognised_by_all_who_are_compared() -> None:
-    """The table of read recordings and free talk has a row for each recogniser, so the command leaves none out."""
-    (command,) = [each for each in BENCHES if each.startswith("roomtone bench asr --manifest data/free-talk/")]
-    assert not {"--peer", "--no-peers"} & set(shlex.split(command))
 
 
 @pytest.fixture(scope="module")
@@ -251,38 +228,6 @@ def test_a_benchmark_knows_its_options(command: str) -> None:
         env=environment(REPOSITORY / "data", TERM="dumb"),
     ).stdout
     assert [word for word in words if word.startswith("--") and word not in shown] == []
-
-
-@pytest.mark.parametrize("command", BY_HAND)
-def test_a_program_for_recordings_takes_what_the_page_says(command: str, tmp_path: Path) -> None:
-    """The program accepts the example, prints its result and ends well. Without folds it has nothing to do."""
-    words = [str(tmp_path / word) if word in {"DIR", "SHEET"} else word for word in shlex.split(command)[1:]]
-    words += ["--answers", str(tmp_path / "answers"), *(["--folds", "0"] if "DIR" in command else [])]
-    ended = subprocess.run(
-        [sys.executable, *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=REPOSITORY,
-        env=environment(REPOSITORY / "data", TERM="dumb"),
-        timeout=PATIENCE_S,
-    )
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.startswith("0 ")
-
-
-def test_the_policy_of_ends_is_fitted_to_two_folders() -> None:
-    """The program takes the two folders of the example. Only its help is run, because it takes minutes."""
-    words = shlex.split(FIT)[1:3]
-    shown = subprocess.run(
-        [sys.executable, *words, "--help"],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=REPOSITORY,
-        env=environment(REPOSITORY / "data", TERM="dumb", COLUMNS="200"),
-    ).stdout
-    assert re.search(r"usage: \S+.* speech\w* talk\w*$", shown.splitlines()[0], re.IGNORECASE)
 
 
 def test_setting_up_is_one_target() -> None:

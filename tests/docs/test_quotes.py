@@ -27,12 +27,12 @@ QUOTED = [
     ("privacy", "*[LISTENING]*", MARK),
     ("budget", f'*"{TOO_MUCH}"*', TOO_MUCH),
     ("tools", f'"{ToolsSettings().filler}"', ToolsSettings().filler),
-    ("troubleshooting", f"`{FIRST_WORDS_OF_UNSPOKEN} …`", UNSPOKEN),
-    ("troubleshooting", f'"{MODEL_FAILED}"', MODEL_FAILED),
+    ("operations", f"`{FIRST_WORDS_OF_UNSPOKEN} …`", UNSPOKEN),
+    ("operations", f'"{MODEL_FAILED}"', MODEL_FAILED),
     ("screen", "*Choose what to share…*", SHARE_PAGE),
     ("screen", "*Share something else…*", SHARE_PAGE),
-    ("reverse-proxy", "*This address is not secure*", SHARE_PAGE),
-    ("reverse-proxy", "*Opening your link…*", SHARE_PAGE),
+    ("operations", "*This address is not secure*", SHARE_PAGE),
+    ("operations", "*Opening your link…*", SHARE_PAGE),
 ]
 
 
@@ -47,7 +47,7 @@ def test_the_token_that_discord_refuses_is_told_as_the_page_says() -> None:
     """The first line of the table is what somebody sees who reset the token."""
     import discord
 
-    assert "| `Discord refused the bot's token` |" in text_of("troubleshooting")
+    assert "| `Discord refused the bot's token` |" in text_of("operations")
     assert str(translated(discord.LoginFailure())).startswith("Discord refused the bot's token.")
 
 

@@ -23,7 +23,6 @@ from tests.endurance.report import (
     KILLS,
     LIVE_MINUTES,
     VIRTUAL_HOURS,
-    curves,
     endurance_report,
     read_figures,
 )
@@ -66,9 +65,6 @@ def main(arguments: Sequence[str]) -> int:
             file.write_text(endurance_report(ours).as_json(), "utf-8")
     for target in endurance_report(ours).targets:
         _say(f"{target.name}: {target.value} ({target.goal})")
-    if chosen.svg is not None:
-        ours = ours if file is None else read_figures(file)
-        chosen.svg.write_text(curves(ours), "utf-8")
     return 0
 
 
@@ -146,7 +142,6 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=LIVE_MINUTES, help="Minutes in real time.")
     parser.add_argument("--seed", type=int, default=kills.SEED)
     parser.add_argument("--json", type=Path, help="Keep the figures in this file, with those of other pieces in it.")
-    parser.add_argument("--svg", type=Path, help="Draw the curves into this file.")
     return parser.parse_args(arguments)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -18,8 +18,6 @@ from pydantic import SecretStr
 from tests.postgres import running_server
 
 if TYPE_CHECKING:
-    from typing import LiteralString
-
     from tests.bot.conftest import Place
 
 # Every b-tree with the rows that it must have, and everything in the tables' pages.
@@ -110,15 +108,6 @@ class PostgresDatabases:
         """Remove a database and end its connections."""
         assert isinstance(place, SecretStr)
         self._server.drop(str(conninfo_to_dict(place.get_secret_value())["dbname"]))
-
-
-def rows(place: Place, query: LiteralString) -> list[tuple[Any, ...]]:
-    """Run one query without the store."""
-    if isinstance(place, SecretStr):
-        with psycopg.connect(place.get_secret_value()) as connection:
-            return connection.execute(query).fetchall()
-    with closing(sqlite3.connect(place)) as file:
-        return file.execute(query).fetchall()
 
 
 def check_whole(place: Place) -> None:

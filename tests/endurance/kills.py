@@ -1,4 +1,4 @@
-"""Kills a process by SIGKILL at random moments of speech, folds, migrations, forgetting and shutdown.
+"""Kills a process by SIGKILL at random moments of speech, folds, forgetting and shutdown.
 
 Each process is forked from this one, which has imported everything, so that a kill takes a fraction of a second. The
 next process checks what the killed one left. Phases and delays follow from the seed; where exactly the kill finds the
@@ -20,8 +20,6 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
-from bot.store.migrations.upgrade import HEAD
-from tests.endurance.databases import check_whole, rows
 from tests.endurance.moments import Activity, Moment
 from tests.endurance.promises import Promises
 from tests.endurance.victim import FAILED_STATUS, Phase, live
@@ -51,7 +49,7 @@ FOLDS_SHARE = 2.0
 SPEECH_S = 0.15
 # A process that is neither killed nor done by then hangs.
 HANGS_S = 300.0
-PHASES = (Phase.SPEECH, Phase.FOLD, Phase.FOLD, Phase.FORGETTING, Phase.SHUTDOWN, Phase.MIGRATION)
+PHASES = (Phase.SPEECH, Phase.FOLD, Phase.FOLD, Phase.FORGETTING, Phase.SHUTDOWN)
 
 
 class KillError(AssertionError):
@@ -115,10 +113,7 @@ def _one_database(
         delay_s = rng.random() * _latest_s(phase, usual_s)
         life = _Life(place, phase, promises, counts)
         try:
-            if phase is Phase.MIGRATION:
-                life.migrate(databases, delay_s)
-            else:
-                life.run(delay_s)
+            life.run(delay_s)
         except (AssertionError, sqlite3.Error, psycopg.Error) as error:
             raise KillError(f"After kill {counts.killed.total()} ({phase.value}): {error}") from error
         if life.took_s is not None:
@@ -175,18 +170,6 @@ class _Life:
             assert os.WEXITSTATUS(status) != FAILED_STATUS
             self.took_s = self.took_s or self._since_begun_s()
             self._counts.finished[self._phase.value] += 1
-
-    def migrate(self, databases: Databases, delay_s: float) -> None:
-        """Kill a process that makes the tables, and see that the next one does it."""
-        self._place = old = databases.create()
-        self.run(delay_s)
-        check_whole(old)
-        again = _Life(old, Phase.MIGRATION, self._promises, counts := KillCounts())
-        again.run(HANGS_S)
-        assert counts.finished.total() == 1, "the next start did not migrate"
-        check_whole(old)
-        assert rows(old, "SELECT version_num FROM alembic_version") == [(HEAD,)]
-        databases.remove(old)
 
     def _listen(self, reading: int, pid: int, delay_s: float) -> bytes:
         """Take the acknowledgements until the process is gone, and kill it when it is time. Return half a line."""

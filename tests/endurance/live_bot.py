@@ -18,12 +18,15 @@ from contextlib import AsyncExitStack
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.bot_address import settings_at
 from benchmarks.child_process import keep_stdout_for_answers, serve
-from benchmarks.reply.many_rooms_process import ManyRoomsBot
 from bot import events
+from bot.app import running_bot
 from bot.background_task import background_task
 from bot.cli.environment import logging_from_settings, null_console
+from bot.local_zone import LocalZone
 from bot.runtime_tuning import release_free_memory
+from bot.wiring.settings import BotSettings
 from config.load import load
 from tests.endurance.full_caches import fill_interned_strings
 from tests.endurance.kept_descriptors import keep_descriptors
@@ -48,7 +51,6 @@ class LiveBot:
 
     def __init__(self, stack: AsyncExitStack) -> None:
         self._stack = stack
-        self._bot = ManyRoomsBot(stack, self._observe)
         self._begun_at = time.monotonic()
         self._least = LeastUse()
         self._heard = self._answered = self._folds = self._payload_tokens = 0
@@ -60,7 +62,7 @@ class LiveBot:
                 console = self._stack.enter_context(null_console())
                 settings = load(overrides=request["settings"])
                 self._stack.enter_context(logging_from_settings(settings, console=console))
-                await self._bot.start(request["settings"], request["discord"])
+                await self._start(request["settings"], request["discord"])
                 await start_all_threads()
                 await asyncio.to_thread(fill_interned_strings)
                 await asyncio.to_thread(keep_descriptors, settings.storage.database_path)
@@ -74,6 +76,15 @@ class LiveBot:
                 return {"sample": asdict(sample), **counted}
             case other:
                 raise ValueError(f"unknown request {other}")
+
+    async def _start(self, settings: Mapping[str, Any], discord: Mapping[str, Any]) -> None:
+        parts = BotSettings.from_schema(load(overrides={**settings, **settings_at(discord)}))
+        bot = await self._stack.enter_async_context(
+            running_bot(parts, observe=self._observe, rejoin=False, zone=LocalZone())
+        )
+        place = bot.client.place(discord["guild_id"], discord["channel_id"])
+        assert place is not None, "a channel of the local Discord"
+        await bot.supervisor.join(place)
 
     async def look(self) -> None:
         """Look at what is used between two samples, until cancelled."""

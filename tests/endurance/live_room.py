@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.bot_address import bot_address
 from benchmarks.child_process import child_process, python_module
-from benchmarks.reply.recordings import load_recordings
+from benchmarks.recordings import load_recordings
 from benchmarks.reply.room import FIRST_PERSON_ID, LONG_ANSWER, SHORT_ANSWER, benchmark_guild, enter_person
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord

@@ -31,7 +31,6 @@ class Activity(StrEnum):
     FOLD = "a fold is made"
     LANDING = "a fold is stored"
     END = "the end is stored"
-    MIGRATION = "the database is brought up to date"
     FORGETTING = "a person is forgotten"
     NOTHING = "none of these"
 

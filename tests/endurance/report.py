@@ -1,6 +1,4 @@
-"""The report of the long runs: figures by piece, targets, and the curves. A piece that was not run keeps the figures of
-the file.
-"""
+"""The report of the long runs: figures by piece, and targets. A piece that was not run keeps those of the file."""
 
 from __future__ import annotations
 
@@ -9,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from benchmarks.machine import describe_machine
 from benchmarks.report import BenchmarkReport, Target, at_least, at_most
-from tests.endurance.curves import draw
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,7 +45,6 @@ def endurance_report(ours: Mapping[str, Json]) -> BenchmarkReport:
         bench="endurance",
         machine=describe_machine(),
         ours=dict(ours),
-        peers={},
         targets=endurance_targets(ours),
         remarks=(_REMARK, *_moments(ours), *_too_short(ours)),
     )
@@ -116,19 +112,6 @@ def endurance_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
         ),
         *rooms,
     )
-
-
-def curves(ours: Mapping[str, Json]) -> str:
-    """Return the SVG of the rooms that were run."""
-    runs: dict[str, dict[str, list[float]]] = {}
-    for piece, clock in ROOMS.items():
-        samples = _entry(_entry(ours, piece), "samples")
-        if samples:
-            title = (
-                f"{_number(ours, piece, 'hours'):.3g} hours on {clock}" if piece == "virtual room" else f"In {clock}"
-            )
-            runs[title] = {name: _numbers(values) for name, values in samples.items()}
-    return draw(runs)
 
 
 def _room(piece: str, clock: str, ours: Mapping[str, Json]) -> tuple[Target, ...]:

@@ -182,18 +182,13 @@ def figures(samples: Sequence[Sample]) -> dict[str, Json]:
 
 @dataclass(frozen=True, slots=True)
 class MiddleLine:
-    """A line through samples: `an_hour` is its slope, `start` its value at hour 0. `least`, `most`: between these the
-    slope lies with a probability of 95 %, if the samples are independent.
+    """The slope of a line through samples. `least`, `most`: between these it lies with a probability of 95 %, if the
+    samples are independent.
     """
 
     an_hour: float
-    start: float
     least: float
     most: float
-
-    def at(self, hour: float) -> float:
-        """Return the value at that hour."""
-        return self.start + self.an_hour * hour
 
 
 def middle_line(hours: Sequence[float], values: Sequence[float]) -> MiddleLine | None:
@@ -210,7 +205,7 @@ def middle_line(hours: Sequence[float], values: Sequence[float]) -> MiddleLine |
     width = _CONFIDENCE * sqrt(count * (count - 1) * (2 * count + 5) / 18)
     least = slopes[max(0, floor((len(slopes) - width) / 2) - 1)]
     most = slopes[min(len(slopes) - 1, ceil((len(slopes) + width) / 2))]
-    return MiddleLine(an_hour, median(value - an_hour * hour for hour, value in points), least, most)
+    return MiddleLine(an_hour, least, most)
 
 
 def _grown(values: Sequence[int]) -> int | None:

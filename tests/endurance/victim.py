@@ -45,7 +45,6 @@ class Phase(StrEnum):
 
     SPEECH = "speech"
     FOLD = "fold"
-    MIGRATION = "migration"
     FORGETTING = "forgetting"
     SHUTDOWN = "shutdown"
 
@@ -67,12 +66,6 @@ def _tell(pipe: int, *words: object) -> None:
 
 async def _live(place: Place, phase: Phase, promises: Promises, tell: Callable[..., None]) -> None:
     activities = Activities(tell)
-    if phase is Phase.MIGRATION:
-        tell("begun")
-        with activities.doing(Activity.MIGRATION):
-            async with open_database(place):
-                pass
-        return
     async with open_database(place) as database:
         store = ObservedStore(database, SystemClock(), activities)
         total = await check(place, store, promises)

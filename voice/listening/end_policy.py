@@ -54,11 +54,11 @@ class ReadingWeights:
 class EndPolicy:
     """The coefficients. The room uses `END_POLICY`; benchmarks vary them.
 
-    They were chosen on 89 recordings of 12 people (146 pauses inside read speech, heard twice) and 60 synthetic
-    utterances of free talk (88 pauses), both counting the same, by the rule of `benchmarks/endpoint/fit.py`, tried with
-    more weights than its regression gives: the least expected cost of cuts and waiting, where at most 6 % of the read
-    pauses are cut and half of the read ends are known within 0.6 s. `shortest_s` was 0.46 then; 0.42 cuts as few since
-    pauses are asked about sooner (docs/decisions/0011).
+    They were chosen by a logistic regression (docs/decisions/0011-endpointing.md) on 89 recordings of 12 people (146
+    pauses inside read speech, heard twice) and 60 synthetic utterances of free talk (88 pauses), both counting the
+    same. Tried with more weights than the regression gives, they have the least expected cost of cuts and waiting where
+    at most 6 % of the read pauses are cut and half of the read ends are known within 0.6 s. `shortest_s` was 0.46 then;
+    0.42 cuts as few since pauses are asked about sooner.
     """
 
     finished_weight: float = 0.35

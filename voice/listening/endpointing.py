@@ -33,7 +33,7 @@ REMAINDER_MIN_S = 0.1
 class EndpointingParameters:
     """The thresholds of endpointing. The room uses the defaults; tests and benchmarks vary them.
 
-    `benchmarks/reply/pauses` measures which share of pauses is cut. More silence before the end of an utterance cuts
+    `roomtone bench listen` measures which share of pauses is cut. More silence before the end of an utterance cuts
     fewer pauses, but delays the answer by the same time.
     """
 

@@ -1,4 +1,1 @@
-"""The conversations that systems are to remember, with the facts and questions in them.
-
-`synthetic_evenings` generates them, `written` reads those of this project, and `transcripts` those of a user.
-"""
+"""The conversations to remember: `synthetic_evenings` generates them, `transcripts` reads those of a user."""

@@ -34,7 +34,6 @@ class PlantedFact:
     `statements` are in order. The first one states the fact and each later one corrects it, so the last one is current.
     """
 
-    kind: str
     key: str
     statements: tuple[FactStatement, ...]
     question: str
@@ -42,56 +41,21 @@ class PlantedFact:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceQuestion:
-    """A question that a person wrote about the conversation, its answer, and the lines with the evidence, if known.
-
-    `stale`: lines with an answer that `evidence` corrects.
-    """
+    """A question that a person wrote about the conversation, and the lines with its answer."""
 
     text: str
-    answer: str
-    evidence: tuple[int, ...] = ()
-    stale: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class LabelledFact:
-    """One sentence that a summary should state in some words, and the line that says it.
-
-    `replaced_by`: the sentence that holds instead from a later line on. `question`: asks for a lasting fact; empty for
-    facts that matter only for a while.
-    """
-
-    turn: int
-    text: str
-    replaced_by: str = ""
-    question: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class HumanSummary:
-    """A person's summary of the lines `start <= seq < end`. `entities`: its names and numbers, if they are listed."""
-
-    text: str
-    start: int
-    end: int
-    entities: tuple[str, ...] = ()
+    evidence: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedConversation:
-    """A whole conversation: its lines, facts, summaries and questions. `origin` says where it comes from.
-
-    `chatter`: the lines that a summary should spend no characters on.
-    """
+    """A whole conversation: its lines, planted facts and questions. `origin` says where it comes from."""
 
     name: str
     origin: str
     lines: tuple[ConversationLine, ...]
     facts: tuple[PlantedFact, ...] = ()
     questions: tuple[ReferenceQuestion, ...] = ()
-    summaries: tuple[HumanSummary, ...] = ()
-    labels: tuple[LabelledFact, ...] = ()
-    chatter: frozenset[int] = frozenset()
 
     @property
     def speakers(self) -> frozenset[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +19,11 @@ from benchmarks.memory.conversations.conversation import (
     PlantedFact,
     RecordedConversation,
 )
-from benchmarks.memory.folders import TEMPLATES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+TEMPLATES = Path(__file__).parents[1] / "templates"
 # A fixed date, so that clock times in payloads are always the same.
 STARTED_AT = 1_764_957_600.0  # 2025-12-05 18:00 UTC
 BOT = "Roomtone"
@@ -46,7 +47,6 @@ class TemplateSet(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class _FactTemplate:
-    name: str
     keys: str
     values: str
     say: tuple[str, ...]
@@ -105,7 +105,6 @@ class _Writer:
                 self._chat()
         planted = tuple(
             PlantedFact(
-                kind=fact.template.name,
                 key=fact.key,
                 statements=tuple(fact.statements),
                 question=random.choice(fact.template.ask).format(key=fact.key),
@@ -225,7 +224,6 @@ def _parsed(table: dict[str, Any]) -> _Templates:
 def _fact_templates(entries: list[dict[str, Any]]) -> Iterator[_FactTemplate]:
     for entry in entries:
         yield _FactTemplate(
-            name=entry["name"],
             keys=entry["keys"],
             values=entry["values"],
             say=tuple(entry["say"]),

@@ -2,8 +2,8 @@
 
 The format is recognised by content, not by file name: Roomtone's JSON lines (`{"speaker", "text", "at"}`), and the
 published formats of LoCoMo (github.com/snap-research/locomo), QMSum (github.com/Yale-LILY/QMSum) and CRD3
-(github.com/RevanthRameshkumar/CRD3, aligned and cleaned data). Their questions and human summaries are used too. None
-of these data sets is included here; they have their own licences.
+(github.com/RevanthRameshkumar/CRD3, aligned and cleaned data). LoCoMo's questions are used too. None of these data sets
+is included here; they have their own licences.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from textwrap import shorten
@@ -21,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.errors import TranscriptFormatError
 from benchmarks.memory.conversations.conversation import (
     ConversationLine,
-    HumanSummary,
     RecordedConversation,
     ReferenceQuestion,
 )
@@ -30,7 +27,8 @@ from bot.memory.replay import ASSISTANTS
 from bot.memory.transcript import SaidLine, TranscriptError, parse_transcript
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
+
 # For transcripts without times: the seconds from one turn to the next.
 _TURN_S = 6.0
 # Discord allows no longer display name.
@@ -85,28 +83,6 @@ def _files(folder: Path) -> list[Path]:
     return sorted(found)
 
 
-def read_planted(folder: Path) -> list[RecordedConversation]:
-    """Return the conversations of a directory for which it also has a file of facts, with these facts said in them.
-
-    Raises TranscriptFormatError as `read_conversations` does, and for facts without a conversation of their name.
-    """
-    facts: dict[str, list[dict[str, Any]]] = {}
-    for path in _files(folder):
-        with suppress(ValueError, OSError):
-            match json.loads(path.read_text("utf-8")):
-                case {"episode": str(episode), "facts": list(planted)}:
-                    facts[episode] = planted
-    if not facts:
-        return []
-    conversations = {each.name: each for each in read_conversations(folder)}
-    try:
-        return [plant_facts(conversations[episode], planted) for episode, planted in facts.items()]
-    except (KeyError, TypeError, AttributeError) as error:
-        raise TranscriptFormatError(
-            f"The facts in {folder} belong to no conversation there, or a part of one is missing ({error})."
-        ) from error
-
-
 def read_conversation_file(path: Path) -> list[RecordedConversation]:
     """Return the conversations of one file. Raises TranscriptFormatError."""
     try:
@@ -130,14 +106,11 @@ def _parsed(text: str, path: Path) -> Iterator[RecordedConversation]:
             case {"meeting_transcripts": list()}:
                 yield _qmsum(whole, name)
             case {"TURNS": list()}:
-                yield _crd3_cleaned(whole, name)
-            case {"episode": str(), "facts": list()}:
-                # Facts for `plant_facts`.
-                return
+                yield _crd3(whole["TURNS"], name)
             case [{"TURNS": list(), "CHUNK": _}, *_]:
-                yield _crd3_aligned(whole, name)
-            case {"turns": list(), "reference": list()}:
-                yield _crd3_episode(whole, name)
+                # Chunks overlap, so a turn may be in two of them.
+                turns = {int(turn["NUMBER"]): turn for chunk in whole for turn in chunk["TURNS"]}
+                yield _crd3([turns[number] for number in sorted(turns)], name)
             case {"conversation": dict()}:
                 yield _locomo(whole, name)
             case [{"conversation": dict()}, *_]:
@@ -211,7 +184,7 @@ def _locomo_questions(sample: dict[str, Any], seqs: dict[str, int]) -> Iterator[
         # Some entries contain several ids in one string.
         ids = _LOCOMO_EVIDENCE.findall(" ".join(map(str, entry.get("evidence", ()))))
         evidence = tuple(seqs[each] for each in ids if each in seqs)
-        yield ReferenceQuestion(str(entry["question"]), str(entry["answer"]), evidence)
+        yield ReferenceQuestion(str(entry["question"]), evidence)
 
 
 def _locomo_time(text: str, lines: list[ConversationLine]) -> float:
@@ -241,90 +214,14 @@ def _qmsum(meeting: dict[str, Any], name: str) -> RecordedConversation:
         ConversationLine(speaker, text or "…", STARTED_AT + number * _TURN_S)
         for number, (speaker, text) in enumerate(spoken)
     )
-    return RecordedConversation(name, "QMSum", lines, summaries=tuple(_qmsum_summaries(meeting, len(lines))))
-
-
-def _qmsum_summaries(meeting: dict[str, Any], total: int) -> Iterator[HumanSummary]:
-    for entry in meeting.get("general_query_list", ()):
-        yield HumanSummary(str(entry["answer"]), 0, total)
-    for entry in meeting.get("specific_query_list", ()):
-        spans = [(int(first), int(last)) for first, last in entry.get("relevant_text_span", ())]
-        if spans:
-            first, last = min(span[0] for span in spans), max(span[1] for span in spans)
-            yield HumanSummary(str(entry["answer"]), first, min(last + 1, total))
+    return RecordedConversation(name, "QMSum", lines)
 
 
 # -- CRD3 ----------------------------------------------------------------------------------------------------
 
 
-def _crd3_aligned(chunks: list[dict[str, Any]], name: str) -> RecordedConversation:
-    turns = {int(turn["NUMBER"]): turn for chunk in chunks for turn in chunk["TURNS"]}
-    places = {number: place for place, number in enumerate(sorted(turns))}
-    summaries = [
-        HumanSummary(
-            str(chunk["CHUNK"]),
-            min(places[int(turn["NUMBER"])] for turn in chunk["TURNS"]),
-            max(places[int(turn["NUMBER"])] for turn in chunk["TURNS"]) + 1,
-        )
-        for chunk in chunks
-        if chunk["TURNS"]
-    ]
-    lines = _crd3_lines(turns[number] for number in sorted(turns))
-    return RecordedConversation(name, "CRD3", lines, summaries=tuple(summaries))
-
-
-def _crd3_episode(episode: dict[str, Any], name: str) -> RecordedConversation:
-    """Read an episode whose summaries name their turns and their entities."""
-    lines = _crd3_lines({"NAMES": turn["who"], "UTTERANCES": [turn["text"]]} for turn in episode["turns"])
-    summaries = [
-        HumanSummary(
-            str(each["summary"]), int(each["turn_start"]), int(each["turn_end"]) + 1, tuple(map(str, each["entities"]))
-        )
-        for each in episode["reference"]
-    ]
-    return RecordedConversation(name, "CRD3", lines, summaries=tuple(summaries))
-
-
-def _crd3_cleaned(episode: dict[str, Any], name: str) -> RecordedConversation:
-    lines = _crd3_lines(episode["TURNS"])
-    told = " ".join(_crd3_synopsis(episode.get("METADATA", {})))
-    summaries = (HumanSummary(told, 0, len(lines)),) if told else ()
-    return RecordedConversation(name, "CRD3", lines, summaries=summaries)
-
-
-def plant_facts(conversation: RecordedConversation, facts: Sequence[dict[str, Any]]) -> RecordedConversation:
-    """Return the conversation with made-up facts said in it, and a question about each instead of its own questions.
-
-    `facts`: `{"speaker", "text", "after_turn", "question", "answer", "update": {"text", "after_turn", "answer"}}` each.
-    """
-    after: dict[int, list[tuple[str, str, int, bool]]] = {}
-    for number, fact in enumerate(facts):
-        after.setdefault(fact["after_turn"], []).append((fact["speaker"], fact["text"], number, False))
-        if update := fact.get("update"):
-            after.setdefault(update["after_turn"], []).append((fact["speaker"], update["text"], number, True))
-    lines: list[ConversationLine] = []
-    places: dict[tuple[int, bool], int] = {}
-    for at, line in enumerate(conversation.lines):
-        lines.append(line)
-        for speaker, text, number, corrected in after.get(at, ()):
-            places[number, corrected] = len(lines)
-            lines.append(ConversationLine(speaker.title(), text, line.at))
-    questions = tuple(
-        ReferenceQuestion(
-            fact["question"],
-            fact["update"]["answer"] if (number, True) in places else fact["answer"],
-            (places[number, (number, True) in places],),
-            (places[number, False],) if (number, True) in places else (),
-        )
-        for number, fact in enumerate(facts)
-    )
-    return replace(
-        conversation, origin=f"{conversation.origin}, planted", lines=tuple(lines), questions=questions, summaries=()
-    )
-
-
-def _crd3_lines(turns: Iterable[dict[str, Any]]) -> tuple[ConversationLine, ...]:
-    return tuple(
+def _crd3(turns: Sequence[dict[str, Any]], name: str) -> RecordedConversation:
+    lines = tuple(
         ConversationLine(
             " and ".join(str(each).title() for each in turn["NAMES"]) or "Somebody",
             " ".join(str(each).strip() for each in turn["UTTERANCES"]) or "…",
@@ -332,9 +229,4 @@ def _crd3_lines(turns: Iterable[dict[str, Any]]) -> tuple[ConversationLine, ...]
         )
         for number, turn in enumerate(turns)
     )
-
-
-def _crd3_synopsis(metadata: dict[str, Any]) -> Iterator[str]:
-    for section in metadata.get("Synopsis", ()):
-        for part in section.get("content", ()):
-            yield " ".join(str(part.get("content", "")).split())
+    return RecordedConversation(name, "CRD3", lines)

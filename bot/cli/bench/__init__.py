@@ -1,5 +1,4 @@
-"""`roomtone bench`: measures Roomtone beside other programs.
+"""`roomtone bench`: measures Roomtone.
 
-`commands` has the group and its smaller commands, `memory` the one with most options. `measuring` runs a benchmark and
-shows and writes its report.
+`commands` has the group and its commands. `measuring` runs a benchmark and shows and writes its report.
 """

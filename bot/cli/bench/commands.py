@@ -1,4 +1,7 @@
-"""`roomtone bench`: the group of commands that each run one benchmark."""
+"""`roomtone bench`: one command for each benchmark, with its options.
+
+Benchmarks are imported when they run, so that the command line starts fast.
+"""
 
 from __future__ import annotations
 
@@ -7,31 +10,35 @@ from typing import Annotated
 
 import typer
 
-from bot.cli.bench import memory as bench_memory
-from bot.cli.bench.measuring import JsonFile, PeersDir, measure, refuse_unknown, without_defaults
+from bot.cli.bench.measuring import JsonFile, measure, refuse_unknown, without_defaults
 from bot.cli.output import open_console, say
 
 app = typer.Typer(
-    name="bench",
     help="Run benchmarks. Each can write its results as one JSON object.",
     invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 # What each benchmark can measure alone.
-ASR_PARTS = ("questions", "alone", "opus", "company")
-ASR_PEERS = ("faster-whisper", "faster-whisper, batched", "whisper.cpp")
-RECEIVE_PARTS = ("link", "bot")
-REPLY_PARTS = ("pauses", "deciding", "latency", "speakers", "interruption", "pacing")
+PARTS = {
+    "memory": ("extractive", "search", "speed"),
+    "reply": ("latency", "speakers", "interruption"),
+    "listen": ("deciding", "endpointing", "unasked"),
+    "asr": ("questions", "alone", "opus"),
+    "load": ("link", "bot", "leaks"),
+}
 
 SpeechDir = Annotated[
     Path | None,
     typer.Option(help="Use the real recordings of DIR/manifest.json.", metavar="DIR", file_okay=False),
 ]
-
-
-# First in the list of commands.
-app.command(name="memory")(bench_memory.command)
+Transcripts = Annotated[
+    Path | None,
+    typer.Option(
+        help="Use these conversations: JSON lines, or files of LoCoMo, QMSum or CRD3.", metavar="DIR", file_okay=False
+    ),
+]
+Only = Annotated[list[str] | None, typer.Option(help="Only this part. May be repeated.")]
+Quick = Annotated[bool, typer.Option("--quick", help="A short run, to see that it works.")]
 
 
 @app.callback()
@@ -44,12 +51,36 @@ def listing(context: typer.Context) -> None:
     from benchmarks.registry import BENCHMARKS
 
     table = Table(box=None, pad_edge=False)
-    for heading in ("benchmark", "what it measures", "takes"):
+    for heading in ("benchmark", "what it measures", "takes", "parts"):
         table.add_column(heading)
     for entry in BENCHMARKS:
-        table.add_row(entry.name, entry.title, entry.duration)
+        table.add_row(entry.name, entry.title, entry.duration, ", ".join(PARTS.get(entry.name, ())))
     open_console().print(table)
     say("\nRun one with `roomtone bench NAME [--json FILE]`; `roomtone bench NAME -h` shows its options.")
+
+
+@app.command()
+def memory(
+    json_file: JsonFile = None,
+    evenings: Annotated[int, typer.Option(min=1, max=100, help="Generated evenings for each template set.")] = 4,
+    seed: Annotated[int, typer.Option(help="The seed of the first evening.")] = 1,
+    no_embeddings: Annotated[bool, typer.Option("--no-embeddings", help="Search by full text only.")] = False,
+    transcripts: Transcripts = None,
+    search_turns: Annotated[int, typer.Option(min=100, help="Turns in the database that is searched.")] = 100_000,
+    only: Only = None,
+) -> None:
+    """Measure what memory keeps without a model, and what search finds."""
+    from benchmarks.memory.bench import MemoryBenchOptions, run
+
+    options = MemoryBenchOptions(
+        evenings=evenings,
+        seed=seed,
+        transcripts=transcripts,
+        embeddings=not no_embeddings,
+        search_turns=search_turns,
+        only=_parts("memory", only),
+    )
+    measure(run, options, json_file)
 
 
 @app.command()
@@ -61,214 +92,84 @@ def reply(
         typer.Option(min=0, max=1000, help="Number of recordings to answer, one after the other; default 50, 0: all."),
     ] = None,
     interruptions: Annotated[int | None, typer.Option(min=1, max=1000, help="Number of answers to interrupt.")] = None,
-    rooms: Annotated[
-        int | None, typer.Option(min=1, max=100, help="Number of rooms that talk at the same time.")
-    ] = None,
     first_token_ms: Annotated[
         float | None, typer.Option(min=0, max=10_000, help="How long the model's server takes for its first token.")
     ] = None,
-    only: Annotated[
-        list[str] | None, typer.Option(help=f"Only this part: {', '.join(REPLY_PARTS)}. May be repeated.")
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A short run of everything, one or two minutes.")] = False,
+    only: Only = None,
+    quick: Quick = False,
 ) -> None:
-    """Measure how fast and how rightly the bot answers and stops."""
+    """Measure how fast the bot answers and stops."""
     from benchmarks.reply.bench import run
     from benchmarks.reply.options import ReplyBenchOptions
 
-    refuse_unknown("--only", only, REPLY_PARTS)
     given = {
         "speech": speech,
         "recordings": recordings,
         "interruptions": interruptions,
-        "rooms": rooms,
         "first_token_ms": first_token_ms,
-        "only": tuple(only) if only else None,
+        "only": _parts("reply", only),
     }
     options = (ReplyBenchOptions.quick if quick else ReplyBenchOptions)(**without_defaults(given))
     measure(run, options, json_file)
 
 
 @app.command()
-def unasked(
+def listen(
     json_file: JsonFile = None,
-    transcripts: Annotated[
-        Path | None,
-        typer.Option(
-            help="Play these conversations: JSON lines, or files of QMSum or CRD3.", metavar="DIR", file_okay=False
-        ),
-    ] = None,
-    name: Annotated[
-        list[str] | None,
-        typer.Option(help="A name for the bot besides its default one. May be repeated; default Nova, Max, Echo."),
-    ] = None,
-    texts: Annotated[
-        bool, typer.Option("--texts", help="Quote what would have been answered, not only its line.")
-    ] = False,
+    speech: SpeechDir = None,
+    recordings: Annotated[int, typer.Option(min=0, max=1000, help="Number of recordings; 0: all.")] = 0,
+    transcripts: Transcripts = None,
+    only: Only = None,
 ) -> None:
-    """Measure how often the bot speaks where nobody means it."""
-    from benchmarks.unasked.bench import run
-    from benchmarks.unasked.options import UnaskedBenchOptions
+    """Measure whether the bot waits for ends, answers what is for it, and is silent otherwise."""
+    from benchmarks.listen.bench import ListenBenchOptions, run
 
-    given = {"transcripts": transcripts, "names": tuple(name) if name else None, "texts": texts}
-    options = UnaskedBenchOptions(**without_defaults(given))
-    measure(run, options, json_file)
-
-
-@app.command()
-def receive(
-    json_file: JsonFile = None,
-    speakers: Annotated[
-        list[int] | None,
-        typer.Option(min=1, max=200, help="How many people speak at once. May be repeated; default 10, 50, 100, 150."),
-    ] = None,
-    bot_speakers: Annotated[
-        list[int] | None, typer.Option(min=1, max=200, help="The same, for the whole bot; default 50, 100.")
-    ] = None,
-    in_step: Annotated[
-        int | None,
-        typer.Option(
-            min=0, max=200, help="How many speak with their packets at the same moments; default 200, 0: nobody."
-        ),
-    ] = None,
-    seconds: Annotated[
-        float | None, typer.Option(min=1, max=60, help="For how long they are measured; the whole bot always for 30 s.")
-    ] = None,
-    only: Annotated[
-        list[str] | None, typer.Option(help=f"Only this part: {', '.join(RECEIVE_PARTS)}. May be repeated.")
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A short run of everything, half a minute.")] = False,
-) -> None:
-    """Measure what receiving many people costs."""
-    from benchmarks.receive.bench import run
-    from benchmarks.receive.options import ReceiveBenchOptions
-
-    refuse_unknown("--only", only, RECEIVE_PARTS)
-    given = {
-        "speakers": tuple(speakers) if speakers else None,
-        "bot_speakers": tuple(bot_speakers) if bot_speakers else None,
-        "in_step": in_step,
-        "seconds": seconds,
-        "only": tuple(only) if only else None,
-    }
-    options = (ReceiveBenchOptions.quick if quick else ReceiveBenchOptions)(**without_defaults(given))
+    options = ListenBenchOptions(
+        speech=speech, recordings=recordings, transcripts=transcripts, only=_parts("listen", only)
+    )
     measure(run, options, json_file)
 
 
 @app.command()
 def asr(
     json_file: JsonFile = None,
-    manifest: Annotated[
-        Path | None, typer.Option(help="Use the real recordings of this manifest.json (or its folder).", metavar="FILE")
-    ] = None,
-    recordings: Annotated[
-        int, typer.Option(min=0, max=1000, help="Number of recordings alone and through Opus; 0: all.")
-    ] = 0,
-    company_recordings: Annotated[
-        int, typer.Option(min=1, max=1000, help="Number of recordings that people speak at the same time.")
-    ] = 24,
+    speech: SpeechDir = None,
+    recordings: Annotated[int, typer.Option(min=0, max=1000, help="Number of recordings; 0: all.")] = 0,
     language: Annotated[str, typer.Option(help="The language that is spoken.")] = "en",
     loss: Annotated[float, typer.Option(min=0, max=0.5, help="The share of packets that is lost.")] = 0.05,
-    only: Annotated[
-        list[str] | None, typer.Option(help=f"Only this part: {', '.join(ASR_PARTS)}. May be repeated.")
-    ] = None,
-    no_peers: Annotated[bool, typer.Option("--no-peers", help="Do not measure other recognisers.")] = False,
-    peer: Annotated[
-        list[str] | None, typer.Option(help=f"Only this other recogniser: {'; '.join(ASR_PEERS)}. May be repeated.")
-    ] = None,
-    peers_dir: PeersDir = None,
-    ggml: Annotated[
-        Path | None,
-        typer.Option(
-            help="Another model for whisper.cpp, in its ggml format; without it, the measured model is converted.",
-            metavar="FILE",
-        ),
-    ] = None,
+    only: Only = None,
 ) -> None:
-    """Measure the recogniser's errors, cost and delay. Other recognisers are measured beside it."""
+    """Measure the recogniser's errors and cost."""
     from benchmarks.asr.bench import run
     from benchmarks.asr.options import AsrBenchOptions
 
-    refuse_unknown("--only", only, ASR_PARTS)
-    refuse_unknown("--peer", peer, ASR_PEERS)
     options = AsrBenchOptions(
-        manifest=manifest,
-        recordings=recordings,
-        company_recordings=company_recordings,
-        language=language,
-        loss=loss,
-        peers=() if no_peers else tuple(peer or ASR_PEERS),
-        peers_dir=peers_dir,
-        ggml=ggml,
-        only=tuple(only or ()),
+        speech=speech, recordings=recordings, language=language, loss=loss, only=_parts("asr", only)
     )
     measure(run, options, json_file)
 
 
 @app.command()
-def leaks(
-    json_file: JsonFile = None,
-    joins: Annotated[int, typer.Option(min=8, max=100_000, help="How often the bot joins and leaves.")] = 1000,
-    packets: Annotated[int, typer.Option(min=800, max=10_000_000, help="How many packets arrive.")] = 100_000,
-    encrypted: Annotated[
-        int, typer.Option(min=800, max=10_000_000, help="How many packets arrive with end-to-end encryption.")
-    ] = 40_000,
-) -> None:
-    """Measure whether memory, threads, files and tasks stay flat."""
-    from benchmarks.leaks.bench import LeaksBenchOptions, run
+def load(json_file: JsonFile = None, only: Only = None, quick: Quick = False) -> None:
+    """Measure what receiving many people costs, and whether anything grows."""
+    from benchmarks.load.bench import LoadBenchOptions, run
 
-    options = LeaksBenchOptions(joins=joins, packets=packets, encrypted=encrypted)
-    measure(run, options, json_file)
-
-
-@app.command()
-def store(
-    json_file: JsonFile = None,
-    database: Annotated[
-        str | None, typer.Option(help="A PostgreSQL database, in which a schema is made and dropped.", metavar="URL")
-    ] = None,
-    seconds: Annotated[float, typer.Option(min=1, max=600, help="How long each number of processes writes.")] = 10.0,
-) -> None:
-    """Measure how many turns several processes store in PostgreSQL."""
-    from benchmarks.store.bench import StoreBenchOptions, run
-    from config.load import load
-
-    if database is None and (url := load().storage.database_url) is not None:
-        database = url.get_secret_value()
-    measure(run, StoreBenchOptions(database, seconds), json_file)
+    parts = _parts("load", only)
+    measure(run, LoadBenchOptions.quick(only=parts) if quick else LoadBenchOptions(only=parts), json_file)
 
 
 @app.command()
 def cluster(
     json_file: JsonFile = None,
     speech: SpeechDir = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A short run of everything, five minutes.")] = False,
+    calls: Annotated[int, typer.Option(min=1, max=10_000, help="Number of pairs of recognitions.")] = 100,
 ) -> None:
-    """Measure the recogniser service, and what a bot with rooms takes."""
-    from benchmarks.cluster.bench import run
-    from benchmarks.cluster.options import ClusterBenchOptions
+    """Measure how much longer a call to the recogniser service takes."""
+    from benchmarks.cluster.bench import ClusterBenchOptions, run
 
-    options = ClusterBenchOptions.quick(speech=speech) if quick else ClusterBenchOptions(speech=speech)
-    measure(run, options, json_file)
+    measure(run, ClusterBenchOptions(speech, calls), json_file)
 
 
-@app.command()
-def endpoint(
-    json_file: JsonFile = None,
-    speech: SpeechDir = None,
-    talk: Annotated[
-        Path | None,
-        typer.Option(
-            help="Use the free talk in DIR too; it is made there the first time, with the voices joe and kokoro.",
-            metavar="DIR",
-            file_okay=False,
-        ),
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Four recordings of each set.")] = False,
-) -> None:
-    """Measure how well the end of speech is told from a pause. Plain silence is measured beside it."""
-    from benchmarks.endpoint.bench import run
-    from benchmarks.endpoint.options import EndpointBenchOptions
-
-    options = (EndpointBenchOptions.quick if quick else EndpointBenchOptions)(speech=speech, talk=talk)
-    measure(run, options, json_file)
+def _parts(bench: str, only: list[str] | None) -> tuple[str, ...]:
+    refuse_unknown("--only", only, PARTS[bench])
+    return tuple(only or ())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
 JsonFile = Annotated[
     Path | None, typer.Option("--json", help="Write the results as JSON to this file.", metavar="FILE", dir_okay=False)
 ]
-PeersDir = Annotated[
-    Path | None, typer.Option(help="Keep the other libraries' environments here.", metavar="DIR", file_okay=False)
-]
-
 _FILE_WIDTH = 150
 
 Options = TypeVar("Options")
@@ -65,11 +62,20 @@ def _write(report: BenchmarkReport, json_file: Path | None) -> None:
 
 
 def _tell(report: BenchmarkReport, json_file: Path | None) -> None:
-    from benchmarks.report_tables import render_report
+    from rich.table import Table
 
+    from benchmarks.document import cell, met
+
+    table = Table(title=report.bench, title_justify="left", box=None, pad_edge=False)
+    for heading in ("target", "goal", "measured", "", "of"):
+        table.add_column(heading)
+    for target in report.targets:
+        table.add_row(target.name, target.goal, cell(target.value), met(asdict(target)).strip("*"), target.sample)
     # Do not wrap tables that are written to a file.
     out = open_console(width=None if sys.stdout.isatty() else _FILE_WIDTH)
-    out.print(render_report(report))
+    out.print(table)
+    for remark in report.remarks:
+        say(f"- {remark}")
     _write(report, json_file)
     if json_file is not None:
-        say(f"The figures are in {json_file}.")
+        say(f"All figures are in {json_file}.")

@@ -150,6 +150,6 @@ def check_screens(screen: ScreenSettings, web: WebSettings, *, installed: bool) 
             Status.WARNING,
             f"{web.public_url} is not https: no browser shares a screen with it",
             "Put a reverse proxy with a certificate in front and set PUBLIC_URL to its https address "
-            "(docs/reverse-proxy.md).",
+            "(docs/operations.md).",
         )
     return Finding("screens", Status.OK, f"{reader}; pages at {web.public_url}")

@@ -90,7 +90,7 @@ class PlainSql:
 # What helps against other users of the server who can make the bot run functions of theirs.
 STRANGERS_REMEDY: Final = (
     "Let an administrator do `REVOKE CREATE ON SCHEMA public FROM PUBLIC` in this database, and `REVOKE ALL ON "
-    "DATABASE … FROM PUBLIC` (docs/postgresql.md)."
+    "DATABASE … FROM PUBLIC` (docs/operations.md)."
 )
 
 

@@ -1,5 +1,5 @@
 /* The page's own words in the language that the server chose. English stands in the code; the other languages come from
-   the bot's catalogue (docs/translating.md) in texts.js. */
+   the bot's catalogue (CONTRIBUTING.md) in texts.js. */
 import { LANGUAGE, LANGUAGES, TEXTS } from "./texts.js";
 
 export { LANGUAGE };

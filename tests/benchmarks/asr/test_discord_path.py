@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.asr.discord_path import DiscordPath, lossy
-from benchmarks.reply.recordings import load_recordings
+from benchmarks.recordings import load_recordings
 from bot.settings import ModelsSettings
 from rehearsal.people.clip import Clip
 from voice.audio import duration_s

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.reply.latency import STAGES, LatencySample, stages_between
-from benchmarks.reply.spread import spread
+from benchmarks.stats import spread
 
 
 def test_stages_are_the_whole() -> None:

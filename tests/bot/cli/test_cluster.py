@@ -109,3 +109,17 @@ def test_without_ray_it_says_how_to_start_it(
     assert "ray start --head" in said
     assert "ray start --address 10.0.0.1:6379" in said
     assert (folder / "data" / "cluster" / "token").is_file()
+
+
+def test_status_without_ray_is_a_plain_sentence(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is known of shards then."""
+    del folder
+
+    def refused(_: object) -> None:
+        raise ClusterError("Ray does not answer on this machine.")
+
+    monkeypatch.setattr("bot.cluster.ray_connection.connected", refused)
+    assert run_command_line(["cluster", "status"]) == 1
+    assert "Ray does not answer" in capsys.readouterr().err

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 REPOSITORY = Path(__file__).parents[3]
 BOARD = REPOSITORY / "config" / "grafana" / "roomtone.json"
-MONITORING = REPOSITORY / "docs" / "monitoring.md"
+MONITORING = REPOSITORY / "docs" / "operations.md"
 CLUSTER = REPOSITORY / "docs" / "cluster.md"
 
 
@@ -48,7 +48,7 @@ def test_every_panel_says_what_it_shows_and_asks_for_metrics_that_exist() -> Non
 
 
 def test_every_metric_is_on_the_board_and_explained() -> None:
-    """A metric that nobody sees is forgotten, and so is one that docs/monitoring.md does not explain."""
+    """A metric that nobody sees is forgotten, and so is one that docs/operations.md does not explain."""
     metrics = new_metrics()
     metrics.add_recogniser(RecogniserFigures)
     metrics.add_remote_recogniser(lambda: True)

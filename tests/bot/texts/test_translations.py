@@ -1,6 +1,6 @@
 """Every language has a line for each text that the code uses, with the same placeholders, and none besides.
 
-To mend a failure, edit the language's file in bot/texts (docs/translating.md).
+To mend a failure, edit the language's file in bot/texts (CONTRIBUTING.md).
 """
 
 from __future__ import annotations

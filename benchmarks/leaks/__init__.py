@@ -1,1 +1,0 @@
-"""`roomtone bench leaks`: whether memory, threads, files and tasks stay flat."""

@@ -1,0 +1,106 @@
+"""Measures how many pauses inside speech are taken for its end, and how soon an end is known.
+
+Faster than real time and on the sound's own clock, so the figures are the same on every machine. What the recogniser
+and the event loop add is in `roomtone bench reply`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from benchmarks.figures import cut_sample, number_at, sample_at
+from benchmarks.listen.observed_pauses import PauseObserver, observe_all
+from benchmarks.pause_judge import COUNTED_FROM_S
+from benchmarks.report import Target, at_most
+from benchmarks.stats import share_of, spread
+from voice.listening.end_policy import END_POLICY
+from voice.listening.endpointing import ENDPOINTING, window_count
+from voice.listening.vad import WINDOW_SAMPLES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from benchmarks.listen.observed_pauses import ObservedPause
+    from benchmarks.progress import Progress
+    from benchmarks.recordings import SpeechRecording
+    from benchmarks.report import Json
+    from config.schema import Settings
+
+PART = "endpointing"
+# Each recording is observed twice, the second time shifted by half a window: where windows begin changes the decision
+# for two pauses in seventy.
+LEADS = (0, WINDOW_SAMPLES // 2)
+CUT_SHARE, KNOWN_P50_MS = 0.06, 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the room's policy does to pauses. `known_after_s`: of each end, from the end of the voice."""
+
+    inside: int
+    cut: int
+    known_after_s: tuple[float, ...]
+
+    def as_json(self) -> dict[str, Json]:
+        return {
+            "pauses_inside": self.inside,
+            "cut": self.cut,
+            "cut_share": share_of(self.cut, self.inside),
+            "end_known_after_ms": spread([seconds * 1000 for seconds in self.known_after_s]),
+        }
+
+
+def outcome(pauses: Sequence[ObservedPause]) -> Outcome:
+    """Return what the room's policy does to these pauses."""
+    inside = [pause for pause in pauses if pause.windows is not None]
+    return Outcome(
+        len(inside),
+        sum(windows_needed(pause) <= (pause.windows or 0) for pause in inside),
+        tuple(pause.known_after_s(windows_needed(pause)) for pause in pauses if pause.is_end),
+    )
+
+
+def windows_needed(pause: ObservedPause) -> int:
+    """Return after how many silent windows a room ends the speech before this pause."""
+    known = pause.evidence
+    # As in a room: without the end-of-turn model the fixed silence ends speech.
+    needed_s = ENDPOINTING.end_silence_s if known is None else END_POLICY.silence_needed_s(known)
+    return window_count(max(needed_s, COUNTED_FROM_S))
+
+
+async def measure_endpointing(
+    recordings: Sequence[SpeechRecording], settings: Settings, progress: Progress
+) -> dict[str, Json]:
+    """Return the figures of these recordings. Raises `VoiceError` if a model that is needed is missing."""
+    observer = await asyncio.to_thread(PauseObserver, settings)
+    progress.step("pauses inside speech", total=len(recordings))
+    pauses = await asyncio.to_thread(observe_all, recordings, observer, progress, leads=LEADS)
+    return {
+        "recordings": len(recordings),
+        "passes": len(LEADS),
+        "end_of_turn_model": observer.has_turn_model,
+        "text_read": observer.reads_text,
+        **outcome(pauses).as_json(),
+    }
+
+
+def endpointing_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
+    """Return the two targets with their values in `ours`."""
+    return (
+        at_most(
+            "pauses inside speech that are cut",
+            "<= 6 %",
+            number_at(ours, PART, "cut_share"),
+            CUT_SHARE,
+            cut_sample(ours, PART),
+        ),
+        at_most(
+            "end of speech known after, P50 ms",
+            "<= 600 ms",
+            number_at(ours, PART, "end_known_after_ms", "p50"),
+            KNOWN_P50_MS,
+            sample_at(ours, "ends", PART, "end_known_after_ms", "count"),
+        ),
+    )

@@ -1,0 +1,151 @@
+"""Everything that endpointing can know in each pause of a recording, and how long the pause lasted.
+
+The recording goes through Opus and the room's models faster than real time, and is never cut. So one observation serves
+every policy, and all times are those of the sound: the figures do not depend on the machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmarks.pause_judge import COUNTED_FROM_S, PauseJudge
+from benchmarks.recordings import voice_end_s
+from bot.wiring.speech_models import open_vad
+from rehearsal.people.clip import Clip, read_sound
+from voice.asr.whisper import WhisperEngine
+from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ
+from voice.listening.end_policy import PauseEvidence
+from voice.listening.endpointing import (
+    WINDOW_S,
+    AudioWindow,
+    Endpointer,
+    EndpointingParameters,
+    SpeechPaused,
+    SpeechResumed,
+    window_count,
+)
+from voice.listening.vad import WINDOW_SAMPLES, VadState, WindowRun
+from voice.transport.opus import Decoder
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchmarks.progress import Progress
+    from benchmarks.recordings import SpeechRecording
+    from config.schema import Settings
+    from voice.asr.port import TextEnd
+    from voice.audio import Pcm
+
+# Longer than any pause inside speech and than any silence that ends it.
+NEVER_S = 3.5
+_NEVER_ENDS = EndpointingParameters(end_silence_s=NEVER_S)
+# A client sends frames of 20 ms; an end is known when the frame that completes its last window has arrived.
+FRAME_S = 0.02
+LANGUAGE = "en"
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedPause:
+    """One pause that counts (`COUNTED_FROM_S`): so many silent `windows`; None: it was the end of the speech.
+
+    `finished`: the end-of-turn model's probability; `sentence_end`: the recogniser's; `text_end`: what a language model
+    expects after the text. None without the model.
+    `voice_end_s`: how long before the first silent window the voice had ended by its loudness; only of an end.
+    """
+
+    windows: int | None
+    finished: float | None
+    sentence_end: float | None
+    voice_end_s: float = 0.0
+    text_end: TextEnd | None = None
+
+    @property
+    def is_end(self) -> bool:
+        """Return whether the speaker had finished."""
+        return self.windows is None
+
+    @property
+    def evidence(self) -> PauseEvidence | None:
+        """Return what is known of the pause; None without the end-of-turn model."""
+        return None if self.finished is None else PauseEvidence(self.finished, self.sentence_end, self.text_end)
+
+    def known_after_s(self, silent_windows: int) -> float:
+        """Return when an end is known that needs so much silence, in seconds from the end of the voice."""
+        arrived = -(-round(silent_windows * WINDOW_S * 1000) // round(FRAME_S * 1000)) * FRAME_S
+        return self.voice_end_s + arrived
+
+
+class PauseObserver:
+    """A room's models. Not thread-safe. Raises `VoiceError` if one that is needed is missing."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._vad = open_vad(settings.models)
+        self._judge = PauseJudge(
+            settings.models,
+            turn_model=settings.listening.turn_model != "off",
+            recogniser=WhisperEngine(settings.asr),
+            language=LANGUAGE,
+        )
+
+    @property
+    def has_turn_model(self) -> bool:
+        return self._judge.has_turn_model
+
+    @property
+    def reads_text(self) -> bool:
+        return self._judge.reads_text
+
+    def observe(self, recording: SpeechRecording, *, lead_samples: int = 0) -> list[ObservedPause]:
+        """Return the pauses of a recording in order, after `lead_samples` of silence. Blocks."""
+        decoder = Decoder(rate_hz=LISTEN_RATE_HZ)
+        frames = [decoder.decode(packet) for packet in Clip.load(recording.path).packets]
+        silence = np.zeros(round((NEVER_S + 0.2) * LISTEN_RATE_HZ), np.int16)
+        pcm = np.concatenate([np.zeros(lead_samples, np.int16), *frames, silence])
+        pcm = pcm[: len(pcm) // WINDOW_SAMPLES * WINDOW_SAMPLES]
+        loud_until_s = voice_end_s(read_sound(recording.path)) + lead_samples / LISTEN_RATE_HZ
+        observed = []
+        for pause, windows in self._pauses(pcm):
+            if windows is not None and windows < window_count(COUNTED_FROM_S):
+                continue
+            before = pcm[pause.start * WINDOW_SAMPLES : pause.end * WINDOW_SAMPLES]
+            known = self._judge.evidence(before, self._judge.finished(before))
+            observed.append(
+                ObservedPause(
+                    windows,
+                    finished=None if known is None else known.finished,
+                    sentence_end=None if known is None else known.sentence_end,
+                    voice_end_s=0.0 if windows is not None else max(0.0, pause.last * WINDOW_S - loud_until_s),
+                    text_end=None if known is None else known.text_end,
+                )
+            )
+        return observed
+
+    def _pauses(self, pcm: Pcm) -> list[tuple[SpeechPaused, int | None]]:
+        """Return each pause and its length in windows."""
+        levels = pcm.reshape(-1, WINDOW_SAMPLES).astype(np.float32) / INT16_FULL_SCALE
+        loudness = np.sqrt(np.mean(levels**2, axis=1))
+        probabilities = self._vad.score([WindowRun(VadState(), pcm)])[0]
+        endpointer = Endpointer(_NEVER_ENDS, judged=False)
+        found: list[tuple[SpeechPaused, int | None]] = []
+        for index, (probability, rms) in enumerate(zip(probabilities, loudness, strict=True)):
+            for event in endpointer.handle(AudioWindow(probability, float(rms))):
+                if isinstance(event, SpeechPaused):
+                    found.append((event, None))
+                elif isinstance(event, SpeechResumed):
+                    found[-1] = (found[-1][0], index - found[-1][0].last)
+        return found
+
+
+def observe_all(
+    recordings: Sequence[SpeechRecording], observer: PauseObserver, progress: Progress, *, leads: Sequence[int]
+) -> list[ObservedPause]:
+    """Return the pauses of all recordings, each processed once for each of `leads` samples of silence before it."""
+    pauses: list[ObservedPause] = []
+    for recording in recordings:
+        for lead in leads:
+            pauses += observer.observe(recording, lead_samples=lead)
+        progress.advance()
+    return pauses

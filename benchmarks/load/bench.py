@@ -1,0 +1,258 @@
+"""`roomtone bench load`: what it costs to receive people who speak at once, and whether joins and packets leak.
+
+The crowd and its Discord are one process, and who receives it is another one: the bare link or the whole bot. They get
+their streams over UDP, with both encryptions: the link from people who speak without a pause, and the bot from people
+who pause, because only then it has something to recognise.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from benchmarks.child_process import child_process, python_module
+from benchmarks.errors import BenchmarkError
+from benchmarks.figures import number_at, sample_at
+from benchmarks.load.growth import growth
+from benchmarks.measuring import Measuring
+from benchmarks.report import Target, at_most
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from benchmarks.child_process import ChildProcess
+    from benchmarks.progress import Progress
+    from benchmarks.report import BenchmarkReport, Json
+
+_JOIN_TIMEOUT_S = 180.0
+# 100 people who talk for 40 s are 160,000 packets, which are encrypted beforehand.
+_PREPARE_TIMEOUT_S = 240.0
+# After the last packet, until the last sound has been delivered, and before the first.
+_SETTLE_S = 0.5
+# The bot's room reports its counters every five seconds.
+_REPORT_S = 6.0
+_LEAK_SAMPLES = 20
+_LEAKS_TIMEOUT_S = 300.0
+_CORE_OF_100 = 0.20
+_LAG_P99_MS = 20.0
+# What the allocator may keep. A join that leaked its receiver and decoders would take a hundred times as much.
+_GROWTH_MB = 3.0
+# The bot speaks to nobody here, and its data folder is deleted.
+_BOT_SETTINGS = {"compaction.summariser": "extractive", "room.notice": "", "web.host": "127.0.0.1", "web.port": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """How a number of people speak while it is measured for `seconds`, after `warm_up_s`.
+
+    `pauses`: whether they pause again and again, at different moments; otherwise all speak all the time. `in_step`:
+    whether the packets of all come at the same moment, every 20 ms; otherwise they lie evenly in the 20 ms.
+    """
+
+    speakers: int
+    seconds: float
+    warm_up_s: float
+    pauses: bool = False
+    in_step: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the figures."""
+        return f"{self.speakers} speakers in step" if self.in_step else f"{self.speakers} speakers"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadBenchOptions:
+    """The options of one run. The defaults are a full run.
+
+    `link`, `bot`: how the bare link and the whole bot are spoken to. `joins`: how often the link joins and leaves.
+    `packets`: how many packets arrive with end-to-end encryption while people come and go. `only`: the parts to
+    measure; empty means all.
+    """
+
+    link: tuple[Scene, ...] = (Scene(100, 6.0, 1.0), Scene(200, 6.0, 1.0, in_step=True))
+    bot: Scene = Scene(100, 30.0, 10.0, pauses=True)
+    joins: int = 1000
+    packets: int = 40_000
+    only: tuple[str, ...] = ()
+
+    @classmethod
+    def quick(cls, *, only: tuple[str, ...] = ()) -> LoadBenchOptions:
+        """Return the options for a short run, which only checks that everything works."""
+        link = (Scene(3, 1.0, 0.2), Scene(3, 1.0, 0.2, in_step=True))
+        return cls(link, Scene(3, 2.0, 1.0, pauses=True), joins=20, packets=800, only=only)
+
+    def wants(self, part: str) -> bool:
+        """Return whether this part has to be measured."""
+        return not self.only or part in self.only
+
+    @property
+    def people(self) -> int:
+        """How many people are in the channel: as many as the largest crowd needs, and two who are joined."""
+        scenes = [*(self.link if self.wants("link") else ()), *((self.bot,) if self.wants("bot") else ())]
+        return max((scene.speakers for scene in scenes), default=2)
+
+
+async def run(
+    options: LoadBenchOptions, progress: Progress, *, on_part: Callable[[BenchmarkReport], None] | None = None
+) -> BenchmarkReport:
+    """Measure the chosen parts. `on_part` gets the unfinished report after each part. Raises `BenchmarkError`."""
+    measuring = _Measuring(options=options, progress=progress, on_part=on_part)
+    measuring.remark_if_busy()
+    for part, scenes in (("link", options.link), ("bot", (options.bot,))):
+        if options.wants(part):
+            await measuring.receive(part, scenes)
+    if options.wants("leaks"):
+        await measuring.leaks()
+    return measuring.report()
+
+
+@dataclass(slots=True, kw_only=True)
+class _Measuring(Measuring):
+    """One run and its results so far."""
+
+    bench = "load"
+
+    options: LoadBenchOptions
+
+    def targets(self) -> tuple[Target, ...]:
+        return load_targets(self.ours)
+
+    async def receive(self, part: str, scenes: Sequence[Scene]) -> None:
+        """Measure the bare link or the whole bot."""
+        name = {"link": "link", "bot": "whole bot"}[part]
+        figures: dict[str, Json] = {}
+        async with AsyncExitStack() as stack:
+            crowd, where = await self._crowd(stack, self.options.people)
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-load-"))
+            receiver = await stack.enter_async_context(
+                child_process(name, python_module("benchmarks.load.receiving_process"))
+            )
+            settings = {**_BOT_SETTINGS, "storage.data_dir": folder}
+            await receiver.ask(part, settings=settings, discord=where, timeout_s=_JOIN_TIMEOUT_S)
+            self.progress.step(f"{name}: people speak at once", total=len(scenes))
+            for scene in scenes:
+                sent, cost = await perform(scene, crowd, receiver)
+                if part == "bot":
+                    await asyncio.sleep(_REPORT_S)
+                counted = await receiver.ask("counters")
+                if counted["rooms_opened"]:
+                    raise BenchmarkError(f"The room began anew when {scene.speakers} people spoke. See the bot's log.")
+                figures[scene.name] = summary(sent, {**cost, **counted})
+                self.progress.advance()
+        self.part_measured(name, figures)
+
+    async def leaks(self) -> None:
+        """Join and leave again and again, and let packets arrive while people come and go."""
+        async with AsyncExitStack() as stack:
+            _, where = await self._crowd(stack, 2)
+            process = await stack.enter_async_context(
+                child_process("the link", python_module("benchmarks.load.leaks_process"))
+            )
+            await process.ask("enter", discord=where)
+            for op, total in (("joins", self.options.joins), ("encrypted packets", self.options.packets)):
+                self.part_measured(f"{total:,} {op}", await self._sampled(process, op, total))
+
+    async def _crowd(self, stack: AsyncExitStack, people: int) -> tuple[ChildProcess, dict[str, Json]]:
+        self.progress.step(f"{people} people enter", total=1)
+        crowd = await stack.enter_async_context(
+            child_process("the crowd", python_module("benchmarks.load.crowd_process"))
+        )
+        where = await crowd.ask("open", people=people, timeout_s=_JOIN_TIMEOUT_S)
+        self.progress.advance()
+        return crowd, where
+
+    async def _sampled(self, process: ChildProcess, op: str, total: int) -> dict[str, Json]:
+        """Do something `total` times, and return by how much what the process holds grew on the way."""
+        samples: list[dict[str, float]] = []
+        self.progress.step(f"{total:,} {op}", total=_LEAK_SAMPLES)
+        for number in range(_LEAK_SAMPLES):
+            count = total * (number + 1) // _LEAK_SAMPLES - total * number // _LEAK_SAMPLES
+            samples.append(await process.ask(op, count=count, timeout_s=_LEAKS_TIMEOUT_S))
+            self.progress.advance()
+        return {"growth": growth(samples), "first": {**samples[0]}, "last": {**samples[-1]}}
+
+
+async def perform(scene: Scene, crowd: ChildProcess, receiver: ChildProcess) -> tuple[dict[str, Json], dict[str, Json]]:
+    """Let people speak. Returns what was sent, and what it cost the receiver from the warm-up to the last packet. Then
+    every sound has been delivered, so that it can be counted.
+    """
+    await crowd.ask(
+        "prepare",
+        receiver=ROOMTONE_BOT_ID,
+        speakers=scene.speakers,
+        seconds=scene.warm_up_s + scene.seconds,
+        pauses=scene.pauses,
+        timeout_s=_PREPARE_TIMEOUT_S,
+    )
+    await crowd.ask("announce", speakers=scene.speakers)
+    await asyncio.sleep(_SETTLE_S)
+    await receiver.ask("begin")
+    performing = crowd.ask("perform", receiver=ROOMTONE_BOT_ID, in_step=scene.in_step, warm_up_s=scene.warm_up_s)
+    sent, _ = await asyncio.gather(performing, _warm_up(receiver, scene.warm_up_s))
+    # At once: a moment in which nobody speaks any more would make the share of a core smaller, and what the bot still
+    # recognises then is not the cost of the speakers.
+    cost = await receiver.ask("end")
+    await asyncio.sleep(_SETTLE_S)
+    return sent, cost
+
+
+async def _warm_up(receiver: ChildProcess, seconds: float) -> None:
+    await asyncio.sleep(seconds)
+    await receiver.ask("warmed_up")
+
+
+def summary(sent: Mapping[str, Json], found: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the figures of one number of speakers: what was sent, what became sound, and what it cost.
+
+    `sent` has all packets, and those `measured` for the cost: all but those of the warm-up.
+    """
+    packets, measured = number_at(sent, "packets") or 0.0, number_at(sent, "measured") or 0.0
+    heard = sum(number_at(found, "counters", name) or 0.0 for name in ("decoded", "silence"))
+    cpu_s, wall_s = number_at(found, "cpu_s") or 0.0, number_at(found, "wall_s") or 0.0
+    return {
+        "sent": int(packets),
+        "lost": int(packets - heard),
+        "core": round(cpu_s / wall_s, 4) if wall_s else None,
+        "cpu_s_a_speaker_second": round(cpu_s * 50 / measured, 6) if measured else None,
+        "loop_lag": found["loop_lag"],
+        "texts": found["texts"],
+        "counters": found["counters"],
+        "dropped": found["dropped"],
+        "sender_latest_ms": sent["latest_ms"],
+    }
+
+
+def load_targets(ours: Mapping[str, Json]) -> tuple[Target, ...]:
+    """Return the targets with their values in `ours`."""
+    link, in_step, bot = ("link", "100 speakers"), ("link", "200 speakers in step"), ("whole bot", "100 speakers")
+
+    def frames(words: str, *path: str) -> Target:
+        return at_most(words, "0", number_at(ours, *path, "lost"), 0, sample_at(ours, "frames", *path, "sent"))
+
+    core = number_at(ours, *link, "core")
+    # A lag without recognitions beside it is not what a room has.
+    recognised = number_at(ours, *bot, "texts")
+    lag_p99_ms = number_at(ours, *bot, "loop_lag", "p99_ms") if recognised else None
+    meanwhile = f"{recognised:,.0f} utterances recognised meanwhile" if recognised else ""
+    sent = sample_at(ours, "frames", *link, "sent")
+    return (
+        at_most("receiving 100 speakers, share of a core", "<= 20 %", core, _CORE_OF_100, sent),
+        frames("frames lost of 100 speakers", *link),
+        frames("frames lost of 200 speakers in step", *in_step),
+        at_most("whole bot, 100 speakers: loop lag P99, ms", "<= 20 ms", lag_p99_ms, _LAG_P99_MS, meanwhile),
+        frames("whole bot, 100 speakers: frames lost", *bot),
+        *(
+            at_most(f"growth over {name}: {what}", goal, number_at(ours, name, "growth", what), most, name)
+            for name, entry in ours.items()
+            if isinstance(entry, dict) and "growth" in entry
+            for what, most, goal in (
+                ("rss_mb", _GROWTH_MB, f"<= {_GROWTH_MB:g} MB"),
+                *((each, 0.0, "0") for each in ("threads", "files", "tasks")),
+            )
+        ),
+    )

@@ -1,1 +1,0 @@
-"""Other libraries to compare with, each run in its own environment and process."""

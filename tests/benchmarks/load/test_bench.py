@@ -1,0 +1,119 @@
+"""What is counted of people who speak at once, and what counts as growth."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmarks.load.bench import LoadBenchOptions, Scene, perform, summary
+from benchmarks.load.encrypted_room import BOT, PACKETS_A_TURN, PEOPLE, EncryptedRoom
+from benchmarks.load.growth import growth, holding
+from benchmarks.load.receiving_process import ReceivingProcess
+from bot.events import QueuesMeasured, RoomOpened, UtteranceTranscribed
+from voice.queue_figures import QueueFigures
+
+if TYPE_CHECKING:
+    from benchmarks.report import Json
+
+
+def test_what_became_no_sound_is_lost_and_the_warm_up_costs_nothing() -> None:
+    """The cost is of the packets after the warm-up, and every packet has to become sound."""
+    sent: dict[str, Json] = {"packets": 1000, "measured": 500, "latest_ms": 3.0}
+    found: dict[str, Json] = {
+        "wall_s": 10.0,
+        "cpu_s": 2.0,
+        "loop_lag": {"p99_ms": 4.0},
+        "texts": 40,
+        "counters": {"decoded": 980, "silence": 5, "late": 15},
+        "dropped": {},
+    }
+    figures = summary(sent, found)
+    assert [figures[name] for name in ("sent", "lost", "core", "cpu_s_a_speaker_second")] == [1000, 15, 0.2, 0.2]
+
+
+def test_a_run_needs_as_many_people_as_its_largest_crowd() -> None:
+    """Leaks need two alone."""
+    assert LoadBenchOptions().people == 200
+    assert LoadBenchOptions(only=("bot",)).people == 100
+    assert LoadBenchOptions(only=("leaks",)).people == 2
+
+
+class _Child:
+    """A child process that answers nothing and notes what it was asked."""
+
+    def __init__(self, asked: list[str]) -> None:
+        self._asked = asked
+
+    async def ask(self, op: str, **_: object) -> dict[str, Json]:
+        self._asked.append(op)
+        return {}
+
+
+@pytest.mark.asyncio
+async def test_the_cost_is_that_of_the_time_in_which_people_speak(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It begins after the warm-up and ends with their last packet. The packets count from the first one."""
+    asked: list[str] = []
+
+    async def wait(_: float) -> None:
+        asked.append("wait")
+
+    monkeypatch.setattr("benchmarks.load.bench.asyncio.sleep", wait)
+    await perform(Scene(2, 3.0, 1.0), _Child(asked), _Child(asked))  # type: ignore[arg-type]
+    assert asked == ["prepare", "announce", "wait", "begin", "perform", "wait", "warmed_up", "end", "wait"]
+
+
+@pytest.mark.asyncio
+async def test_only_what_came_since_the_beginning_is_counted() -> None:
+    """Drops count from `begin`, texts from `warmed_up`; a room that began anew is told."""
+    async with AsyncExitStack() as stack:
+        process = ReceivingProcess(stack)
+
+        def report(overloaded: int) -> None:
+            process.observe(QueuesMeasured((QueueFigures("recognise", 0, 68, {"overloaded": overloaded}),), 0.0))
+
+        report(3)
+        await process.answer({"op": "begin"})
+        process.observe(UtteranceTranscribed("warm-up", 1, "Hello.", 0.0, 1.0, 1.5))
+        report(10)
+        await process.answer({"op": "warmed_up"})
+        process.observe(UtteranceTranscribed("measured", 1, "Hello.", 0.0, 1.0, 1.5))
+        process.observe(RoomOpened("an-evening", 1, 2, resumed=True, at=0.0))
+        assert (await process.answer({"op": "end"}))["texts"] == 1
+        counted = await process.answer({"op": "counters"})
+    assert (counted["dropped"], counted["rooms_opened"]) == ({"recognise: overloaded": 7}, 1)
+
+
+def test_growth_compares_the_second_quarter_with_the_last() -> None:
+    """What fills in the first quarter is no growth."""
+    rising = [{"rss_mb": float(number), "files": 7.0} for number in range(20)]
+    filling = [{"rss_mb": min(5.0, number), "files": 7.0} for number in range(20)]
+    assert growth(rising) == {"rss_mb": 10.0, "files": 0.0}
+    assert growth(filling) == {"rss_mb": 0.0, "files": 0.0}
+
+
+@pytest.mark.asyncio
+async def test_what_a_process_holds_is_counted() -> None:
+    """One task more is seen."""
+    before = asdict(holding())
+    task = asyncio.create_task(asyncio.sleep(60), name="one-more")
+    after = asdict(holding())
+    task.cancel()
+    assert after["tasks"] == before["tasks"] + 1
+
+
+def test_everybody_in_the_encrypted_room_is_heard_and_forgotten() -> None:
+    """With keys that change whenever somebody leaves or comes, announced or not; the session has only who is there."""
+    room, turns = EncryptedRoom(), 2 * PEOPLE
+    room.send(turns * PACKETS_A_TURN)
+    counts = room.receiver.counters()
+    assert counts.received == turns * PACKETS_A_TURN
+    assert counts.decoded >= 0.9 * counts.received
+    assert counts.dave_failures == counts.not_ready == counts.clear == counts.transport_failures == 0
+    last = BOT + PEOPLE + turns - 1
+    assert set(room.bot.session.get_user_ids()) == {
+        str(user_id) for user_id in (BOT, *range(last - PEOPLE + 1, last + 1))
+    }

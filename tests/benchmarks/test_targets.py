@@ -1,0 +1,118 @@
+"""Targets are judged by the figures that they name, and what was not measured is neither met nor missed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmarks.asr.bench import asr_targets
+from benchmarks.cluster.bench import ClusterBenchOptions, cluster_targets, run
+from benchmarks.errors import BenchmarkError
+from benchmarks.figures import counted_of, cut_sample, number_at, sample_at
+from benchmarks.listen.decisions import deciding_targets
+from benchmarks.listen.endpointing import endpointing_targets
+from benchmarks.listen.unasked import unasked_targets
+from benchmarks.load.bench import load_targets
+from benchmarks.memory.bench import memory_targets
+from benchmarks.progress import NoProgress
+from benchmarks.reply.targets import reply_targets
+from benchmarks.report import Target, at_least, at_most
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from benchmarks.report import Json
+
+FIGURES: dict[str, Json] = {"answers": {"total_ms": {"p50": 480}, "who": "Ada", "whole": True}}
+
+
+@pytest.mark.parametrize(
+    ("path", "number"),
+    [
+        (("answers", "total_ms", "p50"), 480.0),
+        (("answers", "total_ms", "p95"), None),
+        (("answers", "total_ms"), None),
+        (("answers", "who", "p50"), None),
+        (("answers", "whole"), None),
+        ((), None),
+    ],
+)
+def test_a_number_or_none(path: tuple[str, ...], number: float | None) -> None:
+    """Only a number at the path counts as measured."""
+    assert number_at(FIGURES, *path) == number
+
+
+def test_a_sample_says_what_was_counted() -> None:
+    """What was not counted has no sample, and few cases are told as such."""
+    counted: dict[str, Json] = {"link": {"sent": 30_500}, "pauses": {"cut": 10, "pauses_inside": 146}}
+    assert sample_at(counted, "frames", "link", "sent") == "30,500 frames"
+    assert cut_sample(counted, "pauses") == "10 of 146 pauses"
+    assert counted_of({"said": 8}, "answers", ("said",), 1) == "seen in 7 of 8 answers"
+    assert sample_at(counted, "frames", "link", "lost") == cut_sample(counted, "link") == ""
+
+
+@pytest.mark.parametrize(
+    ("target", "met"),
+    [
+        (at_least("share", ">= 95 %", 0.95, 0.95), True),
+        (at_least("share", ">= 95 %", 0.9499, 0.95), False),
+        (at_most("time", "<= 1 ms", 1.0, 1.0), True),
+        (at_most("time", "<= 1 ms", 1.0001, 1.0), False),
+        (at_most("time", "<= 1 ms", 0.5, 1.0, failed=1), False),
+        (at_most("time", "<= 1 ms", None, 1.0, failed=8), False),
+        (at_least("share", ">= 95 %", None, 0.95), None),
+    ],
+)
+def test_a_target_is_met_at_its_very_goal(target: Target, *, met: bool | None) -> None:
+    """A failure misses the target of the others, because it has no value."""
+    assert target.met is met
+
+
+@pytest.mark.parametrize(
+    "targets",
+    [
+        reply_targets,
+        asr_targets,
+        memory_targets,
+        load_targets,
+        cluster_targets,
+        endpointing_targets,
+        deciding_targets,
+        unasked_targets,
+    ],
+)
+def test_nothing_measured_claims_nothing(targets: Callable[[dict[str, Json]], tuple[Target, ...]]) -> None:
+    """Every target of a run that measured nothing says so."""
+    assert {target.met for target in targets({})} == {None}
+
+
+def test_load_is_judged_by_its_own_figures() -> None:
+    """A lag without recognitions beside it is no measurement, and one more file is a leak."""
+    grown: dict[str, Json] = {"rss_mb": 1.0, "threads": 0.0, "files": 1.0, "tasks": 0.0}
+    bot: dict[str, Json] = {"lost": 0, "sent": 60_000, "loop_lag": {"p99_ms": 21.0}, "texts": 40}
+    ours: dict[str, Json] = {
+        "link": {
+            "100 speakers": {"lost": 0, "sent": 30_000, "core": 0.19},
+            "200 speakers in step": {"lost": 1, "sent": 60_000},
+        },
+        "whole bot": {"100 speakers": bot},
+        "1,000 joins": {"growth": grown},
+    }
+    assert [each.met for each in load_targets(ours)] == [True, True, False, False, True, True, True, False, True]
+    silent: dict[str, Json] = {"whole bot": {"100 speakers": {**bot, "texts": 0}}}
+    assert load_targets(silent)[3].met is None
+
+
+def test_one_unasked_reply_misses_the_target() -> None:
+    """The goal is none at all."""
+    first, _ = unasked_targets({"unasked": {"whole turns": {"spoken_unasked": 1, "minutes": 90.0}}})
+    assert (first.met, first.sample) == (False, "90 minutes")
+
+
+@pytest.mark.asyncio
+async def test_the_cluster_benchmark_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the tools for a network of its own nothing is started: Ray would listen on every address."""
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(BenchmarkError, match="network of its own"):
+        await run(ClusterBenchOptions(calls=1), NoProgress())

@@ -1,1 +1,0 @@
-"""A cluster on this one machine that loses its parts one after the other while people speak."""
