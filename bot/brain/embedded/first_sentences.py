@@ -111,4 +111,6 @@ def _without_names(text: str, names: Sequence[str], speakers: Iterable[str]) -> 
     people = frozenset(stem for speaker in speakers for stem in name_stems(speaker)) - own
     said = strip_call(text, tuple(names)).split()
     left = (SOMEBODY if people.intersection(words(word)) else word for word in said if own.isdisjoint(words(word)))
-    return " ".join(left).strip(" ,")
+    bare = " ".join(left).strip(" ,")
+    end = text.rstrip()[-1:]
+    return f"{bare}{end}" if bare and end in ".!?" and bare[-1] not in ".!?" else bare
