@@ -16,7 +16,6 @@ import structlog
 
 from bot.background_task import background_task
 from bot.brain.embedded.evidence import name_stems
-from bot.brain.wakeword import strip_call
 from bot.texts.catalogue import catalogue, languages
 from compaction.errors import EmbeddingError
 from compaction.language.text import words
@@ -109,8 +108,9 @@ def _without_names(text: str, names: Sequence[str], speakers: Iterable[str]) -> 
     """Return a sentence without the bot's name, and with `SOMEBODY` for people."""
     own = frozenset(word for name in names for word in words(name))
     people = frozenset(stem for speaker in speakers for stem in name_stems(speaker)) - own
-    said = strip_call(text, tuple(names)).split()
-    left = (SOMEBODY if people.intersection(words(word)) else word for word in said if own.isdisjoint(words(word)))
+    left = (
+        SOMEBODY if people.intersection(words(word)) else word for word in text.split() if own.isdisjoint(words(word))
+    )
     bare = " ".join(left).strip(" ,")
     end = text.rstrip()[-1:]
     return f"{bare}{end}" if bare and end in ".!?" and bare[-1] not in ".!?" else bare
