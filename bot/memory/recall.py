@@ -67,7 +67,7 @@ class Recall:
     ) -> None:
         self._index = index
         self._turns = turns
-        self._embedder = embedder
+        self.embedder = embedder
 
     async def search(
         self,
@@ -139,18 +139,18 @@ class Recall:
 
     async def _alike(self, query: str, scope: Scope, *, within_s: float) -> Sequence[tuple[PassageId, float]]:
         """Return the passages nearest in meaning; empty if the embedder does not answer in time."""
-        if self._embedder is None or not query.strip():
+        if self.embedder is None or not query.strip():
             return ()
         try:
             async with asyncio.timeout(within_s):
-                (vector,) = await self._embedder.embed([query], urgent=True)
+                (vector,) = await self.embedder.embed([query], urgent=True)
         except TimeoutError:
             log.info("recall_embedding_late", within_s=within_s)
             return ()
         except EmbeddingError as error:
             log.warning("recall_embedding_failed", problem=error)
             return ()
-        return await self._index.find_similar(vector, scope, model=self._embedder.model, limit=RANKED)
+        return await self._index.find_similar(vector, scope, model=self.embedder.model, limit=RANKED)
 
     async def _newest(self, asked: SearchQuery, scope: Scope, limit: int) -> tuple[RecallHit, ...]:
         newest = await self._index.newest(scope, limit=limit)

@@ -23,7 +23,8 @@ class Catalogue:
     """One language. `name`: in that language. `texts`: each English sentence with its translation.
 
     `commands`: names of commands, groups, options and choices. `thousands`, `decimal`: the separators in numbers.
-    `quiet`: what people say beside the bot's name to have it be silent.
+    `quiet`: what people say beside the bot's name to have it be silent. `meanings`: examples of the first sentences
+    that people say to a bot, by what they mean (`bot.brain.embedded.first_sentences`).
     """
 
     name: str
@@ -32,6 +33,7 @@ class Catalogue:
     thousands: str = ","
     decimal: str = "."
     quiet: tuple[str, ...] = ()
+    meanings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def number(self, english: str) -> str:
         """Return a formatted number with this language's separators."""
@@ -63,14 +65,15 @@ def parse_catalogue(text: str) -> Catalogue:
         if english in texts:
             raise ValueError(f"translated twice: {english!r}")
         texts[english] = translation
-    numbers = content.get("numbers", {})
+    numbers, said = content.get("numbers", {}), content.get("said", {})
     return Catalogue(
         content["name"],
         texts,
         dict(content.get("commands", {})),
         thousands=numbers.get("thousands", ","),
         decimal=numbers.get("decimal", "."),
-        quiet=tuple(content.get("said", {}).get("quiet", ())),
+        quiet=tuple(said.get("quiet", ())),
+        meanings={meaning: tuple(examples) for meaning, examples in said.get("meanings", {}).items()},
     )
 
 

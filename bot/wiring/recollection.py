@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.brain.embedded.first_sentences import FirstSentences
 from bot.llm.factory import open_budget, open_model
 from bot.memory.digests import Digests
 from bot.memory.personal_recall import PersonalRecall
@@ -41,6 +42,7 @@ class LanguageModels:
 
     model: FallbackModel | None
     recall: Recall
+    first_sentences: FirstSentences
 
 
 async def open_language_models(stack: AsyncExitStack, parts: ProcessParts) -> LanguageModels:
@@ -58,7 +60,8 @@ async def open_language_models(stack: AsyncExitStack, parts: ProcessParts) -> La
     else:
         log.info("no_language_model", responder="embedded")
     recall = await open_recall(stack, settings, stores.database, stores.turns, parts.clock, parts.metrics)
-    return LanguageModels(model, recall)
+    examples = FirstSentences.running(recall.embedder if model is None else None)
+    return LanguageModels(model, recall, await stack.enter_async_context(examples))
 
 
 def watch_model(models: LanguageModels, health: Health) -> None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
     from datetime import tzinfo
 
+    from bot.brain.embedded.first_sentences import FirstSentences
     from bot.brain.responder import Responder
     from bot.brain.tools.tool import RoomTool
     from bot.channel.port import Place
@@ -190,7 +191,7 @@ def _reply_services(
     """Return how replies are written."""
     settings, model = parts.settings, recollection.models.model
     return ReplyServices(
-        new_responder=_responders(settings, model, parts.zone),
+        new_responder=_responders(settings, model, recollection.models.first_sentences, parts.zone),
         responder_name=_responder_name(model),
         instructions=SystemPrompt(settings.brain.name, settings.brain.instructions),
         max_input_tokens=settings.budget.max_input_tokens,
@@ -201,12 +202,14 @@ def _reply_services(
     )
 
 
-def _responders(settings: BotSettings, model: FallbackModel | None, zone: tzinfo) -> Callable[[], Responder]:
+def _responders(
+    settings: BotSettings, model: FallbackModel | None, first_sentences: FirstSentences, zone: tzinfo
+) -> Callable[[], Responder]:
     if model is not None:
         shared = ModelResponder(model, max_output_tokens=settings.llm.max_output_tokens, tools=settings.tools)
         return lambda: shared
     names = (settings.brain.name, *settings.brain.wake_names)
-    return lambda: EmbeddedResponder(names=names, zone=zone)
+    return lambda: EmbeddedResponder(names=names, first_sentences=first_sentences, zone=zone)
 
 
 def _responder_name(model: FallbackModel | None) -> Text:

@@ -1,11 +1,12 @@
 """The responder for bots without a language model: deterministic and local.
 
-It answers a question with the best matching sentence of the payload, and says who said it and when, in the language of
-the question. Everything else it says is a fixed phrase in this module, so it invents nothing.
+It answers a question with the best matching sentence of the payload, and says who said it, in the language of the
+question. Everything else it says is a fixed phrase in this module, so it invents nothing.
 """
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from bot.brain.embedded.evidence import (
@@ -18,13 +19,14 @@ from bot.brain.embedded.evidence import (
     name_stems,
 )
 from bot.brain.embedded.evidence_sources import collect_evidence
+from bot.brain.embedded.first_sentences import FirstSentences, Meaning
 from bot.brain.spoken_words import spoken_words
 from bot.brain.wakeword import mentions_name
 from bot.texts.catalogue import languages
-from bot.texts.text import Text, in_language
+from bot.texts.text import Text, in_language, verbatim
 from bot.time_phrases import format_ago, format_time_range
 from compaction.language.languages import language_of
-from compaction.language.text import cut_at_word, sentences
+from compaction.language.text import cut_at_word, sentences, words
 from compaction.model import TurnPart
 
 if TYPE_CHECKING:
@@ -35,24 +37,31 @@ if TYPE_CHECKING:
     from compaction.model import Turn
 
 NO_MODEL = Text("No language model is configured, so I answer only with what was said here.")
+_ANSWERS: dict[Meaning | None, Text] = {
+    Meaning.HEARS: Text("Yes, I hear you, {asker}."),
+    Meaning.RECORDING: Text("I keep what is said as text for some time, and no sound. The command /privacy says more."),
+    Meaning.LEAVE: Text("Type /leave, and I go."),
+    Meaning.HELP: Text("I can tell you what was said here: ask me who said what, or for a recap."),
+    Meaning.GREETING: Text("Hello, {asker}."),
+    Meaning.THANKS: Text("You are welcome, {asker}."),
+    Meaning.PARTING: Text("Goodbye, {asker}."),
+}
 # Longer quotes are cut at a word.
 QUOTE_CHARS = 260
-# German words that no English sentence has, in questions without any other.
-GERMAN_SMALL_TALK = frozenset({"hallo", "moin", "danke", "dankeschön", "tschüss", "tschüs"})
-GREETINGS = frozenset({"hello", "hi", "hey", "morning", "evening", "afternoon", "welcome", "good", "hallo", "moin"})
-THANKS = frozenset({"thanks", "thank", "cheers", "danke", "dankeschön"})
-# Words that ask what people talked about, and other words that such a question may contain.
-RECAP = content_stems("summary summarise summarize recap miss discuss discussed happened zusammenfassung verpasst")
-RECAP_FILLERS = content_stems("today tonight evening session give far short quick brief")
+# How many sentences a recap has of each, and an answer to what somebody said.
 RECAP_SENTENCES = 2
-PARTINGS = frozenset({"bye", "goodbye", "goodnight", "night", "tschüss", "tschüs"})
+# From this age on an answer says when something was said.
+OLD_S = 600.0
 
 
 class EmbeddedResponder:
     """A `bot.brain.responder.Responder` without a model. One per room; it says once that there is no model."""
 
-    def __init__(self, *, names: Sequence[str], zone: tzinfo | None = None) -> None:
+    def __init__(
+        self, *, names: Sequence[str], first_sentences: FirstSentences | None = None, zone: tzinfo | None = None
+    ) -> None:
         self._names = tuple(names)
+        self._first_sentences = first_sentences or FirstSentences(None)
         self._zone = zone
         self._introduced = False
 
@@ -70,10 +79,12 @@ class EmbeddedResponder:
         evidence += _spoken_beside(context.current, asked, order=len(evidence))
         # Of several people who ask at once, it is that of one.
         language = context.language if len({part.speaker_id for part in asked}) == 1 else ""
+        speakers = frozenset(each.speaker for each in evidence if each.speaker)
         said = [
             answer(
                 part.text,
                 evidence,
+                meaning=await self._first_sentences.meaning_of(part.text, names=self._names, speakers=speakers),
                 asker=part.speaker,
                 now=context.now,
                 names=self._names,
@@ -109,6 +120,7 @@ def answer(
     asker: str,
     now: float,
     names: Sequence[str],
+    meaning: Meaning | None = None,
     zone: tzinfo | None = None,
     introduce: bool = False,
     language: str = "",
@@ -116,26 +128,37 @@ def answer(
     """Return the answer to `question`, in its language.
 
     `evidence`: the sentences of the payload, oldest first, without the question itself. `now`: UTC epoch seconds.
-    `names`: the bot's names, which are ignored in the question. `introduce`: add that no model is configured.
-    `language`: the code of the question's language; empty: its words tell it.
+    `names`: the bot's names, which are ignored in the question. `meaning`: what it means if it is a first sentence.
+    `introduce`: add that no model is configured. `language`: the code of the question's language; empty: its words tell
+    it.
     """
-    said = _reply(question, evidence, asker=asker, now=now, names=names, zone=zone)
-    words = spoken_words(question).texts
-    if not language:
-        language = "de" if GERMAN_SMALL_TALK.intersection(words) else language_of(words).code
+    said = _reply(question, evidence, meaning=meaning, asker=asker, now=now, names=names, zone=zone)
+    language = language or language_of(spoken_words(question).texts).code
     written = [in_language(each, language) for each in (*said, *((NO_MODEL,) if introduce else ()))]
     return " ".join(f"{each[0].upper()}{each[1:]}" for each in written)
 
 
 def _reply(
-    question: str, evidence: Sequence[Evidence], *, asker: str, now: float, names: Sequence[str], zone: tzinfo | None
+    question: str,
+    evidence: Sequence[Evidence],
+    *,
+    meaning: Meaning | None,
+    asker: str,
+    now: float,
+    names: Sequence[str],
+    zone: tzinfo | None,
 ) -> list[Text]:
-    words = set(spoken_words(question).texts)
-    small_talk = GREETINGS | THANKS | PARTINGS
-    if not asks_about_something(question, ignore=[*names, *small_talk]):
-        return [_small_talk(words, asker)]
-    if _asks_for_recap(question, names):
-        return _recap(evidence, asker=asker, now=now, zone=zone)
+    match meaning:
+        case Meaning.RECAP:
+            return _recap(evidence, asker=asker, now=now, zone=zone)
+        case Meaning.SAID_BY if latest := _said_by(question, evidence):
+            return [quote(each, now=now, zone=zone) for each in latest]
+        case Meaning.TIME:
+            return [Text("It is {time}.", time=f"{datetime.fromtimestamp(now, zone):%H:%M}")]
+        case known if known in _ANSWERS:
+            return [_ANSWERS[known].fill(asker=asker)]
+    if not asks_about_something(question, ignore=names):
+        return [Text("I am here, {asker}. Ask me about what was said.", asker=asker)]
     found = best_match(question, evidence, ignore=names, asker=asker)
     if found is not None:
         return [quote(found, now=now, zone=zone)]
@@ -144,20 +167,10 @@ def _reply(
     return [Text("I heard you, {asker}. I can tell you what was said here, if you ask me.", asker=asker)]
 
 
-def _small_talk(words: set[str], asker: str) -> Text:
-    if words & THANKS:
-        return Text("You are welcome, {asker}.", asker=asker)
-    if words & PARTINGS:
-        return Text("Goodbye, {asker}.", asker=asker)
-    if words & GREETINGS:
-        return Text("Hello, {asker}.", asker=asker)
-    return Text("I am here, {asker}. Ask me about what was said.", asker=asker)
-
-
-def _asks_for_recap(question: str, names: Sequence[str]) -> bool:
-    """Return whether the question asks only what people talked about."""
-    wanted = content_stems(question).difference(*map(name_stems, names))
-    return bool(wanted & RECAP) and not wanted - RECAP - RECAP_FILLERS
+def _said_by(question: str, evidence: Sequence[Evidence]) -> list[Evidence]:
+    """Return the last sentences of the person whom a question names; empty if it names nobody who said anything."""
+    asked = frozenset(words(question))
+    return [each for each in evidence if asked & name_stems(each.speaker)][-RECAP_SENTENCES:]
 
 
 def _recap(evidence: Sequence[Evidence], *, asker: str, now: float, zone: tzinfo | None) -> list[Text]:
@@ -174,23 +187,20 @@ def _recap(evidence: Sequence[Evidence], *, asker: str, now: float, zone: tzinfo
 
 
 def quote(found: Evidence, *, now: float, zone: tzinfo | None = None) -> Text:
-    """Return one sentence of the payload, with its speaker and time if known. It may begin with a small letter."""
-    words = _shortened(found.text)
-    # The time comes first, because a short name at the start of a reply is easily misheard.
-    match found.origin:
-        case EvidenceOrigin.NOTE:
-            if found.until is None:
-                return Text("on a screen: {words}", words=words)
-            return Text("on a screen {when}: {words}", when=format_ago(now - found.until), words=words)
-        case EvidenceOrigin.TURN:
-            when = Text("earlier") if found.until is None else format_ago(now - found.until)
-        case EvidenceOrigin.SUMMARY if found.since is not None and found.until is not None:
-            when = format_time_range(found.since, found.until, now=now, zone=zone)
-        case EvidenceOrigin.SUMMARY:
-            when = Text("earlier in this session")
-    if found.speaker is None and found.origin is EvidenceOrigin.SUMMARY:
-        return Text("{when}: {words}", when=when, words=words)
-    return Text("{when}, {speaker} said: {words}", when=when, speaker=found.speaker or Text("somebody"), words=words)
+    """Return one sentence of the payload with its speaker, and with its time if it is old."""
+    said = _shortened(found.text)
+    if found.origin is EvidenceOrigin.NOTE:
+        return Text("on a screen: {words}", words=said)
+    speaker = found.speaker or (None if found.origin is EvidenceOrigin.SUMMARY else Text("somebody"))
+    if found.since is None or found.until is None or now - found.until < OLD_S:
+        return verbatim(said) if speaker is None else Text("{speaker} said: {words}", speaker=speaker, words=said)
+    summarised = found.origin is EvidenceOrigin.SUMMARY
+    when = (
+        format_time_range(found.since, found.until, now=now, zone=zone) if summarised else format_ago(now - found.until)
+    )
+    if speaker is None:
+        return Text("{words} That was {when}.", words=said, when=when)
+    return Text("{speaker} said: {words} That was {when}.", speaker=speaker, words=said, when=when)
 
 
 def _shortened(text: str) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from bot.brain.embedded.chat import EmbeddedResponder
+from bot.brain.embedded.first_sentences import FirstSentences
 from bot.brain.responder import EMBEDDED_RESPONDER_NAME
 from bot.brain.system_prompt import SystemPrompt
 from bot.cli.rehearsal.written.audio import LoudnessDetector, ToneSynthesizer
@@ -68,6 +69,7 @@ async def open_written_services(
         stores = await open_stores(stack, parts, clock)
         database, store, accesses = stores.database, stores.turns, stores.accesses
         recall = await open_recall(stack, parts, database, store, clock)
+        first_sentences = await stack.enter_async_context(FirstSentences.running(recall.embedder))
         names = (parts.brain.name, *parts.brain.wake_names)
         policy = await policy_for(parts, None, stores.guilds)
         services = RoomServices(
@@ -79,7 +81,7 @@ async def open_written_services(
                 open_quoting=quoting_factory(parts, recall, UTC, attendance=stores.sessions.attendance),
             ),
             replies=ReplyServices(
-                new_responder=lambda: EmbeddedResponder(names=names, zone=UTC),
+                new_responder=lambda: EmbeddedResponder(names=names, first_sentences=first_sentences, zone=UTC),
                 responder_name=EMBEDDED_RESPONDER_NAME,
                 instructions=SystemPrompt(parts.brain.name, parts.brain.instructions),
                 max_input_tokens=parts.budget.max_input_tokens,

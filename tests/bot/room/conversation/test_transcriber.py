@@ -105,7 +105,7 @@ async def _heard(bench: Bench, user_id: int) -> None:
 async def test_the_bots_own_voice_is_nobodys_words() -> None:
     """If a microphone picks up the bot's own speech, the utterance is dropped."""
     bench = Bench("The lantern belongs to Bo.")
-    bench.own_words = "Just now, Ada said: the lantern belongs to Bo."
+    bench.own_words = "Ada said: the lantern belongs to Bo."
     async with bench.running():
         await bench.say(ADA)
         await until(lambda: bool(bench.dropped))
