@@ -37,7 +37,6 @@ NO_METRIC = {
     "compaction.budget.estimator.Estimator._bills": "the latest bills",
     "voice.listening.speaker.SpeakerListener._kept": "windows that an utterance may still need",
     "voice.listening.speaker.SpeakerListener._undecided": "windows of one pause, decided within a second",
-    "voice.speaking.ogg_opus.OggOpusDecoder._lengths": "the packets of one page",
     "voice.speaking.playback.Playback._begun": "the latest pieces, to know the bot's echo",
     "voice.speaking.playback.QueuedSpeech.frames": "the sound of one piece, which `play` counts",
     "voice.transport.jitter.JitterBuffer._released": "the latest sequence numbers",
