@@ -55,7 +55,6 @@ NO_METRIC = {
     "connection, which lasts less than an hour",
     "voice.daemon_thread.DaemonThread._calls": "at most four pauses, which nobody waits for after 0.4 s, or the "
     "sentence of each room that it says now",
-    "voice.asr.worker.ModelThread._jobs": "one recognition, handed to the thread; the queue before it has the metric",
     "bot.cli.log_view.tail.LogTail._existing": "the last lines of a file",
 }
 
