@@ -38,7 +38,6 @@ from voice.realtime.session import REALTIME_LIMITS
 from voice.realtime.settings import RealtimeSettings
 from voice.screen import frame, notes, picture_worker
 from voice.speaking import kokoro
-from voice.transport import paced_sender
 
 WORDS = (
     *("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
@@ -67,7 +66,6 @@ QUOTED = [
     ("troubleshooting", "after # (`left_behind`) no model is loaded", reloading_model.MOST_LEFT_BEHIND),
     ("troubleshooting", "from # s to 5 minutes", reloading_model.FIRST_PAUSE_S),
     ("troubleshooting", "from 10 s to # minutes", reloading_model.LONGEST_PAUSE_S / 60),
-    ("troubleshooting", "After # ends in a row", paced_sender.MOST_ENDS_IN_A_ROW),
     ("troubleshooting", "within half an hour it goes back to its room", HALF_AN_HOUR),
     ("dashboard", "counts after # minutes at the latest", dashboard_access.ABSENT_S / 60),
     ("dashboard", "# logged-in browsers", viewer.MAX_LOGINS),
