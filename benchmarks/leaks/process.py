@@ -30,7 +30,7 @@ from voice.transport.receiver import Receiver
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from voice.transport.gateway import MainGateway
+    from voice.transport.discord_gateway import DiscordMainGateway
 
 SSRCS = 200
 _NAMED = 100
@@ -46,7 +46,7 @@ class LeaksProcess:
 
     def __init__(self, stack: AsyncExitStack) -> None:
         self._stack = stack
-        self._gateway: MainGateway | None = None
+        self._gateway: DiscordMainGateway | None = None
         self._strangers: Strangers | None = None
         self._encrypted: EncryptedRoom | None = None
 
