@@ -174,13 +174,3 @@ def test_an_error_that_is_not_cudas_stays_one() -> None:
         engine.recognise(SOUND)
     assert engine.recognise(SOUND).text == "heard on cuda"
     assert fallback.failure is None
-
-
-def test_a_cpu_that_fails_to_load_in_the_evening_is_tried_again() -> None:
-    """If the model cannot be loaded on the CPU after CUDA failed, that sound fails, and the next one tries anew."""
-    gpu = Gpu({2: RuntimeError(NO_MEMORY)}, cpu_loads=False)
-    engine = gpu.fallback().load()
-    with pytest.raises(RecogniserError, match="cannot be read"):
-        engine.recognise(SOUND)
-    gpu.cpu_loads = True
-    assert engine.recognise(SOUND).text == "heard on cuda"

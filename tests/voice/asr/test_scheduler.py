@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from tests.fakes.recogniser import FakeEngine
 from voice.asr.reloading_model import FAILURES_BEFORE_RELOAD, FIRST_PAUSE_S
-from voice.asr.scheduler import CAREFUL_WAIT_S, CERTAIN_AFTER_S, QueuedRecogniser
+from voice.asr.scheduler import CERTAIN_AFTER_S, QueuedRecogniser
 from voice.errors import RecogniserError, RecogniserOverloadedError
 
 if TYPE_CHECKING:
@@ -189,28 +189,6 @@ async def test_a_careful_second_pass_never_delays_finished_speech() -> None:
     assert recogniser.figures.shed == 1
 
 
-async def test_a_careful_second_pass_is_given_up_where_others_keep_the_model_busy() -> None:
-    """While finished speech comes first, a careful request waits for two seconds at most, so that its caller, and
-    those who wait for the caller, go on.
-    """
-    engine, now = FakeEngine(held=True), [0.0]
-    async with QueuedRecogniser(lambda: engine, monotonic=lambda: now[0]) as recogniser:
-        busy = await _busy(engine, recogniser)
-        late = asyncio.create_task(recogniser.recognise(_sound(1), speaker_id=1, careful=True))
-        await _settle()
-        now[0] = 0.1
-        later = asyncio.create_task(recogniser.recognise(_sound(2), speaker_id=2, careful=True))
-        await _settle()
-        final = _ask(recogniser, 3, speaker=3)
-        await _settle()
-        now[0] = CAREFUL_WAIT_S
-        engine.release()
-        with pytest.raises(RecogniserOverloadedError, match="Finished speech waits"):
-            await late
-        await asyncio.gather(busy, final, later)
-    assert engine.order == [99, 3, 2]
-
-
 @pytest.mark.parametrize(("waited_s", "order"), [(CERTAIN_AFTER_S, [99, 2, 1, 3]), (1.0, [99, 2, 3, 1])])
 async def test_a_guess_that_nobody_takes_back_is_finished_speech(waited_s: float, order: list[int]) -> None:
     """An interim whose confirmation never came has its turn all the same, while finished speech goes on to come."""
@@ -253,22 +231,3 @@ async def test_a_recognition_that_fails_costs_nobody_else_the_text() -> None:
     assert [each.text for each in heard if not isinstance(each, BaseException)] == ["99", "1", "2"]
     assert [type(each) for each in heard if isinstance(each, BaseException)] == [RecogniserError]
     assert (recogniser.figures.completed, recogniser.figures.failed) == (3, 1)
-
-
-async def test_a_dispatcher_that_broke_leaves_no_model_behind() -> None:
-    """Its callers are told, and closing the recogniser still ends the model's thread."""
-    times = [0.0]
-
-    def clock() -> float:
-        if not times:
-            raise ValueError("The clock broke.")
-        return times.pop()
-
-    with capture_logs() as logs:
-        async with QueuedRecogniser(FakeEngine, monotonic=clock) as recogniser:
-            with pytest.raises(RecogniserError, match="closed"):
-                await _ask(recogniser, 1, speaker=1)
-            assert not recogniser.is_running
-            assert "speech-model" in [thread.name for thread in threading.enumerate()]
-    assert "speech-model" not in [thread.name for thread in threading.enumerate()]
-    assert [line["event"] for line in logs] == ["recogniser_stopped"]

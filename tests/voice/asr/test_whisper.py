@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 
 from tests.fakes.recogniser import recognition
 from tests.voice.recordings import BICYCLE_TEXT, bicycle, silence
 from voice.asr import whisper
 from voice.asr.glossary import choose_glossary
-from voice.asr.placement import DevicePlacement, is_cuda_failure
 from voice.asr.settings import AsrSettings
 from voice.asr.whisper import MOST_PROMPT_TOKENS, SECOND_BEAM_SIZE, WhisperEngine, surer
 from voice.asr.worker import RecognitionRequest
@@ -199,14 +197,6 @@ def test_sentences_that_are_heard_together_are_heard_as_alone(engine: WhisperEng
     assert [each.duration_s for each in (first, quiet, last)] == [len(each.pcm) / 16_000 for each in requests]
 
 
-def test_only_thirty_seconds_are_heard(engine: WhisperEngine) -> None:
-    """Of longer sound, only the first 30 s are recognised."""
-    pcm = np.concatenate([bicycle(), silence(30)])
-    heard = engine.recognise(pcm, language="en")
-    assert heard.duration_s == 30.0
-    assert "bicycle" in heard.text
-
-
 @pytest.mark.parametrize("language", ["xx", "yue"])
 def test_a_language_that_the_model_does_not_know_is_detected(engine: WhisperEngine, language: str) -> None:
     """An endpoint with a larger model may have detected a language that this model lacks; the words are heard."""
@@ -242,17 +232,3 @@ def test_a_missing_model_says_how_to_get_one(tmp_path: Path) -> None:
     assert str(nowhere) in str(raised.value)
     assert "there is no such directory" in str(raised.value)
     assert "roomtone models pull whisper" in str(raised.value)
-
-
-def test_a_gpu_that_cannot_be_asked_for_its_formats_is_one_that_failed(
-    whisper_model_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A GPU that is listed and lost fails with CTranslate2's error, by which it is known, so the CPU takes over."""
-
-    def lost(device: str) -> set[str]:
-        raise RuntimeError(f"{device.upper()} failed with error unknown error")
-
-    monkeypatch.setattr("ctranslate2.get_supported_compute_types", lost)
-    with pytest.raises(RecogniserError) as raised:
-        WhisperEngine(_settings(whisper_model_dir), DevicePlacement("cuda", "float16"))
-    assert is_cuda_failure(raised.value)

@@ -128,15 +128,6 @@ async def test_a_voice_slower_than_speech_is_given_up() -> None:
 
 
 @pytest.mark.asyncio
-async def test_nobody_there_is_said() -> None:
-    """The error for a refused connection names the address and what to check."""
-    async with endpoint() as (voice, server):
-        await server.__aexit__(None, None, None)
-        with pytest.raises(SynthesisError, match="cannot be reached"):
-            await synthesize_all(voice, WORDS)
-
-
-@pytest.mark.asyncio
 async def test_hanging_up_frees_the_adapter() -> None:
     """Cancelling a reply cancels its call, and the next call works."""
     async with endpoint(SpeechMode.STALL) as (voice, server):

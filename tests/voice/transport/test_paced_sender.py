@@ -143,28 +143,6 @@ def test_it_ends_with_its_owner() -> None:
     assert running._process.returncode == 0
 
 
-def test_what_the_process_does_message_by_message() -> None:
-    """The process's loop, run in a thread here, opens, replaces and closes lines, ignores unknown ones, and ends with
-    its socket.
-    """
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with theirs, wire() as (here, there), wire() as (other, elsewhere):
-        serving = threading.Thread(target=process.serve, args=(theirs,))
-        serving.start()
-        for lent in (here, other):
-            socket.send_fds(ours, [process.HEADER.pack(process.OPEN, 1, 0.0)], [lent.fileno()])
-        ours.send(process.HEADER.pack(process.SEND, 2, 0.0) + b"to nobody")
-        ours.send(process.HEADER.pack(process.CLOSE, 7, 0.0))
-        ours.send(process.HEADER.pack(process.SEND, 1, 0.0) + b"to the second")
-        assert elsewhere.recv(100) == b"to the second"
-        there.setblocking(False)
-        with pytest.raises(BlockingIOError):
-            there.recv(100)
-        ours.close()
-        serving.join(PATIENCE_S)
-        assert not serving.is_alive()
-
-
 def test_precedence_is_asked_for_and_not_insisted_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """If the system refuses a higher priority, the process runs with the ordinary one."""
     asked: list[int] = []
