@@ -37,7 +37,7 @@ from voice.asr import reloading_model
 from voice.realtime.session import REALTIME_LIMITS
 from voice.realtime.settings import RealtimeSettings
 from voice.screen import frame, notes, picture_worker
-from voice.speaking import kokoro
+from voice.speaking import embedded
 
 WORDS = (
     *("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
@@ -124,7 +124,7 @@ QUOTED = [
     ("realtime", "have at most # characters", realtime_instructions.MAX_CHARS),
     ("realtime", "(after # minutes)", RealtimeSettings().session_s / 60),
     ("realtime", "in writing within # s)", REALTIME_LIMITS.hear_timeout_s),
-    ("models", "not made within # s is said by the usual voice", kokoro.SENTENCE_TIMEOUT_S),
+    ("models", "not made within # s is said by the usual voice", embedded.SENTENCE_TIMEOUT_S),
 ]
 
 
