@@ -32,7 +32,7 @@ _LEAD_S = 0.01
 _STEP_S = 0.005
 
 
-class EmbeddedVoice:
+class EmbeddedSynthesizer:
     """Speaks one sentence at a time, with `speak`, which blocks in the voice's thread. Any number of tasks may use it.
 
     *Cancellation*: a cancelled call returns at once; the thread finishes the sentence, and the result is dropped.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from voice.errors import SynthesisError
-from voice.speaking.embedded import EmbeddedVoice, loaded, onnx_session, trim_leading_silence, voice_thread
+from voice.speaking.embedded import EmbeddedSynthesizer, loaded, onnx_session, trim_leading_silence, voice_thread
 from voice.speaking.piper import phonemizer
 from voice.speaking.port import Speech
 from voice.speaking.scripts import require_readable
@@ -94,14 +94,14 @@ class KokoroModel:
             session = await loaded(partial(_load, directory, threads), worker, directory)
             yield cls(directory, session, worker)
 
-    async def voice(self, style: KokoroStyle, *, speed: float = 1.0) -> EmbeddedVoice:
+    async def voice(self, style: KokoroStyle, *, speed: float = 1.0) -> EmbeddedSynthesizer:
         """Return one of the voices, ready to speak. `speed`: 1.0 is its own. Raises `SynthesisError`."""
         read = partial(_read_style, self._directory, style.file)
         vectors = await loaded(read, self._worker, self._directory)
         find_phonemes = partial(phonemizer, style.language)
         phonemes = await loaded(find_phonemes, self._worker, self._directory)
         speaker = _Speaker(self._session, style.language, phonemes, vectors, speed)
-        synthesizer = EmbeddedVoice(speaker.speak, self._worker)
+        synthesizer = EmbeddedSynthesizer(speaker.speak, self._worker)
         # The first run allocates memory and is slow, so do it before anybody is listening.
         await synthesizer.synthesize("Yes.")
         return synthesizer

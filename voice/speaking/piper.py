@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from voice.errors import SynthesisError
-from voice.speaking.embedded import EmbeddedVoice, loaded, onnx_session, trim_leading_silence, voice_thread
+from voice.speaking.embedded import EmbeddedSynthesizer, loaded, onnx_session, trim_leading_silence, voice_thread
 from voice.speaking.port import Speech
 from voice.speaking.scripts import require_readable
 
@@ -31,8 +31,8 @@ _MODEL_FILE = "voice.onnx"
 _CONFIG_FILE = "voice.onnx.json"
 
 
-class PiperSynthesizer(EmbeddedVoice):
-    """An `EmbeddedVoice`. Created by `open`. *Ownership*: holds one thread and one ONNX session."""
+class PiperSynthesizer(EmbeddedSynthesizer):
+    """An `EmbeddedSynthesizer`. Created by `open`. *Ownership*: holds one thread and one ONNX session."""
 
     @classmethod
     @asynccontextmanager

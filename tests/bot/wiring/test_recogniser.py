@@ -30,6 +30,7 @@ from tests.voice.recordings import bicycle, voiced
 from voice.asr import reading_recogniser, text_end
 from voice.asr.observed import RemoteOutcome
 from voice.asr.placement import CudaFailure
+from voice.asr.reloading_model import FAILURES_BEFORE_RELOAD
 from voice.asr.remote import RemoteRecogniser
 from voice.asr.scheduler import QueuedRecogniser
 from voice.asr.settings import AsrSettings
@@ -207,8 +208,9 @@ def model(monkeypatch: pytest.MonkeyPatch) -> FakeModel:
 
 async def dies_on(recogniser: Recogniser) -> None:
     """Let the model of this process die of a sound."""
-    with pytest.raises(RecogniserError):
-        await recogniser.recognise(np.full(1_600, -3, np.int16), language="en")
+    for _ in range(FAILURES_BEFORE_RELOAD):
+        with pytest.raises(RecogniserError):
+            await recogniser.recognise(np.full(1_600, -1, np.int16), language="en")
 
 
 @pytest.mark.asyncio
@@ -269,8 +271,8 @@ async def test_finished_speech_waits_for_a_full_endpoint_only_where_nothing_else
     opened: list[bool] = []
 
     class Noted(RemoteRecogniser):
-        def __init__(self, endpoint: Endpoint, *, has_fallback: bool = False) -> None:
-            super().__init__(endpoint, has_fallback=has_fallback)
+        def __init__(self, endpoint: Endpoint, *, has_fallback: bool = False, **others: Any) -> None:
+            super().__init__(endpoint, has_fallback=has_fallback, **others)
             opened.append(has_fallback)
 
     monkeypatch.setattr("voice.asr.remote.RemoteRecogniser", Noted)
