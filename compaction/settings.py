@@ -1,6 +1,7 @@
 """The options of `compaction`. Each description gives the unit and the reason for the default.
 
-Options marked `LIBRARY_OPTION` are for programs that use this package; the documents of the operator's settings leave them out. Some numbers are not options, because they depend on each other: 50 recent turns, batches of 10, 1,200
+Options marked `LIBRARY_OPTION` are for programs that use this package; the documents of the operator's settings leave
+them out. Some numbers are not options, because they depend on each other: 50 recent turns, batches of 10, 1,200
 characters. They are in `window`, `notes` and `summary.port`.
 """
 

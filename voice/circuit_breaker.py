@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from voice.retry_pause import retry_pause_s
+
 # One failure may be an accident. After two in a row nobody should have to wait for a third.
 FAILURE_THRESHOLD = 2
 OPEN_S = 60.0
@@ -56,7 +58,7 @@ class CircuitBreaker:
         self._failure_threshold = failure_threshold
         self._open_s = open_s
         self._longest_open_s = max(open_s, longest_open_s)
-        self._next_open_s = open_s
+        self._openings = 0
         self._state = CircuitState.CLOSED
         self._failures = 0
         self._since = 0.0
@@ -107,7 +109,7 @@ class CircuitBreaker:
         """Close the breaker and forget the failures."""
         self._state = CircuitState.CLOSED
         self._failures, self._problem = 0, None
-        self._next_open_s = self._open_s
+        self._openings = 0
 
     def record_failure(self, now: float, problem: Exception, *, permanent: bool = False) -> float:
         """Count a failure. Return for how many seconds the breaker is now open, or 0 if it stays closed.
@@ -121,8 +123,8 @@ class CircuitBreaker:
         self._problem = problem
         if self._state is CircuitState.CLOSED and self._failures < self._failure_threshold and not permanent:
             return 0.0
-        open_s = self._next_open_s
-        self._next_open_s = min(2.0 * open_s, self._longest_open_s)
+        self._openings += 1
+        open_s = retry_pause_s(self._openings, first_s=self._open_s, longest_s=self._longest_open_s)
         self._state = CircuitState.OPEN
         self._retry_at = now + open_s
         return open_s

@@ -39,6 +39,13 @@ class RemovedFromChannelError(LinkError):
         super().__init__("Somebody took me out of the voice channel, or the channel is gone.", retryable=False)
 
 
+class TakenOverError(LinkError):
+    """Another process of this bot has the server's room now."""
+
+    def __init__(self) -> None:
+        super().__init__("Another process of this bot has my voice connection on this server now.", retryable=False)
+
+
 class OpusMissingError(VoiceError):
     """libopus was not found: the operator must install it."""
 

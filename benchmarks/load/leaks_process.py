@@ -24,7 +24,7 @@ from voice.transport.link import VoiceLink
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from voice.transport.gateway import MainGateway
+    from voice.transport.discord_gateway import DiscordMainGateway
 
 # The last connection's socket is closed a moment after its websocket.
 _CLOSING_S = 0.5
@@ -35,7 +35,7 @@ class LeaksProcess:
 
     def __init__(self, stack: AsyncExitStack) -> None:
         self._stack = stack
-        self._gateway: MainGateway | None = None
+        self._gateway: DiscordMainGateway | None = None
         self._encrypted: EncryptedRoom | None = None
 
     async def answer(self, request: Mapping[str, Any]) -> Mapping[str, object]:

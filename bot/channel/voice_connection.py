@@ -1,4 +1,4 @@
-"""A room's voice connection over any `MainGateway`: that of this process, or of another one."""
+"""A room's voice connection."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from voice.errors import LinkError
     from voice.queue_figures import QueueFigures
     from voice.transport.audio_events import AudioEvent
-    from voice.transport.gateway import MainGateway
+    from voice.transport.discord_gateway import DiscordMainGateway
     from voice.transport.link_events import LinkEvent
     from voice.transport.outgoing import FrameSource
     from voice.transport.paced_sender import PacedSender
@@ -27,7 +27,7 @@ log = structlog.get_logger()
 
 @asynccontextmanager
 async def voice_connection(
-    gateway: MainGateway,
+    gateway: DiscordMainGateway,
     source: FrameSource,
     sink: Callable[[Sequence[AudioEvent]], None],
     *,

@@ -37,7 +37,7 @@ class OpenedReader:
 
 def text_end_folder(models: ModelsSettings, asr: AsrSettings, listening: ListeningSettings) -> Path | None:
     """Return where the model is to be, if it is there; None if it is switched off, or its language is not spoken."""
-    if listening.turn_model != "auto" or asr.language not in {"auto", LANGUAGE}:
+    if listening.turn_model != "auto" or asr.fixed_language not in {None, LANGUAGE}:
         return None
     return ModelDirectory(models.directory).path(TURN_TEXT)
 

@@ -254,7 +254,7 @@ def _realtime(
     new_session = session_factory(
         settings.realtime,
         api_key=settings.llm.key_for(settings.realtime.base_url, settings.realtime.api_key),
-        language=settings.asr.language,
+        language=settings.asr.fixed_language or "auto",
         clock=clock,
         on_call=parts.metrics.on_model_call,
     )

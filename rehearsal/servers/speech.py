@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 from aiohttp import web
 
-from rehearsal.people.clip import RATE_HZ, encode_ogg
 from rehearsal.servers.loopback import LoopbackServer
 
 if TYPE_CHECKING:
@@ -126,7 +125,7 @@ class LocalSpeechServer:
         return await self._stream(request, answer)
 
     async def _answer(self, text: str, wanted: str) -> _Answer:
-        """Return the engine's audio. Formats other than pcm and opus are sent as WAV, as some servers do."""
+        """Return the engine's audio. Other formats than pcm are sent as WAV, as some servers do."""
         if self.behaviour.mode is SpeechMode.EMPTY:
             return _Answer("audio/pcm", b"", 0.0)
         pcm, rate_hz = await self.behaviour.engine(text)
@@ -134,9 +133,6 @@ class LocalSpeechServer:
         match self.behaviour.sends or wanted:
             case "pcm":
                 return _Answer("audio/pcm", _at(pcm, rate_hz, PCM_RATE_HZ).astype("<i2").tobytes(), duration_s)
-            case "opus":
-                sound = encode_ogg(iter([_at(pcm, rate_hz, RATE_HZ)]), bitrate_bps=32_000)
-                return _Answer("audio/ogg", sound, duration_s)
             case _:
                 return _Answer("audio/wav", _wav(pcm, rate_hz), duration_s)
 

@@ -37,8 +37,7 @@ from voice.asr import reloading_model
 from voice.realtime.session import REALTIME_LIMITS
 from voice.realtime.settings import RealtimeSettings
 from voice.screen import frame, notes, picture_worker
-from voice.speaking import kokoro
-from voice.transport import paced_sender
+from voice.speaking import embedded
 
 WORDS = (
     *("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
@@ -67,7 +66,6 @@ QUOTED = [
     ("operations", "after # (`left_behind`) no model is loaded", reloading_model.MOST_LEFT_BEHIND),
     ("operations", "from # s to 5 minutes", reloading_model.FIRST_PAUSE_S),
     ("operations", "from 10 s to # minutes", reloading_model.LONGEST_PAUSE_S / 60),
-    ("operations", "After # ends in a row", paced_sender.MOST_ENDS_IN_A_ROW),
     ("operations", "within half an hour it goes back to its room", HALF_AN_HOUR),
     ("dashboard", "counts after # minutes at the latest", dashboard_access.ABSENT_S / 60),
     ("dashboard", "# logged-in browsers", viewer.MAX_LOGINS),
@@ -120,7 +118,7 @@ QUOTED = [
     ("realtime", "have at most # characters", realtime_instructions.MAX_CHARS),
     ("realtime", "(after # minutes)", RealtimeSettings().session_s / 60),
     ("realtime", "in writing within # s)", REALTIME_LIMITS.hear_timeout_s),
-    ("models", "not made within # s is said by the usual voice", kokoro.SENTENCE_TIMEOUT_S),
+    ("models", "not made within # s is said by the usual voice", embedded.SENTENCE_TIMEOUT_S),
 ]
 
 

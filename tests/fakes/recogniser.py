@@ -108,7 +108,7 @@ class AnsweringEngine:
 class FakeEngine:
     """An `Engine` whose recognitions the test can hold back and release. It answers with the value of the first sample.
 
-    If that value is -1, the engine raises its usual error; -2 raises an unexpected error; -3 ends the thread.
+    If that value is -1, the engine raises its usual error; -2 raises an unexpected error.
     """
 
     def __init__(self, *, held: bool = False) -> None:
@@ -140,8 +140,6 @@ class FakeEngine:
             raise RecogniserError("The model failed.")
         if label == -2:
             raise RuntimeError("a bug")
-        if label == -3:
-            raise SystemExit
         return recognition(str(label), language=language or "en", duration_s=duration_s(pcm))
 
     def recognise_together(

@@ -9,18 +9,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import httpx2
 import pytest
-from structlog.testing import capture_logs
 
 from rehearsal.discord.certificate import write_certificate
 from tests.patience import PATIENCE_S
 from voice import cancellable_http
-from voice.cancellable_http import CancellableHttpClient
 from voice.endpoint import open_client
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import Iterator
 
 pytestmark = pytest.mark.asyncio
 
@@ -106,32 +103,3 @@ async def test_who_cancels_does_not_wait_and_closing_does() -> None:
         assert [task.get_name() for task in asyncio.all_tasks()].count("http-request") == 1
         await client.close()
         assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("http-request")]
-
-
-async def test_an_answer_that_cannot_be_closed_after_its_request_was_given_up_is_logged() -> None:
-    """Nobody waits for the end of a request that was given up, so nobody else would see the error."""
-
-    class BrokenStream(httpx2.AsyncByteStream):
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            yield b""
-
-        async def aclose(self) -> None:
-            raise KeyError
-
-    asked, answers = asyncio.Event(), asyncio.Event()
-
-    async def answer(_: httpx2.Request) -> httpx2.Response:
-        asked.set()
-        await answers.wait()
-        return httpx2.Response(200, stream=BrokenStream())
-
-    client = CancellableHttpClient(transport=httpx2.MockTransport(answer))
-    request = asyncio.create_task(client.send(client.build_request("GET", "http://local.test"), stream=True))
-    await asked.wait()
-    request.cancel()
-    with capture_logs() as logs:
-        with pytest.raises(asyncio.CancelledError):
-            await request
-        answers.set()
-        await client.aclose()
-    assert [(line["event"], line["log_level"]) for line in logs] == [("http_answer_not_closed", "error")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from concurrent.futures import CancelledError
 
@@ -9,7 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.patience import PATIENCE_S
-from voice.daemon_thread import DaemonThread
+from voice.daemon_thread import NICENESS, DaemonThread
 
 
 def test_calls_run_in_order_and_their_errors_reach_the_caller() -> None:
@@ -73,3 +75,18 @@ async def test_who_waits_for_a_call_that_hangs_is_told_in_time() -> None:
     with capture_logs() as logs:
         await thread.stop(within_s=PATIENCE_S)
     assert logs == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a priority by thread")
+def test_a_thread_may_give_way() -> None:
+    """It has a lower priority than the event loop, and so has every thread that a model starts from it."""
+
+    def priority() -> int:
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    before = priority()
+    thread = DaemonThread("gives-way", gives_way=True)
+    thread.start()
+    assert thread.submit(priority).result(10) == max(before, NICENESS)
+    thread.close()
+    assert priority() == before

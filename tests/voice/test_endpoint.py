@@ -107,25 +107,6 @@ async def test_without_an_address_it_is_openai_itself() -> None:
         assert (str(client.base_url).rstrip("/"), client.api_key) == ("http://127.0.0.1:9/v1", KEY)
 
 
-@pytest.mark.asyncio
-async def test_a_form_goes_out_in_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sound and fields are written at once, so the server is not woken for each of them."""
-    sent: list[list[bytes]] = []
-
-    async def take(_: httpx2.AsyncHTTPTransport, request: httpx2.Request) -> httpx2.Response:
-        assert isinstance(request.stream, httpx2.AsyncByteStream)
-        sent.append([piece async for piece in request.stream])
-        return httpx2.Response(200, json={"text": "hello"})
-
-    monkeypatch.setattr(httpx2.AsyncHTTPTransport, "handle_async_request", take)
-    sound = b"sound" * 50_000
-    async with Endpoint("http://127.0.0.1:9/v1", "m", KEY).open() as client:
-        await client.audio.transcriptions.create(model="m", language="en", file=("speech.wav", sound, "audio/wav"))
-    [[form]] = sent
-    assert sound in form
-    assert b'name="language"' in form
-
-
 class _Flood(httpx2.AsyncByteStream):
     """An answer of so many bytes, a hundred times as many as are read of a refusal."""
 

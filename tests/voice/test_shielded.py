@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 
 import pytest
 
@@ -44,26 +43,3 @@ async def test_what_the_work_raises_is_raised() -> None:
 
     with pytest.raises(OSError, match="The line is cut"):
         await run_shielded(work(), name="work")
-
-
-@pytest.mark.asyncio
-async def test_a_cancellation_passes_though_the_work_fails() -> None:
-    """Who catches what the work raises must not go on, once somebody has asked the task to end."""
-    goes_on = asyncio.Event()
-
-    async def work() -> None:
-        await goes_on.wait()
-        raise OSError("The line is cut.")
-
-    async def try_again() -> None:
-        for _ in range(2):
-            with contextlib.suppress(OSError):
-                await run_shielded(work(), name="work")
-
-    task = asyncio.create_task(try_again(), name="trying")
-    await asyncio.sleep(0)
-    task.cancel()
-    await asyncio.sleep(0)
-    goes_on.set()
-    await asyncio.wait([task])
-    assert task.cancelled()

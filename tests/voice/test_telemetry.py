@@ -21,7 +21,7 @@ USERS = (
     "voice.listening.turn_detection",
     "voice.listening.vad",
     "voice.screen.picture_worker",
-    "voice.speaking.kokoro",
+    "voice.speaking.embedded",
     "voice.speaking.piper",
 )
 

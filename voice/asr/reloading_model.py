@@ -1,4 +1,4 @@
-"""The speech model as its queue uses it: in a thread of its own, and loaded again when it fails, hangs or dies.
+"""The speech model as its queue uses it: in a thread of its own, and loaded again when it fails or hangs.
 
 After one failure it is loaded again with the next recognition. After more in a row, or when it cannot be loaded,
 recognitions fail at once until a pause is over, and the pauses grow.
@@ -9,14 +9,14 @@ ends. Where `MOST_LEFT_BEHIND` threads were left behind so, no further model is 
 
 from __future__ import annotations
 
-import asyncio
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
-from voice.asr.worker import ModelThread, nobody_waits
+from voice.asr.worker import loaded_in, new_thread, nobody_waits, recognised
 from voice.circuit_breaker import CircuitBreaker, Outage
 from voice.daemon_thread import LOAD_TIMEOUT_S, STOP_TIMEOUT_S
 from voice.errors import RecogniserError, RecogniserHungError
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from voice.asr.port import Recognition
     from voice.asr.worker import Engine, RecognitionRequest
+    from voice.daemon_thread import DaemonThread
 
 # One failure may be due to the sound; three in a row are due to the model.
 FAILURES_BEFORE_RELOAD: Final = 3
@@ -40,6 +41,12 @@ MOST_LEFT_BEHIND: Final = 3
 COMPUTE_TIMEOUT_S: Final = 30.0
 
 _log: Any = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    engine: Engine
+    thread: DaemonThread
 
 
 class ReloadingModel:
@@ -59,8 +66,8 @@ class ReloadingModel:
         self._load = load
         self._compute_timeout_s = compute_timeout_s
         self._monotonic = monotonic
-        self._thread: ModelThread | None = None
-        self._hung: list[ModelThread] = []
+        self._loaded: _Loaded | None = None
+        self._hung: list[DaemonThread] = []
         self._hung_at = 0.0
         self._failures_in_a_row = 0
         self._breaker = CircuitBreaker(open_s=FIRST_PAUSE_S, longest_open_s=LONGEST_PAUSE_S)
@@ -68,7 +75,7 @@ class ReloadingModel:
 
     @property
     def is_loaded(self) -> bool:
-        return self._thread is not None and self._thread.is_alive
+        return self._loaded is not None
 
     @property
     def left_behind(self) -> int:
@@ -94,7 +101,7 @@ class ReloadingModel:
 
     async def load(self) -> None:
         """Load the model for the first time. Raises `RecogniserError`."""
-        self._thread = await self._started()
+        self._loaded = await self._started()
 
     async def recognise_together(
         self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
@@ -105,21 +112,21 @@ class ReloadingModel:
         Raises `RecogniserHungError` if there was no answer in time, and `RecogniserError` if the model failed, could
         not be loaded, or is not tried at present.
         """
-        thread = await self._ready_thread()
+        loaded = await self._ready()
         limit_s = self._compute_timeout_s
         try:
-            async with asyncio.timeout(limit_s):
-                recognitions = await thread.run(*requests, others_wait=others_wait)
+            call = partial(recognised, loaded.engine, requests, others_wait)
+            recognitions = await loaded.thread.run(call, within_s=limit_s)
         except TimeoutError as exc:
             problem = RecogniserHungError(
                 "A recognition took longer than {limit_s:g} s and was given up.", limit_s=limit_s
             )
             _log.error("recognition_timed_out", limit_s=limit_s)
-            self._leave_behind(thread)
-            self._lose(thread, problem)
+            self._leave_behind(loaded.thread)
+            self._lose(problem)
             raise problem from exc
         except RecogniserError as exc:
-            self._on_failure(thread, exc)
+            self._on_failure(loaded.thread, exc)
             raise
         self._failures_in_a_row = 0
         self._breaker.record_success()
@@ -127,8 +134,8 @@ class ReloadingModel:
 
     async def close(self) -> None:
         """End the thread after its current recognition, or leave it behind if that takes too long."""
-        if self._thread is not None and not await self._thread.stop(timeout_s=STOP_TIMEOUT_S):
-            _log.warning("recogniser_thread_left_behind", waited_s=STOP_TIMEOUT_S)
+        if self._loaded is not None:
+            await self._loaded.thread.stop(within_s=STOP_TIMEOUT_S)
 
     @property
     def _is_full(self) -> bool:
@@ -141,22 +148,22 @@ class ReloadingModel:
             count=self.left_behind,
         )
 
-    async def _ready_thread(self) -> ModelThread:
-        """Return the thread with the model, which is loaded if need be. Raises `RecogniserError`."""
-        if self._thread is not None and self._thread.is_alive:
-            return self._thread
+    async def _ready(self) -> _Loaded:
+        """Return the engine and its thread, loaded if need be. Raises `RecogniserError`."""
+        if self._loaded is not None:
+            return self._loaded
         if self._is_full:
             raise self._too_many_hung()
         if not self._breaker.admits(now := self._monotonic()):
             raise self._paused(now)
         self.reloads += 1
         try:
-            self._thread = await self._started()
+            self._loaded = await self._started()
         except RecogniserError as exc:
             self._count_failure(exc)
             raise
         _log.warning("recogniser_reloaded", reloads=self.reloads)
-        return self._thread
+        return self._loaded
 
     def _paused(self, now: float) -> RecogniserError:
         outage = self._breaker.outage
@@ -167,34 +174,35 @@ class ReloadingModel:
             why=outage.problem,
         )
 
-    async def _started(self) -> ModelThread:
-        """Return a new thread that has loaded the model. Raises `RecogniserError`."""
-        thread = ModelThread(self._load)
+    async def _started(self) -> _Loaded:
+        """Load the engine in a new thread. Raises `RecogniserError`."""
+        thread = new_thread()
         try:
-            await thread.start(timeout_s=LOAD_TIMEOUT_S)
+            return _Loaded(await loaded_in(thread, self._load, within_s=LOAD_TIMEOUT_S), thread)
         except RecogniserHungError:
             self._leave_behind(thread)
             raise
-        return thread
+        except BaseException:
+            thread.close()
+            raise
 
-    def _on_failure(self, thread: ModelThread, exc: RecogniserError) -> None:
+    def _on_failure(self, thread: DaemonThread, exc: RecogniserError) -> None:
         self._failures_in_a_row += 1
         _log.error("recognition_failed", in_a_row=self._failures_in_a_row, error=exc)
-        if self._failures_in_a_row >= FAILURES_BEFORE_RELOAD or not thread.is_alive:
-            thread.abandon()
-            self._lose(thread, exc)
+        if self._failures_in_a_row >= FAILURES_BEFORE_RELOAD:
+            thread.close()
+            self._lose(exc)
 
-    def _leave_behind(self, thread: ModelThread) -> None:
+    def _leave_behind(self, thread: DaemonThread) -> None:
         """Count a thread that hangs. It ends by itself if what it does ends after all."""
-        thread.abandon()
+        thread.close()
         self._hung = [*(each for each in self._hung if each.is_alive), thread]
         self._hung_at = self._monotonic()
         _log.error("recogniser_thread_left_behind", left_behind=self.left_behind, most=MOST_LEFT_BEHIND)
 
-    def _lose(self, thread: ModelThread, problem: RecogniserError) -> None:
+    def _lose(self, problem: RecogniserError) -> None:
         """Take note that the model is to be loaded again."""
-        assert thread is self._thread, "one call at a time"
-        self._thread = None
+        self._loaded = None
         self._failures_in_a_row = 0
         self._count_failure(problem)
 

@@ -12,6 +12,7 @@ import json
 import math
 import time
 import wave
+from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Self
 
@@ -32,7 +33,7 @@ from voice.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from types import TracebackType
 
     from voice.audio import Pcm
@@ -75,6 +76,7 @@ _ASKED: Mapping[ResponseShape, dict[str, Any]] = {
 class RemoteRecogniser:
     """One endpoint and one model (`voice.asr.port.Recogniser`). Any number of tasks may call it.
 
+    `languages`: those that are spoken; another one that the endpoint detects is as good as none. Empty: any.
     `has_fallback`: there is a recogniser behind it, so an utterance that gets no place in time (`calls_at_once`) goes
     there. Without one it waits: late words are better than none.
 
@@ -85,10 +87,12 @@ class RemoteRecogniser:
         self,
         endpoint: Endpoint,
         *,
+        languages: Collection[str] = (),
         calls_at_once: int = CALLS_AT_ONCE,
         has_fallback: bool = False,
     ) -> None:
         self._endpoint = endpoint
+        self._languages = frozenset(languages)
         self._has_fallback = has_fallback
         self._places = asyncio.Semaphore(calls_at_once)
         # The time limits of the interims that have a place, oldest first.
@@ -137,10 +141,13 @@ class RemoteRecogniser:
         finally:
             self._places.release()
         try:
-            return _recognition(json.loads(body), heard, language, compute_s=compute_s)
+            recognition = _recognition(json.loads(body), heard, language, compute_s=compute_s)
         # OverflowError: figures whose sum is beyond what a float holds.
         except (ValueError, TypeError, AttributeError, RecursionError, OverflowError) as error:
             raise self._unreadable() from error
+        if language is None and self._languages and recognition.language not in self._languages:
+            return replace(recognition, language_probability=0.0)
+        return recognition
 
     def confirm(self, speaker_id: int) -> None:
         """See `Recogniser.confirm`. Does nothing, because nothing waits here."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -20,6 +20,12 @@ class AsrSettings(BaseModel):
         pattern=r"^(auto|[a-z]{2,3})$",
         description="Language code that everybody speaks, for example en. auto detects it for each person. A fixed "
         "language makes fewer errors on short words.",
+    )
+    languages: tuple[Annotated[str, Field(pattern=r"^[a-z]{2,3}$")], ...] = Field(
+        default=(),
+        examples=[["en", "de"]],
+        description="Language codes of what is spoken on your servers. With asr.language = auto, nobody is heard in "
+        "another language than these. Empty: in any that the model knows.",
     )
     # Assumed with asr.language = auto while detection is unsure, as on a short first word, on servers that have chosen
     # no language on Discord or with /settings language. Whoever expects another one chooses it there.
@@ -71,6 +77,13 @@ class AsrSettings(BaseModel):
         "quarters of the time of one, for hardly more CPU. Words are then found in one thread with a model of up to "
         "200 MB, which is faster than with several, and in as many with a larger one.",
     )
+
+    @property
+    def fixed_language(self) -> str | None:
+        """Return the one language that everybody speaks; None: it is detected."""
+        if self.language != "auto":
+            return self.language
+        return self.languages[0] if len(self.languages) == 1 else None
 
     @property
     def endpoint_model(self) -> str:

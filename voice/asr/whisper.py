@@ -91,6 +91,7 @@ class WhisperEngine:
         except Exception as exc:
             raise RecogniserError(_unreadable(settings.model_dir, str(exc))) from exc
         self._fallback_language = settings.fallback_language
+        self._named_languages = frozenset(settings.languages)
         self._is_multilingual = bool(self._model.model.is_multilingual)
         # A larger model may know more languages than this one: Cantonese is known to large-v3 alone. One that knows
         # nothing but English needs no sign for it.
@@ -137,11 +138,12 @@ class WhisperEngine:
         return [replace(recognition, compute_s=each_s) for recognition in spoken]
 
     def _check_language(self, settings: AsrSettings) -> None:
-        """Raise `RecogniserError` if everybody speaks a language that the model does not know."""
-        if settings.language not in {"auto", *self._language_codes}:
+        """Raise `RecogniserError` if people speak a language that the model does not know."""
+        unknown = {settings.language, *settings.languages} - {"auto", *self._language_codes}
+        if unknown:
             raise RecogniserError(
-                f"The speech model in {settings.model_dir} does not know the language '{settings.language}'; "
-                'set asr.language to another code, such as en, or to "auto".'
+                f"The speech model in {settings.model_dir} does not know the language '{min(unknown)}'; "
+                'set asr.language to another code, such as en, or to "auto", and leave it out of asr.languages.'
             )
 
     def _expected(self, request: RecognitionRequest) -> str | None:
@@ -229,8 +231,14 @@ class WhisperEngine:
         ]
 
     def _likely(self, probabilities: Sequence[tuple[str, float]]) -> tuple[str, float]:
-        """Return the language and its probability; the fallback's if none is likely enough."""
+        """Return the language and its probability; the fallback's if none is likely enough.
+
+        Where the settings name languages, one of these is spoken, and the probability is that among them.
+        """
         found = {token[2:-2]: float(probability) for token, probability in probabilities}
+        if named := {code: share for code, share in found.items() if code in self._named_languages}:
+            whole = sum(named.values()) or 1.0
+            found = {code: share / whole for code, share in named.items()}
         best = max(found, key=lambda language: found[language])
         if found[best] < SURE_LANGUAGE and self._fallback_language in found:
             return self._fallback_language, found[self._fallback_language]

@@ -1,9 +1,9 @@
 """Turns a reply into sound. Start at `port`, the interface of a voice.
 
 - Text: `sentences` cuts a stream of text into pieces; `text_normalizer` makes each readable aloud. It leaves out
-  `hidden_passages` and program code (`code_detector`), and writes out numbers and signs: `symbols` for any language,
+  `hidden_passages`, and writes out numbers and signs: `symbols` for any language,
   with `english_symbols`, `german_symbols`, `german_ordinals` and the common `sign_rules`. `moderation` refuses words.
-- Voices: `piper` and `kokoro` are embedded, `openai` asks an endpoint (`audio_decoder`, `ogg_opus`, `resample`),
+- Voices: `piper` and `kokoro` are `embedded`, `openai` asks an endpoint (`audio_decoder`, `resample`),
   `fallback` tries one, then another. `scripts` tells which texts an embedded voice can read.
 - Sound: `playback` queues it and counts what was sent, `speech_rate` estimates which words that was. `barge_in` decides
   what happens when people speak over it, and `backchannel` what their words mean.

@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from copy import copy
 
-from voice.speaking.code_detector import CodeDetector
-
 # Tags around reasoning and tool calls. Some have a form such as <function=search>.
 _NAMES = (
     "think|thinking|thought|reasoning|scratchpad|tool|tools|tool_call|tool_calls|tool_response|tool_result|tool_use|"
@@ -32,13 +30,10 @@ class HiddenPassages:
         self._fence = ""
         self._tag = ""
         self._braces = 0
-        self._code = CodeDetector()
 
     def peek(self, written: str) -> str:
         """Return what `visible` would return for `written`, without surrounding spaces. The state does not change."""
-        other = copy(self)
-        other._code = copy(self._code)
-        return other.visible(written).strip()
+        return copy(self).visible(written).strip()
 
     def visible(self, written: str) -> str:
         """Return the next piece of the reply without its hidden parts."""
@@ -51,9 +46,7 @@ class HiddenPassages:
             self._pass(mark)
         if not self._inside:
             kept.append(written[at:])
-        text = self._without_json(" ".join(kept))
-        bare = text.strip()
-        return "" if bare and self._code.is_code(bare) else text
+        return self._without_json(" ".join(kept))
 
     @property
     def _inside(self) -> bool:

@@ -14,25 +14,23 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from voice.daemon_thread import STOP_TIMEOUT_S, DaemonThread
 from voice.errors import SynthesisError
-from voice.speaking.piper import loaded, phonemizer, trim_leading_silence
-from voice.speaking.port import AudioChunk, Speech
+from voice.speaking.embedded import EmbeddedSynthesizer, loaded, onnx_session, trim_leading_silence, voice_thread
+from voice.speaking.piper import phonemizer
+from voice.speaking.port import Speech
 from voice.speaking.scripts import require_readable
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from voice.audio import Pcm
+    from voice.daemon_thread import DaemonThread
 
 RATE_HZ = 24_000
 MODEL_FILE = "model.onnx"
-# A second of speech takes 0.6 s of CPU time, and a long sentence has 10 s. Nobody waits longer in silence: another
-# voice says the sentence then.
-SENTENCE_TIMEOUT_S = 15.0
 # The model's limits: tokens in one call, and one style vector for each number of tokens.
 _MOST_TOKENS = 510
 _STYLE_SHAPE = (510, 256)
@@ -92,51 +90,21 @@ class KokoroModel:
     @asynccontextmanager
     async def open(cls, directory: Path, *, threads: int = 2) -> AsyncIterator[KokoroModel]:
         """Load the model in `directory` (`model.onnx`, and a file for each voice). Raises `SynthesisError`."""
-        worker = DaemonThread("kokoro")
-        worker.start()
-        try:
+        async with voice_thread("kokoro") as worker:
             session = await loaded(partial(_load, directory, threads), worker, directory)
             yield cls(directory, session, worker)
-        finally:
-            # The thread may be within a sentence that nobody wants any more.
-            await worker.stop(within_s=STOP_TIMEOUT_S)
 
-    async def voice(self, style: KokoroStyle, *, speed: float = 1.0) -> KokoroSynthesizer:
+    async def voice(self, style: KokoroStyle, *, speed: float = 1.0) -> EmbeddedSynthesizer:
         """Return one of the voices, ready to speak. `speed`: 1.0 is its own. Raises `SynthesisError`."""
         read = partial(_read_style, self._directory, style.file)
         vectors = await loaded(read, self._worker, self._directory)
         find_phonemes = partial(phonemizer, style.language)
         phonemes = await loaded(find_phonemes, self._worker, self._directory)
         speaker = _Speaker(self._session, style.language, phonemes, vectors, speed)
-        synthesizer = KokoroSynthesizer(speaker, self._worker)
+        synthesizer = EmbeddedSynthesizer(speaker.speak, self._worker)
         # The first run allocates memory and is slow, so do it before anybody is listening.
         await synthesizer.synthesize("Yes.")
         return synthesizer
-
-
-class KokoroSynthesizer:
-    """Speaks one sentence at a time with one voice. Made by `KokoroModel.voice`. Any number of tasks may use it.
-
-    *Cancellation*: a cancelled call returns at once; the thread finishes the sentence, and the result is dropped.
-    """
-
-    def __init__(self, speaker: _Speaker, worker: DaemonThread) -> None:
-        self._speaker = speaker
-        self._worker = worker
-
-    async def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
-        """Yield `text` as one chunk. Raises `SynthesisError`."""
-        speech = await self.synthesize(text)
-        if len(speech.pcm):
-            yield AudioChunk(speech.pcm, speech.rate_hz)
-
-    async def synthesize(self, text: str) -> Speech:
-        """Return `text` as speech. Raises `SynthesisError`."""
-        try:
-            pcm = await self._worker.run(partial(self._speaker.speak, text), within_s=SENTENCE_TIMEOUT_S)
-        except TimeoutError as exc:
-            raise SynthesisError("The voice took too long over one sentence; the machine is overloaded.") from exc
-        return Speech(text, pcm, RATE_HZ)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +117,7 @@ class _Speaker:
     vectors: NDArray[np.float32]
     speed: float
 
-    def speak(self, text: str) -> Pcm:
+    def speak(self, text: str) -> Speech:
         require_readable(text, self.language)
         try:
             tokens = token_pieces(self.phonemes(text), _SOUNDS[self.language])
@@ -157,9 +125,8 @@ class _Speaker:
         except Exception as exc:
             # espeak and onnxruntime raise untyped errors. The message must not contain the spoken words.
             raise SynthesisError("The embedded voice failed on a sentence; it was left out.") from exc
-        if not pieces:
-            return np.zeros(0, dtype=np.int16)
-        return trim_leading_silence(np.concatenate(pieces), RATE_HZ)
+        pcm = np.concatenate(pieces) if pieces else np.zeros(0, dtype=np.int16)
+        return Speech(text, trim_leading_silence(pcm, RATE_HZ), RATE_HZ)
 
     def _speak_piece(self, tokens: list[int]) -> Pcm:
         inputs = {
@@ -194,19 +161,13 @@ def token_pieces(phonemes: str, sounds: Mapping[str, str]) -> list[list[int]]:
 
 
 def _load(directory: Path, threads: int) -> Any:
-    from onnxruntime import InferenceSession, SessionOptions
-
     model = directory / MODEL_FILE
     if not model.is_file():
         raise SynthesisError(
             "There is no Kokoro in {directory}. Run `roomtone models pull voice-kokoro`.", directory=directory
         )
-    options = SessionOptions()
-    options.intra_op_num_threads = threads
-    # Spinning threads would take CPU time from everything else.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
-        return InferenceSession(str(model), sess_options=options, providers=["CPUExecutionProvider"])
+        return onnx_session(model, threads)
     except Exception as exc:
         # onnxruntime raises its own untyped errors for a damaged file.
         raise _damaged(directory) from exc

@@ -43,8 +43,8 @@ class SpeechEndpoint(Endpoint):
 
     voice: str
     speed: float = 1.0
-    # pcm starts soonest and needs no decoding. Any of the three is understood, whichever the endpoint sends.
-    audio_format: Literal["pcm", "wav", "opus"] = "pcm"
+    # pcm starts soonest. Both are understood, whichever the endpoint sends.
+    audio_format: Literal["pcm", "wav"] = "pcm"
     timeout_s: float = 8.0
     # Sound that has already arrived plays during a stall, so only a little of the stall is heard as a pause.
     stall_s: float = 2.0
@@ -123,7 +123,7 @@ class OpenAISynthesizer:
             speed=endpoint.speed,
         ) as response:
             content_type = response.headers.get("content-type", "")
-            body = SpeechAudioDecoder(content_type, pcm_expected=endpoint.audio_format == "pcm", most_s=MAX_SOUND_S)
+            body = SpeechAudioDecoder(content_type, most_s=MAX_SOUND_S)
             try:
                 async for piece in response.iter_bytes():
                     received += len(piece)
@@ -131,8 +131,7 @@ class OpenAISynthesizer:
                         raise EndlessAudioError
                     for sound in body.feed(piece):
                         yield sound
-                # In a thread: a small file may be minutes of sound at a high rate, which take seconds to decode.
-                for sound in await asyncio.to_thread(body.end):
+                for sound in body.end():
                     yield sound
             except EndlessAudioError as error:
                 raise SynthesisError(
@@ -144,8 +143,8 @@ class OpenAISynthesizer:
     def _unreadable(self, content_type: str) -> SynthesisError:
         kind = content_type.partition(";")[0].strip().lower()
         return SynthesisError(
-            "{where} sent {kind} that is not sound. Check that speaking.base_url points at an OpenAI-compatible API "
-            "(it mostly ends in /v1).",
+            "{where} sent {kind}, which is neither PCM nor WAV sound. Check that speaking.base_url points at an "
+            "OpenAI-compatible API (it mostly ends in /v1).",
             where=self._endpoint.where,
             kind=kind[:_QUOTED_CHARS] or "?",
         )

@@ -6,35 +6,24 @@ here; other engines get its phonemes from here.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import unicodedata
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from voice.daemon_thread import LOAD_TIMEOUT_S, STOP_TIMEOUT_S, DaemonThread
-from voice.errors import SynthesisError, VoiceHungError
-from voice.speaking.port import AudioChunk, Speech
+from voice.errors import SynthesisError
+from voice.speaking.embedded import EmbeddedSynthesizer, loaded, onnx_session, trim_leading_silence, voice_thread
+from voice.speaking.port import Speech
 from voice.speaking.scripts import require_readable
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from pathlib import Path
 
-    from voice.audio import Pcm
 
-T = TypeVar("T")
-
-# Piper is thirty times faster than real time. If a sentence takes this long, the machine is stuck.
-SENTENCE_TIMEOUT_S = 15.0
-# The model begins each sentence with about 50 ms of near silence, which would delay every answer. Below -54 dBFS counts
-# as silence. 10 ms of it are kept for sounds that begin softly. The pause between two sentences is at the end of each.
-_SILENT_RMS = 65.0
-_LEAD_S = 0.01
-_STEP_S = 0.005
 _NOT_INSTALLED = (
     "The embedded voice is not installed. In the checkout, run `make setup`, or `uv tool install '.[piper]'`."
 )
@@ -42,18 +31,8 @@ _MODEL_FILE = "voice.onnx"
 _CONFIG_FILE = "voice.onnx.json"
 
 
-class PiperSynthesizer:
-    """Speaks one sentence at a time. Created by `open`. Any number of tasks may use it.
-
-    *Ownership*: holds one thread and one ONNX session. *Cancellation*: a cancelled call returns at once; the thread
-    finishes the sentence, and the result is dropped.
-    """
-
-    def __init__(self, voice: Any, worker: DaemonThread, *, speed: float = 1.0, variety: float = 1.0) -> None:
-        self._voice = voice
-        self._worker = worker
-        self._speed = speed
-        self._variety = variety
+class PiperSynthesizer(EmbeddedSynthesizer):
+    """An `EmbeddedSynthesizer`. Created by `open`. *Ownership*: holds one thread and one ONNX session."""
 
     @classmethod
     @asynccontextmanager
@@ -66,33 +45,12 @@ class PiperSynthesizer:
         own speed; with 2.0 it is twice as fast. `variety`: how differently the same words sound each time. 1.0 is the
         voice's default, and 0.0 means always the same.
         """
-        worker = DaemonThread("piper")
-        worker.start()
-        try:
+        async with voice_thread("piper") as worker:
             voice = await loaded(partial(_load, directory, threads), worker, directory)
-            synthesizer = cls(voice, worker, speed=speed, variety=variety)
+            synthesizer = cls(partial(_speak, voice, speed=speed, variety=variety), worker)
             # The first run allocates memory and is slow, so do it before anybody is listening.
             await synthesizer.synthesize("Yes.")
             yield synthesizer
-        finally:
-            # The thread may be within a sentence that nobody wants any more.
-            await worker.stop(within_s=STOP_TIMEOUT_S)
-
-    async def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
-        """Yield `text` as one chunk: synthesis is thirty times faster than real time. Raises `SynthesisError`."""
-        speech = await self.synthesize(text)
-        if len(speech.pcm):
-            yield AudioChunk(speech.pcm, speech.rate_hz)
-
-    async def synthesize(self, text: str) -> Speech:
-        """Return `text` as speech. Raises `SynthesisError`."""
-        speak = partial(_speak, self._voice, text, self._speed, self._variety)
-        try:
-            return await self._worker.run(speak, within_s=SENTENCE_TIMEOUT_S)
-        except TimeoutError as exc:
-            raise SynthesisError(
-                "The embedded voice took too long over one sentence; the machine is overloaded."
-            ) from exc
 
 
 class VoiceModel:
@@ -142,28 +100,8 @@ def _keep_espeak_voice() -> None:
         espeakbridge.set_voice = EspeakVoice(espeakbridge.set_voice)  # type: ignore[assignment]
 
 
-async def loaded(load: Callable[[], T], worker: DaemonThread, directory: Path) -> T:
-    """Return what `load` reads from the voice in `directory`, in the voice's thread.
-
-    Raises `SynthesisError`, and `VoiceHungError` if it takes too long.
-    """
-    call = worker.submit(load)
-    try:
-        async with asyncio.timeout(LOAD_TIMEOUT_S):
-            return await asyncio.wrap_future(call)
-    except TimeoutError as exc:
-        raise VoiceHungError(
-            "The voice in {directory} was not loaded within {within_s:g} s: its disk hangs, or the machine is "
-            "overloaded.",
-            has_ended=call.done,
-            directory=directory,
-            within_s=LOAD_TIMEOUT_S,
-        ) from exc
-
-
 def _load(directory: Path, threads: int) -> Any:
     try:
-        from onnxruntime import InferenceSession, SessionOptions
         from piper import PiperVoice
         from piper.config import PiperConfig
 
@@ -173,14 +111,9 @@ def _load(directory: Path, threads: int) -> Any:
     model, config = directory / _MODEL_FILE, directory / _CONFIG_FILE
     if not model.is_file() or not config.is_file():
         raise SynthesisError("There is no voice in {directory}. Run `roomtone models pull voice`.", directory=directory)
-    options = SessionOptions()
-    options.intra_op_num_threads = threads
-    # A plan of the memory for each length of sentence met, of no use when all memory is given back.
-    options.enable_mem_pattern = False
-    # Spinning threads would take CPU time from everything else.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
-        session = InferenceSession(str(model), sess_options=options, providers=["CPUExecutionProvider"])
+        # Of no use when all memory is given back: a plan of it.
+        session = onnx_session(model, threads, plan_memory=False)
         settings = PiperConfig.from_dict(json.loads(config.read_text("utf-8")))
         return PiperVoice(session=VoiceModel(session), config=settings)
     except Exception as exc:
@@ -190,7 +123,7 @@ def _load(directory: Path, threads: int) -> Any:
         ) from exc
 
 
-def _speak(voice: Any, text: str, speed: float, variety: float) -> Speech:
+def _speak(voice: Any, text: str, *, speed: float, variety: float) -> Speech:
     from piper.config import SynthesisConfig
 
     own = voice.config
@@ -234,15 +167,3 @@ def phonemizer(language: str) -> Callable[[str], str]:
     # espeak has one state for the whole process, which piper-tts guards. Without a model this only reads.
     reader = PiperVoice(session=cast("Any", None), config=config)
     return lambda text: unicodedata.normalize("NFC", " ".join("".join(each) for each in reader.phonemize(text)))
-
-
-def trim_leading_silence(pcm: Pcm, rate_hz: int) -> Pcm:
-    """Return `pcm` with at most 10 ms of silence before its first sound. If all of `pcm` is silent, return it
-    unchanged.
-    """
-    step = int(_STEP_S * rate_hz)
-    whole = pcm[: len(pcm) // step * step].astype(np.float64).reshape(-1, step)
-    sounding = np.flatnonzero(np.sqrt(np.mean(whole**2, axis=1)) > _SILENT_RMS) if len(whole) else np.zeros(0)
-    if not len(sounding):
-        return pcm
-    return pcm[max(0, int(sounding[0]) * step - int(_LEAD_S * rate_hz)) :]

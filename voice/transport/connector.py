@@ -18,7 +18,7 @@ from voice.transport.private.client import ReceivingClient
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from voice.transport.gateway import MainGateway
+    from voice.transport.discord_gateway import DiscordMainGateway
     from voice.transport.paced_sender import PacedSender
     from voice.transport.receiver import Receiver
 
@@ -39,7 +39,7 @@ class Connector:
 
     def __init__(
         self,
-        gateway: MainGateway,
+        gateway: DiscordMainGateway,
         *,
         receiver: Receiver,
         on_state: Callable[[bool], None],
@@ -129,7 +129,7 @@ def _cancellations() -> int:
 
 
 def _refusal(
-    error: BaseException, gateway: MainGateway, *, timeout_s: float, close_code: int | None, cancelled: bool
+    error: BaseException, gateway: DiscordMainGateway, *, timeout_s: float, close_code: int | None, cancelled: bool
 ) -> LinkError | None:
     """Return `error` as a plain sentence, or None if joining is not its cause.
 

@@ -1,26 +1,25 @@
-"""The main gateway of a discord.py client in the same process, for voice connections. Implements `MainGateway`.
+"""What a voice connection needs of the bot's connection to Discord's main gateway.
 
-discord.py gets a voice protocol that only passes Discord's answers on, so its client knows nothing of the connection
-itself.
+A voice connection gets its credentials over the main gateway: the bot asks to come in (op 4), and Discord answers
+twice, with the bot's voice state (and the session) and with the voice server (and the token). All the rest goes between
+the connection and the voice server. discord.py gets a voice protocol that only passes these answers on, so its client
+knows nothing of the connection itself.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import aiohttp
 import discord
 import structlog
 
-from voice.errors import LinkError, VoiceError
-from voice.transport.gateway import taken_over_error
+from voice.errors import LinkError, TakenOverError, VoiceError
 from voice.transport.private.main_session import is_main_session_ready
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-
-    from voice.transport.gateway import VoiceUpdates
 
 _log = structlog.get_logger()
 
@@ -30,8 +29,18 @@ VoiceChannel: TypeAlias = discord.VoiceChannel | discord.StageChannel
 _ASK_S = 3.0
 
 
+class VoiceUpdates(Protocol):
+    """Takes Discord's answers, in the order in which they came. `data`: as Discord sent it."""
+
+    async def on_voice_state_update(self, data: Any, /) -> None:
+        """Take VOICE_STATE_UPDATE about the bot itself in this server."""
+
+    async def on_voice_server_update(self, data: Any, /) -> None:
+        """Take VOICE_SERVER_UPDATE of this server."""
+
+
 class DiscordMainGateway:
-    """Implements `voice.transport.gateway.MainGateway` for a channel that `client` knows.
+    """One voice channel at Discord's main gateway, for one voice connection at a time.
 
     `is_owner`: returns whether this process may still change the bot's voice state in the server. It is asked each
     time; None: it always may. `on_request`: called with the server and the voice channel before Discord is asked to let
@@ -79,22 +88,28 @@ class DiscordMainGateway:
 
     @property
     def is_open(self) -> bool:
+        """Return whether the main gateway has confirmed a session: without one the bot can neither learn nor join."""
         return is_main_session_ready(self._client, self.guild_id)
 
     @property
     def attached(self) -> bool:
+        """Return whether Discord's answers reach the connection. False before `attach`, and once `forgotten`."""
         return self._forwarder is not None and self._forwarder in self._client.voice_clients
 
     @property
     def forgotten(self) -> bool:
+        """Return whether a new main session has dropped the connection, though Discord shows the server again."""
         guild = self._client.get_guild(self.guild_id)
         return not self.attached and guild is not None and not guild.unavailable
 
     def check_entry(self) -> None:
+        """Raise `LinkError` if the bot may not join: Discord does not answer such a request at all."""
         self._last_seen = self._channel_of_now()
         check_entry(self._last_seen)
 
     async def attach(self, updates: VoiceUpdates) -> None:
+        """Pass Discord's answers to `updates` from now on. Raises `LinkError` if the bot has a connection there."""
+
         def forwarder(client: discord.Client, channel: discord.abc.Connectable) -> _Forwarder:
             return _Forwarder(client, channel, updates, self)
 
@@ -106,11 +121,16 @@ class DiscordMainGateway:
             ) from error
 
     def detach(self) -> None:
+        """Pass on nothing more."""
         if self._forwarder is not None and self.attached:
             self._forwarder.cleanup()
         self._forwarder = None
 
     async def request(self, channel_id: int | None, *, self_mute: bool = False, self_deaf: bool = False) -> bool:
+        """Ask Discord for another voice state (op 4); None: to leave. Does not wait for the answer.
+
+        Returns False, and asks nothing, if somebody else runs the bot's room here now.
+        """
         if self._is_owner is not None and not await self._is_owner():
             _log.warning("voice_state_not_requested", guild_id=self.guild_id, leaves=channel_id is None)
             return False
@@ -121,6 +141,7 @@ class DiscordMainGateway:
         return True
 
     async def is_in_channel(self) -> bool:
+        """Ask Discord whether the bot is in the channel. An answer that does not come counts as yes."""
         try:
             async with asyncio.timeout(_ASK_S):
                 voice = await self._last_seen.guild.me.fetch_voice()
@@ -132,8 +153,12 @@ class DiscordMainGateway:
         return voice.channel is not None and voice.channel.id == self.channel_id
 
     async def ws_connect(self, url: str, *, compress: int = 0) -> aiohttp.ClientWebSocketResponse:
+        """Open a websocket to the voice server. Raises `TakenOverError` if somebody else runs the bot's room here now.
+
+        With the credentials that both have, a process that was frozen would take the session away from the next one.
+        """
         if self._is_owner is not None and not await self._is_owner():
-            raise taken_over_error()
+            raise TakenOverError
         return await self._client.http.ws_connect(url, compress=compress)
 
     def _channel_of_now(self) -> VoiceChannel:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from voice.queue_figures import QueueFigures
     from voice.transport.audio_events import AudioEvent
     from voice.transport.counters import PacketCounters
-    from voice.transport.gateway import MainGateway
+    from voice.transport.discord_gateway import DiscordMainGateway
     from voice.transport.link_events import LinkEvent
     from voice.transport.outgoing import FrameSource
     from voice.transport.paced_sender import PacedSender
@@ -62,7 +62,7 @@ class VoiceLink:
 
     def __init__(
         self,
-        gateway: MainGateway,
+        gateway: DiscordMainGateway,
         *,
         sink: Callable[[Sequence[AudioEvent]], None],
         is_excluded: Callable[[int], bool],

@@ -236,7 +236,7 @@ class Outgoing:
         if ahead is not None and ahead.carrier is not carrier:
             ahead = None
         if carrier.keeps_time:
-            self._fill(carrier, ahead)
+            self._fill(carrier)
             return
         now = self._clock()
         if ahead is None:
@@ -245,16 +245,13 @@ class Outgoing:
         if ahead is not None:
             self._ahead = self._make(carrier)
 
-    def _fill(self, carrier: PacketSender, ahead: _Sealed | None) -> None:
-        """Pass on the frames due in the next `_AHEAD_S`. After a pause the first frame is due at once.
-
-        `ahead`: a frame prepared while the sender did not keep time.
-        """
+    def _fill(self, carrier: PacketSender) -> None:
+        """Pass on the frames due in the next `_AHEAD_S`. After a pause the first frame is due at once."""
         now = self._clock()
         if self._due < now:
             self._due = now
         while self._due - now < _AHEAD_S:
-            sealed, ahead = ahead or self._make(carrier), None
+            sealed = self._make(carrier)
             if sealed is None and self._due - now > _FRAME_S / 2:
                 # The source may have a frame by then.
                 return

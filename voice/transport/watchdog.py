@@ -106,7 +106,7 @@ class Watchdog:
         self._vain_recoveries = 0
         self._vain_waits = 0
         self._replace_from = float("-inf")
-        self._replace_pause_s = _FIRST_REPLACE_PAUSE_S
+        self._replacements = 0
 
     def failed(self, user_id: int, *, in_group: bool) -> None:
         """Count a frame of `user_id` that the keys of the bot's group do not open. `in_group`: they are in it."""
@@ -237,12 +237,14 @@ class Watchdog:
     def _may_replace(self, now: float) -> bool:
         """Return whether a new connection is due, and delay the next one, longer each time."""
         if now >= self._replace_from + _LONGEST_REPLACE_PAUSE_S:
-            self._replace_pause_s = _FIRST_REPLACE_PAUSE_S
+            self._replacements = 0
         if now < self._replace_from:
             return False
         self._vain_recoveries = self._vain_waits = 0
-        self._replace_from = now + self._replace_pause_s
-        self._replace_pause_s = min(2 * self._replace_pause_s, _LONGEST_REPLACE_PAUSE_S)
+        self._replacements += 1
+        self._replace_from = now + retry_pause_s(
+            self._replacements, first_s=_FIRST_REPLACE_PAUSE_S, longest_s=_LONGEST_REPLACE_PAUSE_S
+        )
         return True
 
     def _pause(self, now: float) -> None:

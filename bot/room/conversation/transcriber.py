@@ -253,15 +253,22 @@ def room_transcriber(
             occasions=place.occasions,
         )
 
+    def assumed_language() -> str:
+        spoken, assumed = (
+            services.asr.languages,
+            language_to_assume(services.servers.of(place.guild_id), place.language),
+        )
+        return assumed if not spoken or assumed in spoken else spoken[0]
+
     return Transcriber(
         recogniser,
         glossary=glossary,
         own_names=lambda: participation.wake_names,
-        language=None if services.asr.language == "auto" else services.asr.language,
+        language=services.asr.fixed_language,
         clock=services.clock,
         observe=observe,
         own_words=own_words,
         is_withheld=lambda said: participation.drops(said.user_id, started_at=said.started_at),
         is_present=lambda user_id: participants.find(user_id) is not None,
-        assumed_language=lambda: language_to_assume(services.servers.of(place.guild_id), place.language),
+        assumed_language=assumed_language,
     )

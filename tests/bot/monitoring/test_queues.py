@@ -37,7 +37,6 @@ NO_METRIC = {
     "compaction.budget.estimator.Estimator._bills": "the latest bills",
     "voice.listening.speaker.SpeakerListener._kept": "windows that an utterance may still need",
     "voice.listening.speaker.SpeakerListener._undecided": "windows of one pause, decided within a second",
-    "voice.speaking.ogg_opus.OggOpusDecoder._lengths": "the packets of one page",
     "voice.speaking.playback.Playback._begun": "the latest pieces, to know the bot's echo",
     "voice.speaking.playback.QueuedSpeech.frames": "the sound of one piece, which `play` counts",
     "voice.transport.jitter.JitterBuffer._released": "the latest sequence numbers",
@@ -56,7 +55,6 @@ NO_METRIC = {
     "connection, which lasts less than an hour",
     "voice.daemon_thread.DaemonThread._calls": "at most four pauses, which nobody waits for after 0.4 s, or the "
     "sentence of each room that it says now",
-    "voice.asr.worker.ModelThread._jobs": "one recognition, handed to the thread; the queue before it has the metric",
     "bot.cli.log_view.tail.LogTail._existing": "the last lines of a file",
 }
 

@@ -26,6 +26,7 @@ from tests.fakes.recogniser import FakeEngine
 from tests.voice.recordings import bicycle, voiced
 from voice.asr import reading_recogniser, text_end
 from voice.asr.placement import CudaFailure
+from voice.asr.reloading_model import FAILURES_BEFORE_RELOAD
 from voice.asr.scheduler import QueuedRecogniser
 from voice.asr.settings import AsrSettings
 from voice.asr.text_end import SentenceReader
@@ -153,8 +154,9 @@ def model(monkeypatch: pytest.MonkeyPatch) -> FakeModel:
 
 async def dies_on(recogniser: Recogniser) -> None:
     """Let the model of this process die of a sound."""
-    with pytest.raises(RecogniserError):
-        await recogniser.recognise(np.full(1_600, -3, np.int16), language="en")
+    for _ in range(FAILURES_BEFORE_RELOAD):
+        with pytest.raises(RecogniserError):
+            await recogniser.recognise(np.full(1_600, -1, np.int16), language="en")
 
 
 @pytest.mark.asyncio

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.asr.fair_queue import Entry, FairQueue
+from voice.asr.fair_queue import FairQueue
 
 
 def _drain(queue: FairQueue[str]) -> list[str]:
@@ -73,21 +71,6 @@ def test_shedding_takes_the_oldest_guess() -> None:
     assert _drain(queue) == ["final"]
 
 
-def test_a_removed_entry_is_gone() -> None:
-    """An entry can be removed only once, and not after the queue has handed it out, whatever else its speaker has."""
-    queue: FairQueue[str] = FairQueue()
-    entry, _ = queue.add("a", speaker=1, interim=False)
-    guess, _ = queue.add("b", speaker=2, interim=True)
-    assert queue.remove(entry)
-    assert not queue.remove(entry)
-    later, _ = queue.add("c", speaker=1, interim=False)
-    assert not queue.remove(entry)
-    assert queue.next() is later
-    assert queue.next() is guess
-    assert not queue.remove(guess)
-    assert len(queue) == 0
-
-
 def test_a_confirmed_guess_takes_its_place_among_finished_speech() -> None:
     """A confirmed interim request is served after the speaker's earlier final requests and cannot be shed. Confirming
     it again does nothing.
@@ -142,61 +125,3 @@ def test_every_final_comes_out_once_in_its_speakers_order(schedule: list[tuple[s
             out.append(last.job)
     for speaker in range(4):
         assert [job for job in out if job[0] == speaker] == [job for job in added if job[0] == speaker]
-
-
-@dataclass(frozen=True, slots=True)
-class _Pause:
-    """A pause of `speaker` at `begins`: after `lasts` the speech is over (`is_end`), or goes on."""
-
-    speaker: int
-    begins: int
-    lasts: int
-    is_end: bool
-
-
-@st.composite
-def _conversations(draw: st.DrawFn) -> list[_Pause]:
-    """Return the pauses of up to six people, each person's one after the other."""
-    pauses = []
-    for speaker in range(draw(st.integers(1, 6))):
-        now = 0
-        for speaks, lasts, is_end in draw(
-            st.lists(st.tuples(st.integers(1, 40), st.integers(1, 12), st.booleans()), max_size=6)
-        ):
-            pauses.append(_Pause(speaker, now + speaks, lasts, is_end))
-            now += speaks + lasts
-    return pauses
-
-
-def _text_times(pauses: list[_Pause], *, recognition: int, ahead: bool) -> dict[_Pause, int]:
-    """Return when each end has its text, from one recogniser that takes `recognition` ticks, tick by tick."""
-    queue: FairQueue[_Pause] = FairQueue()
-    asked: dict[_Pause, Entry[_Pause]] = {}
-    done: dict[_Pause, int] = {}
-    free_at = now = 0
-    ends = [pause for pause in pauses if pause.is_end]
-    while not all(pause in done and done[pause] <= now for pause in ends):
-        for pause in pauses:
-            if ahead and now == pause.begins:
-                asked[pause], _ = queue.add(pause, speaker=pause.speaker, interim=True)
-            elif now == pause.begins + pause.lasts:
-                if not pause.is_end:
-                    if ahead:
-                        queue.remove(asked[pause])
-                elif not (ahead and (queue.confirm(pause.speaker) or pause in done)):
-                    queue.add(pause, speaker=pause.speaker, interim=False)
-        if now >= free_at and (entry := queue.next()) is not None:
-            free_at = now + recognition
-            done[entry.job] = max(free_at, entry.job.begins + entry.job.lasts)
-        now += 1
-    return {pause: done[pause] for pause in ends}
-
-
-@given(_conversations(), st.integers(1, 30))
-def test_recognising_ahead_holds_finished_speech_up_by_one_recognition(pauses: list[_Pause], recognition: int) -> None:
-    """However many people pause, and however slow the recogniser: each next text comes one recognition later at most
-    than if nothing were recognised ahead. Which speaker's text it is may differ, as they take turns.
-    """
-    ahead = sorted(_text_times(pauses, recognition=recognition, ahead=True).values())
-    after = sorted(_text_times(pauses, recognition=recognition, ahead=False).values())
-    assert all(here <= there + recognition for here, there in zip(ahead, after, strict=True))

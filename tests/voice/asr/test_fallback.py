@@ -160,39 +160,6 @@ async def test_one_that_cannot_be_reached_is_left_alone_after_two_requests_of_an
     assert is_left_alone(recogniser)
 
 
-@pytest.mark.asyncio
-async def test_a_careful_hearing_is_no_trial() -> None:
-    """It may fail because there is more important work, so the second recogniser gets it until the first is back."""
-    recogniser, first, _, clock = both(BROKEN, BROKEN)
-    for _ in range(2):
-        await recogniser.recognise(voiced(1))
-    clock[0] = 61
-    assert (await recogniser.recognise(voiced(1), careful=True)).text == "from here"
-    assert len(first.heard) == 2
-    assert (await recogniser.recognise(voiced(1))).text == "from afar"
-
-
-@pytest.mark.asyncio
-async def test_requests_on_one_connection_that_breaks_are_one_failure() -> None:
-    """The first recogniser may be back at once: two interims that were under way say no more than one."""
-    recogniser, first, _, clock = both()
-    away = RecogniserUnreachableError("Nobody answers.")
-    under_way = asyncio.Barrier(3)
-
-    async def broken(*_: object, **__: object) -> Recognition:
-        await under_way.wait()
-        raise away
-
-    first.recognise = broken  # type: ignore[method-assign]
-    async with asyncio.TaskGroup() as tasks:
-        for _ in range(2):
-            tasks.create_task(recogniser.recognise(voiced(1), interim=True))
-        await asyncio.sleep(0)
-        clock[0] = 1.0
-        await under_way.wait()
-    assert not is_left_alone(recogniser)
-
-
 class SlowRecogniser(FakeRecogniser):
     """Takes two seconds for each request. `clock`: the time, in its only element."""
 
@@ -229,21 +196,3 @@ async def test_what_became_of_a_request_is_told(
         await recogniser.recognise(voiced(1), interim=True)
     assert told == [(outcome, 2.0)]
     assert bool(second.heard) == second_hears
-
-
-@pytest.mark.asyncio
-async def test_what_is_taken_back_or_not_asked_is_told_too() -> None:
-    """A request whose caller goes on, and those that go to the second recogniser at once since the first one failed."""
-    told = list[RemoteOutcome]()
-    first, second = FakeRecogniser([BROKEN] * 2), FakeRecogniser()
-    recogniser = FallbackRecogniser(
-        first, second, monotonic=lambda: 0.0, observe=lambda outcome, _: told.append(outcome)
-    )
-    guess = asyncio.create_task(recogniser.recognise(voiced(1), interim=True))
-    await asyncio.sleep(0)
-    guess.cancel()
-    await asyncio.gather(guess, return_exceptions=True)
-    for careful in (False, False, False, True):
-        await recogniser.recognise(voiced(1), careful=careful)
-    assert told == [RemoteOutcome.CANCELLED, *[RemoteOutcome.FAILED] * 2, *[RemoteOutcome.SKIPPED] * 2]
-    assert len(second.heard) == 4

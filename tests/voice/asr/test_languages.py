@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from voice.asr.languages import CONFIRM_EVERY, DOUBTFUL_LOGPROB, SURE_AFTER_S, SpeakerLanguages
+from voice.asr.languages import CONFIRM_EVERY, DOUBTFUL_LOGPROB, SpeakerLanguages
 
 ADA, BEN = 1, 2
 
@@ -67,46 +67,6 @@ def test_a_fallback_settles_nothing() -> None:
     assert _expected(languages, ADA) == "de"
 
 
-def test_a_fallback_unsettles_nothing() -> None:
-    """When a confirmation finds no likely language, the settled one stays and the next confirmation comes at its usual
-    time.
-    """
-    languages = SpeakerLanguages()
-    _detected(languages, ADA, "de", sure=True)
-    for _ in range(2):
-        for _ in range(CONFIRM_EVERY):
-            assert _expected(languages, ADA) == "de"
-            _expected_as(languages, ADA, "de")
-        assert _expected(languages, ADA) is None
-        _guessed(languages, ADA, "en")
-    assert _expected(languages, ADA) == "de"
-
-
-def test_a_change_is_noticed_across_a_fallback() -> None:
-    """A fallback between two contradicting detections does not reset their count, so the second one changes the
-    language.
-    """
-    languages = SpeakerLanguages()
-    _detected(languages, ADA, "en", sure=True)
-    for _ in range(CONFIRM_EVERY):
-        _expected_as(languages, ADA, "en")
-    _detected(languages, ADA, "fr", sure=True)
-    _guessed(languages, ADA, "en")
-    assert _expected(languages, ADA) is None
-    _detected(languages, ADA, "fr", sure=True)
-    assert _expected(languages, ADA) == "fr"
-
-
-def test_a_confirmation_waits_for_more_than_a_word() -> None:
-    """A short word is recognised in the settled language, even when a confirmation is due."""
-    languages = SpeakerLanguages()
-    _detected(languages, ADA, "de", sure=True)
-    for _ in range(CONFIRM_EVERY):
-        _expected_as(languages, ADA, "de")
-    assert _expected(languages, ADA, speech_s=0.6) == "de"
-    assert _expected(languages, ADA, speech_s=SURE_AFTER_S) is None
-
-
 def test_a_settled_language_is_confirmed_rarely() -> None:
     """After twenty utterances the language is detected again, and the same result settles it for another twenty."""
     languages = SpeakerLanguages()
@@ -140,14 +100,6 @@ def test_who_left_is_forgotten() -> None:
     assert _expected(languages, ADA) is None
 
 
-def test_a_language_that_is_not_told_settles_nothing() -> None:
-    """A text without a language settles nothing. Some endpoints return only the words."""
-    languages = SpeakerLanguages()
-    for _ in range(3):
-        _detected(languages, ADA, "", sure=True)
-    assert _expected(languages, ADA) is None
-
-
 def test_a_change_of_language_is_followed_at_once() -> None:
     """Somebody who goes on in another language is heard in it after three utterances: an unlikely text calls for a
     confirmation, and two that agree settle it. The other people keep their language.
@@ -161,14 +113,3 @@ def test_a_change_of_language_is_followed_at_once() -> None:
         _detected(languages, ADA, "de", sure=True)
     assert _expected(languages, ADA) == languages.of(ADA) == "de"
     assert _expected(languages, BEN) == languages.of(BEN) == "en"
-
-
-def test_an_unlikely_text_alone_changes_nothing() -> None:
-    """If the confirmation finds the settled language, it stays, and the next utterances are not confirmed."""
-    languages = SpeakerLanguages()
-    _detected(languages, ADA, "en", sure=True)
-    languages.doubt(ADA)
-    assert _expected(languages, ADA) is None
-    assert _expected(languages, ADA, speech_s=SURE_AFTER_S / 2) == "en"
-    _detected(languages, ADA, "en", sure=True)
-    assert _expected(languages, ADA) == "en"

@@ -15,7 +15,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.fakes.recogniser import AnsweringEngine, recognition
-from voice.asr.placement import CPU, CudaFallback, DevicePlacement, choose_placement
+from voice.asr.placement import CudaFallback, DevicePlacement, choose_placement
 from voice.asr.scheduler import QueuedRecogniser
 from voice.asr.settings import AsrSettings
 from voice.audio import duration_s
@@ -109,25 +109,6 @@ def test_a_working_gpu_is_used_and_told() -> None:
     assert told == [("recogniser_loaded", "cuda", "float16")]
 
 
-def test_where_the_model_runs_is_known() -> None:
-    """It is unknown before the model is loaded, then the GPU, and the CPU after a failure."""
-    assert Gpu().fallback().place is None
-    fallback = Gpu().fallback()
-    fallback.load()
-    assert fallback.place == DevicePlacement("cuda", "float16")
-    failing = Gpu({1: RuntimeError(NO_CUBLAS)}).fallback()
-    failing.load()
-    assert failing.place == CPU
-
-
-def test_without_a_gpu_nothing_is_tried() -> None:
-    """Without a CUDA device, the CPU is used at once, and nothing failed."""
-    gpu = Gpu()
-    fallback = gpu.fallback(devices=0)
-    assert fallback.load().recognise(SOUND).text == "heard on cpu"
-    assert (gpu.opened, fallback.failure) == (["cpu"], None)
-
-
 @pytest.mark.parametrize("device", ["auto", "cuda"])
 @pytest.mark.parametrize("loads", [True, False])
 def test_a_gpu_that_cannot_compute_is_found_at_the_start(device: str, loads: bool) -> None:
@@ -193,26 +174,3 @@ def test_an_error_that_is_not_cudas_stays_one() -> None:
         engine.recognise(SOUND)
     assert engine.recognise(SOUND).text == "heard on cuda"
     assert fallback.failure is None
-
-
-def test_a_model_that_loads_nowhere_is_an_error() -> None:
-    """If the CPU cannot load the model either, the error is the file's, and CUDA is not blamed."""
-    fallback = Gpu(loads=False, cpu_loads=False).fallback()
-    with pytest.raises(RecogniserError, match="cannot be read"):
-        fallback.load()
-    assert fallback.failure is None
-
-
-def test_a_cpu_that_fails_to_load_in_the_evening_is_tried_again() -> None:
-    """If the model cannot be loaded on the CPU after CUDA failed, that sound fails, and the next one tries anew."""
-    gpu = Gpu({2: RuntimeError(NO_MEMORY)}, cpu_loads=False)
-    engine = gpu.fallback().load()
-    with pytest.raises(RecogniserError, match="cannot be read"):
-        engine.recognise(SOUND)
-    gpu.cpu_loads = True
-    assert engine.recognise(SOUND).text == "heard on cuda"
-
-
-def test_the_cpu_is_the_same_place_everywhere() -> None:
-    """The CPU's number format is the one that settings without a GPU choose."""
-    assert choose_placement(AsrSettings(device="cpu"), cuda_devices=2) == CPU

@@ -125,28 +125,6 @@ async def test_speech_that_nobody_has_taken_back_for_long_is_not_read(bench: Ben
 
 
 @pytest.mark.asyncio
-async def test_only_the_latest_pause_of_a_speaker_is_read(bench: Bench) -> None:
-    """They went on after the one before, so nothing waits for it. What has ended leaves the next one to be read."""
-    bench.recogniser.gate.clear()
-    before = asyncio.create_task(bench.text_end())
-    await asyncio.sleep(0)
-    latest = asyncio.create_task(bench.text_end())
-    await asyncio.sleep(0)
-    bench.recogniser.gate.set()
-    assert (await before, await latest) == (None, READ)
-    bench.reading.confirm(1)
-    assert await bench.text_end() == READ
-
-
-@pytest.mark.asyncio
-async def test_a_recogniser_that_does_not_tell_its_own_evidence_needs_none_of_the_words(bench: Bench) -> None:
-    """The weights are those of both together (`voice.listening.end_policy`)."""
-    bench.recogniser.answer = recognition("That is all.")
-    assert await bench.text_end() is None
-    assert bench.model.texts == []
-
-
-@pytest.mark.asyncio
 async def test_what_fails_or_is_cancelled_leaves_nothing(bench: Bench) -> None:
     """Speakers come and go for hours."""
     bench.recogniser.answer = RecogniserOverloadedError("The queue is full.")

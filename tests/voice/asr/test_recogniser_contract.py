@@ -29,14 +29,19 @@ if TYPE_CHECKING:
     from voice.asr.port import Recogniser
 
 
+@pytest.fixture(scope="module")
+def engine(whisper_model_dir: Path) -> WhisperEngine:
+    """Return the real model. Loading takes seconds, and one thread at a time has it."""
+    return WhisperEngine(AsrSettings(model_dir=whisper_model_dir, device="cpu"))
+
+
 class TestQueuedWhisper(RecogniserContract):
     """Runs the contract with Whisper behind its queue, one utterance at a time and a few."""
 
     @pytest_asyncio.fixture(params=[1, 4])
-    async def recogniser(self, whisper_model_dir: Path, request: pytest.FixtureRequest) -> AsyncIterator[Recogniser]:
-        """Yield a recogniser whose model is loaded for this test."""
-        settings = AsrSettings(model_dir=whisper_model_dir, device="cpu")
-        async with QueuedRecogniser(lambda: WhisperEngine(settings), batch_size=request.param) as recogniser:
+    async def recogniser(self, engine: WhisperEngine, request: pytest.FixtureRequest) -> AsyncIterator[Recogniser]:
+        """Yield a recogniser with the model."""
+        async with QueuedRecogniser(lambda: engine, batch_size=request.param) as recogniser:
             yield recogniser
 
 

@@ -20,14 +20,6 @@ def reader(tiny_reading_model: Path) -> SentenceReader:
     return SentenceReader(tiny_reading_model)
 
 
-def test_it_tells_two_probabilities(reader: SentenceReader) -> None:
-    """What ends a sentence and what goes on with it exclude each other."""
-    read = reader.read("the cat sat on the mat")
-    assert read is not None
-    assert 0 < read.ends < 1
-    assert 0 < read.goes_on < 1 - read.ends
-
-
 @pytest.mark.parametrize("marks", [".", "?", "!", ",", "...", '."', " –", ".)", "\n"])
 def test_the_recogniser_s_last_mark_is_not_read(reader: SentenceReader, marks: str) -> None:
     """It writes one after nearly everything, and the model would take it at its word."""

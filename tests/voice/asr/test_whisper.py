@@ -5,18 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.fakes.recogniser import recognition
 from tests.voice.recordings import BICYCLE_TEXT, bicycle, silence
 from voice.asr import whisper
 from voice.asr.glossary import choose_glossary
-from voice.asr.placement import DevicePlacement, is_cuda_failure
 from voice.asr.settings import AsrSettings
-from voice.asr.whisper import MOST_PROMPT_TOKENS, SECOND_BEAM_SIZE, WhisperEngine, lengthened, surer
+from voice.asr.whisper import MOST_PROMPT_TOKENS, SECOND_BEAM_SIZE, WhisperEngine, surer
 from voice.asr.worker import RecognitionRequest
 from voice.errors import RecogniserError
 
@@ -44,19 +40,23 @@ def test_a_sentence_is_heard_word_for_word(engine: WhisperEngine) -> None:
     assert heard.language_probability == 1.0
 
 
-def test_the_language_is_detected_from_the_same_encoding(engine: WhisperEngine) -> None:
-    """English speech is detected as English, with a probability."""
-    heard = engine.recognise(bicycle())
-    assert heard.language == "en"
-    assert 0.5 < heard.language_probability <= 1.0
-
-
 def test_unsure_detection_takes_the_fallback(whisper_model_dir: Path) -> None:
     """Silence gets the fallback language of the settings, with a low probability."""
     engine = WhisperEngine(_settings(whisper_model_dir, fallback_language="de"))
     heard = engine.recognise(silence(1))
     assert heard.language == "de"
     assert heard.language_probability < 0.7
+
+
+@pytest.mark.parametrize(("languages", "heard_in"), [(("de", "en"), "en"), (("de", "es"), None), (("fr",), "fr")])
+def test_a_language_is_chosen_among_those_of_the_settings(
+    whisper_model_dir: Path, languages: tuple[str, ...], heard_in: str | None
+) -> None:
+    """Nobody is heard in another language, however likely it is; the probability is that among the named ones."""
+    engine = WhisperEngine(_settings(whisper_model_dir, languages=languages))
+    heard = engine.recognise(bicycle())
+    assert heard.language in ({heard_in} if heard_in else set(languages))
+    assert heard.language_probability >= (0.9 if heard_in else 0.5)
 
 
 @pytest.mark.parametrize(
@@ -157,25 +157,6 @@ def test_a_small_model_decodes_in_one_thread(
     assert engine.recognise(bicycle(), language="en").text == BICYCLE_TEXT
 
 
-def test_a_stand_in_and_a_gpu_decode_with_the_one_copy(whisper_model_dir: Path, engine: WhisperEngine) -> None:
-    """What hears only where others fail takes as little memory as it can, and a GPU has no threads to wait for."""
-    stand_in = WhisperEngine(_settings(whisper_model_dir), stands_in=True)
-    assert stand_in._decoder is stand_in._model.model
-    model = engine._model.model
-    assert whisper._decoder(model, _settings(whisper_model_dir), DevicePlacement("cuda", "float16")) is model
-
-
-def test_a_careful_hearing_sees_the_whole_window(engine: WhisperEngine) -> None:
-    """A careful recognition of a clear sentence gives the same text, from another encoding."""
-    usual, careful = (
-        engine.recognise(bicycle(), language="en"),
-        engine.recognise(bicycle(), language="en", careful=True),
-    )
-    assert careful.text == usual.text == BICYCLE_TEXT
-    assert careful.duration_s == usual.duration_s
-    assert careful.mean_logprob != usual.mean_logprob
-
-
 @pytest.mark.parametrize("letters", ["abc", "さくら", "ราหลุ", "གངས་རི"])
 def test_a_crowd_of_any_script_leaves_the_bots_name_in_the_prompt(
     engine: WhisperEngine, monkeypatch: pytest.MonkeyPatch, letters: str
@@ -216,30 +197,6 @@ def test_sentences_that_are_heard_together_are_heard_as_alone(engine: WhisperEng
     assert [each.duration_s for each in (first, quiet, last)] == [len(each.pcm) / 16_000 for each in requests]
 
 
-@given(tokens=st.lists(st.integers()), more=st.integers(0, 20))
-def test_a_shorter_glossary_is_repeated_before_itself(tokens: list[int], more: int) -> None:
-    """It ends as it did, and has only its own tokens."""
-    longer = lengthened(tokens, len(tokens) + more)
-    assert longer[len(longer) - len(tokens) :] == tokens
-    assert len(longer) == (len(tokens) + more if tokens else 0)
-    assert set(longer) == set(tokens)
-
-
-def test_a_glossary_does_not_leak_into_the_text(engine: WhisperEngine) -> None:
-    """A glossary term that nobody said does not appear in the text."""
-    heard = engine.recognise(bicycle(), language="en", glossary=("Roomtone", "Valheim"))
-    assert "bicycle" in heard.text
-    assert "Valheim" not in heard.text
-
-
-def test_only_thirty_seconds_are_heard(engine: WhisperEngine) -> None:
-    """Of longer sound, only the first 30 s are recognised."""
-    pcm = np.concatenate([bicycle(), silence(30)])
-    heard = engine.recognise(pcm, language="en")
-    assert heard.duration_s == 30.0
-    assert "bicycle" in heard.text
-
-
 @pytest.mark.parametrize("language", ["xx", "yue"])
 def test_a_language_that_the_model_does_not_know_is_detected(engine: WhisperEngine, language: str) -> None:
     """An endpoint with a larger model may have detected a language that this model lacks; the words are heard."""
@@ -275,34 +232,3 @@ def test_a_missing_model_says_how_to_get_one(tmp_path: Path) -> None:
     assert str(nowhere) in str(raised.value)
     assert "there is no such directory" in str(raised.value)
     assert "roomtone models pull whisper" in str(raised.value)
-
-
-def test_an_incomplete_model_names_what_is_missing(tmp_path: Path) -> None:
-    """The error for an incomplete download names the missing files."""
-    (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(RecogniserError, match=r"model\.bin, tokenizer\.json, vocabulary\.json is missing"):
-        WhisperEngine(_settings(tmp_path))
-
-
-def test_a_damaged_model_is_a_plain_sentence(tmp_path: Path, whisper_model_dir: Path) -> None:
-    """A damaged `model.bin` raises a `RecogniserError`, whatever CTranslate2 raises."""
-    for name in ("config.json", "tokenizer.json"):
-        (tmp_path / name).write_bytes((whisper_model_dir / name).read_bytes())
-    (tmp_path / "vocabulary.json").write_text("[]")
-    (tmp_path / "model.bin").write_bytes(b"rubbish")
-    with pytest.raises(RecogniserError, match="cannot be read"):
-        WhisperEngine(_settings(tmp_path))
-
-
-def test_a_gpu_that_cannot_be_asked_for_its_formats_is_one_that_failed(
-    whisper_model_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A GPU that is listed and lost fails with CTranslate2's error, by which it is known, so the CPU takes over."""
-
-    def lost(device: str) -> set[str]:
-        raise RuntimeError(f"{device.upper()} failed with error unknown error")
-
-    monkeypatch.setattr("ctranslate2.get_supported_compute_types", lost)
-    with pytest.raises(RecogniserError) as raised:
-        WhisperEngine(_settings(whisper_model_dir), DevicePlacement("cuda", "float16"))
-    assert is_cuda_failure(raised.value)

@@ -30,14 +30,6 @@ def _coalescing() -> UtteranceCoalescer[Said]:
     return UtteranceCoalescer(longest_wait_s=LONGEST_S)
 
 
-def test_in_a_quiet_room_words_are_a_turn_at_once() -> None:
-    """If nobody else speaks, an utterance becomes a turn at once."""
-    moments, said = _coalescing(), Said(ADA, "It is raining.")
-    assert moments.add(said, urgent=False, now=1.0)
-    assert moments.release(anybody_speaks=False, now=1.0) == (said,)
-    assert moments.release(anybody_speaks=False, now=1.1) == ()
-
-
 def test_who_has_finished_waits_for_who_has_not() -> None:
     """Overlapping utterances form one turn, ordered by their start, with each speaker's own words."""
     moments = _coalescing()
@@ -84,13 +76,6 @@ def test_the_same_words_at_once_again_are_left_out(second: Said, is_new: bool) -
     moments = _coalescing()
     assert moments.add(Said(ADA, "We leave at nine.", 0.0, 1.0), urgent=False, now=1.0)
     assert moments.add(second, urgent=False, now=2.6) is is_new
-
-
-def test_calling_twice_is_heard_twice() -> None:
-    """A repeated call by name is kept, because the bot may not have answered."""
-    moments = _coalescing()
-    assert moments.add(Said(ADA, "Roomtone?", 0.0, 1.0), urgent=True, now=1.0)
-    assert moments.add(Said(ADA, "Roomtone?", 1.5, 2.5), urgent=True, now=2.5)
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.floats(0, 5), st.booleans(), st.booleans()), max_size=30))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import pytest
@@ -60,14 +59,6 @@ def test_fewer_texts_could_decide_where_none_is_read(known: PauseEvidence) -> No
     assert least <= unread_least <= unread_most <= most
 
 
-@given(evidence)
-def test_what_was_read_counts_only_where_texts_are_read(known: PauseEvidence) -> None:
-    """A policy without weights for it ignores what a language model says, and one with them does not need it."""
-    unread = replace(known, text_end=None)
-    assert HEARING_ONLY.silence_needed_s(known) == HEARING_ONLY.silence_needed_s(unread)
-    assert END_POLICY.silence_needed_s(unread) == HEARING_ONLY.silence_needed_s(unread)
-
-
 def test_the_pause_is_announced_before_the_shortest_silence() -> None:
     """Recognition begins in a pause, so the shortest silence must leave it time."""
     parameters = EndpointingParameters()
@@ -101,12 +92,3 @@ def test_who_sounds_surely_finished_is_waited_for_least_whatever_the_text_says(
 ) -> None:
     """The text comes later, so nobody waits for it then."""
     assert END_POLICY.silence_needed_s(PauseEvidence(finished, sentence_end)) == END_POLICY.shortest_s
-
-
-@given(st.floats(0.0, 1.0))
-def test_the_silence_changes_evenly_between_sure_and_unsure(share: float) -> None:
-    """Half as sure waits half of what an unsure end waits beyond the shortest silence."""
-    policy = EndPolicy(surely_finished=2.0, finished_alone_weight=1.0, unsure=1.0, sure=3.0)
-    finished = 1 / (1 + math.exp(-(3.0 - 2.0 * share)))
-    waited = policy.silence_needed_s(PauseEvidence(finished)) - policy.shortest_s
-    assert waited == pytest.approx(share * (policy.longest_s - policy.shortest_s))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,7 +25,6 @@ SILENT = AudioWindow(0.05, 0.0)
 END = window_count(SETTINGS.end_silence_s)
 PRE_ROLL = window_count(SETTINGS.pre_roll_s)
 TAIL = window_count(SETTINGS.tail_s)
-ARMING = window_count(SETTINGS.min_speech_s)
 
 
 PAUSE = window_count(SETTINGS.pause_s)
@@ -56,23 +53,6 @@ def test_an_utterance_has_pre_roll_and_tail() -> None:
     assert effects == [SpeechOpened(50), SpeechClosed(50 - PRE_ROLL, 90 + TAIL, 50, 90, cut=False)]
 
 
-def test_speech_is_certain_after_a_quarter_of_a_second() -> None:
-    """Speech opens with the eighth voiced window, after 250 ms."""
-    endpointing = Endpointer(SETTINGS)
-    assert _feed(endpointing, *[VOICED] * (ARMING - 1)) == []
-    assert not endpointing.is_speaking
-    assert _feed(endpointing, VOICED) == [SpeechOpened(0)]
-    assert endpointing.is_speaking
-
-
-def test_a_pause_shorter_than_the_end_silence_stays_inside() -> None:
-    """A silence one window shorter than the limit does not end the utterance."""
-    endpointing = Endpointer(SETTINGS)
-    effects = _feed(endpointing, *[VOICED] * 20, *[SILENT] * (END - 1), *[VOICED] * 20, *[SILENT] * END)
-    closed = [effect for effect in effects if isinstance(effect, SpeechClosed)]
-    assert [(one.first, one.last) for one in closed] == [(0, 40 + END - 1)]
-
-
 def test_a_click_is_dismissed() -> None:
     """Four voiced windows are no speech, and their sound can still be part of the next utterance's pre-roll."""
     endpointing = Endpointer(SETTINGS)
@@ -80,22 +60,6 @@ def test_a_click_is_dismissed() -> None:
     effects = _feed(endpointing, *[VOICED] * 4, *[SILENT] * dip, *[VOICED] * 10, *[SILENT] * END)
     assert effects[0] == SpeechDismissed(0, 4)
     assert effects[2] == SpeechClosed(max(0, 4 + dip - PRE_ROLL), 4 + dip + 10 + TAIL, 4 + dip, 4 + dip + 10, cut=False)
-
-
-def test_clicks_do_not_add_up_to_speech() -> None:
-    """Keystrokes, each followed by a quarter of a second of silence, never open an utterance."""
-    endpointing = Endpointer(SETTINGS)
-    effects = _feed(endpointing, *([*[VOICED] * 2, *[SILENT] * 8] * 20))
-    assert {type(effect) for effect in effects} == {SpeechDismissed}
-
-
-def test_between_the_thresholds_nothing_changes() -> None:
-    """A probability of 0.4 neither begins speech nor counts as silence."""
-    unsure = AudioWindow(0.4, 0.05)
-    assert _feed(Endpointer(SETTINGS), *[unsure] * 100) == []
-    speaking = Endpointer(SETTINGS)
-    _feed(speaking, *[VOICED] * 20, *[unsure] * 100)
-    assert speaking.is_speaking
 
 
 def test_the_next_utterance_takes_no_sound_of_the_last() -> None:
@@ -134,14 +98,6 @@ def test_an_utterance_that_ends_at_the_limit_is_not_called_cut() -> None:
     assert (endpointing.is_speaking, endpointing.voiced_windows) == (False, 0)
 
 
-def test_leaving_ends_the_utterance_at_once() -> None:
-    """If a person leaves in the middle of a word, the utterance ends there."""
-    endpointing = Endpointer(SETTINGS)
-    _feed(endpointing, *[VOICED] * 20)
-    assert endpointing.finish() == [SpeechClosed(0, 20, 0, 20, cut=False)]
-    assert endpointing.finish() == []
-
-
 def test_a_pause_says_what_the_utterance_would_be() -> None:
     """The pause event after 128 ms of silence has the same limits as the utterance that ends later."""
     endpointing = Endpointer(SETTINGS)
@@ -150,13 +106,6 @@ def test_a_pause_says_what_the_utterance_would_be() -> None:
     assert _feed_all(endpointing, SILENT) == [paused]
     [closed] = _feed_all(endpointing, *[SILENT] * (END - PAUSE))
     assert closed == SpeechClosed(paused.start, paused.end, paused.first, paused.last, cut=False)
-
-
-def test_going_on_ends_the_pause() -> None:
-    """The next voiced window takes a pause back, and each later silence is a pause of its own."""
-    endpointing = Endpointer(SETTINGS)
-    effects = _feed_all(endpointing, *[VOICED] * 20, *[SILENT] * PAUSE, VOICED, *[SILENT] * PAUSE)
-    assert [type(effect) for effect in effects] == [SpeechOpened, SpeechPaused, SpeechResumed, SpeechPaused]
 
 
 def test_who_sounds_finished_has_finished_sooner() -> None:
@@ -184,33 +133,6 @@ def test_where_the_answer_decides_it_is_waited_for() -> None:
     assert not unfinished.awaits_answer
     assert _feed(unfinished, VOICED) == []
     assert unfinished.is_speaking
-
-
-def test_half_an_answer_is_waited_on_where_the_rest_could_end_it() -> None:
-    """While the text is missing, the endpointer waits for it from the earliest end that it can lead to."""
-    known = PauseEvidence(0.6)
-    earliest = window_count(SETTINGS.policy.silence_needed_s(replace(known, sentence_end=1.0)))
-    endpointing = Endpointer(SETTINGS, judged=True)
-    _feed(endpointing, *[VOICED] * 20, *[SILENT] * PAUSE)
-    assert endpointing.answer(20, known, complete=False) == []
-    _feed(endpointing, *[SILENT] * (earliest - PAUSE - 1))
-    waits = [endpointing.awaits_answer]
-    _feed(endpointing, SILENT)
-    waits.append(endpointing.awaits_answer)
-    assert waits == [False, True]
-    assert endpointing.answer(20, replace(known, sentence_end=0.5)) == []
-    assert endpointing.is_speaking
-    assert not endpointing.awaits_answer
-
-
-def test_an_answer_to_an_earlier_pause_changes_nothing() -> None:
-    """An answer to an earlier pause is ignored if the person has spoken again since."""
-    endpointing = Endpointer(SETTINGS, judged=True)
-    _feed(endpointing, *[VOICED] * 20, *[SILENT] * PAUSE, *[VOICED] * 5)
-    assert endpointing.answer(20, SURE) == []
-    _feed(endpointing, *[SILENT] * FINISHED)
-    assert endpointing.answer(20, SURE) == []
-    assert endpointing.awaits_answer
 
 
 windows = st.lists(
@@ -251,15 +173,6 @@ def test_speech_long_enough_is_never_lost(line: list[AudioWindow]) -> None:
                 pass
     loud = {index for index, window in enumerate(line) if window.probability >= SETTINGS.speech_on}
     assert loud <= covered
-
-
-@given(windows)
-def test_opening_is_always_followed_by_closing(line: list[AudioWindow]) -> None:
-    """Each `SpeechOpened` is followed by one `SpeechClosed`."""
-    endpointing = Endpointer(SETTINGS)
-    effects = _feed(endpointing, *line, *[SILENT] * END)
-    kinds = [type(effect) for effect in effects if not isinstance(effect, SpeechDismissed)]
-    assert kinds == [SpeechOpened, SpeechClosed] * (len(kinds) // 2)
 
 
 evidence = st.sampled_from([None, SURE, UNSURE, PauseEvidence(0.9), PauseEvidence(0.2, 0.99), PauseEvidence(0.97, 0.7)])

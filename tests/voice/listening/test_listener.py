@@ -55,26 +55,6 @@ def test_a_batch_is_one_call_of_the_model() -> None:
     assert detector.runs_per_call == [5]
 
 
-def test_the_absent_cost_the_model_nothing() -> None:
-    """A thousand clock ticks during silence score at most one window."""
-    detector = LoudnessVad()
-    ears = RoomListener(detector)
-    ears.hear([_frames(1, 10.0, 1.0), TalkspurtEnded(1, 1, 11.0)], now=11.1)
-    scored = detector.windows_scored
-    for step in range(1000):
-        ears.tick(11.1 + step * 0.05)
-    assert detector.windows_scored - scored <= 1
-
-
-def test_one_person_ends_while_another_speaks_on() -> None:
-    """One person's utterance ends although another person still speaks."""
-    ears = RoomListener(LoudnessVad())
-    ears.hear([_frames(1, 10.0, 1.0), _frames(2, 10.0, 3.0), TalkspurtEnded(1, 1, 11.1)], now=11.1)
-    [utterance] = [event for event in ears.tick(12.0) if isinstance(event, Utterance)]
-    assert utterance.user_id == 1
-    assert ears.speaking == {2}
-
-
 def test_how_long_everybody_has_spoken_is_told() -> None:
     """The listener reports how long each person has spoken. Only voiced sound counts, and people who have finished are
     left out.
@@ -105,20 +85,6 @@ def test_a_crowd_that_falls_silent_ends_in_pieces() -> None:
     ]
     assert max(map(len, ended)) == PEOPLE_A_PIECE
     assert [user_id for piece in ended for user_id in piece] == list(people)
-
-
-def test_a_standstill_cuts_the_speech_of_nobody_in_a_crowd() -> None:
-    """Forty people go on speaking while the event loop stands still. Before they all are handed over, more than one
-    tick comes.
-    """
-    people = range(1, 41)
-    ears = RoomListener(LoudnessVad())
-    ears.hear([_frames(user, 10.0, 1.0) for user in people], now=11.0)
-    events = ears.tick(11.0) + ears.tick(13.0)
-    events += ears.hear([_frames(user, 11.0, 2.0) for user in people[:32]], now=13.01) + ears.tick(13.02)
-    events += ears.hear([_frames(user, 11.0, 2.0) for user in people[32:]], now=13.03) + ears.tick(13.04)
-    assert [event for event in events if isinstance(event, Utterance)] == []
-    assert ears.speaking == set(people)
 
 
 def test_where_every_tick_is_late_speech_ends_late_and_not_never() -> None:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tests.fakes.vad import LoudnessVad
 from tests.voice.recordings import bicycle, silence, voiced
 from voice.audio import LISTEN_FRAME_SAMPLES, LISTEN_RATE_HZ
-from voice.listening.end_policy import END_POLICY, PauseEvidence
-from voice.listening.endpointing import ENDPOINTING, WINDOW_S, EndpointingParameters, window_count
+from voice.listening.end_policy import PauseEvidence
+from voice.listening.endpointing import ENDPOINTING, EndpointingParameters
 from voice.listening.listener import RoomListener
 from voice.listening.utterance import (
     DropReason,
@@ -87,18 +87,6 @@ def test_the_clock_ends_speech_when_packets_stop() -> None:
     assert utterance.closed_at == 12.8
 
 
-def test_time_does_not_pass_while_packets_are_under_way() -> None:
-    """Packets that a busy event loop delivers late do not count as silence."""
-    ears = _ears()
-    ears.hear([_frames(10.0, voiced(2))], now=12.1)
-    assert ears.tick(12.9) == []
-    events = ears.hear([_frames(12.0, voiced(1)), TalkspurtEnded(ADA, 1, 13.1)], now=13.1)
-    assert events == []
-    [utterance] = _utterances(ears.tick(13.3) + ears.tick(13.75))
-    assert isinstance(utterance, Utterance)
-    assert len(utterance.pcm) / LISTEN_RATE_HZ == pytest.approx(3.2, abs=0.1)
-
-
 @pytest.mark.parametrize("tick_first", [True, False])
 @pytest.mark.parametrize("paused", [True, False])
 def test_a_standstill_of_the_event_loop_cuts_no_speech(tick_first: bool, paused: bool) -> None:
@@ -119,23 +107,6 @@ def test_a_standstill_of_the_event_loop_cuts_no_speech(tick_first: bool, paused:
     assert utterance.ended_at == pytest.approx(13.0, abs=0.04)
 
 
-def test_a_standstill_cuts_no_speech_at_its_pauses() -> None:
-    """She paused for 0.4 s while everything stood still. The end of her first words comes before her next ones, which
-    still wait where the reader has not come yet, and time does not pass in between.
-    """
-    ears = _ears()
-    events = ears.hear([_frames(10.0, voiced(0.5))], now=10.5) + ears.tick(10.5)
-    events += ears.tick(13.5)
-    events += ears.hear([_frames(10.5, voiced(0.5)), TalkspurtEnded(ADA, 1, 11.2)], now=13.52)
-    for step in range(20):
-        events += ears.tick(13.54 + step * 0.02)
-    events += ears.hear([_frames(11.4, voiced(1.5)), TalkspurtEnded(ADA, 1, 13.1)], now=13.95)
-    assert _utterances(events) == []
-    [utterance] = _utterances(ears.tick(14.4) + ears.tick(14.6))
-    assert utterance.started_at == pytest.approx(10.0, abs=0.04)
-    assert utterance.ended_at == pytest.approx(12.9, abs=0.04)
-
-
 def test_a_standstill_holds_nothing_open() -> None:
     """Who had finished before a standstill, and says nothing more, is taken for silent a second after it."""
     ears = _ears()
@@ -150,18 +121,6 @@ def test_a_lost_end_mark_holds_nothing_open() -> None:
     ears.hear([_frames(10.0, voiced(2))], now=12.0)
     assert ears.tick(21.9) == []
     assert [type(event) for event in ears.tick(22.1)] == [PauseBegan, Utterance]
-
-
-def test_a_busy_event_loop_cuts_no_speech() -> None:
-    """The loop turns, so its ticks come on time, but sound waits for three seconds."""
-    ears = _ears()
-    events = ears.hear([_frames(10.0, voiced(1))], now=11.0)
-    for step in range(300):
-        events += ears.tick(11.0 + step * 0.01)
-    events += ears.hear([_frames(11.0, voiced(2)), TalkspurtEnded(ADA, 1, 13.0)], now=14.0)
-    [utterance] = _utterances(events + ears.tick(14.1))
-    assert utterance.started_at == pytest.approx(10.0, abs=0.04)
-    assert utterance.ended_at == pytest.approx(13.0, abs=0.04)
 
 
 def test_a_short_gap_is_silence_inside_the_utterance() -> None:
@@ -188,30 +147,6 @@ def test_sound_after_a_long_gap_is_the_next_utterance_with_its_own_times() -> No
     assert second.started_at == pytest.approx(3610.0, abs=0.04)
     assert second.ended_at == pytest.approx(3611.0, abs=0.04)
     assert detector.windows_scored < 120
-
-
-def test_sound_that_comes_too_late_follows_what_was_laid() -> None:
-    """Sound that comes late is appended to the timeline and not dropped, although the clock has moved on."""
-    ears = _ears()
-    ears.hear([_frames(10.0, voiced(1)), TalkspurtEnded(ADA, 1, 11.1)], now=11.1)
-    ears.tick(11.5)
-    events = ears.hear([_frames(11.2, voiced(1)), _frames(12.2, silence(1))], now=13.2)
-    [utterance] = _utterances(events)
-    assert np.count_nonzero(np.abs(utterance.pcm) > 3000) > 1.8 * LISTEN_RATE_HZ * 0.7
-
-
-def test_a_senders_fast_clock_moves_nothing_into_the_future() -> None:
-    """Whenever the clock of an open microphone has gained 0.1 s, the transport moves its time line back. After twenty
-    times speech still has its own times, and ends as soon as that of anybody else.
-    """
-    ears, now = _ears(), 1000.0
-    for _ in range(20):
-        ears.hear([_frames(now, silence(6))], now=now + 5.9)
-        now += 5.9
-    ears.hear([_frames(now, voiced(2)), TalkspurtEnded(ADA, 1, now + 2.2)], now=now + 2.2)
-    [utterance] = _utterances(ears.tick(now + 2.8))
-    assert utterance.started_at == pytest.approx(now, abs=0.04)
-    assert utterance.ended_at == pytest.approx(now + 2.0, abs=0.04)
 
 
 def test_leaving_ends_the_utterance() -> None:
@@ -249,31 +184,6 @@ def test_a_soft_voice_is_kept() -> None:
     assert _utterances(_ears().hear([_frames(10.0, np.concatenate([soft, silence(1)]))], now=13.0))
 
 
-def test_minutes_of_unbroken_sound_stay_bounded() -> None:
-    """Minutes of unbroken sound become utterances of at most 30 s, marked as cut, which hold every sample once."""
-    ears = _ears()
-    events: list[ListeningEvent] = []
-    chunk = voiced(10)
-    for number in range(30):
-        events += ears.hear([_frames(number * 10.0, chunk)], now=number * 10.0 + 10)
-    events += ears.hear([SpeakerLeft(ADA, 301.0)], now=301.0)
-    utterances = _utterances(events)
-    assert [one.cut for one in utterances] == [True] * (len(utterances) - 1) + [False]
-    assert max(len(one.pcm) for one in utterances) <= 30 * LISTEN_RATE_HZ
-    heard = np.concatenate([one.pcm for one in utterances])
-    spoken = np.tile(chunk, 30)
-    np.testing.assert_array_equal(heard, spoken[: len(heard)])
-    assert len(spoken) - len(heard) < 512
-
-
-def test_a_recording_is_cut_at_its_speech() -> None:
-    """With the real model, one recorded sentence becomes one utterance with little besides the sentence."""
-    ears = _ears(SileroVad())
-    events = ears.hear([_frames(10.0, np.concatenate([silence(1), bicycle(), silence(1)]))], now=20.0)
-    [utterance] = _utterances(events)
-    assert 2.0 < utterance.ended_at - utterance.started_at < len(bicycle()) / LISTEN_RATE_HZ
-
-
 @pytest.mark.parametrize("frames", [1, 3, 50])
 def test_real_speech_is_cut_the_same_however_it_arrives(frames: int, stacking_vad_model: Path) -> None:
     """With both real models, speech is cut the same from single packets, from batches and from one piece."""
@@ -304,36 +214,6 @@ def test_a_pause_that_lasts_was_the_utterance() -> None:
     assert (utterance.id, utterance.ended_at) == (pause.utterance.id, pause.utterance.ended_at)
 
 
-def test_a_pause_that_does_not_last_is_taken_back() -> None:
-    """If the person goes on, the pause is taken back, and the later utterance has another id."""
-    ears = _ears()
-    events = ears.hear([_frames(10.0, np.concatenate([voiced(1), silence(0.3), voiced(1)]))], now=12.3)
-    assert [type(event) for event in events] == [SpeechStarted, PauseBegan, PauseEnded]
-    assert isinstance(events[1], PauseBegan)
-    assert events[2] == PauseEnded(ADA, events[1].utterance.id)
-    [utterance] = _utterances(ears.hear([_frames(12.3, silence(1))], now=13.3))
-    assert utterance.id != events[1].utterance.id
-
-
-def test_the_answer_decides_how_long_silence_is_borne() -> None:
-    """What is known sets how much silence ends the utterance: the shortest, the longest, or 0.7 s if nothing is."""
-    shortest_s, longest_s = (
-        window_count(silence_s) * WINDOW_S for silence_s in (END_POLICY.shortest_s, END_POLICY.longest_s)
-    )
-    cases = ((PauseEvidence(0.99, 0.99), shortest_s), (PauseEvidence(0.1, 0.5), longest_s), (None, 0.71))
-    for evidence, silent_s in cases:
-        ears = _ears(judged=True)
-        events = ears.hear([_frames(10.0, np.concatenate([voiced(2), silence(0.3)]))], now=12.3)
-        pause = events[-1]
-        assert isinstance(pause, PauseBegan)
-        assert pause.asks
-        assert ears.answer(pause, evidence, 12.3) == []
-        assert ears.hear([_frames(12.3, silence(silent_s - 0.34))], now=12.9) == []
-        [utterance] = ears.hear([_frames(11.96 + silent_s, silence(0.08))], now=13.1)
-        assert isinstance(utterance, Utterance)
-        assert utterance.id == pause.utterance.id
-
-
 def test_who_leaves_is_not_waited_for() -> None:
     """If a person leaves while an answer is awaited, everything they said still becomes utterances."""
     ears = _ears(judged=True)
@@ -362,36 +242,6 @@ talkspurts = st.lists(
     min_size=1,
     max_size=5,
 )
-
-
-@given(talkspurts, st.data())
-@settings(max_examples=60, deadline=None)
-def test_chunking_and_ticks_change_nothing(spurts: list[Talkspurt], data: st.DataObject) -> None:
-    """The same sound in one piece or in any chunks, with the clock ticking or not, gives the same utterances."""
-    listening = EndpointingParameters(max_utterance_s=5, late_packets_s=0.05)
-    whole, chunked = _ears(listening=listening), _ears(listening=listening)
-    expected: list[ListeningEvent] = []
-    actual: list[ListeningEvent] = []
-    at = 100.0
-    for spurt in spurts:
-        starts_at = at + spurt.gap_frames * FRAME_S
-        # These ticks fall into the silence before the talkspurt, so sound of `starts_at` cannot be late for them.
-        for tick_at in sorted(data.draw(st.lists(st.floats(at, starts_at + 0.05), max_size=4))):
-            actual += chunked.tick(tick_at)
-        pcm = spurt.pcm()
-        expected += whole.hear([_frames(starts_at, pcm)], now=0.0)
-        cuts = data.draw(st.lists(st.integers(1, len(spurt.levels)), max_size=5))
-        edges = sorted({0, len(spurt.levels), *cuts})
-        for first, last in itertools.pairwise(edges):
-            piece = pcm[first * LISTEN_FRAME_SAMPLES : last * LISTEN_FRAME_SAMPLES]
-            actual += chunked.hear([_frames(starts_at + first * FRAME_S, piece)], now=0.0)
-            if data.draw(st.booleans()):
-                actual += chunked.tick(starts_at + last * FRAME_S)
-        actual += chunked.hear([TalkspurtEnded(ADA, 1, 0.0)], now=0.0)
-        at = starts_at + len(spurt.levels) * FRAME_S
-    expected += whole.hear([_frames(at + 60, silence(0.1))], now=0.0)
-    actual += chunked.hear([_frames(at + 60, silence(0.1))], now=0.0)
-    assert [_essence(event) for event in actual] == [_essence(event) for event in expected]
 
 
 @given(

@@ -12,7 +12,6 @@ from structlog.testing import capture_logs
 
 from tests.patience import PATIENCE_S
 from tests.voice.recordings import bicycle, silence
-from voice import quick_model
 from voice.listening import turn_detection
 from voice.listening.turn_detection import SmartTurn, SmartTurnDetector
 from voice.quick_model import HANGS_AFTER_S, MOST_WAITING, TurnModelError
@@ -72,31 +71,6 @@ class _Model(SmartTurn):
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the model take as long as a busy machine needs."""
     monkeypatch.setattr(turn_detection, "ANSWER_TIMEOUT_S", PATIENCE_S)
-
-
-@pytest.mark.asyncio
-async def test_a_model_that_is_never_loaded_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its disk hangs. The bot starts without it, and turns end by silence."""
-    gate = threading.Event()
-
-    def load() -> SmartTurn:
-        gate.wait(PATIENCE_S)
-        return _Model()
-
-    monkeypatch.setattr(quick_model, "LOAD_TIMEOUT_S", 0.0)
-    with pytest.raises(TurnModelError, match="was not loaded within 0 s"):
-        async with SmartTurnDetector(load):
-            pass
-    gate.set()
-
-
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("patient")
-async def test_a_question_is_answered() -> None:
-    """A question gets the model's probability and is counted."""
-    async with SmartTurnDetector(_Model) as judge:
-        assert await judge.judge(silence(1)) == 0.7
-        assert judge.figures.answered == 1
 
 
 @pytest.mark.asyncio

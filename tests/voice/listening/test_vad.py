@@ -49,23 +49,6 @@ def test_a_run_scored_window_by_window_is_the_same_run(vad: SpeechProbability) -
     np.testing.assert_allclose(one_by_one, whole, atol=1e-4)
 
 
-def test_speakers_do_not_disturb_each_other(vad: SpeechProbability) -> None:
-    """Interleaved runs of two speakers score the same as each speaker's run alone."""
-    pcm = _whole_windows(bicycle())
-    half = len(pcm) // WINDOW_SAMPLES // 2 * WINDOW_SAMPLES
-    [alone] = vad.score([WindowRun(VadState(), pcm)])
-    ada, ben = VadState(), VadState()
-    first, _ = vad.score([WindowRun(ada, pcm[:half]), WindowRun(ben, pcm[half:])])
-    second, _ = vad.score([WindowRun(ada, pcm[half:]), WindowRun(ben, pcm[:half])])
-    np.testing.assert_allclose([*first, *second], alone, atol=1e-4)
-
-
-def test_nothing_to_score(vad: SpeechProbability) -> None:
-    """An empty run has no probabilities."""
-    assert vad.score([WindowRun(VadState(), silence(0))]) == [[]]
-    assert vad.score([]) == []
-
-
 def test_a_run_is_whole_windows(vad: SpeechProbability) -> None:
     """A run that ends with half a window raises `ValueError`."""
     with pytest.raises(ValueError, match="multiple of 512"):

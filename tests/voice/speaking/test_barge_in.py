@@ -87,14 +87,6 @@ def test_a_backchannel_only_ducks_it() -> None:
     assert table.done == [BargeInAction.DUCK, BargeInAction.RESUME]
 
 
-def test_a_cough_does_nothing() -> None:
-    """A cough is too short to make the bot softer."""
-    table = Table()
-    table.speak(ADA, s=0.16)
-    table.speak(s=0.5)
-    assert table.done == []
-
-
 def test_a_long_laugh_is_a_false_interruption_and_the_reply_goes_on() -> None:
     """A long laugh pauses the bot, which goes on once the recogniser shows that it was a laugh."""
     table = Table()
@@ -111,15 +103,6 @@ def test_stop_is_obeyed_however_short_it_is() -> None:
     table.speak(ADA, s=0.3)
     table.means(ADA, OverlapIntent.STOP)
     assert table.done == [BargeInAction.DUCK, BargeInAction.STOP]
-
-
-def test_while_the_bot_is_silent_nothing_is_interrupted() -> None:
-    """While the bot is silent, no speech interrupts it, not even words about stopping."""
-    table = Table(audible=False)
-    table.speak(ADA, BO, s=5.0)
-    table.means(ADA, OverlapIntent.STOP)
-    table.means(BO, OverlapIntent.YIELD)
-    assert table.done == []
 
 
 def test_what_was_said_before_the_bot_began_is_not_said_over_it() -> None:
@@ -157,27 +140,6 @@ def test_a_click_after_an_objection_does_not_give_the_floor_back() -> None:
     assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE, BargeInAction.STOP]
 
 
-def test_a_click_after_a_laugh_does_not_silence_it_for_longer() -> None:
-    """The verdict on a laugh ends its pause although a click was heard since, and the next laugh is judged
-    separately.
-    """
-    table = Table()
-    table.speak(ADA, s=1.2)
-    table.speak(s=0.6)
-    table.end_speech()
-    clicked_at = table.now
-    table.speak(ADA, s=0.1)
-    table.means(ADA, OverlapIntent.CONTINUE, started_at=clicked_at)
-    table.means(ADA, OverlapIntent.CONTINUE, ended_at=101.2)
-    assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE, BargeInAction.RESUME]
-    table.speak(s=0.6)
-    table.end_speech()
-    laughed_at = table.now
-    table.speak(ADA, s=1.2)
-    table.means(ADA, OverlapIntent.CONTINUE, started_at=laughed_at)
-    assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE, BargeInAction.RESUME] * 2
-
-
 def test_several_speakers_are_counted_each_for_themselves() -> None:
     """Each speaker is judged separately: two backchannels do not interrupt, and one person's laugh does not hide
     another's words.
@@ -195,23 +157,6 @@ def test_several_speakers_are_counted_each_for_themselves() -> None:
     assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE, BargeInAction.STOP]
 
 
-def test_a_cough_beside_somebody_who_speaks_does_not_keep_it_loud() -> None:
-    """One who speaks over it long enough makes it softer, whoever else makes a sound."""
-    table = Table()
-    table.speak(ADA, BO, s=0.1)
-    table.speak(ADA, s=0.3)
-    assert table.done == [BargeInAction.DUCK]
-
-
-def test_who_comes_in_during_the_pause_is_heard_too() -> None:
-    """If a laugh is judged while another person speaks, the bot stays paused."""
-    table = Table()
-    table.speak(ADA, s=0.8)
-    table.speak(BO, s=0.8)
-    table.means(ADA, OverlapIntent.CONTINUE)
-    assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE]
-
-
 def test_a_verdict_that_never_comes_does_not_leave_it_hanging() -> None:
     """If the text of an interruption never comes, the bot stops after some seconds."""
     table = Table()
@@ -219,18 +164,6 @@ def test_a_verdict_that_never_comes_does_not_leave_it_hanging() -> None:
     table.end_speech()
     table.speak(s=LONGEST_PAUSE_S + 0.5)
     assert table.done == [BargeInAction.DUCK, BargeInAction.PAUSE, BargeInAction.STOP]
-
-
-def test_a_reply_that_ends_by_itself_leaves_nothing_ducked() -> None:
-    """When a ducked reply ends by itself, the volume is restored for the next reply."""
-    table = Table()
-    table.speak(ADA, s=0.4)
-    table.audible = False
-    table.speak(ADA, s=0.1)
-    assert table.done == [BargeInAction.DUCK, BargeInAction.RESUME]
-    table.audible = True
-    table.speak(s=0.1)
-    assert table.machine.level is PlaybackLevel.FULL
 
 
 BURSTS = st.lists(

@@ -31,17 +31,6 @@ class Bench:
 
 
 @pytest.mark.asyncio
-async def test_the_second_says_what_the_first_cannot() -> None:
-    """The second synthesizer speaks a sentence that the first fails on; the first gets the next sentence."""
-    bench = Bench()
-    assert await bench.say("one", fails=False) == "first"
-    assert await bench.say("two", fails=True) == "second"
-    assert await bench.say("three", fails=False) == "first"
-    assert await bench.say("four", fails=True) == "second"
-    assert await bench.say("five", fails=False) == "first"
-
-
-@pytest.mark.asyncio
 async def test_after_failures_in_a_row_the_first_rests() -> None:
     """After two failures in a row the first synthesizer is skipped for a minute. Then one sentence tries it."""
     bench = Bench()
@@ -74,18 +63,6 @@ async def test_a_text_that_the_first_cannot_read_is_no_failure() -> None:
     bench.second.unreadable, bench.second.mute = set(), {"кот"}
     with pytest.raises(SynthesisError, match=r"^The voice has no glasses\. The voice is hoarse\. Give it tea\.$"):
         await synthesize_all(bench.voice, "кот")
-
-
-@pytest.mark.asyncio
-async def test_a_trial_that_meets_such_a_text_leaves_the_next_sentence_to_try() -> None:
-    """It shows neither that the first voice is back nor that it still fails."""
-    bench = Bench()
-    for _ in range(2):
-        assert await bench.say("x", fails=True) == "second"
-    bench.now += 61.0
-    bench.first.unreadable = {"кот"}
-    assert await bench.say("кот", fails=False) == "second"
-    assert await bench.say("y", fails=False) == "first"
 
 
 @pytest.mark.asyncio

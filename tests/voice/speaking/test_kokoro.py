@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.patience import PATIENCE_S
 from voice.errors import SynthesisError
-from voice.speaking import kokoro, piper
-from voice.speaking.kokoro import KokoroModel, KokoroStyle, token_pieces
+from voice.speaking.kokoro import KokoroModel, token_pieces
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,30 +52,3 @@ async def test_a_missing_or_damaged_model_says_what_to_run(tmp_path: Path) -> No
     with pytest.raises(SynthesisError, match="--again"):
         async with KokoroModel.open(tmp_path):
             pass
-
-
-@pytest.mark.asyncio
-async def test_a_model_that_is_never_loaded_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its disk hangs: no server waits for a voice for good, and closing the model does not either."""
-    gate = threading.Event()
-    monkeypatch.setattr(kokoro, "_load", lambda *_: gate.wait(PATIENCE_S))
-    monkeypatch.setattr(piper, "LOAD_TIMEOUT_S", 0.0)
-    monkeypatch.setattr(kokoro, "STOP_TIMEOUT_S", 0.0)
-    with pytest.raises(SynthesisError, match="was not loaded within 0 s"):
-        async with KokoroModel.open(tmp_path):
-            pass
-    gate.set()
-
-
-@pytest.mark.asyncio
-async def test_a_style_that_is_never_read_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The model was in memory when the disk began to hang."""
-    gate = threading.Event()
-    monkeypatch.setattr(kokoro, "_load", lambda *_: None)
-    monkeypatch.setattr(kokoro, "_read_style", lambda *_: gate.wait(PATIENCE_S))
-    monkeypatch.setattr(kokoro, "STOP_TIMEOUT_S", 0.0)
-    async with KokoroModel.open(tmp_path) as model:
-        monkeypatch.setattr(piper, "LOAD_TIMEOUT_S", 0.0)
-        with pytest.raises(SynthesisError, match="was not loaded within 0 s"):
-            await model.voice(KokoroStyle("a.bin", "en-us"))
-    gate.set()

@@ -2,53 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pytest
-from structlog.testing import capture_logs
 
 from bot.texts.text import in_language, sentence_of
 from tests.patience import PATIENCE_S
-from voice.daemon_thread import DaemonThread
-from voice.errors import SynthesisError, UnreadableTextError, VoiceHungError
-from voice.speaking import piper
-from voice.speaking.piper import EspeakVoice, PiperSynthesizer, trim_leading_silence
-from voice.speaking.port import Speech
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from concurrent.futures import Future
-
-T = TypeVar("T")
+from voice.errors import SynthesisError, UnreadableTextError
+from voice.speaking import embedded, piper
+from voice.speaking.embedded import trim_leading_silence
+from voice.speaking.piper import EspeakVoice, PiperSynthesizer
 
 VOICE = Path(__file__).parents[3] / "data" / "models" / "voice-joe"
 
 
 @pytest.mark.asyncio
-async def test_a_sentence_becomes_sound() -> None:
-    """The voice from `roomtone models pull voice` speaks a sentence of plausible length and level."""
+async def test_it_begins_to_speak_at_once_and_spells_no_other_script_out() -> None:
+    """The speech has no silence before it, so that people who wait for a reply hear it earlier. What the voice could
+    only spell it refuses, and speaks the next sentence.
+    """
     async with PiperSynthesizer.open(VOICE) as voice:
         speech = await voice.synthesize("The blue canoe leaves on Friday.")
-    assert 1.0 < len(speech.pcm) / speech.rate_hz < 4.0
-    assert int(abs(speech.pcm.astype(int)).max()) > 3000
-
-
-@pytest.mark.asyncio
-async def test_it_begins_to_speak_at_once() -> None:
-    """The speech has no silence before it, so that people who wait for a reply hear it earlier."""
-    async with PiperSynthesizer.open(VOICE) as voice:
-        speech = await voice.synthesize("The blue canoe leaves on Friday.")
-    assert int(abs(speech.pcm[: speech.rate_hz // 50].astype(int)).max()) > 100
-
-
-@pytest.mark.asyncio
-async def test_another_script_is_not_spelled_out() -> None:
-    """The voice refuses what it could only spell, and speaks the next sentence."""
-    async with PiperSynthesizer.open(VOICE) as voice:
+        assert int(abs(speech.pcm[: speech.rate_hz // 50].astype(int)).max()) > 100
         with pytest.raises(UnreadableTextError):
             await voice.synthesize("Доброе утро, друзья.")
         assert len((await voice.synthesize("Good morning.")).pcm)
@@ -99,73 +76,12 @@ async def test_a_voice_that_is_never_loaded_is_given_up(tmp_path: Path, monkeypa
     """Its disk hangs. The bot goes on without it, and says so."""
     gate = threading.Event()
     monkeypatch.setattr(piper, "_load", lambda *_: gate.wait(PATIENCE_S))
-    monkeypatch.setattr(piper, "LOAD_TIMEOUT_S", 0.0)
-    monkeypatch.setattr(piper, "STOP_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(embedded, "LOAD_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(embedded, "STOP_TIMEOUT_S", 0.0)
     with pytest.raises(SynthesisError, match="was not loaded within 0 s") as failed:
         async with PiperSynthesizer.open(tmp_path):
             pass
     assert in_language(sentence_of(failed.value), "de").startswith("Die Stimme in")
-    gate.set()
-
-
-class PromptThread(DaemonThread):
-    """A thread that has begun each call when `submit` returns."""
-
-    def submit(self, call: Callable[[], T]) -> Future[T]:
-        """See `DaemonThread.submit`."""
-        begun = threading.Event()
-
-        def noted() -> T:
-            begun.set()
-            return call()
-
-        future = super().submit(noted)
-        begun.wait(PATIENCE_S)
-        return future
-
-
-@pytest.mark.asyncio
-async def test_whether_what_hangs_has_come_back_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before that, another attempt would only leave a second thread behind."""
-    gate, threads = threading.Event(), list[threading.Thread]()
-
-    def load(*_: object) -> None:
-        threads.append(threading.current_thread())
-        gate.wait(PATIENCE_S)
-
-    monkeypatch.setattr(piper, "DaemonThread", PromptThread)
-    monkeypatch.setattr(piper, "_load", load)
-    monkeypatch.setattr(piper, "LOAD_TIMEOUT_S", 0.0)
-    monkeypatch.setattr(piper, "STOP_TIMEOUT_S", 0.0)
-    with pytest.raises(VoiceHungError) as failed:
-        async with PiperSynthesizer.open(tmp_path):
-            pass
-    assert not failed.value.has_ended()
-    gate.set()
-    threads[0].join(PATIENCE_S)
-    assert failed.value.has_ended()
-
-
-@pytest.mark.asyncio
-async def test_a_voice_that_hangs_holds_up_no_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Closing it waits for so long only, and the process can end."""
-    begun, gate = threading.Event(), threading.Event()
-
-    def speak(_: object, text: str, *__: float) -> Speech:
-        if text != "Yes.":
-            begun.set()
-            gate.wait(PATIENCE_S)
-        return Speech(text, np.zeros(0, np.int16), 22_050)
-
-    monkeypatch.setattr(piper, "_load", lambda *_: None)
-    monkeypatch.setattr(piper, "_speak", speak)
-    monkeypatch.setattr(piper, "STOP_TIMEOUT_S", 0.0)
-    with capture_logs() as logs:
-        async with PiperSynthesizer.open(tmp_path) as voice:
-            speaking = asyncio.create_task(voice.synthesize("Good morning."))
-            await asyncio.to_thread(begun.wait)
-            speaking.cancel()
-    assert [line["event"] for line in logs] == ["model_thread_left_behind"]
     gate.set()
 
 

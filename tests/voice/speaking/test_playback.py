@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ
-from voice.realtime.speech_assembler import LEAST_S
 from voice.speaking.playback import CUSHION_FRAMES, ECHO_LAG_S, QUEUE_PIECES, Playback
 from voice.speaking.port import AudioChunk, Speech
 
@@ -33,16 +32,6 @@ async def test_speech_is_sent_in_order_and_told_as_heard() -> None:
     assert (played.complete, played.heard_text, played.first_frame_at) == (True, "one two", 7.0)
     assert (await second).complete
     assert not playback.speaking
-
-
-@pytest.mark.asyncio
-async def test_after_the_last_piece_is_stopped_the_next_is_not_paused() -> None:
-    """A pause ends with what was paused."""
-    playback = Playback()
-    piece = await playback.open("one")
-    playback.pause()
-    playback.stop_one(piece.done)
-    assert not playback.paused
 
 
 @pytest.mark.asyncio
@@ -143,42 +132,6 @@ async def test_what_sounded_at_a_time_can_be_asked() -> None:
     assert playback.words_between(101.5, 111.0) == "one two three"
 
 
-@pytest.mark.asyncio
-async def test_the_end_of_a_piece_that_was_paused_is_known_as_well() -> None:
-    """It sounds as much later as the pause was long."""
-    now = 100.0
-    playback = Playback(monotonic=lambda: now)
-    await playback.queue(speech("one two three four", 100))
-    for _ in range(50):
-        playback.next_frame()
-        now += 0.02
-    playback.pause()
-    playback.next_frame()
-    assert playback.next_frame() is None
-    now = 105.0
-    playback.resume()
-    while playback.next_frame() is not None:
-        now += 0.02
-    assert playback.words_between(105.0, 106.0) == "one two three four"
-
-
-@pytest.mark.asyncio
-async def test_what_sounded_half_a_minute_ago_can_be_asked_of_short_pieces() -> None:
-    """The pieces of a speech-to-speech reply may be as short as 0.2 s. An utterance that is its echo has 30 s, and some
-    seconds pass until there is a text to compare.
-    """
-    now = 100.0
-    playback = Playback(monotonic=lambda: now)
-    for number in range(200):
-        await playback.queue(speech(f"w{number}", round(LEAST_S * 50)))
-        while playback.next_frame() is not None:
-            now += 0.02
-        await asyncio.sleep(0)
-    words = playback.words_between(now - 39.0, now).split()
-    assert words == [f"w{number}" for number in range(200 - len(words), 200)]
-    assert len(words) >= 39.0 / LEAST_S
-
-
 def loudness(playback: Playback) -> int:
     """Return the last sample of the next frame, or -1 if there is none."""
     frame = playback.next_frame()
@@ -219,21 +172,6 @@ async def test_a_pause_is_silent_after_one_frame_and_goes_on_where_it_was() -> N
 
 
 @pytest.mark.asyncio
-async def test_stopped_in_a_pause_it_is_told_and_the_next_piece_is_loud() -> None:
-    """If a paused piece is stopped, the rest counts as unheard, and the next piece plays at full volume."""
-    playback = Playback()
-    first = await playback.queue(speech("one two three four", 4))
-    playback.next_frame()
-    playback.pause()
-    playback.next_frame()
-    playback.next_frame()
-    playback.stop()
-    assert (await first).heard_text == "one two"
-    await playback.queue(speech("five", 2))
-    assert loudness(playback) == 1000
-
-
-@pytest.mark.asyncio
 async def test_volume_is_set_and_clipped() -> None:
     """A volume of 0.5 halves the samples, and samples that would be too loud are clipped and do not wrap around."""
     soft = Playback(volume=0.5)
@@ -244,18 +182,6 @@ async def test_volume_is_set_and_clipped() -> None:
     frame = loud.next_frame()
     assert frame is not None
     assert frame.min() == frame.max() == -32768
-
-
-@pytest.mark.asyncio
-async def test_what_is_queued_in_a_pause_waits_unheard() -> None:
-    """A piece that is queued during a pause does not begin before the pause ends."""
-    playback = Playback()
-    playback.pause()
-    assert loudness(playback) == -1
-    await playback.queue(speech("one", 7))
-    assert loudness(playback) == -1
-    playback.resume()
-    assert [loudness(playback) for _ in range(6)] == [200, 400, 600, 800, 1000, 1000]
 
 
 def sound(frames: float, *, rate_hz: int = DISCORD_RATE_HZ) -> AudioChunk:
@@ -286,31 +212,6 @@ async def test_a_piece_sounds_while_it_is_made() -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_piece_that_runs_dry_waits_for_a_cushion_again() -> None:
-    """A piece that runs out of sound waits for a full cushion again, and later pieces do not overtake it."""
-    playback = Playback()
-    piece = await playback.open("one two")
-    await playback.queue(speech("three", 1))
-    piece.add(sound(CUSHION_FRAMES))
-    assert pulled(playback, 7) == "#####.."
-    piece.add(sound(2))
-    assert pulled(playback, 2) == ".."
-    piece.end()
-    assert pulled(playback, 4) == "###."
-
-
-@pytest.mark.asyncio
-async def test_a_piece_ended_after_its_last_frame_is_over_at_once() -> None:
-    playback = Playback()
-    piece = await playback.open("one")
-    piece.add(sound(CUSHION_FRAMES))
-    assert pulled(playback, 5) == "#####"
-    piece.end()
-    assert piece.done.done()
-    assert not playback.speaking
-
-
-@pytest.mark.asyncio
 async def test_stopped_while_it_is_made_it_counts_by_what_was_expected() -> None:
     """A piece that is stopped while it is made counts by its expected length, and its later sound is thrown away."""
     playback = Playback()
@@ -323,27 +224,6 @@ async def test_stopped_while_it_is_made_it_counts_by_what_was_expected() -> None
     played = await piece.done
     assert (played.heard_text, played.complete) == ("one two", False)
     assert pulled(playback, 1) == "."
-
-
-@pytest.mark.asyncio
-async def test_broken_off_it_tells_what_it_came_to_say() -> None:
-    playback = Playback()
-    piece = await playback.open("one two three")
-    piece.add(sound(2))
-    piece.end(text="one")
-    assert pulled(playback, 3) == "##."
-    assert (await piece.done).heard_text == "one"
-
-
-@pytest.mark.asyncio
-async def test_two_voices_in_one_piece_have_each_their_rate() -> None:
-    """Sound that a second voice adds at another rate keeps its length."""
-    playback = Playback()
-    piece = await playback.open("one two")
-    for part in (sound(10, rate_hz=24_000), sound(10, rate_hz=22_050)):
-        piece.add(part)
-    piece.end()
-    assert pulled(playback, 30).count("#") in (20, 21)
 
 
 @pytest.mark.slow
@@ -391,17 +271,3 @@ async def test_what_plays_may_end_and_nothing_follows() -> None:
     assert playback.next_frame() is None
     playback.stop()
     assert [(await piece).heard_text for piece in (second, later)] == ["", ""]
-
-
-@pytest.mark.asyncio
-async def test_nothing_ends_if_nothing_sounds() -> None:
-    """A piece that has not begun, and one that is paused, need not end: there is nothing to wait for."""
-    assert Playback().end_after_current() is None
-    waiting, paused = Playback(), Playback()
-    await waiting.queue(speech("one", 4))
-    assert waiting.end_after_current() is None
-    assert waiting.next_frame() is None
-    await paused.queue(speech("one", 4))
-    paused.next_frame()
-    paused.pause()
-    assert paused.end_after_current() is None

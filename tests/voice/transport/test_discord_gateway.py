@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from bot.texts.text import in_language, sentence_of
 from tests.voice.transport.link_scene import BOT
 from voice.errors import LinkError
 from voice.transport.discord_gateway import DiscordMainGateway, check_entry
@@ -43,24 +42,6 @@ def test_forbidden_channels_are_refused_before_discord_keeps_silent(
     with pytest.raises(LinkError, match=sentence) as refused:
         check_entry(_channel(**changed))
     assert refused.value.retryable is retryable
-
-
-@pytest.mark.parametrize(
-    ("view", "connect", "told"),
-    [(True, False, "Verbinden"), (False, True, "Kanal ansehen"), (False, False, "Kanal ansehen, Verbinden")],
-)
-def test_the_permissions_have_their_names_in_a_translation(view: bool, connect: bool, told: str) -> None:
-    """A moderator looks for them under these names in Discord."""
-    with pytest.raises(LinkError) as refused:
-        check_entry(_channel(view_channel=view, connect=connect))
-    assert in_language(sentence_of(refused.value), "de").endswith(f"diese Berechtigungen: {told}.")
-
-
-def test_open_channels_are_entered() -> None:
-    check_entry(_channel())
-    check_entry(_channel(user_limit=3))
-    check_entry(_channel(user_limit=2, move_members=True))
-    check_entry(_channel(user_limit=2, members=[SimpleNamespace(id=1), SimpleNamespace(id=BOT)]))
 
 
 def test_a_channel_that_is_gone_is_not_entered() -> None:

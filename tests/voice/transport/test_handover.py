@@ -62,29 +62,6 @@ async def test_a_slow_loop_passes_on_in_short_pieces() -> None:
 
 
 @pytest.mark.asyncio
-async def test_longer_sound_makes_pieces_of_fewer_events() -> None:
-    """What the listener has to do is the same for each piece."""
-    pieces: list[int] = []
-    handover = Handover(asyncio.get_running_loop(), lambda batch: pieces.append(len(batch)))
-    handover.put([speech(0.04, user_id=n) for n in range(FRAMES_A_PIECE)])
-    handover.put([speech(2.0), TalkspurtEnded(1, 7, 0.0)])
-    handover.drain()
-    assert pieces == [FRAMES_A_PIECE // 2, FRAMES_A_PIECE // 2, 1, 1]
-
-
-@pytest.mark.asyncio
-async def test_what_waits_is_counted_until_it_is_passed_on() -> None:
-    handover = Handover(asyncio.get_running_loop(), lambda _: None)
-    for n in range(2 * FRAMES_A_PIECE):
-        handover.put([speech(user_id=n)])
-    assert handover.queue.waiting == 2 * FRAMES_A_PIECE
-    await asyncio.sleep(0)
-    assert handover.queue.waiting == FRAMES_A_PIECE
-    handover.drain()
-    assert handover.queue.waiting == 0
-
-
-@pytest.mark.asyncio
 async def test_too_much_waiting_drops_the_oldest_sound_and_keeps_its_end() -> None:
     """Of the ends of talkspurts whose sound is dropped one remains: who makes them by the thousand fills no memory."""
     heard: list[AudioEvent] = []
@@ -113,24 +90,6 @@ async def test_who_floods_drops_their_own_sound_alone() -> None:
     sound = [item.user_id for item in heard if isinstance(item, SpeechFrames)]
     assert (sound.count(1), sound.count(2)) == (50, 45)
     assert handover.overrun_frames == 400
-
-
-@pytest.mark.asyncio
-async def test_150_who_start_at_once_wait_a_second_without_loss() -> None:
-    """All speakers together have a bound, and each has an equal share of it: 2 s of 300 s."""
-    heard: list[AudioEvent] = []
-    handover = Handover(asyncio.get_running_loop(), heard.extend)
-    for n in range(50):
-        handover.put([speech(at=n * 0.02, user_id=user_id) for user_id in range(150)])
-    assert (handover.queue.waiting, handover.overrun_frames) == (7500, 0)
-    for n in range(50, 150):
-        handover.put([speech(at=n * 0.02, user_id=user_id) for user_id in range(150)])
-    assert handover.queue.waiting == handover.queue.capacity
-    handover.drain()
-    for user_id in (0, 75, 149):
-        starts = [item.captured_at for item in heard if isinstance(item, SpeechFrames) and item.user_id == user_id]
-        assert starts == [n * 0.02 for n in range(50, 150)]
-    assert handover.overrun_frames == 7500
 
 
 @pytest.mark.asyncio

@@ -61,26 +61,6 @@ def test_a_server_that_stops_answering_is_noticed_within_ten_seconds() -> None:
     assert 5.0 < path.dead_at - 30.5 <= 10.0
 
 
-def test_sound_that_arrives_shows_an_open_path() -> None:
-    path = Path(audio=True)
-    path.run(30.5)
-    path.answers = False
-    path.run(120.0)
-    assert path.dead_at is None
-
-
-def test_an_answer_after_all_ends_the_doubt() -> None:
-    path = Path()
-    path.run(30.5)
-    path.answers = False
-    path.run(37.5)
-    path.answers = True
-    path.run(90.0)
-    assert path.dead_at is None
-    gaps = [later - earlier for earlier, later in zip(path.sent_at[-4:], path.sent_at[-3:], strict=False)]
-    assert gaps == [KEEPALIVE_EVERY_S] * 3
-
-
 def test_an_echo_among_sound_is_measured() -> None:
     path = Path(audio=True)
     path.run(20.0)
@@ -93,19 +73,3 @@ def test_a_probe_is_sent_at_once() -> None:
     path.keepalive.probe()
     path.run(7.0)
     assert path.sent_at == [0.0, 5.0, 6.5]
-
-
-def test_what_was_never_sent_is_no_echo() -> None:
-    keepalive = Keepalive()
-    assert not keepalive.echoed(bytes(KEEPALIVE_BYTES), 1.0)
-    assert keepalive.round_trip_s is None
-
-
-def test_a_new_connection_begins_anew() -> None:
-    path = Path()
-    path.run(6.0)
-    path.keepalive.reset()
-    path.answers = False
-    path.run(60.0)
-    assert path.dead_at is None
-    assert path.keepalive.round_trip_s is None

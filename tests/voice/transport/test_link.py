@@ -4,22 +4,19 @@ talkspurt is heard.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from structlog.testing import capture_logs
 
 from rehearsal.runner.scripted_member import scripted_member
 from tests.rehearsal.discord.stock import until
-from tests.voice.transport.link_scene import ADA, BEN, BOT, scene
+from tests.voice.transport.link_scene import ADA, BOT, scene
 from voice.audio import DISCORD_FRAME_SAMPLES, Pcm
 from voice.transport.audio_events import SpeakerLeft, SpeechFrames
 from voice.transport.link_events import Connected
 from voice.transport.paced_sender import running_paced_sender
-from voice.transport.private.websocket import TolerantWebSocket
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,79 +40,6 @@ async def test_a_person_is_heard(tmp_path: Path) -> None:
         pcm = np.concatenate([item.pcm for item in room.listener.heard if isinstance(item, SpeechFrames)])
         assert np.abs(pcm).max() > 2000
     assert room.listener.kinds() == [Connected]
-
-
-@pytest.mark.asyncio
-async def test_bursts_of_padding_are_no_loss(tmp_path: Path) -> None:
-    """Fifty padded packets at once at each silence, half of them nothing but padding, cost no frame and no wait."""
-    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
-        await ada.meet(BOT)
-        await room.local.fault("padding_bursts", count=50)
-        for _ in range(3):
-            await room.hears(ada)
-        counts = room.link.counters()
-        assert counts.padding > 30
-        assert (counts.lost, counts.late, counts.concealed, counts.malformed, counts.dave_failures) == (0, 0, 0, 0, 0)
-    assert room.listener.kinds() == [Connected]
-
-
-@pytest.mark.asyncio
-async def test_padding_loss_and_reordering_lose_no_talkspurt(tmp_path: Path) -> None:
-    """With 5 % padding, loss and reordering, every talkspurt has its full length. Missing frames are recovered or
-    concealed.
-    """
-    async with (
-        scene(tmp_path) as room,
-        scripted_member(room.local, ADA) as ada,
-        scripted_member(room.local, BEN) as ben,
-    ):
-        await ada.meet(BOT)
-        await ben.meet(BOT)
-        await ada.meet(BEN)
-        room.local.network.update({"padding": 0.05, "loss": 0.05, "reorder": 0.05})
-        for _ in range(3):
-            await asyncio.gather(room.hears(ada), room.hears(ben))
-        room.local.network.update({"padding": 0.0, "loss": 0.0, "reorder": 0.0})
-        counts = room.link.counters()
-        assert counts.dave_failures == counts.undecodable == 0
-        assert counts.recovered + counts.concealed <= counts.lost
-
-
-@pytest.mark.asyncio
-async def test_speech_before_op_5_is_heard_from_its_start(tmp_path: Path) -> None:
-    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
-        await ada.meet(BOT)
-        await room.local.fault("late_speaking", delay_s=0.3)
-        await room.hears(ada)
-        assert room.link.counters().unknown_ssrc == 0
-
-
-@pytest.mark.asyncio
-async def test_rtcp_and_video_are_counted_and_ignored(tmp_path: Path) -> None:
-    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
-        await ada.meet(BOT)
-        await room.local.fault("rtcp", count=7)
-        await room.local.fault("video", count=9)
-        await room.hears(ada)
-        assert room.link.counters().rtcp == 7
-        assert room.link.counters().video == 9
-        assert room.link.counters().malformed == 0
-
-
-@pytest.mark.asyncio
-async def test_excluded_people_are_not_heard(tmp_path: Path) -> None:
-    async with (
-        scene(tmp_path) as room,
-        scripted_member(room.local, ADA) as ada,
-        scripted_member(room.local, BEN) as ben,
-    ):
-        room.listener.excluded.add(BEN)
-        await ada.meet(BOT)
-        await ben.meet(BOT)
-        await ben.say(room.clip)
-        await room.hears(ada)
-        assert room.listener.seconds_of(BEN) == 0
-        assert room.link.counters().excluded > 30
 
 
 class Tone:
@@ -175,45 +99,3 @@ async def test_the_bot_is_heard_through_the_paced_sender_on_each_connection(tmp_
                     await until(lambda: room.listener.kinds().count(Connected) == 2, "the migration")
         assert paced_sender is not None
         assert paced_sender.alive
-
-
-@pytest.mark.asyncio
-async def test_the_bot_is_heard_on_when_the_paced_sender_ends_in_mid_sentence(tmp_path: Path) -> None:
-    """If the paced sender's process dies in mid-sentence, only the 40 ms that it held and frames on their way are lost.
-    A new process continues.
-    """
-    with running_paced_sender() as paced_sender:
-        assert paced_sender is not None
-        async with scene(tmp_path, paced_sender=paced_sender) as room, scripted_member(room.local, ADA) as ada:
-            arrivals: list[PacketArrival] = []
-            room.local.watch_arrivals(arrivals.append)
-            await ada.meet(BOT)
-            await room.can_speak()
-            worker = paced_sender._worker
-            assert worker is not None
-            room.link.play(Tone(60))
-            await until(lambda: len(arrivals) > 15, "the voice")
-            worker.process.kill()
-            await until(lambda: paced_sender.alive and paced_sender._worker is not worker, "the next one")
-            # The tone has sixty frames, and five silence frames follow.
-            await until(lambda: len(arrivals) >= 65 - 4, "the rest of the voice")
-            assert len(arrivals) <= 65
-            assert room.listener.kinds() == [Connected]
-
-
-@pytest.mark.asyncio
-async def test_an_announcement_of_speaking_that_fails_is_logged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The sending thread does not wait for it, so nobody else would see the error."""
-
-    async def fail(*_: object) -> None:
-        raise KeyError
-
-    async with scene(tmp_path) as room:
-        client = room.link._connector.client
-        assert client is not None
-        monkeypatch.setattr(TolerantWebSocket, "speak", fail)
-        with capture_logs() as logs:
-            await asyncio.to_thread(client.set_speaking, True)
-            await until(lambda: "speaking_announcement_failed" in [line["event"] for line in logs], "the log line")

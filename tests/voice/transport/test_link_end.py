@@ -15,7 +15,6 @@ from tests.voice.transport.link_scene import (
     ADA,
     BEN,
     BOT,
-    CHANNEL,
     SIDE_ROOM,
     Scene,
     end_runner,
@@ -47,17 +46,6 @@ async def test_being_taken_out_without_a_word_is_final(tmp_path: Path, monkeypat
         assert room.link.removed
         assert room.listener.kinds() == [Connected, Lost, Lost]
         assert not room.local.status()["voice_states"]
-
-
-@pytest.mark.asyncio
-async def test_being_taken_out_of_the_channel_is_final(tmp_path: Path) -> None:
-    async with scene(tmp_path) as room:
-        await room.local.leave(BOT)
-        async with asyncio.timeout(PATIENCE_S):
-            assert "took me out" in str(await room.link.lost())
-        assert room.link.removed
-        assert isinstance(room.listener.events[-1], Lost)
-        assert room.listener.events[-1].final
 
 
 async def taken_out(room: Scene) -> None:
@@ -129,18 +117,6 @@ async def test_being_dragged_into_another_channel_is_final(tmp_path: Path) -> No
         assert room.link.removed
         await until(lambda: room.local.status()["members"][-2]["voice_channel_id"] is None, "leaving")
         assert room.listener.seconds_of(ADA) == 0
-
-
-@pytest.mark.asyncio
-async def test_link_whose_task_is_cancelled_from_inside_is_lost(tmp_path: Path) -> None:
-    """A link whose watching task is cancelled reports that it is lost. Closing the link afterwards reports nothing."""
-    async with scene(tmp_path) as room:
-        (keeper,) = (task for task in asyncio.all_tasks() if task.get_name() == f"voice-link-{CHANNEL}")
-        keeper.cancel()
-        async with asyncio.timeout(PATIENCE_S):
-            assert "Use /join again" in str(await room.link.lost())
-        assert room.listener.events[-1] == Lost(room.listener.events[-1].at, await room.link.lost(), final=True)
-    assert room.listener.kinds() == [Connected, Lost]
 
 
 @pytest.mark.asyncio

@@ -7,22 +7,18 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from discord.voice_state import ConnectionFlowState
 
 from rehearsal.runner.scripted_member import scripted_member
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import until
 from tests.voice.transport.link_scene import ADA, BOT, end_runner, scene, voice_channel
-from voice.transport import keepalive, reconnection
-from voice.transport.keepalive import Keepalive
-from voice.transport.link_events import Connected, Deaf, Lost, Recovering
+from voice.transport import keepalive
+from voice.transport.link_events import Connected, Lost, Recovering
 from voice.transport.private import connection_state, websocket
 from voice.transport.private.connection_state import ReceivingState
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from voice.transport.receiver import Receiver
 
 
 @pytest.mark.asyncio
@@ -44,39 +40,6 @@ async def test_killed_voice_websocket_is_recovered(tmp_path: Path, close_code: i
         assert ((room.ssrc(), room.local.status()["epoch"]) == (ssrc, epoch)) is resumed
         await ada.meet(BOT)
         await room.can_speak()
-        await room.hears(ada)
-
-
-def announcements(monkeypatch: pytest.MonkeyPatch, receiver: Receiver) -> list[int]:
-    """Return the list of who is announced as speaking from now on."""
-    noted: list[int] = []
-    speaks = receiver.speaks
-
-    def note(ssrc: int, user_id: int, *, announced: bool = True) -> None:
-        noted.append(user_id)
-        speaks(ssrc, user_id, announced=announced)
-
-    monkeypatch.setattr(receiver, "speaks", note)
-    return noted
-
-
-@pytest.mark.asyncio
-async def test_who_began_to_speak_before_a_resumption_is_not_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What was missed comes again after it. Who spoke then may be silent since, which is no deafness of the bot."""
-    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
-        await ada.meet(BOT)
-        await room.hears(ada)
-        client, hers = room.link._connector.client, room.local._voice.session_of(ADA)
-        assert client is not None
-        assert hers is not None
-        announced = announcements(monkeypatch, client.connection.receiver)
-        await room.local.fault("kill_voice_websocket", user_id=BOT)
-        room.local._voice.room_of(hers).speaking(hers, 1)
-        await until(lambda: room.listener.kinds() == [Connected, Lost, Connected] and announced, "what was missed")
-        receiver = client.connection.receiver
-        assert receiver._watchdog._announced == {}
         await room.hears(ada)
 
 
@@ -132,36 +95,6 @@ async def test_a_nat_that_forgets_does_not_deafen(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.asyncio
-async def test_a_way_that_is_dead_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If nothing comes back from a voice server that answered before, the link makes a new connection."""
-    async with scene(tmp_path) as room:
-        await until(lambda: room.link.round_trip_s is not None, "an echo")
-        first = room.link._connector.client
-        monkeypatch.setattr(Keepalive, "dead", lambda self, now: room.link._connector.client is first)
-        await until(lambda: room.listener.kinds() == [Connected, Recovering, Connected], "the new connection")
-
-
-@pytest.mark.asyncio
-async def test_a_bot_that_is_deafened_misses_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While somebody has deafened the bot, the link waits for no sound of those who are announced."""
-    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
-        await ada.meet(BOT)
-        client, hers = room.link._connector.client, room.local._voice.session_of(ADA)
-        assert client is not None
-        assert hers is not None
-        receiver = client.connection.receiver
-        announced, spoken = receiver._watchdog._announced, announcements(monkeypatch, receiver)
-        for times, deafened in enumerate((True, False), 1):
-            state = {**(room.local._state.voice_state(BOT) or {}), "deaf": deafened}
-            room.local._gateway.broadcast("VOICE_STATE_UPDATE", state)
-            await until(lambda: client.connection.deafened is deafened, "the word of it")  # noqa: B023
-            room.local._voice.room_of(hers).speaking(hers, 1)
-            await until(lambda: len(spoken) == times, "the announcement")  # noqa: B023
-            await until(lambda: not announced, "the judgement")
-            assert (Deaf in room.listener.kinds()) is not deafened
-
-
-@pytest.mark.asyncio
 async def test_migration_to_another_voice_server_is_followed_twice(tmp_path: Path) -> None:
     """The link follows a move to another voice server twice in a call. discord.py alone takes the second move for the
     end.
@@ -174,34 +107,6 @@ async def test_migration_to_another_voice_server_is_followed_twice(tmp_path: Pat
             await until(lambda: room.listener.kinds().count(Connected) == times + 1, "the migration")  # noqa: B023
             await ada.meet(BOT)
             await room.can_speak()
-        await room.hears(ada)
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize(
-    ("fault", "options"),
-    [
-        ("reconnect", {}),
-        ("invalidate_session", {"resumable": 1}),
-        ("kill_gateway", {}),
-        ("kill_gateway", {"close_code": 4000}),
-    ],
-)
-async def test_a_main_session_that_is_resumed_disturbs_no_call(
-    tmp_path: Path, fault: str, options: dict[str, float]
-) -> None:
-    """The voice connection stays as it is, and later events of the main gateway are followed."""
-    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
-        await ada.meet(BOT)
-        ssrc, resumed = room.ssrc(), asyncio.create_task(room.client.wait_for("resumed"), name="resumed")
-        await asyncio.sleep(0)
-        await room.local.fault(fault, user_id=BOT, **options)
-        async with asyncio.timeout(PATIENCE_S):
-            await resumed
-        await room.hears(ada)
-        assert (room.ssrc(), room.listener.kinds()) == (ssrc, [Connected])
-        await room.local.fault("migrate", user_id=BOT)
-        await until(lambda: room.listener.kinds()[-1] is Connected and room.ssrc() != ssrc, "the migration")
         await room.hears(ada)
 
 
@@ -285,21 +190,6 @@ async def test_joining_that_discord_breaks_off_is_tried_again(tmp_path: Path, mo
 
 
 @pytest.mark.asyncio
-async def test_reconnection_that_discord_breaks_off_is_tried_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """If discord.py cancels its connector during a reconnection, the link's task does not end and tries again."""
-    monkeypatch.setattr(reconnection, "FIRST_PAUSE_S", 0.01)
-    async with scene(tmp_path) as room:
-        name_another_server_in_mid_handshake(monkeypatch)
-        first = room.link._connector.client
-        assert first is not None
-        await end_runner(first)
-        await until(lambda: room.link._connector.client is not first and room.link.connected, "the replacement")
-        assert room.listener.kinds()[-1] is Connected
-
-
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("attempt", "fault", "options"),
     [("_resume", "kill_voice_websocket", {"close_code": 4015}), ("_handshake_websocket", "migrate", {})],
@@ -328,28 +218,6 @@ async def test_another_voice_server_that_is_named_during_an_attempt_is_followed(
         room.local._switch_endpoint()
         room.local._gateway.announce_voice_server(BOT)
         await until(lambda: room.listener.kinds() == [Connected, Lost, Connected], "the other server")
-        await ada.meet(BOT)
-        await room.can_speak()
-        await room.hears(ada)
-
-
-@pytest.mark.asyncio
-async def test_the_later_of_two_voice_servers_that_are_named_at_once_is_followed(tmp_path: Path) -> None:
-    """The link has lost its websocket and waits for the main gateway's word. The second server is named before the
-    task that waits has begun with the first.
-    """
-    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
-        await ada.meet(BOT)
-        client = room.link._connector.client
-        assert client is not None
-        state = client.connection
-        await room.local.fault("kill_voice_websocket", user_id=BOT, close_code=4014)
-        await until(lambda: state.state is ConnectionFlowState.got_voice_state_update, "the wait for a server")
-        for _ in range(2):
-            room.local._switch_endpoint()
-            server = room.local._state.issue_voice_server(BOT, room.local._gateway._voice_endpoint())
-            await state.voice_server_update(server)
-        await until(lambda: room.listener.kinds() == [Connected, Lost, Connected], "the later server")
         await ada.meet(BOT)
         await room.can_speak()
         await room.hears(ada)

@@ -26,12 +26,6 @@ def test_a_talkspurt_is_announced_closed_with_silence_and_taken_back() -> None:
     ]  # fmt: skip
 
 
-def test_a_breath_shorter_than_the_silence_is_one_talkspurt() -> None:
-    spurt = Talkspurt()
-    frames = [True, False, False, True, False]
-    assert [spurt.step(has_frame=has) for has in frames] == [S.START, S.SILENCE, S.SILENCE, S.SOUND, S.SILENCE]
-
-
 def test_after_an_interruption_speaking_is_announced_again() -> None:
     spurt = Talkspurt()
     spurt.step(has_frame=True)
@@ -123,26 +117,6 @@ def test_frames_are_encoded_and_speaking_is_kept_right() -> None:
     assert np.abs(heard).max() > 6000
 
 
-def test_while_disconnected_nothing_is_pulled_and_then_it_goes_on() -> None:
-    wire, words = Wire(), Words(4)
-    lines: list[Wire | None] = [wire]
-    outgoing = Outgoing(words, lambda: lines[0])
-    outgoing.slot()
-    lines[0] = None
-    for _ in range(10):
-        outgoing.slot()
-    wire.connected = wire.can_send = False
-    lines[0] = wire
-    outgoing.slot()
-    assert words.asked == 2
-    wire.connected = wire.can_send = True
-    for _ in range(3):
-        outgoing.slot()
-    # The frame that was ready when the connection was lost is lost too.
-    assert (len(wire.sent), wire.sent[-1]) == (4, SILENCE_FRAME)
-    assert wire.speaking == [True, True]
-
-
 def test_the_next_frame_is_ready_before_its_time() -> None:
     """At its time a frame only has to be sent, because one frame, and no more, is made ahead."""
     wire, words = Wire(), Words(10)
@@ -195,20 +169,6 @@ class Clock:
         return self.now
 
 
-def test_before_their_time_frames_are_handed_over_with_it() -> None:
-    """A carrier that keeps time gets each frame early with its time: the first is due at once, the next 20 ms later, at
-    most 40 ms ahead.
-    """
-    clock, wire, words = Clock(), Wire(keeps_time=True), Words(50)
-    outgoing = Outgoing(words, lambda: wire, clock=clock)
-    for _ in range(20):
-        outgoing.slot()
-        assert wire.times[-1] < clock.now + 0.04
-        clock.now += 0.02
-    assert wire.times == pytest.approx([50.0 + 0.02 * n for n in range(len(wire.times))])
-    assert len(wire.times) == 21
-
-
 @given(st.lists(st.floats(0.0, 0.019), min_size=20, max_size=200))
 def test_late_slots_leave_no_trace(delays: list[float]) -> None:
     """If the thread is late by less than a frame, every frame still has its own time and is handed over before it."""
@@ -224,21 +184,6 @@ def test_late_slots_leave_no_trace(delays: list[float]) -> None:
     assert all(given_at <= due for given_at, due in zip(handed, wire.times, strict=True))
 
 
-def test_the_end_of_what_is_said_keeps_the_time() -> None:
-    """Silence frames follow 20 ms apart once the source has no more frames, and the next speech is due at once."""
-    clock, wire, words = Clock(), Wire(keeps_time=True), Words(3)
-    outgoing = Outgoing(words, lambda: wire, clock=clock)
-    for _ in range(12):
-        outgoing.slot()
-        clock.now += 0.02
-    assert wire.sent[3:] == [SILENCE_FRAME] * 5
-    assert wire.times == pytest.approx([50.0 + 0.02 * n for n in range(8)])
-    assert wire.speaking == [True, False]
-    words.left = 1
-    outgoing.slot()
-    assert wire.times[-1] == pytest.approx(clock.now, abs=0.02)
-
-
 def test_when_nobody_keeps_the_time_any_more_the_thread_does() -> None:
     clock, wire, words = Clock(), Wire(keeps_time=True), Words(10)
     outgoing = Outgoing(words, lambda: wire, clock=clock)
@@ -251,23 +196,6 @@ def test_when_nobody_keeps_the_time_any_more_the_thread_does() -> None:
         clock.now += 0.02
 
 
-def test_when_the_time_is_kept_again_nothing_is_skipped() -> None:
-    """If the carrier keeps time again, the frame that is ready goes first and each frame is 20 ms after the
-    one before.
-    """
-    clock, wire, words = Clock(), Wire(), Words(10)
-    outgoing = Outgoing(words, lambda: wire, clock=clock)
-    outgoing.slot()
-    clock.now += 0.02
-    wire.keeps_time = True
-    for _ in range(8):
-        outgoing.slot()
-        clock.now += 0.02
-    assert (words.left, len(wire.sent)) == (0, 10)
-    assert wire.times == pytest.approx([50.0 + 0.02 * n for n in range(10)])
-    assert wire.speaking == [True]
-
-
 def test_what_was_sealed_for_a_connection_is_not_sent_over_the_next() -> None:
     old, new, words = Wire(), Wire(), Words(3)
     lines = [old]
@@ -276,30 +204,6 @@ def test_what_was_sealed_for_a_connection_is_not_sent_over_the_next() -> None:
     lines[0] = new
     outgoing.slot()
     assert (len(old.sent), len(new.sent)) == (1, 1)
-
-
-def test_alone_in_the_channel_time_passes_unheard() -> None:
-    """A bot that is alone in the channel has no encrypted group. After five seconds its frames are used up without
-    being sent.
-    """
-    now = [0.0]
-    wire, words = Wire(can_send=False), Words(100)
-    outgoing = Outgoing(words, lambda: wire, clock=lambda: now[0])
-    for _ in range(300):
-        outgoing.slot()
-        now[0] += 0.02
-    assert 45 <= words.asked <= 51
-    assert wire.sent == []
-
-
-def test_frame_of_the_wrong_length_costs_that_frame() -> None:
-    wire, words = Wire(), Words(1, samples=100)
-    outgoing = Outgoing(words, lambda: wire)
-    outgoing.slot()
-    assert wire.sent == []
-    words.left, words.samples = 1, DISCORD_FRAME_SAMPLES
-    outgoing.slot()
-    assert len(wire.sent) == 1
 
 
 def test_thread_asks_and_ends() -> None:

@@ -12,13 +12,11 @@ import os
 import resource
 import socket
 import struct
-import sys
 import threading
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
-import davey
 import discord
 import discord.client
 import discord.gateway
@@ -34,12 +32,10 @@ from rehearsal.discord.dave import mls
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import until
 from voice.errors import LinkError
-from voice.transport import receive_buffer
 from voice.transport.private import socket_reader as socket_reader_module
 from voice.transport.private import websocket as websocket_module
 from voice.transport.private.connection_state import ReceivingState
 from voice.transport.private.pending_transitions import PendingTransitions
-from voice.transport.private.socket_reader import PollingReader
 from voice.transport.private.websocket import TolerantWebSocket
 from voice.transport.receiver import Receiver
 
@@ -162,38 +158,6 @@ async def connection_state() -> AsyncIterator[ReceivingState]:
 
 
 @pytest.mark.asyncio
-async def test_the_voice_socket_has_a_large_receive_buffer() -> None:
-    """A new socket gets the largest buffer that the system grants."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        most = receive_buffer.enlarge(probe)
-    async with connection_state() as state:
-        state._create_socket()
-        assert receive_buffer.granted(state.socket) == most
-        state._socket_reader.pause()
-        state.socket.close()
-
-
-@pytest.mark.asyncio
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell what they dropped")
-async def test_what_the_system_dropped_is_counted_once() -> None:
-    with (
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiving,
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sending,
-    ):
-        receiving.bind(("127.0.0.1", 0))
-        receiving.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        for _ in range(100):
-            sending.sendto(bytes(200), receiving.getsockname())
-        async with connection_state() as state:
-            reader = state._socket_reader
-            assert isinstance(reader, PollingReader)
-            for _ in range(3):
-                reader._overflow_checked_at = float("-inf")
-                reader._count_overflow(receiving)
-            assert state.receiver.counters().overflowed == receive_buffer.dropped(receiving) > 0
-
-
-@pytest.mark.asyncio
 async def test_a_reader_ends_although_nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever leaves a silent channel waits for its thread, and the room's next process for them."""
     monkeypatch.setattr(socket_reader_module, "_LONGEST_POLL_S", 600.0)
@@ -229,14 +193,6 @@ async def test_no_state_is_slept_through(ticks: int) -> None:
             await asyncio.sleep(0)
         state.state = ConnectionFlowState.got_both_voice_updates
         await waiter
-
-
-@pytest.mark.asyncio
-async def test_waiting_for_a_state_ends_with_its_timeout() -> None:
-    async with connection_state() as state:
-        with pytest.raises(TimeoutError):
-            await state._wait_for_state(ConnectionFlowState.connected, timeout=0.01)
-        assert not state._waiters
 
 
 @pytest.mark.asyncio
@@ -498,68 +454,12 @@ async def test_an_id_that_davey_takes_not_is_no_member(odd: object) -> None:
 
 
 @pytest.mark.asyncio
-async def test_session_that_began_in_the_clear_can_go_up() -> None:
-    """Op 24 makes the DAVE session of a connection that began without encryption. discord.py's own code
-    never makes it.
-    """
-    async with websocket() as (ws, state, recorder):
-        state.dave_session = None
-        state.dave_protocol_version = 0
-        await ws.received_message({"op": 24, "d": {"protocol_version": 1, "epoch": 1}})
-        assert state.dave_protocol_version == 1
-        assert recorder.sent[-1][0] == 26
-
-
-@pytest.mark.asyncio
-async def test_an_external_sender_that_came_before_the_session_is_kept() -> None:
-    """A connection that began without encryption gets op 25 once, before there is a session. After the upgrade the
-    session can process proposals.
-    """
-    sender = mls.ExternalSender(42)
-    async with websocket() as (ws, state, recorder):
-        state.dave_session = None
-        state.dave_protocol_version = 0
-        await ws.received_binary_message(b"\x00\x07\x19" + sender.package)
-        await ws.received_message({"op": 24, "d": {"protocol_version": 1, "epoch": 1}})
-        state.receiver.joined([2001])
-        other = davey.DaveSession(1, 2001, 42)
-        added = sender.add(0, other.get_serialized_key_package())
-        await ws.received_binary_message(b"\x00\x08\x1b" + mls.append_proposals([added.message]))
-        assert [item[0] for item in recorder.sent] == [26, 28]
-
-
-@pytest.mark.asyncio
 async def test_proposals_without_a_local_group_are_ignored() -> None:
     """protocol.md asks to ignore them; op 31 would make the bot be removed and added again."""
     async with websocket() as (ws, _, recorder):
         await ws.received_binary_message(b"\x00\x07\x1b" + bytes(range(64)))
         assert recorder.sent == []
         assert ws.seq_ack == 7
-
-
-@pytest.mark.asyncio
-async def test_executed_change_of_keys_has_them_tried_anew() -> None:
-    """After op 22 the keys are tried again for senders that no key has opened so far."""
-    async with websocket() as (ws, state, _):
-        assert isinstance(state.receiver, Receiver)
-        roster = state.receiver._roster
-        while roster.may_try(77, 0.0):
-            pass
-        await ws.received_message({"op": 22, "d": {"transition_id": 5}})
-        assert roster.may_try(77, 0.0)
-
-
-@pytest.mark.asyncio
-async def test_changes_of_keys_end_with_their_connection() -> None:
-    """If the connection breaks between a transition's announcement and its execution, the new connection does not wait
-    for it.
-    """
-    async with websocket() as (ws, state, _):
-        await ws.received_message({"op": 21, "d": {"transition_id": 0, "protocol_version": 0}})
-        await ws.received_message({"op": 21, "d": {"transition_id": 5, "protocol_version": 1}})
-        assert [state.in_transition, state.dave_downgraded] == [True, True]
-        state.begin_anew()
-        assert [state.in_transition, state.dave_downgraded] == [False, False]
 
 
 def test_a_change_of_keys_that_is_never_executed_is_not_waited_for_for_ever() -> None:

@@ -75,16 +75,3 @@ def test_a_datagram_comes_with_its_arrival(pair: tuple[socket.socket, socket.soc
     assert sent_at <= came_at <= time.time_ns()
     with pytest.raises(BlockingIOError):
         receive(receiving, 2048)
-
-
-def test_a_system_that_notes_no_arrivals_is_no_problem(pair: tuple[socket.socket, socket.socket]) -> None:
-    receiving, sending = pair
-    sending.send(_SPEECH)
-    assert receive(receiving, 2048) == (_SPEECH, None)
-
-
-def test_a_closed_socket_has_nothing(pair: tuple[socket.socket, socket.socket]) -> None:
-    receiving, _ = pair
-    receiving.close()
-    note_arrivals(receiving)
-    assert (granted(receiving), dropped(receiving)) == (0, 0)

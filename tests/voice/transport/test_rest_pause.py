@@ -48,17 +48,3 @@ async def test_a_pause_ends_with_the_request_that_began_it() -> None:
     await asyncio.wait({refused})
     assert await waiting[1] == "patient"
     assert http.sent == ["before", "patient"]
-
-
-@pytest.mark.asyncio
-async def test_a_pause_that_is_waited_for_ends_as_before() -> None:
-    """A request that is not given up lifts it itself, and is sent."""
-    http = Http()
-    lift_pauses_of_cancelled_requests(cast("Any", http))
-    send: Any = http.request
-    refused = asyncio.create_task(send("refused", refused=True), name="refused")
-    await asyncio.sleep(0)
-    held_back = asyncio.create_task(send("held back"), name="held-back")
-    http.waited.set()
-    assert await refused == "refused"
-    assert await held_back == "held back"

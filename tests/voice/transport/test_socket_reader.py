@@ -137,21 +137,6 @@ def test_what_came_while_the_process_stood_still_has_its_own_time(machine: Machi
     assert flushed == pytest.approx(expected, abs=1e-6)
 
 
-def test_a_reader_that_is_merely_behind_takes_the_times_of_its_reading(machine: Machine) -> None:
-    """It has its turn every 0.4 s, reads less than comes, and is two seconds behind in the end. No time of arrival is
-    taken: the clock, which ends speech, would be so far ahead of all sound.
-    """
-
-    def busy() -> None:
-        machine.waiting += [(machine.now + n / 750, b"a") for n in range(300)]
-        machine.now += 0.4
-
-    told = run(machine, *[busy] * 8)
-    assert machine.now - machine.waiting[0][0] > 1.5
-    read_at = sorted({at for what, at in told if what == "a"})
-    assert read_at == pytest.approx([100.8 + 0.4 * n for n in range(7)])
-
-
 @pytest.mark.parametrize(("came", "heard"), [(None, 103.0), (99.0, 100.0), (104.0, 103.0)])
 def test_an_arrival_that_cannot_be_is_not_believed(machine: Machine, came: float | None, heard: float) -> None:
     """The system does not tell it, or the wall clock was set meanwhile."""
@@ -162,16 +147,3 @@ def test_an_arrival_that_cannot_be_is_not_believed(machine: Machine, came: float
 
     machine.tells_arrivals = came is not None
     assert run(machine, stand_still, nothing)[0] == ("a", heard)
-
-
-@pytest.mark.parametrize("stood_still_s", [0, 3])
-def test_all_that_waits_is_read_before_any_is_handled(machine: Machine, stood_still_s: int) -> None:
-    """It is the most that one turn reads, and the order stays."""
-
-    def speak() -> None:
-        machine.now += stood_still_s
-        machine.waiting = [(machine.now, b"%d" % n) for n in range(130)]
-
-    told = run(machine, speak, nothing)
-    assert machine.left_unread == [2] * 128 + [0, 0]
-    assert [what for what, _ in told if what != "flush"] == [str(n) for n in range(130)]

@@ -52,19 +52,6 @@ class Spoken:
         return [event for event in self.emitted if isinstance(event, SpeechFrames)]
 
 
-def test_sound_waits_in_one_run_until_it_is_taken() -> None:
-    """Frames that follow each other are one run, which begins when the first of them arrived."""
-    spoken = Spoken()
-    spoken.say(5)
-    run = spoken.stream.take(final=False)
-    assert run is not None
-    assert (run.user_id, run.ssrc, len(run.pcm)) == (ANA, SSRC, 5 * LISTEN_FRAME_SAMPLES)
-    assert run.captured_at == pytest.approx(100.0)
-    assert not spoken.stream.waiting
-    assert spoken.emitted == []
-    assert spoken.counters.decoded == 5
-
-
 def test_a_jump_in_time_begins_another_run() -> None:
     """After a pause without silence frames, the sound before it and its end are emitted first."""
     spoken = Spoken()
@@ -77,19 +64,6 @@ def test_a_jump_in_time_begins_another_run() -> None:
     assert after is not None
     assert after.captured_at == pytest.approx(101.06)
     assert len(after.pcm) == 2 * LISTEN_FRAME_SAMPLES
-
-
-def test_lost_frame_is_concealed_within_the_run() -> None:
-    """A lost frame leaves no hole: it is recovered, or invented."""
-    spoken = Spoken()
-    spoken.say(5)
-    spoken.skip()
-    spoken.say(4)
-    spoken.stream.release(spoken.now + 0.1)
-    run = spoken.stream.take(final=True)
-    assert run is not None
-    assert len(run.pcm) == 10 * LISTEN_FRAME_SAMPLES
-    assert spoken.counters.lost == spoken.counters.recovered + spoken.counters.concealed == 1
 
 
 def test_broken_opus_costs_one_frame() -> None:
@@ -121,28 +95,3 @@ def test_short_frames_are_joined_to_whole_20_ms() -> None:
     assert last.captured_at == pytest.approx(first.captured_at + len(first.pcm) / LISTEN_RATE_HZ)
     assert isinstance(spoken.emitted[-1], TalkspurtEnded)
     assert spoken.counters.talkspurts == 1
-
-
-def test_discarding_hands_on_no_sound() -> None:
-    """What waits of a person who opts out is dropped, decoded or not; their talkspurt still ends."""
-    spoken = Spoken()
-    spoken.say(3)
-    spoken.skip()
-    spoken.say(2)
-    spoken.stream.discard(spoken.now)
-    assert spoken.emitted == [TalkspurtEnded(ANA, SSRC, spoken.now)]
-    assert not spoken.stream.waiting
-    assert spoken.counters.discarded == 2
-    assert spoken.counters.decoded == 3
-
-
-def test_padding_uses_up_its_number() -> None:
-    """A packet that is nothing but padding is neither heard nor lost."""
-    spoken = Spoken()
-    spoken.say(3)
-    spoken.stream.pass_over(spoken.sequence, spoken.timestamp, arrived_at=spoken.now)
-    spoken.sequence += 1
-    spoken.say(3)
-    assert spoken.counters.lost == 0
-    assert spoken.counters.decoded == 6
-    assert spoken.stream.has(spoken.sequence - 1, spoken.timestamp - FRAME_TICKS, arrived_at=spoken.now)

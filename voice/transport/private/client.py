@@ -18,7 +18,7 @@ from voice.transport.private.stand_ins import ChannelStandIn, ClientStandIn, Gui
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from voice.transport.gateway import MainGateway
+    from voice.transport.discord_gateway import DiscordMainGateway
     from voice.transport.paced_sender import PacedLine, PacedSender
     from voice.transport.receiver import Receiver
 
@@ -26,7 +26,7 @@ _log = structlog.get_logger()
 
 
 class ReceivingClient(discord.VoiceClient):
-    """discord.py's voice client that also receives, and that needs a `MainGateway` and no main client."""
+    """discord.py's voice client that also receives, over a `DiscordMainGateway`."""
 
     # Discord offers other modes only to old clients, and the receiver opens only this one.
     supported_modes = ("aead_xchacha20_poly1305_rtpsize",)
@@ -34,7 +34,7 @@ class ReceivingClient(discord.VoiceClient):
 
     def __init__(
         self,
-        gateway: MainGateway,
+        gateway: DiscordMainGateway,
         *,
         receiver: Receiver,
         on_state: Callable[[bool], None],

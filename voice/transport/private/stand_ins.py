@@ -1,7 +1,7 @@
 """Stand-ins for discord.py's client, server and channel, as far as its voice client touches them.
 
-They know ids and a `MainGateway`, and nothing else of Discord. So a voice client needs no main client, which may be in
-another process.
+They know ids and a `DiscordMainGateway`, and nothing else of Discord. discord.py's client may drop a voice client with
+a new main session, and this one does not notice.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ import asyncio
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from voice.transport.gateway import taken_over_error
+from voice.errors import TakenOverError
 
 if TYPE_CHECKING:
-    from voice.transport.gateway import MainGateway
+    from voice.transport.discord_gateway import DiscordMainGateway
 
 
 class ClientStandIn:
     """For `discord.Client`: discord.py's voice client reads `_connection`, the client's state."""
 
-    def __init__(self, gateway: MainGateway) -> None:
+    def __init__(self, gateway: DiscordMainGateway) -> None:
         self._gateway = gateway
         self._connection = self
         self.loop = asyncio.get_running_loop()
@@ -35,7 +35,7 @@ class ClientStandIn:
 class GuildStandIn:
     """For `discord.Guild`. `refused`: whether a request to leave was not sent, because somebody else has the room."""
 
-    def __init__(self, gateway: MainGateway) -> None:
+    def __init__(self, gateway: DiscordMainGateway) -> None:
         self._gateway = gateway
         self.id = gateway.guild_id
         # discord.py reads whether the bot has muted itself, which it never does.
@@ -46,13 +46,13 @@ class GuildStandIn:
         return ChannelStandIn(channel_id, self)
 
     async def change_voice_state(self, *, channel: Any, self_mute: bool = False, self_deaf: bool = False) -> None:
-        """Send op 4. Raises `LinkError` if somebody else has the room and the bot wants to come in."""
+        """Send op 4. Raises `TakenOverError` if somebody else has the room and the bot wants to come in."""
         channel_id = None if channel is None else channel.id
         if await self._gateway.request(channel_id, self_mute=self_mute, self_deaf=self_deaf):
             return
         self.refused = True
         if channel_id is not None:
-            raise taken_over_error()
+            raise TakenOverError
 
 
 class ChannelStandIn:
