@@ -154,6 +154,9 @@ class RoomtoneClient(discord.Client):
             self.add_view(self._catch_up_buttons[ENGLISH])
         self.add_view(OverPages())
         self.add_view(OverCalls())
+        for make in self.tree.lasting_views:
+            for view in make():
+                self.add_view(view)
         await self.tree.set_translator(CommandTranslator())
         if self.own_shards.leads:
             # The commands are the same in all servers; during an upgrade an older process must not undo them.

@@ -1,6 +1,6 @@
 """Decides when the bot comes into a voice channel without being called, and when it goes along to another. Pure.
 
-The server's managers make the rules (`/settings auto-join`, `join-with`, `follow`). Only an arrival can bring the bot:
+The server's managers make the rules (`/settings`). Only an arrival can bring the bot:
 it never comes by itself at the start, or because somebody changed a setting.
 """
 

@@ -40,7 +40,7 @@ UNKNOWN_MODE = Text(
     "Server {guild_id} has a mode of memory that this Roomtone does not know: {mode}. Choose one by /rolling-context."
 )
 UNREADABLE = Text(
-    "What server {guild_id} has chosen of when I speak cannot be read. Choose anew by /voice-mode and /wake-names."
+    "What server {guild_id} has chosen of when I speak cannot be read. Choose anew by /settings."
 )
 
 
