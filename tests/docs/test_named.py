@@ -17,6 +17,7 @@ from typer.core import TyperArgument, TyperGroup, TyperOption
 
 from bot.cli.app import _COMMANDS, _assemble
 from bot.discord.client import RoomtoneClient
+from bot.discord.commands.setting_table import SETTINGS as SERVER_SETTINGS
 from bot.discord.invite import PERMISSIONS
 from bot.settings import DiscordSettings
 from config.load import load
@@ -124,12 +125,13 @@ def test_every_target_and_module_exists() -> None:
 
 
 def test_the_guide_has_each_choice_of_a_server() -> None:
-    """The guide's table of /settings has every command of /settings, with what it chooses."""
-    commands = (REPOSITORY / "docs" / "commands.md").read_text("utf-8")
-    choices = set(re.findall(r"^\| `/settings ([a-z-]+)`", commands, re.MULTILINE)) - {"show"}
-    guide = (REPOSITORY / "docs" / "guide.md").read_text("utf-8").partition("| `/settings …` |")[2].partition("\n\n")[0]
-    assert len(choices) > 10
-    assert choices - set(re.findall(r"`([a-z-]+)`", guide)) == set()
+    """The guide's table of /settings has every setting of the panel, with what it chooses."""
+    guide = (
+        (REPOSITORY / "docs" / "guide.md").read_text("utf-8").partition("| in `/settings` |")[2].partition("\n\n")[0]
+    )
+    first_cells = re.findall(r"^\| ([^|]*) \|", guide, re.MULTILINE)
+    named = {name for cell in first_cells for name in cell.split(", ")}
+    assert {str(setting.name) for setting in SERVER_SETTINGS} - named == set()
 
 
 def test_nobody_is_told_to_install_it_from_an_index() -> None:
@@ -186,7 +188,7 @@ def test_every_name_that_a_page_quotes_is_in_the_code() -> None:
     shape = re.compile(r"[a-z]+(_[a-z0-9]+)+|[A-Z][a-z]+([A-Z][a-z]+)+|[A-Z]+(_[A-Z]+)+")
     named = [(page.name, each) for page in PAGES if page.name != WITHOUT_COVERAGE for each in in_code(page)]
     read = [(page, each) for page, each in named if shape.fullmatch(each) and each not in NAMES_OF_OTHERS]
-    assert len(read) > 200
+    assert len(read) > 150
     assert [(page, each) for page, each in read if each not in words_of_the_code()] == []
 
 
@@ -222,7 +224,7 @@ def test_every_setting_and_module_that_a_page_names_exists() -> None:
         named = [re.sub(r"(\.[A-Z]\w*)+$", "", each.partition(" = ")[0]) for each in in_code(page)]
         # Files have names like that, too; and one name is of the library discord.py.
         read += [(page.name, each) for each in named if dotted.fullmatch(each) and not _NO_MODULE.search(each)]
-    assert len(read) > 200
+    assert len(read) > 150
     assert [
         (page, name)
         for page, name in read
@@ -271,11 +273,11 @@ def test_every_slash_command_that_a_page_names_exists() -> None:
     read = [
         each for each in named if not _NO_COMMAND.match(each[1]) and each[1] not in {"/komm", "/knowledge-db search"}
     ]
-    assert len(read) > 200
+    assert len(read) > 150
     assert [(page, each) for page, each in read if unknown_words(each)] == []
 
 
-@pytest.mark.parametrize("text", ["/come", "/settings colour", "/quiet soon:20", "/listen where:moon", "/quiet always"])
+@pytest.mark.parametrize("text", ["/come", "/settings colour", "/quiet soon:20", "/join listen:moon", "/quiet always"])
 def test_a_slash_command_that_does_not_exist_is_found(text: str) -> None:
     """The test above sees unknown commands, options and choices."""
     assert unknown_words(text)

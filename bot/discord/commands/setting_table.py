@@ -175,7 +175,7 @@ async def voice_once_loaded(change: Change, changes: Changes) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ServerSetting:
     """One setting. `about`: at most 100 characters, as Discord shows it beside the name.
 
     `control`: how it is chosen. `changes`: what to store for what was chosen: ids or keys of options, or the one text
@@ -284,10 +284,14 @@ def _option(control: OneOf) -> Callable[[Here], Text]:
     return lambda here: control.options(here.stores, here.guild_id)[control.now(here)]
 
 
-def _switch(key: str, name: Text, about: Text, field: str, on: Text, off: Text, effect: Text = AT_ONCE) -> Setting:
+def _switch(
+    key: str, name: Text, about: Text, field: str, on: Text, off: Text, effect: Text = AT_ONCE
+) -> ServerSetting:
     """Return a setting that is on or off. `field`: of `ServerSettings`."""
     control = OneOf(_fixed({ON: on, OFF: off}), lambda here: ON if getattr(here.server, field) else OFF)
-    return Setting(key, name, about, control, lambda chosen, _: {field: chosen[0] == ON}, _option(control), effect)
+    return ServerSetting(
+        key, name, about, control, lambda chosen, _: {field: chosen[0] == ON}, _option(control), effect
+    )
 
 
 _LANGUAGE = OneOf(_languages, lambda here: here.server.language or DEFAULT)
@@ -429,8 +433,8 @@ def _written(number: float | None, *, per: float = 1) -> str:
 
 
 # In the order of the panel.
-SETTINGS: tuple[Setting, ...] = (
-    Setting(
+SETTINGS: tuple[ServerSetting, ...] = (
+    ServerSetting(
         "language",
         Text("Language"),
         Text("The language of what everybody in a channel reads."),
@@ -438,7 +442,7 @@ SETTINGS: tuple[Setting, ...] = (
         lambda chosen, _: {"language": _unless_default(chosen[0])},
         _option(_LANGUAGE),
     ),
-    Setting(
+    ServerSetting(
         "voice",
         Text("Voice"),
         Text("The voice that I speak with. /voice plays one."),
@@ -448,7 +452,7 @@ SETTINGS: tuple[Setting, ...] = (
         Text("This takes effect with my next sentence."),
         voice_once_loaded,
     ),
-    Setting(
+    ServerSetting(
         "names",
         Text("Names"),
         Text("What I am called here: up to five names with commas between them."),
@@ -457,7 +461,7 @@ SETTINGS: tuple[Setting, ...] = (
         lambda here: verbatim(escape_markdown(", ".join(here.takes_part.wake_names))),
         store=in_participation,
     ),
-    Setting(
+    ServerSetting(
         "voice-mode",
         Text("When I speak"),
         Text("Whether I wait to be called by name."),
@@ -469,7 +473,7 @@ SETTINGS: tuple[Setting, ...] = (
         lambda here: MODES[here.takes_part.voice_mode],
         store=in_participation,
     ),
-    Setting(
+    ServerSetting(
         "persona",
         Text("Persona"),
         Text("How I behave here, in your own words. For example: You are a dry old innkeeper."),
@@ -479,7 +483,7 @@ SETTINGS: tuple[Setting, ...] = (
         NEXT_REPLY,
         in_guild_choice,
     ),
-    Setting(
+    ServerSetting(
         "memory",
         Text("Memory"),
         Text("How I remember what no longer fits the model."),
@@ -492,7 +496,7 @@ SETTINGS: tuple[Setting, ...] = (
         NEXT_REPLY,
         in_guild_choice,
     ),
-    Setting(
+    ServerSetting(
         "budget",
         Text("Budget"),
         Text("Whether every call is kept within the model's room."),
@@ -511,7 +515,7 @@ SETTINGS: tuple[Setting, ...] = (
         NEXT_REPLY,
         in_guild_choice,
     ),
-    Setting(
+    ServerSetting(
         "notice",
         Text("Notice"),
         Text("The first sentences of my notice that I listen, in your words."),
@@ -520,7 +524,7 @@ SETTINGS: tuple[Setting, ...] = (
         lambda here: _own_words(here.server.notice),
         NEXT_SESSION,
     ),
-    Setting(
+    ServerSetting(
         "consent",
         Text("Consent"),
         Text("Whom I hear: everybody after my notice, or only people who agree."),
@@ -529,7 +533,7 @@ SETTINGS: tuple[Setting, ...] = (
         _option(_CONSENT),
         NEXT_SESSION,
     ),
-    Setting(
+    ServerSetting(
         "channels",
         Text("Voice channels"),
         Text("The voice channels that I may come into. None chosen: all."),
@@ -537,7 +541,7 @@ SETTINGS: tuple[Setting, ...] = (
         lambda chosen, _: {"channels": _ids(chosen)},
         channels_sentence,
     ),
-    Setting(
+    ServerSetting(
         "roles",
         Text("Roles"),
         Text("The roles whose members may call me. None chosen: everybody. Moderators always may."),
@@ -545,7 +549,7 @@ SETTINGS: tuple[Setting, ...] = (
         lambda chosen, _: {"roles": _ids(chosen)},
         roles_sentence,
     ),
-    Setting(
+    ServerSetting(
         "auto-join",
         Text("Coming by myself"),
         Text("The voice channels that I come into without being called."),
@@ -554,7 +558,7 @@ SETTINGS: tuple[Setting, ...] = (
         auto_join_sentence,
         NEXT_COMER,
     ),
-    Setting(
+    ServerSetting(
         "auto-join-people",
         Text("How many people first"),
         Text("How many people have to be in such a channel before I come."),
@@ -563,7 +567,7 @@ SETTINGS: tuple[Setting, ...] = (
         auto_join_sentence,
         NEXT_COMER,
     ),
-    Setting(
+    ServerSetting(
         "join-with",
         Text("Joining people"),
         Text("People whom I join when they come into a voice channel."),
@@ -572,7 +576,7 @@ SETTINGS: tuple[Setting, ...] = (
         auto_join_sentence,
         NEXT_COMER,
     ),
-    Setting(
+    ServerSetting(
         "follow",
         Text("Following"),
         Text("Whether I go along when people go to another voice channel."),
@@ -580,7 +584,7 @@ SETTINGS: tuple[Setting, ...] = (
         lambda chosen, _: {"follow": chosen[0]},
         _option(_FOLLOW),
     ),
-    Setting(
+    ServerSetting(
         "leave-when-empty",
         Text("Empty channel"),
         Text("How many minutes I stay in a voice channel without people."),
@@ -588,7 +592,7 @@ SETTINGS: tuple[Setting, ...] = (
         lambda written, _: {"leave_when_empty_s": 60 * (_number(written, 0, 1440) or 0) or None},
         empty_sentence,
     ),
-    Setting(
+    ServerSetting(
         "longest-session",
         Text("Longest session"),
         Text("After how many hours a session ends by itself. Nothing: never."),
@@ -596,7 +600,7 @@ SETTINGS: tuple[Setting, ...] = (
         lambda written, _: {"longest_session_h": _number(written, SHORTEST_SESSION_H, LONGEST_SESSION_H)},
         longest_sentence,
     ),
-    Setting(
+    ServerSetting(
         "retention",
         Text("Retention"),
         Text("For how many days I keep what was said here. Nothing: as set by whoever runs me."),
@@ -605,7 +609,7 @@ SETTINGS: tuple[Setting, ...] = (
         retention_sentence,
         Text("This takes effect within a day, when I next tidy up."),
     ),
-    Setting(
+    ServerSetting(
         "history",
         Text("Who may read"),
         Text("Who may read what was said while they were not in the channel."),
@@ -617,7 +621,7 @@ SETTINGS: tuple[Setting, ...] = (
         history_sentence,
         Text("This takes effect at once. My notice says it from the next session on."),
     ),
-    Setting(
+    ServerSetting(
         "history-role",
         Text("A role that may read"),
         Text("A role whose members may read it too."),
@@ -653,4 +657,4 @@ SETTINGS: tuple[Setting, ...] = (
         NEXT_SESSION,
     ),
 )
-BY_KEY: Mapping[str, Setting] = {setting.key: setting for setting in SETTINGS}
+BY_KEY: Mapping[str, ServerSetting] = {setting.key: setting for setting in SETTINGS}

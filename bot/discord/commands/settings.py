@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping
 
     from bot.discord.command_tree import CheckedCommandTree
-    from bot.discord.commands.setting_table import Setting, SettingStores
+    from bot.discord.commands.setting_table import ServerSetting, SettingStores
 
     Menu = (
         discord.ui.Select[Any] | discord.ui.ChannelSelect[Any] | discord.ui.RoleSelect[Any] | discord.ui.UserSelect[Any]
@@ -82,13 +82,13 @@ class SettingsPanel:
         """Return the views for presses on panels of an earlier process."""
         return [PanelView(self, ENGLISH, setting=each) for each in SETTINGS if not isinstance(each.control, Written)]
 
-    async def show(self, interaction: discord.Interaction, setting: Setting | None = None) -> None:
+    async def show(self, interaction: discord.Interaction, setting: ServerSetting | None = None) -> None:
         """Answer with the panel, open at `setting`."""
         await defer(interaction)
         text, embed, view = await self._drawn(interaction, setting)
         await answer(interaction, text, embed=embed or discord.utils.MISSING, view=view)
 
-    async def open(self, interaction: discord.Interaction, setting: Setting) -> None:
+    async def open(self, interaction: discord.Interaction, setting: ServerSetting) -> None:
         """Answer a press in the menu: show what can be chosen, or the window to write in."""
         if (refused := await self._refusal(interaction)) is not None:
             await answer(interaction, refused)
@@ -107,7 +107,7 @@ class SettingsPanel:
             await defer(interaction, in_place=True)
             await self._redraw(interaction, setting)
 
-    async def choose(self, interaction: discord.Interaction, setting: Setting, chosen: list[str]) -> None:
+    async def choose(self, interaction: discord.Interaction, setting: ServerSetting, chosen: list[str]) -> None:
         """Store what somebody chose or wrote, and show what holds."""
         if (refused := await self._refusal(interaction)) is not None:
             await answer(interaction, refused)
@@ -137,7 +137,12 @@ class SettingsPanel:
         return Here(self.stores, guild_id, self.stores.servers.of(guild_id), choice, takes_part)
 
     async def _redraw(
-        self, interaction: discord.Interaction, setting: Setting, *, problem: Text | None = None, is_new: bool = False
+        self,
+        interaction: discord.Interaction,
+        setting: ServerSetting,
+        *,
+        problem: Text | None = None,
+        is_new: bool = False,
     ) -> None:
         text, embed, view = await self._drawn(interaction, setting, problem=problem, is_new=is_new)
         await interaction.edit_original_response(
@@ -150,7 +155,7 @@ class SettingsPanel:
     async def _drawn(
         self,
         interaction: discord.Interaction,
-        setting: Setting | None,
+        setting: ServerSetting | None,
         *,
         problem: Text | None = None,
         is_new: bool = False,
@@ -186,7 +191,7 @@ class PanelView(AnsweringView):
         panel: SettingsPanel,
         language: str,
         guild: discord.Guild | None = None,
-        setting: Setting | None = None,
+        setting: ServerSetting | None = None,
         here: Here | None = None,
     ) -> None:
         super().__init__(timeout=None)
@@ -226,7 +231,9 @@ class PanelView(AnsweringView):
 class SettingWindow(discord.ui.Modal):
     """The window in which a setting is written."""
 
-    def __init__(self, panel: SettingsPanel, setting: Setting, control: Written, written: str, language: str) -> None:
+    def __init__(
+        self, panel: SettingsPanel, setting: ServerSetting, control: Written, written: str, language: str
+    ) -> None:
         super().__init__(title=in_language(setting.name, language), timeout=WINDOW_S)
         self._panel = panel
         self._setting = setting
