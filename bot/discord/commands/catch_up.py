@@ -78,7 +78,7 @@ class CatchUp:
 class CatchUpButton(AnsweringView):
     """The button below the offer. It does what /recap does with `missed`, for the same people.
 
-    An instance serves every offer of the process in one language, also those of an earlier process.
+    One instance serves all offers of an earlier process.
     """
 
     def __init__(self, catch_up: CatchUp, tree: CheckedCommandTree, language: str = ENGLISH) -> None:

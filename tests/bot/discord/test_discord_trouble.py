@@ -8,10 +8,12 @@ from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
+import discord
 import pytest
 from structlog.testing import capture_logs
 
-from bot.discord import answers, place, posting
+from bot.discord import answers, client, place, posting
+from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.commands.privacy import add_privacy_commands
 from bot.discord.connection import connected
 from bot.discord.place import DiscordPlace
@@ -19,6 +21,7 @@ from bot.errors import SetupError
 from bot.memory.session_reader import SessionReader
 from bot.texts.text import Text
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
+from rehearsal.discord.limits import rate_limits
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import LocalDiscordError
 from tests.bot.discord.commands.test_recall import searching
@@ -306,3 +309,32 @@ async def test_a_server_that_the_bot_was_invited_to_just_now_is_watched_too(monk
         await settle(lambda: supervisor.movements)
         ((_, channel, change),) = supervisor.movements
         assert (channel, change.person.id, change.joined) == (CHANNEL, CHLOE, True)
+
+
+@pytest.mark.asyncio
+async def test_the_bot_comes_online_though_discord_takes_no_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After some restarts Discord refuses them for minutes. The commands of the last start are still there."""
+    limits = {("PUT", "/applications/{application}/commands"): (1, 3600.0)}
+    monkeypatch.setattr(rate_limits, "_LIMITS", limits)
+    async with LocalDiscord() as local:
+        async with connected(settings_for(local), FakeSupervisor()):
+            pass
+        monkeypatch.setattr(client, "REGISTER_TIMEOUT_S", 0.2)
+        with capture_logs() as logs:
+            async with connected(settings_for(local), FakeSupervisor()):
+                assert (await local.invoke(ADA, "status")).replies
+        assert "commands_not_registered" in {line["event"] for line in logs}
+
+
+@pytest.mark.asyncio
+async def test_commands_that_discord_never_takes_stop_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another attempt would not help."""
+
+    async def refused(_: object) -> None:
+        raise discord.HTTPException(cast("Any", SimpleNamespace(status=400, reason="")), "Invalid Form Body")
+
+    monkeypatch.setattr(CheckedCommandTree, "sync", refused)
+    async with LocalDiscord() as local:
+        with pytest.raises(SetupError, match="400"):
+            async with connected(settings_for(local), FakeSupervisor()):
+                pass
