@@ -88,7 +88,7 @@ class PlaceNames:
         for each in ids:
             # Unless Discord tells something else, what was last known holds for a while.
             former = self._told.pop(each, None)
-            self._told[each] = _NamedPlace(former and former.named, self._monotonic() + RETRY_S)
+            self._told[each] = _NamedPlace(None if former is None else former.named, self._monotonic() + RETRY_S)
         while len(self._told) > MOST_KEPT:
             del self._told[next(iter(self._told))]
         with suppress(TimeoutError):

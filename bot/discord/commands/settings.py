@@ -259,7 +259,7 @@ class SettingWindow(discord.ui.Modal):
 
 def _picked(interaction: discord.Interaction) -> list[str]:
     """Return what was picked in a menu: the keys of options, or ids."""
-    data: Mapping[str, Any] = interaction.data or {}  # type: ignore[assignment]
+    data: Mapping[str, Any] = interaction.data or {}
     return list(data.get("values", ()))
 
 

@@ -19,7 +19,6 @@ from pydantic import SecretStr
 from bot.channel.port import ListenRequest, UnfinishedWords
 from bot.discord.answers import answer
 from bot.discord.commands import room as room_commands
-from bot.discord.commands.privacy import add_privacy_commands
 from bot.discord.commands.room import ELSEWHERE, MOST_SPEAKERS, NO_THREAD_HERE
 from bot.discord.connection import connected, name_of_token, translated
 from bot.discord.endpoint import connector, point_at
@@ -287,23 +286,6 @@ async def test_who_calls_the_bot_learns_why_it_does_not_come(error: Exception, t
         await result.until(lambda current: len(current.replies) == 2, timeout_s=PATIENCE_S)
         assert [reply.content for reply in result.replies] == ["I am coming to Evening.", told]
         assert all(reply.ephemeral for reply in result.replies)
-
-
-@pytest.mark.asyncio
-async def test_nobody_waits_for_an_answer_that_does_not_come() -> None:
-    """A command that breaks after Discord was told to wait is answered, without the words of the error."""
-
-    async def break_off(_: str) -> None:
-        raise KeyError("what Ada said")
-
-    command = partial(
-        add_privacy_commands, records=cast("Any", SimpleNamespace(file_of=break_off)), facts=cast("Any", None)
-    )
-    async with LocalDiscord() as local, connected(settings_for(local), FakeSupervisor(), [command]):
-        result = await local.invoke(ADA, "my-data")
-        assert result.deferred
-        (reply,) = result.replies
-        assert (reply.content, reply.ephemeral) == ("Something in me broke.", True)
 
 
 @pytest.mark.asyncio

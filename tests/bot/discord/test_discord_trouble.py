@@ -205,39 +205,6 @@ async def test_a_file_is_posted_once_and_whole_though_discords_servers_fail(
 
 
 @pytest.mark.asyncio
-async def test_many_messages_at_once_all_come() -> None:
-    """Discord takes five in five seconds from a bot. The others wait for their turn, and none is refused."""
-    async with online() as (local, client, _):
-        here = client.place(local.guild.id, CHANNEL)
-        assert here is not None
-        with capture_logs() as logs:
-            for number in range(7):
-                await here.write(Text("Sentence {number}.", number=number))
-        assert [message.content for message in local.messages] == [f"Sentence {number}." for number in range(7)]
-        assert [line for line in logs if line["event"] == "message_not_written"] == []
-
-
-@pytest.mark.asyncio
-async def test_a_banned_address_is_told_to_wait() -> None:
-    """Starting again at once would make the ban longer."""
-    async with LocalDiscord() as local:
-        await local.fault("cloudflare_ban", for_s=60)
-        with pytest.raises(SetupError, match=r"refuses requests of this machine's address.*Wait an hour"):
-            async with connected(settings_for(local), FakeSupervisor()):
-                pass
-
-
-@pytest.mark.asyncio
-async def test_an_intent_that_was_not_allowed_is_a_plain_sentence() -> None:
-    """The owner must allow it in the developer portal, or do without."""
-    async with LocalDiscord() as local:
-        settings = settings_for(local).model_copy(update={"message_content": True})
-        with pytest.raises(SetupError, match="Allow Message Content"):
-            async with connected(settings, FakeSupervisor()):
-                pass
-
-
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("fault", "options"),
     [

@@ -150,22 +150,3 @@ def test_marks_are_put_on_once(language: str) -> None:
     assert marked(once, language) == once == f"{prefix_in(language)}Robo"
     assert unmarked(once) == "Robo"
     assert unmarked(None) is None
-
-
-def test_people_read_the_mark_in_their_servers_language() -> None:
-    """In the name or in the status. Where the language changes meanwhile, one mark follows the other."""
-
-    async def listen() -> None:
-        me = Me("A name of thirty-two characters.")
-        mark, channel = ListeningMark(), Lounge(me)
-        assert await mark.show(channel, GERMAN)
-        assert me.nick == "[HÖRT ZU] A name of thirty-two characters."[:MOST_CHARS]
-        assert await mark.show(channel, ENGLISH)
-        assert me.display_name.startswith("[LISTENING] A name of")
-        await mark.remove(channel)
-        assert me.nick == "A name of thirty-two characters."
-        lounge = Lounge(Me(may_rename=False))
-        assert await ListeningMark().show(lounge, GERMAN)
-        assert lounge.statuses == ["Roomtone hört zu"]
-
-    asyncio.run(listen())

@@ -17,7 +17,7 @@ from bot.discord.connection import connected
 from bot.guild import GuildChoice, VoiceMode
 from bot.participation.all_guilds import GuildParticipations
 from bot.participation.settings import ParticipationSettings
-from bot.server_settings import ServerSettings, ServerSettingsBook, no_server_settings
+from bot.server_settings import MemoryServerSettings, ServerSettings, ServerSettingsBook, no_server_settings
 from bot.texts.catalogue import languages
 from bot.texts.text import in_language
 from compaction.errors import StoreError
@@ -250,8 +250,6 @@ async def test_each_press_is_checked_as_the_command_is(monkeypatch: pytest.Monke
         opened, window = await server.open("recap"), await server.open("notice")
         panel = int(opened.replies[-1].payload["id"])
         monkeypatch.setattr("rehearsal.discord.guild.payloads.permission_bits", lambda *_: "0")
-        for member in (each for each in server.local.guild.members if each.id == ADA):
-            object.__setattr__(member, "moderator", False)
         monkeypatch.setattr("bot.discord.command_tree.CommandUser.is_manager", False)
         for result in (
             await server.local.pick(ADA, panel, "roomtone:setting-recap", ["on"]),
@@ -301,10 +299,10 @@ async def test_a_database_that_is_away_is_told() -> None:
     """What cannot be read or stored is said, and everything can be chosen again later from the same panel."""
 
     class Away(ServerSettingsBook):
-        async def change(self, *_: object, **__: object) -> ServerSettings:  # type: ignore[override]
+        async def change(self, *_: object, **__: object) -> ServerSettings:
             raise StoreError("The disk is full.")
 
-    async with online(book=Away(no_server_settings()._store)) as server:
+    async with online(book=Away(MemoryServerSettings())) as server:
         assert await server.choose("recap", "on") == "That could not be stored. The disk is full."
         opened = await server.open("memory")
         server.choices.broken = True
