@@ -248,7 +248,7 @@ def slash_commands() -> dict[str, dict[str, set[str]]]:
 
 
 def unknown_words(text: str) -> list[str]:
-    """Return what of a slash command such as `/listen where:file` Discord would not know."""
+    """Return what of a slash command such as `/join listen:file` Discord would not know."""
     words = text.removeprefix("/").split(" ")
     name = " ".join(words[:2]) if " ".join(words[:2]) in slash_commands() else words[0]
     if name not in slash_commands():

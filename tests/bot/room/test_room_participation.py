@@ -271,7 +271,7 @@ async def test_who_asks_is_answered_in_their_language(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_an_unsure_language_is_heard_as_the_servers(tmp_path: Path) -> None:
-    """Whoever speaks a language that is not sure is heard in that of /settings language, as it is at that moment."""
+    """Whoever speaks a language that is not sure is heard in that of /settings, as it is at that moment."""
     async with a_house(tmp_path) as house:
         house.recogniser.unsure = {ADA.id}
         async with living(house):
