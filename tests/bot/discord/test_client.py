@@ -18,6 +18,7 @@ from pydantic import SecretStr
 
 from bot.channel.port import ListenRequest, UnfinishedWords
 from bot.discord.answers import answer
+from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.commands import room as room_commands
 from bot.discord.commands.room import ELSEWHERE, MOST_SPEAKERS, NO_THREAD_HERE
 from bot.discord.connection import connected, name_of_token, translated
@@ -216,6 +217,7 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
     """Each situation has its own answer, and only the person who used the command sees it. What is being said is shown
     to those alone who may enter the channel.
     """
+    monkeypatch.setattr(CheckedCommandTree, "_cooldown", lambda *_: None)
     async with online() as (local, _, supervisor):
 
         async def say(command: str, user_id: int = ADA, replies: int = 1, **options: object) -> list[str]:
