@@ -182,7 +182,7 @@ async def _connect(
         readable=readable,
         catch_up=catch_up,
         watching=watching,
-        voice_commands=VoiceCommands(voices, servers, rooms.supervisor, speech_to_speech=settings.speech_to_speech),
+        voice_commands=VoiceCommands(voices, rooms.supervisor, speech_to_speech=settings.speech_to_speech),
         on_forgotten=partial(_show_forgotten, process.dashboard, recaps),
     )
     connecting = connected(

@@ -1,7 +1,7 @@
 """Decides who may read what was said. Commands, buttons, the dashboard and quotes in prompts all ask here.
 
 A person may read what was said while they were in the channel. Somebody to whom the server has opened its history
-(`/settings history`) may read everything in the channels that they may enter. There is one exception: `/catch-up` tells
+(`/settings`) may read everything in the channels that they may enter. There is one exception: catching up tells
 who is in the channel now what was said earlier in the session that goes on.
 
 Pure: `bot.store.attendance` stores who was there, and `bot.discord.audience` finds out about people and channels.
@@ -115,7 +115,7 @@ def hears(reader: Reader, channel_id: int) -> bool:
 
 
 def reading_of(reader: Reader, session: AttendedSession, *, catches_up: bool = False) -> Reading:
-    """Return what somebody may read of a session. `catches_up`: it is for `/catch-up`."""
+    """Return what somebody may read of a session. `catches_up`: it is for catching up."""
     if session.guild_id != reader.guild_id or session.channel_id not in reader.told:
         return NOTHING
     if session.channel_id in reader.opened:

@@ -136,7 +136,7 @@ class RoomSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     # Seconds alone in the channel after which the bot leaves: long enough for a break, short enough not to haunt a
-    # channel. A server sets its own with /settings leave-when-empty.
+    # channel. A server sets its own with /settings.
     leave_when_empty_s: Annotated[float, Field(gt=0, le=86_400, json_schema_extra={"internal": True})] = 300.0
     consent: Annotated[
         dict[ServerKey, ConsentMode],

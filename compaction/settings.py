@@ -261,5 +261,6 @@ class PeopleSettings(BaseModel):
     enabled: bool = Field(
         default=True,
         description="Remember a few lasting things that people say about themselves (where they live, what their dog "
-        "is called), and tell the model about the people present. They see and delete it with /memory.",
+        "is called), and tell the model about the people present. They see it with /my-data and delete it with "
+        "/forget-me.",
     )

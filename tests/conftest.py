@@ -70,7 +70,7 @@ LONG_RUNS = {"test_evenings.py", "test_bench_reply.py", "test_watched_evening.py
 DISCORD_LIMITS = (
     ("rehearsal.discord.interactions.interactions", "RESPONSE_TIMEOUT_S"),
     ("bot.discord.connection", "CONNECT_TIMEOUT_S"),
-    ("bot.discord.command_registration", "START_WAIT_S"),
+    ("bot.discord.client", "REGISTER_TIMEOUT_S"),
     ("bot.discord.admission", "CHECK_TIMEOUT_S"),
     ("bot.discord.chat", "ASKER_TIMEOUT_S"),
     ("bot.discord.dashboard_access", "MEMBER_TIMEOUT_S"),

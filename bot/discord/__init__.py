@@ -5,7 +5,7 @@
   people to agree, `talk_button` ends a silence. `posting` posts messages that answer no command.
   `voice_presence` notices who comes and goes, `voice_requests` knows what of it the bot has asked for. `occasions`
   finds words for the recogniser, `digest_embed` shows what a session was about.
-- Commands: `commands` has them, on the `command_tree`, which `command_registration` tells Discord. `access` decides who
+- Commands: `commands` has them, on the `command_tree`. `access` decides who
   may use them, `cooldowns` how often. `audience` finds out what `bot.readers` has to know of somebody, `session_choice`
   which sessions they may choose.
   `answers` writes the replies, and `failures` those to a command that broke.

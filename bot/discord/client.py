@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 
 import discord
 import structlog
@@ -17,7 +18,6 @@ from bot.channel.port import MembershipChange
 from bot.discord.admission import GuildAdmission
 from bot.discord.answers import CommandTranslator
 from bot.discord.call_buttons import OverCalls
-from bot.discord.command_registration import CommandRegistration
 from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.commands.catch_up import CatchUpButton
 from bot.discord.commands.recall import OverPages
@@ -26,7 +26,7 @@ from bot.discord.consent_buttons import ConsentButtons
 from bot.discord.endpoint import connector
 from bot.discord.failures import command_failed
 from bot.discord.listening_mark import remove_leftover
-from bot.discord.place import DiscordPlace, person_of
+from bot.discord.place import ChatButtons, DiscordPlace, person_of
 from bot.discord.request_errors import REQUEST_ERRORS
 from bot.discord.shard_losses import ShardLosses
 from bot.discord.stage import take_the_stage
@@ -35,11 +35,11 @@ from bot.discord.voice_presence import Move, VoicePresence
 from bot.discord.voice_requests import VoiceRequests
 from bot.server_settings import no_server_settings
 from bot.shards import ONLY_SHARD
-from bot.texts.catalogue import ENGLISH, languages
+from bot.texts.catalogue import ENGLISH
 from voice.transport.private.rest_pause import lift_pauses_of_cancelled_requests
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from bot.channel.port import Person, Place
     from bot.discord.commands.catch_up import CatchUp
@@ -53,8 +53,9 @@ if TYPE_CHECKING:
     AddCommands = Callable[[CheckedCommandTree], None]
 
 DELETE_TIMEOUT_S = 10.0
-
-View = TypeVar("View", bound=discord.ui.View)
+# The start waits so long for it. Discord limits it for minutes after a few restarts.
+REGISTER_TIMEOUT_S = 5.0
+_TOO_MANY = 429
 
 log = structlog.get_logger()
 
@@ -108,13 +109,7 @@ class RoomtoneClient(discord.Client):
         self._settings = settings
         self._supervisor = supervisor
         self._paced_sender = paced_sender
-        self._consents = consents
         self.servers = servers or no_server_settings()
-        self._buttons: dict[str, ConsentButtons] = {}
-        self._silences = silences
-        self._talk_buttons: dict[str, TalkButton] = {}
-        self._catch_up = catch_up
-        self._catch_up_buttons: dict[str, CatchUpButton] = {}
         self.admission = GuildAdmission(self, settings)
         self.tree = CheckedCommandTree(
             self,
@@ -124,6 +119,11 @@ class RoomtoneClient(discord.Client):
             servers=self.servers,
             shards=shards,
         )
+        self._buttons = ChatButtons(
+            None if consents is None else partial(ConsentButtons, consents, supervisor),
+            None if silences is None else partial(TalkButton, silences, self.tree),
+            None if catch_up is None else partial(CatchUpButton, catch_up, self.tree),
+        )
         add_room_commands(self.tree, supervisor, self.place)
         for add in more_commands:
             add(self.tree)
@@ -131,7 +131,6 @@ class RoomtoneClient(discord.Client):
         self.tree.error(command_failed)
         self._presence = VoicePresence(person_of)
         self._voice_requests = VoiceRequests()
-        self.registration = CommandRegistration(self.tree.sync)
         self.settled = asyncio.Event()
         self.running: asyncio.Task[None] | None = None
         # Not `shards`, which discord.py has already.
@@ -139,29 +138,31 @@ class RoomtoneClient(discord.Client):
         self.shard_losses = ShardLosses(shards, monotonic=time.monotonic)
 
     async def setup_hook(self) -> None:
-        if self._consents is not None:
-            for language in languages():
-                self._buttons[language] = ConsentButtons(self._consents, self._supervisor, language)
-            # Those of an earlier process have the same ids in every language.
-            self.add_view(self._buttons[ENGLISH])
-        if self._silences is not None:
-            for language in languages():
-                self._talk_buttons[language] = TalkButton(self._silences, self.tree, language)
-            self.add_view(self._talk_buttons[ENGLISH])
-        if self._catch_up is not None:
-            for language in languages():
-                self._catch_up_buttons[language] = CatchUpButton(self._catch_up, self.tree, language)
-            self.add_view(self._catch_up_buttons[ENGLISH])
+        # Those of an earlier process have the same ids in every language.
+        for button in (self._buttons.consent, self._buttons.talk, self._buttons.catch_up):
+            if button is not None:
+                self.add_view(button(ENGLISH))
         self.add_view(OverPages())
         self.add_view(OverCalls())
+        for make in self.tree.lasting_views:
+            for view in make():
+                self.add_view(view)
         await self.tree.set_translator(CommandTranslator())
         if self.own_shards.leads:
             # The commands are the same in all servers; during an upgrade an older process must not undo them.
-            await self.registration.begin()
+            await self._register_commands()
 
-    async def close(self) -> None:
-        await self.registration.close()
-        await super().close()
+    async def _register_commands(self) -> None:
+        """Have Discord know the commands. If it does not take them now, those of the last start stay. Raises
+        `discord.HTTPException` for commands that it never takes.
+        """
+        try:
+            async with asyncio.timeout(REGISTER_TIMEOUT_S):
+                await self.tree.sync()
+        except REQUEST_ERRORS as error:
+            if isinstance(error, discord.HTTPException) and error.status != _TOO_MANY and error.status < 500:
+                raise
+            log.warning("commands_not_registered", error_class=type(error).__name__, remedy="Start again later.")
 
     async def on_disconnect(self) -> None:
         self.shard_losses.lost(self.own_shards.ids[0])
@@ -289,11 +290,7 @@ class RoomtoneClient(discord.Client):
                 allowed=self._settings.channels,
                 owners=self.admission.owners,
                 servers=self.servers,
-                buttons=(lambda language: _in(self._buttons, language)) if self._buttons else None,
-                catch_up_button=(lambda language: _in(self._catch_up_buttons, language))
-                if self._catch_up_buttons
-                else None,
-                talk_button=(lambda language: _in(self._talk_buttons, language)) if self._talk_buttons else None,
+                buttons=self._buttons,
                 require_e2ee=self._settings.require_e2ee,
                 on_request=self._voice_requests.on_request,
             )
@@ -351,9 +348,3 @@ def _guild_id(arguments: Sequence[object]) -> int | None:
     about = arguments[0] if arguments else None
     guild = about if isinstance(about, discord.Guild) else getattr(about, "guild", None)
     return guild.id if isinstance(guild, discord.Guild) else None
-
-
-def _in(views: Mapping[str, View], language: str) -> View:
-    """Return the view in a language, or in English."""
-    known = (views.get(code) for code in (language, language.partition("-")[0]))
-    return next(filter(None, known), views[ENGLISH])

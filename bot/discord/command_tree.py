@@ -22,7 +22,7 @@ from bot.readers import Reader
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from bot.channel.port import Place
     from bot.discord.admission import GuildAdmission
@@ -66,6 +66,8 @@ class CheckedCommandTree(app_commands.CommandTree[Any]):
         self._servers = servers
         self._shards = shards
         self._cooldowns = Cooldowns()
+        # What returns the views for presses on messages of an earlier process.
+        self.lasting_views: list[Callable[[], Iterable[discord.ui.View]]] = []
 
     def apply_rules(self) -> None:
         """Set the commands' default permissions. Call it once all are added.

@@ -34,7 +34,7 @@ class Consents(Protocol):
 
 
 class ConsentButtons(AnsweringView):
-    """The two buttons. An instance serves every notice of the process in one language, also of an earlier process."""
+    """The two buttons. One instance serves all notices of an earlier process."""
 
     def __init__(self, consents: Consents, whereabouts: BotWhereabouts, language: str = ENGLISH) -> None:
         super().__init__(timeout=None)

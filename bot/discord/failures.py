@@ -27,12 +27,16 @@ class AnsweringView(discord.ui.View):
     """A view for buttons: if one breaks, the person who pressed it reads why."""
 
     async def on_error(self, interaction: discord.Interaction, error: Exception, item: discord.ui.Item[Any], /) -> None:
-        name = getattr(item, "custom_id", "unknown")
-        if is_over(error):
-            log.warning("button_answered_too_late", button=name, guild_id=interaction.guild_id)
-            return
-        log.error("button_failed", button=name, guild_id=interaction.guild_id, exc_info=error)
-        await _tell(interaction, crash_sentence(error), of=name)
+        await press_failed(interaction, error, name=getattr(item, "custom_id", "unknown"))
+
+
+async def press_failed(interaction: discord.Interaction, error: Exception, *, name: str) -> None:
+    """Log a button, a menu or a window that raised an error, and tell the person."""
+    if is_over(error):
+        log.warning("button_answered_too_late", button=name, guild_id=interaction.guild_id)
+        return
+    log.error("button_failed", button=name, guild_id=interaction.guild_id, exc_info=error)
+    await _tell(interaction, crash_sentence(error), of=name)
 
 
 async def command_failed(interaction: discord.Interaction, error: app_commands.AppCommandError) -> None:

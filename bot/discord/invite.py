@@ -27,7 +27,6 @@ PERMISSIONS: Mapping[str, str] = {
     "create_public_threads": "write a transcript into a thread",
     "send_messages_in_threads": "write a transcript into a thread",
     "change_nickname": "show at its name that it listens",
-    "set_voice_channel_status": "show in the channel's status that it listens, where it may not change its name",
 }
 
 

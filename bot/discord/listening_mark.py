@@ -1,7 +1,6 @@
-"""The visible mark that the bot listens: a prefix of its name on the server, else the voice channel's status.
+"""The visible mark that the bot listens: a prefix of its name on the server, for which it needs Change Nickname.
 
-The name needs the permission Change Nickname, the status Set Voice Channel Status. A crash leaves the prefix behind;
-the next start removes it (`remove_leftover`), in whichever language it was.
+A crash leaves the prefix behind; the next start removes it (`remove_leftover`), in whichever language it was.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-import discord
 import structlog
 
 from bot.discord.request_errors import REQUEST_ERRORS
@@ -18,6 +16,8 @@ from bot.texts.text import Text, in_language
 from voice.shielded import run_shielded
 
 if TYPE_CHECKING:
+    import discord
+
     from voice.transport.discord_gateway import VoiceChannel
 
 log = structlog.get_logger()
@@ -25,7 +25,6 @@ log = structlog.get_logger()
 TIMEOUT_S = 5.0
 # Recording bots use such a prefix. At the end of a name, Discord's list of people would cut it off.
 MARK = Text("[LISTENING]")
-STATUS = Text("{name} is listening")
 # Discord's limit for a nickname.
 MOST_CHARS = 32
 
@@ -61,17 +60,16 @@ class ListeningMark:
         # The nickname before the mark. A crash loses it; then the marked name without the prefix is close enough.
         self._nickname: str | None = None
         self._named = False
-        self._status_of: VoiceChannel | None = None
 
     async def show(self, channel: VoiceChannel, language: str) -> bool:
-        """Mark the bot's name, or else the status of `channel`. Return whether one of them shows that it listens.
+        """Mark the bot's name. Return whether it shows that the bot listens.
 
         `language`: what people in the channel read, as a Discord locale.
         """
         return await run_shielded(self._show(channel, language), name=f"listening-mark-{channel.guild.id}")
 
     async def remove(self, channel: VoiceChannel) -> None:
-        """Give the bot its name back, and clear the status if it was set."""
+        """Give the bot its name back."""
         await run_shielded(self._remove(channel), name=f"listening-mark-end-{channel.guild.id}")
 
     async def _show(self, channel: VoiceChannel, language: str) -> bool:
@@ -86,21 +84,8 @@ class ListeningMark:
                 await me.edit(nick=marked(me.display_name, language))
         except REQUEST_ERRORS as error:
             log.info("name_not_marked", guild_id=channel.guild.id, error_class=type(error).__name__)
-            return await self._show_status(channel, language)
+            return False
         self._nickname, self._named = nickname, True
-        return True
-
-    async def _show_status(self, channel: VoiceChannel, language: str) -> bool:
-        if not isinstance(channel, discord.VoiceChannel):
-            return False
-        try:
-            async with asyncio.timeout(TIMEOUT_S):
-                status = in_language(STATUS.fill(name=channel.guild.me.display_name), language)
-                await channel.edit(status=status)
-        except REQUEST_ERRORS as error:
-            log.warning("listening_not_shown", guild_id=channel.guild.id, error_class=type(error).__name__)
-            return False
-        self._status_of = channel
         return True
 
     async def _remove(self, channel: VoiceChannel) -> None:
@@ -108,13 +93,6 @@ class ListeningMark:
             nickname = self._nickname if self._named else unmarked(channel.guild.me.nick)
             await _rename(channel.guild.me, nickname)
             self._named = False
-        if (status_of := self._status_of) is not None and isinstance(status_of, discord.VoiceChannel):
-            self._status_of = None
-            try:
-                async with asyncio.timeout(TIMEOUT_S):
-                    await status_of.edit(status=None)
-            except REQUEST_ERRORS as error:
-                log.warning("status_not_cleared", guild_id=channel.guild.id, error_class=type(error).__name__)
 
 
 async def remove_leftover(me: discord.Member) -> None:

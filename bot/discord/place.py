@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import discord
@@ -66,6 +67,17 @@ NOT_TAKEN = Text("Discord did not take what I wanted to post in {channel}. /tran
 MEMBER_TIMEOUT_S = 10.0
 
 
+@dataclass(frozen=True, slots=True)
+class ChatButtons:
+    """Makes the buttons below messages in the chat, in a language: below a notice that asks, below the sentence about a
+    silence, and below the offer to who comes back.
+    """
+
+    consent: Callable[[str], discord.ui.View] | None = None
+    talk: Callable[[str], discord.ui.View] | None = None
+    catch_up: Callable[[str], discord.ui.View] | None = None
+
+
 class DiscordPlace:
     """One voice or stage channel with its own chat. Implements `bot.channel.port.Place`."""
 
@@ -78,25 +90,20 @@ class DiscordPlace:
         allowed: Collection[int] = (),
         owners: Collection[int] = (),
         servers: ServerSettingsBook | None = None,
-        buttons: Callable[[str], discord.ui.View] | None = None,
-        catch_up_button: Callable[[str], discord.ui.View] | None = None,
-        talk_button: Callable[[str], discord.ui.View] | None = None,
+        buttons: ChatButtons | None = None,
         require_e2ee: bool = False,
         on_request: Callable[[int, int | None], None] | None = None,
     ) -> None:
         """`client`: knows the channel. `paced_sender`: sends the bot's audio; without it each connection sends its own.
         `allowed`: the only channels that `connect` joins, by id; empty: all. `owners`: who runs the bot.
         `servers`: what each server has chosen.
-        `buttons`: those below a notice that asks, in a language; `catch_up_button`: the one below the offer to who
-        comes back; `talk_button`: the one that ends a silence. `require_e2ee`: stay only in encrypted calls.
+        `buttons`: those below messages in the chat. `require_e2ee`: stay only in encrypted calls.
         `on_request`: see `DiscordMainGateway`.
         """
         self._require_e2ee = require_e2ee
         self._on_request = on_request
         self._servers = servers or no_server_settings()
-        self._buttons = buttons
-        self._catch_up_button = catch_up_button
-        self._talk_button = talk_button
+        self._buttons = buttons or ChatButtons()
         self._client = client
         self._last_seen = channel
         self._guild_id = channel.guild.id
@@ -216,12 +223,14 @@ class DiscordPlace:
         await self.write_notice(sentence)
 
     async def offer_talk(self, sentence: str) -> None:
-        view = discord.utils.MISSING if self._talk_button is None else self._talk_button(self.language)
+        view = discord.utils.MISSING if self._buttons.talk is None else self._buttons.talk(self.language)
         request = post_message(self._channel, in_message(sentence, self.language), view=view)
         await self._try(request, None, event="message_not_written")
 
     async def write_notice(self, text: str, *, asks: bool = False) -> bool:
-        buttons = discord.utils.MISSING if not asks or self._buttons is None else self._buttons(self.language)
+        buttons = discord.utils.MISSING
+        if asks and self._buttons.consent is not None:
+            buttons = self._buttons.consent(self.language)
         # No sentence about who hears what is cut off, however long a server's own words are.
         *others, last = message_parts(in_message(text, self.language))
 
@@ -312,7 +321,7 @@ class DiscordPlace:
         return digest_embed(digest, self.language, title=RECAP.fill(channel=self.name))
 
     async def offer_catch_up(self, person: Person, *, minutes: int) -> bool:
-        if self._catch_up_button is None:
+        if self._buttons.catch_up is None:
             return False
         offer = counted(
             minutes,
@@ -320,7 +329,7 @@ class DiscordPlace:
             "{name}, you were away for {count} minutes.",
             name=person.name,
         )
-        view = self._catch_up_button(self.language)
+        view = self._buttons.catch_up(self.language)
         request = post_message(self._channel, in_message(offer, self.language), view=view, silent=True)
         return await self._try(request, None, event="catch_up_not_offered") is not None
 

@@ -7,6 +7,7 @@ whichever shard they send their events.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -32,7 +33,6 @@ RETRY_S: Final = 30.0
 MOST_KEPT: Final = 2_000
 # To ask Discord for all names of a page. It is shown without those that come later.
 ASK_S: Final = 5.0
-ASKED_AT_ONCE: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +53,10 @@ class PlaceNames:
         self._client = client
         self._monotonic = monotonic
         self._within_s = within_s
-        # By server or channel id; those that were wanted last are at the end.
+        # By server or channel id.
         self._told: dict[int, _NamedPlace] = {}
-        self._asking = asyncio.Semaphore(ASKED_AT_ONCE)
-        # What a page asks about now; each is set once that has ended.
-        self._asked: dict[int, asyncio.Event] = {}
+        # A second page wants what the first asks about.
+        self._one_page_at_a_time = asyncio.Lock()
 
     async def of(self, places: Collection[PlaceId]) -> Mapping[PlaceId, tuple[str, str]]:
         """Return the server's and the channel's name of each place that is there. Never raises.
@@ -66,8 +65,11 @@ class PlaceNames:
         """
         elsewhere = {each for each in places if not self._client.own_shards.serves(each[0])}
         servers, channels = {place[0] for place in elsewhere}, {place[1] for place in elsewhere}
-        unknown = [each for each in (*servers, *channels) if not self._is_told(each)]
-        if unknown:
+        async with self._one_page_at_a_time:
+            now = self._monotonic()
+            unknown = [
+                each for each in (*servers, *channels) if each not in self._told or self._told[each].until <= now
+            ]
             await self._ask(unknown, servers)
         found = {each: self._told_names(each) if each in elsewhere else self._own_names(each) for each in places}
         return {each: names for each, names in found.items() if names is not None}
@@ -81,50 +83,25 @@ class PlaceNames:
         server, channel = (each and each.named for each in map(self._told.get, place))
         return None if not server or not channel or channel[0] != place[0] else (server[1], channel[1])
 
-    def _is_told(self, id_: int) -> bool:
-        """Return whether Discord need not be asked again. What is wanted goes to the end of what is kept."""
-        told = self._told.pop(id_, None)
-        if told is None:
-            return False
-        self._told[id_] = told
-        return self._monotonic() < told.until
-
     async def _ask(self, ids: Collection[int], servers: Collection[int]) -> None:
         """Ask Discord about all of `ids`, of which these are servers."""
-        asked: set[int] = set()
-        try:
-            async with asyncio.timeout(self._within_s):
-                await asyncio.gather(*(self._learn(each, asked, is_server=each in servers) for each in ids))
-        except TimeoutError:
-            late = [each for each in asked if not self._is_told(each)]
-            log.warning("place_names_late", count=len(late))
-            for each in late:
-                self._not_told(each)
+        for each in ids:
+            # Unless Discord tells something else, what was last known holds for a while.
+            former = self._told.pop(each, None)
+            self._told[each] = _NamedPlace(None if former is None else former.named, self._monotonic() + RETRY_S)
         while len(self._told) > MOST_KEPT:
             del self._told[next(iter(self._told))]
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._within_s):
+                await asyncio.gather(*(self._learn(each, is_server=each in servers) for each in ids))
 
-    async def _learn(self, id_: int, asked: set[int], *, is_server: bool) -> None:
-        """Ask Discord about one id, and add it to `asked`; or wait for the page that asks about it already."""
-        if (theirs := self._asked.get(id_)) is not None:
-            await theirs.wait()
-            return
-        ended = self._asked[id_] = asyncio.Event()
-        try:
-            async with self._asking:
-                asked.add(id_)
-                await self._fetch(id_, is_server=is_server)
-        finally:
-            del self._asked[id_]
-            ended.set()
-
-    async def _fetch(self, id_: int, *, is_server: bool) -> None:
+    async def _learn(self, id_: int, *, is_server: bool) -> None:
         try:
             found = await (self._server(id_) if is_server else self._channel(id_))
         except (discord.NotFound, discord.Forbidden):
             found = None
         except REQUEST_ERRORS as error:
             log.warning("place_name_not_told", place_id=id_, error_class=type(error).__name__)
-            self._not_told(id_)
             return
         self._told[id_] = _NamedPlace(found, self._monotonic() + KEPT_S)
 
@@ -139,8 +116,3 @@ class PlaceNames:
         """
         channel = await self._client.fetch_channel(channel_id)
         return (channel.guild.id, channel.name) if isinstance(channel, discord.abc.GuildChannel) else None
-
-    def _not_told(self, id_: int) -> None:
-        """Go on with what was last known for a while."""
-        former = self._told.pop(id_, None)
-        self._told[id_] = _NamedPlace(None if former is None else former.named, self._monotonic() + RETRY_S)

@@ -20,7 +20,7 @@ TALK_AGAIN = Text("Talk again")
 
 
 class TalkButton(AnsweringView):
-    """The button. An instance serves every such sentence of the process in one language, also of an earlier process."""
+    """The button. One instance serves all such sentences of an earlier process."""
 
     def __init__(self, silences: Silences, tree: CheckedCommandTree, language: str = ENGLISH) -> None:
         super().__init__(timeout=None)

@@ -1,6 +1,6 @@
 """Decides what a room may tell aloud of other sessions: only what everybody present may read (`bot.readers`).
 
-What was said in the room's own session is told to all who are there, as `/catch-up` does.
+What was said in the room's own session is told to all who are there, as catching up does.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ def find_voice(name: str) -> EmbeddedVoice | None:
 def replaced_sentence(name: str, why: Text) -> Text:
     """Return what people read while the usual voice speaks instead of the chosen one."""
     return Text(
-        "I cannot speak with the voice {voice} now and use my usual one. {why} /voice choose sets another.",
+        "I cannot speak with the voice {voice} now and use my usual one. {why} /settings chooses another.",
         voice=name.capitalize(),
         why=why,
     )

@@ -232,6 +232,11 @@ class GuildParticipations:
         guild.begin_session(session_id, listens_only=listens_only)
         return guild
 
+    def names_of(self, guild_id: int) -> tuple[str, ...]:
+        """Return what the bot is called there; as the settings say, where no room was yet."""
+        guild = self._guilds.get(guild_id)
+        return self.wake_names if guild is None else guild.wake_names
+
     # -- silence ---------------------------------------------------------------------------------------------
 
     async def silence_for_now(self, guild_id: int, *, by: int, minutes: float | None = None) -> None:

@@ -17,7 +17,7 @@ class ParticipationSettings(BaseModel):
         Field(
             description="When the bot speaks. name: only when somebody calls it by name. engaged: also when somebody "
             "whom it has just answered goes on, and always when it is alone with one person. free: also to questions "
-            "to the whole room. A server's /voice-mode overrides it."
+            "to the whole room. A server's /settings override it."
         ),
     ] = "engaged"
     # Seconds after the bot's answer to somebody in which they can go on without its name: people take that long to

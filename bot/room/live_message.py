@@ -1,7 +1,7 @@
 """One message in the channel's chat that shows how the session goes: who spoke, what the bot does, what it has cost.
 
 It is written once and then edited, at most every `EDIT_EVERY_S`, and only if something has changed. It has numbers and
-mentions, which ping nobody, and nothing that was said. A server can switch it off (`/settings live-message`).
+mentions, which ping nobody, and nothing that was said. A server can switch it off (`/settings`).
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ class ListeningNotice:
     def written(self, *, marked: bool = True, asks: bool = False) -> Text:
         """Return the text for the chat.
 
-        `marked`: whether the bot's name or the channel's status shows it too. `asks`: whether people must agree first.
+        `marked`: whether the bot's name shows it too. `asks`: whether people must agree first.
         """
         return joined(
             (

@@ -1,4 +1,4 @@
-"""Deletes what `/listen` has posted on Discord, once the session is deleted, for its age or by the operator."""
+"""Deletes on Discord what a session has posted there, once the session is deleted, for its age or by the operator."""
 
 from __future__ import annotations
 

@@ -39,9 +39,7 @@ READ_AGAIN_S = 1.0
 UNKNOWN_MODE = Text(
     "Server {guild_id} has a mode of memory that this Roomtone does not know: {mode}. Choose one by /rolling-context."
 )
-UNREADABLE = Text(
-    "What server {guild_id} has chosen of when I speak cannot be read. Choose anew by /voice-mode and /wake-names."
-)
+UNREADABLE = Text("What server {guild_id} has chosen of when I speak cannot be read. Choose anew by /settings.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Remembers which messages on Discord have the words of a session after `/listen`, so that they go with the session.
+"""Remembers which messages on Discord have the words of a session, so that they go with the session.
 
 A row outlives its session: it says what is still to be deleted on Discord (`bot.room.transcript_expiry`).
 Raises `StoreError`.

@@ -64,7 +64,7 @@ attendance = Table(
     Index("attendance_by_person", "person_id"),
 )
 
-# The messages with which `/listen` has posted what was said. They outlive their session, until they are deleted on
+# The messages with which a session has posted what was said. They outlive their session, until they are deleted on
 # Discord too (`bot.store.posted_transcripts`).
 posted_transcripts = Table(
     "posted_transcripts",

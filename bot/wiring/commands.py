@@ -5,17 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bot.discord.commands.catch_up import add_catch_up
 from bot.discord.commands.help import add_help
-from bot.discord.commands.memory import add_memory_commands
 from bot.discord.commands.participation import add_participation_commands
-from bot.discord.commands.persona import add_persona
 from bot.discord.commands.privacy import PrivacyFacts, add_privacy_commands
 from bot.discord.commands.recall import RecallSearch, add_recall
 from bot.discord.commands.recap import add_recap
-from bot.discord.commands.rolling_context import MemoryDefaults, add_rolling_context
-from bot.discord.commands.setting_sentences import OperatorSettings
-from bot.discord.commands.settings import add_settings_command
+from bot.discord.commands.setting_table import OperatorSettings, SettingStores
+from bot.discord.commands.settings import add_settings
 from bot.discord.commands.transcript import add_transcript
 from bot.discord.commands.voice import add_voice
 from bot.discord.commands.watch import add_watch_commands
@@ -54,41 +50,26 @@ def slash_commands(
     """
     settings, stores = parts.settings, parts.stores
     return [
-        partial(add_rolling_context, choices=stores.guilds, defaults=_memory_defaults(settings)),
-        partial(add_memory_commands, people=stores.people),
         partial(
             add_privacy_commands,
             records=_personal_data(parts, participation, on_forgotten),
+            people=stores.people,
             facts=_privacy_facts(parts),
         ),
         partial(add_participation_commands, participation=participation),
         partial(add_watch_commands, watching=watching),
-        partial(add_persona, choices=stores.guilds),
         partial(
-            add_settings_command,
-            servers=stores.servers,
-            participation=participation,
-            operator=_operator(settings),
-            voice_commands=voice_commands,
+            add_settings,
+            stores=SettingStores(stores.servers, stores.guilds, participation, _operator(settings), voice_commands),
         ),
         partial(add_voice, commands=voice_commands),
-        add_help,
-        partial(add_catch_up, catch_up=catch_up),
+        partial(add_help, names=participation.names_of),
         partial(
             add_recall, search=RecallSearch(readable.recall, readable.reader, now=parts.clock.now, zone=parts.zone)
         ),
-        partial(add_recap, reader=readable.reader, digests=readable.digests, zone=parts.zone),
+        partial(add_recap, reader=readable.reader, digests=readable.digests, catch_up=catch_up, zone=parts.zone),
         partial(add_transcript, reader=readable.reader, zone=parts.zone),
     ]
-
-
-def _memory_defaults(settings: BotSettings) -> MemoryDefaults:
-    return MemoryDefaults(
-        mode=settings.compaction.mode,
-        budget_enabled=settings.budget.enabled,
-        max_input_tokens=settings.budget.max_input_tokens,
-        searchable=settings.recall.enabled,
-    )
 
 
 def _personal_data(
@@ -121,4 +102,8 @@ def _operator(settings: BotSettings) -> OperatorSettings:
         asks=settings.room.asks,
         channels=settings.discord.channels,
         limits_roles=bool(settings.discord.roles),
+        mode=settings.compaction.mode,
+        budget_enabled=settings.budget.enabled,
+        max_input_tokens=settings.budget.max_input_tokens,
+        searchable=settings.recall.enabled,
     )

@@ -36,7 +36,7 @@ from rehearsal.errors import LocalDiscordError, PortUnavailableError
 from rehearsal.foreign_requests import refuse_foreign_requests
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from ssl import SSLContext
 
     from rehearsal.discord.guild.payloads import Json
@@ -239,6 +239,21 @@ class LocalDiscord:
         Raises `LocalDiscordError` if the member sees no such button or may not press it, and as `invoke` does.
         """
         return await self._interactions.press(user_id, message_id, button, timeout_s=timeout_s)
+
+    async def pick(
+        self, user_id: int, message_id: int, menu: str, picked: Sequence[str], *, timeout_s: float = REPLY_TIMEOUT_S
+    ) -> InteractionResult:
+        """Pick something in a menu below a message as a member. Return once the bot has answered or opened a window.
+
+        Raises `LocalDiscordError` as `press` does, and for what cannot be picked.
+        """
+        return await self._interactions.pick(user_id, message_id, menu, picked, timeout_s=timeout_s)
+
+    async def write(
+        self, window: InteractionResult, text: str, *, timeout_s: float = REPLY_TIMEOUT_S
+    ) -> InteractionResult:
+        """Write into the window that a press has opened, and submit it. Raises `LocalDiscordError` as `press` does."""
+        return await self._interactions.write(window, text, timeout_s=timeout_s)
 
     async def fault(self, name: str, /, *, user_id: int | None = None, **options: float) -> Json:
         """Inject a fault for the given member, else for the bots in voice, else for everybody in voice (see `faults`).

@@ -106,7 +106,17 @@ class LocalEnvironment:
         await self._person(user_id).meet(ROOMTONE_BOT_ID)
 
     async def invoke(self, user_id: int, command: str, options: Mapping[str, OptionValue]) -> None:
-        """Use a slash command. Names of people and channels in the options are replaced by their ids."""
+        """Use a slash command. Names of people and channels in the options are replaced by their ids.
+
+        The options of /settings are settings of its panel, each with what is picked there.
+        """
+        if command == "settings":
+            for key, value in options.items():
+                shown = await self.discord.invoke(user_id, command)
+                panel = int(shown.replies[-1].payload["id"])
+                await self.discord.pick(user_id, panel, "roomtone:settings", [key])
+                await self.discord.pick(user_id, panel, f"roomtone:setting-{key}", [str(value)])
+            return
         resolved = {
             name: self._ids_by_name.get(value, value) if isinstance(value, str) else value
             for name, value in options.items()

@@ -72,7 +72,7 @@ async def record() -> tuple[list[Column], dict[int, str]]:
         await here.enter(chloe)
         # Nobody types sooner.
         await asyncio.sleep(TYPED_S)
-        missed = await here.discord.invoke(chloe, "catch-up")
+        missed = await here.discord.invoke(chloe, "recap", {"what": "missed"})
         recap = await here.discord.invoke(chloe, "recap")
         # Later edits, such as that the session is over, do not belong in the picture.
         messages = deepcopy(here.discord.messages)

@@ -28,7 +28,7 @@ class AsrSettings(BaseModel):
         "another language than these. Empty: in any that the model knows.",
     )
     # Assumed with asr.language = auto while detection is unsure, as on a short first word, on servers that have chosen
-    # no language on Discord or with /settings language. Whoever expects another one chooses it there.
+    # no language on Discord or with /settings. Whoever expects another one chooses it there.
     fallback_language: str = Field(default="en", pattern=r"^[a-z]{2,3}$", json_schema_extra={"internal": True})
     glossary_words: tuple[str, ...] = Field(
         default=(),

@@ -1,11 +1,10 @@
-"""/catch-up and the button *What did I miss?*: what was said while somebody was away, to them alone."""
+"""What was said while somebody was away, to them alone: `/recap what:missed`, and the button *What did I miss?*"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import discord
-from discord import app_commands
 
 from bot.discord.answers import answer, defer, language_of
 from bot.discord.audience import channel_name, nearest_channels
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from bot.memory.session_reader import SessionReader
     from bot.readers import Reader
 
-MOST_MINUTES = 720
 NEVER_AWAY = Text("You have been here all the time. With `minutes` you choose how far back I go.")
 NOTHING_MISSED = Text("Nothing was said meanwhile that I may tell.")
 MISSED = Text("What did I miss?")
@@ -77,22 +75,10 @@ class CatchUp:
         return verbatim(""), digest_embed(digest, language_of(interaction), title=title, shows_last=True)
 
 
-def add_catch_up(tree: CheckedCommandTree, *, catch_up: CatchUp) -> None:
-    """Put /catch-up on `tree`."""
-
-    @tree.command(name="catch-up", description="See what was said while you were away. Only you see it.")
-    @app_commands.describe(minutes="What was said in the last so many minutes instead.")
-    @app_commands.guild_only()
-    async def catch_up_command(
-        interaction: discord.Interaction, minutes: app_commands.Range[int, 1, MOST_MINUTES] | None = None
-    ) -> None:
-        await catch_up.show(interaction, tree.reader_of(interaction), minutes)
-
-
 class CatchUpButton(AnsweringView):
-    """The button below the offer. It does what /catch-up does, for the same people.
+    """The button below the offer. It does what /recap does with `missed`, for the same people.
 
-    An instance serves every offer of the process in one language, also those of an earlier process.
+    One instance serves all offers of an earlier process.
     """
 
     def __init__(self, catch_up: CatchUp, tree: CheckedCommandTree, language: str = ENGLISH) -> None:
@@ -104,7 +90,7 @@ class CatchUpButton(AnsweringView):
     @discord.ui.button(style=discord.ButtonStyle.secondary, custom_id="roomtone:catch-up")
     async def missed(self, interaction: discord.Interaction, _: discord.ui.Button[Any]) -> None:
         """Whoever presses reads what they missed."""
-        if (refused := await self._tree.refusal_of_press(interaction, command="catch-up")) is not None:
+        if (refused := await self._tree.refusal_of_press(interaction, command="recap")) is not None:
             await answer(interaction, refused)
             return
         await self._catch_up.show(interaction, self._tree.reader_of(interaction), None)

@@ -1,4 +1,4 @@
-"""The slash command /help: what the person who asks may do, from the table of `bot.discord.access`."""
+"""The slash command /help: what to say, and what the person who asks may do, from the table of `bot.discord.access`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from discord import app_commands
 
 from bot.discord.access import RULES, Who, refusal
-from bot.discord.answers import Field, answer, embed_in, language_of
+from bot.discord.answers import Field, answer, embed_in, guild_id_of, language_of, message_parts
 from bot.texts.catalogue import catalogue
 from bot.texts.text import Text, counted, in_language, joined, verbatim
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import discord
 
@@ -21,11 +21,15 @@ if TYPE_CHECKING:
 
 # The headings, and the commands and groups below each. A command that is in none is under the last.
 MORE = Text("More")
+SAY = Text(
+    "Say in my voice channel:\n- *{name}, what have we decided?*\n- *{name}, what do you know about Lisbon?*\n"
+    "- *{name}, be quiet.*"
+)
 SECTIONS: Mapping[Text, Sequence[str]] = {
-    Text("Calling me"): ("join", "leave", "status", "listen"),
-    Text("What was said"): ("recap", "catch-up", "recall", "transcript", "rolling-context"),
-    Text("When and how I speak"): ("quiet", "talk", "voice-mode", "wake-names", "voice", "persona"),
-    Text("Your words"): ("opt-out", "opt-in", "privacy", "my-data", "forget-me", "memory"),
+    Text("Calling me"): ("join", "leave", "status"),
+    Text("What was said"): ("recap", "recall", "transcript"),
+    Text("When and how I speak"): ("quiet", "talk", "voice"),
+    Text("Your words"): ("opt-out", "opt-in", "privacy", "my-data", "forget-me"),
     Text("Shared screens"): ("watch",),
     MORE: (),
 }
@@ -35,32 +39,35 @@ _FOR: Mapping[Who, Text] = {
     Who.PRESENT_OR_MODERATORS: Text("in my voice channel, and moderators"),
     Who.MODERATORS: Text("moderators"),
     Who.MANAGERS: Text("server managers"),
+    Who.CHOSEN_OR_MANAGERS: Text("server managers, and who has a role that was chosen for me"),
 }
-# A group with more commands is one line, so that all commands fit into one embed.
-_LONGEST_GROUP = 4
 # Discord's limit for a field of an embed; a longer section goes on in another field.
 _FIELD_CHARS = 1_024
 
 
-def add_help(tree: CheckedCommandTree) -> None:
-    """Put /help on `tree`. It tells of all commands that are on the tree when somebody asks."""
+def add_help(tree: CheckedCommandTree, *, names: Callable[[int], Sequence[str]]) -> None:
+    """Put /help on `tree`. It tells of all commands that are on the tree when somebody asks. `names`: what the bot is
+    called on a server.
+    """
 
     @tree.command(name="help", description="See what you can do with me here.")
     @app_commands.guild_only()
     async def help_command(interaction: discord.Interaction) -> None:
-        await answer(interaction, verbatim(""), embed=help_embed(tree, interaction))
+        await answer(interaction, verbatim(""), embed=help_embed(tree, interaction, names(guild_id_of(interaction))[0]))
 
 
-def help_embed(tree: CheckedCommandTree, interaction: discord.Interaction) -> discord.Embed:
-    """Return the commands that the person may use now, in their language."""
+def help_embed(tree: CheckedCommandTree, interaction: discord.Interaction, name: str) -> discord.Embed:
+    """Return what to say to the bot, and the commands that the person may use now, in their language."""
     language, user = language_of(interaction), tree.user_of(interaction)
     commands = [each for each in tree.walk_commands() if isinstance(each, app_commands.Command)]
     # Discord hides from people what their permissions in this channel do not allow by default.
     shown = [each for each in commands if _is_shown(each.qualified_name, interaction)]
     usable = [each for each in shown if refusal(each.qualified_name, (), user) is None]
-    fields: list[Field] = []
-    for heading, lines in _sections(usable, user, language):
-        fields += (Field(heading, verbatim(text)) for text in _in_fields(lines))
+    fields = [
+        Field(heading, verbatim(text))
+        for heading, lines in _sections(usable, user, language)
+        for text in message_parts("\n".join(lines), most_chars=_FIELD_CHARS)
+    ]
     others = counted(
         len(commands) - len(usable),
         "One more command is for other people, or for when you are in my voice channel.",
@@ -71,7 +78,9 @@ def help_embed(tree: CheckedCommandTree, interaction: discord.Interaction) -> di
         "commands; only you see the answers."
     )
     told = joined((about, others if len(usable) < len(commands) else ""))
-    return embed_in(language, title=Text("What you can do"), text=told, fields=fields)
+    return embed_in(
+        language, title=Text("What you can do"), text=joined((SAY.fill(name=name), told), "\n\n"), fields=fields
+    )
 
 
 def _is_shown(name: str, interaction: discord.Interaction) -> bool:
@@ -84,30 +93,16 @@ def _sections(
 ) -> Iterator[tuple[Text, list[str]]]:
     """Yield the headings that have a command, each with its lines."""
     heading_of = {name: heading for heading, names in SECTIONS.items() for name in names}
-    order = {name: place for place, name in enumerate(heading_of)}
-    found: dict[Text, dict[str, list[app_commands.Command[Any, ..., Any]]]] = {heading: {} for heading in SECTIONS}
+    order = list(heading_of)
+    found: dict[Text, dict[str, str]] = {heading: {} for heading in SECTIONS}
     for command in commands:
         first = command.qualified_name.split()[0]
-        found[heading_of.get(first, MORE)].setdefault(first, []).append(command)
-    for heading, groups in found.items():
-        lines: list[str] = []
-        for first in sorted(groups, key=lambda name: (order.get(name, 0), name)):
-            lines += _group_lines(groups[first], user, language)
+        lines = found[heading_of.get(first, MORE)]
+        lines[command.qualified_name] = _line(command, user, language)
+    for heading, lines in found.items():
         if lines:
-            yield heading, lines
-
-
-def _group_lines(
-    commands: Sequence[app_commands.Command[Any, ..., Any]], user: CommandUser, language: str
-) -> list[str]:
-    group = commands[0].parent
-    if group is None or len(commands) <= _LONGEST_GROUP:
-        return [_line(each, user, language) for each in commands]
-    known = catalogue(language)
-    names = ", ".join(known.commands.get(each.name, each.name) for each in commands)
-    who = {RULES[each.qualified_name].who for each in commands}
-    for_whom = _people(who.pop(), language) if len(who) == 1 else ""
-    return [f"**/{_name(group.name, language)}**{for_whom}: {names}"]
+            placed = sorted(lines, key=lambda name: order.index(first) if (first := name.split()[0]) in order else 0)
+            yield heading, [lines[name] for name in placed]
 
 
 def _line(command: app_commands.Command[Any, ..., Any], user: CommandUser, language: str) -> str:
@@ -132,15 +127,3 @@ def _name(name: str, language: str) -> str:
 
 def _people(who: Who, language: str) -> str:
     return f" *({in_language(_FOR[who], language)})*" if who in _FOR else ""
-
-
-def _in_fields(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the lines in as few texts as fit into a field each."""
-    kept: list[str] = []
-    for line in lines:
-        if kept and sum(map(len, kept)) + len(kept) + len(line) > _FIELD_CHARS:
-            yield "\n".join(kept)
-            kept = []
-        kept.append(line)
-    if kept:
-        yield "\n".join(kept)

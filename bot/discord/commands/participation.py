@@ -1,32 +1,21 @@
-"""The slash commands for when the bot speaks, its names, and whom it hears: /quiet, /talk, /voice-mode, /wake-names,
-/opt-out and /opt-in.
+"""The slash commands for whether the bot speaks and whom it hears: /quiet, /talk, /opt-out and /opt-in.
 
 `bot.discord.access` says who may use which of them.
 """
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import discord
 from discord import app_commands
 
-from bot.brain.wakeword import MOST_WORDS
-from bot.discord.answers import answer_when_known, guild_id_of, language_of
-from bot.discord.commands.default_word import DEFAULT, means_default
+from bot.discord.answers import answer_when_known, guild_id_of
+from bot.discord.commands.store_failures import not_chosen
 from bot.errors import BotError
-from bot.guild import MOST_SILENT_MINUTES, VoiceMode
-from bot.participation.all_guilds import (
-    MAY_SPEAK,
-    NOT_STORED_YET,
-    SILENCED_FOR_GOOD,
-    NotStoredYetError,
-    ParticipationUnreadError,
-)
+from bot.guild import MOST_SILENT_MINUTES  # noqa: TC001 - discord.py reads the annotation
+from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD, NotStoredYetError
 from bot.participation.participation import silenced_for
-from bot.participation.statistics import mode_sentence
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
 
@@ -36,10 +25,7 @@ if TYPE_CHECKING:
     from bot.discord.command_tree import CheckedCommandTree
     from bot.participation.all_guilds import GuildParticipations
 
-MOST_NAMES = 5
-MOST_NAME_CHARS = 32
-# At least two letters in a row, and no signs with which it could look like another part of a prompt.
-_SPEAKABLE = re.compile(r"(?=.*[^\W\d_]{2})[\w .'’*-]+")
+HOLDS_FOR_NOW = Text("That holds for now and could not be stored. {error}")
 
 
 class Silences(Protocol):
@@ -51,7 +37,6 @@ class Silences(Protocol):
 
 def add_participation_commands(tree: CheckedCommandTree, *, participation: GuildParticipations) -> None:
     _add_silence(tree, participation)
-    _add_choices(tree, participation)
     _add_opting(tree, participation)
 
 
@@ -76,26 +61,6 @@ def _add_silence(tree: CheckedCommandTree, participation: GuildParticipations) -
     @app_commands.guild_only()
     async def talk(interaction: discord.Interaction) -> None:
         await answer_when_known(interaction, let_talk(participation, interaction, tree=tree))
-
-
-def _add_choices(tree: app_commands.CommandTree[Any], participation: GuildParticipations) -> None:
-    @tree.command(name="voice-mode", description="Show when I speak on this server; moderators can change it.")
-    @app_commands.describe(
-        mode="name: when called by name. engaged: also when you go on with me. free: also questions to all."
-    )
-    @app_commands.guild_only()
-    async def voice_mode(
-        interaction: discord.Interaction, mode: Literal["name", "engaged", "free", "default"] | None = None
-    ) -> None:
-        await _answer(interaction, lambda: set_voice_mode(participation, interaction, mode))
-
-    @tree.command(name="wake-names", description="Show what I am called on this server; moderators can change it.")
-    @app_commands.describe(names="Up to five names with commas between them, or the word default for my own.")
-    @app_commands.guild_only()
-    async def wake_names(
-        interaction: discord.Interaction, names: app_commands.Range[str, 1, 200] | None = None
-    ) -> None:
-        await _answer(interaction, lambda: set_wake_names(participation, interaction, names))
 
 
 def _add_opting(tree: app_commands.CommandTree[Any], participation: GuildParticipations) -> None:
@@ -135,39 +100,6 @@ async def end_silence(silences: Silences, interaction: discord.Interaction, *, b
     if await silences.lift_silence(guild_id_of(interaction), by=interaction.user.id, moderator=by_moderator):
         return MAY_SPEAK
     return SILENCED_FOR_GOOD
-
-
-async def set_voice_mode(
-    participation: GuildParticipations, interaction: discord.Interaction, mode: str | None
-) -> Text:
-    """Set the mode if one is given; return the answer with the mode in force."""
-    guild_id = guild_id_of(interaction)
-    if mode is not None:
-        chosen = None if mode == DEFAULT else VoiceMode(mode)
-        await participation.choose_mode(guild_id, chosen, by=interaction.user.id)
-    guild = await participation.of_guild(guild_id)
-    return mode_sentence(guild.voice_mode)
-
-
-async def set_wake_names(
-    participation: GuildParticipations, interaction: discord.Interaction, names: str | None
-) -> Text:
-    """Set the names if any are given; return the answer with the names in force."""
-    guild_id = guild_id_of(interaction)
-    if names is not None:
-        wanted = None if means_default(names, language_of(interaction)) else parse_names(names)
-        if wanted == ():
-            return Text(
-                "Give me one to {most} names of two letters or more, with commas between them, each of at most {words} "
-                "words and {chars} characters.",
-                most=MOST_NAMES,
-                words=MOST_WORDS,
-                chars=MOST_NAME_CHARS,
-            )
-        await participation.choose_names(guild_id, wanted, by=interaction.user.id)
-    guild = await participation.of_guild(guild_id)
-    called = ", ".join(guild.wake_names)
-    return Text("I listen to: {names}.", names=called)
 
 
 async def set_opt_out(participation: GuildParticipations, interaction: discord.Interaction, *, out: bool) -> Text:
@@ -213,23 +145,6 @@ def _not_stored_yet(error: NotStoredYetError, *, out: bool, must_agree: bool) ->
     )
 
 
-def parse_names(names: str) -> tuple[str, ...]:
-    """Parse a list of names; empty if it is not usable."""
-    # As the recogniser writes them.
-    composed = unicodedata.normalize("NFC", names)
-    wanted = tuple(dict.fromkeys(" ".join(name.split()) for name in composed.split(",") if name.strip()))
-    usable = all(
-        len(name) <= MOST_NAME_CHARS and len(name.split()) <= MOST_WORDS and _SPEAKABLE.fullmatch(_without_marks(name))
-        for name in wanted
-    )
-    return wanted if usable and len(wanted) <= MOST_NAMES else ()
-
-
-def _without_marks(name: str) -> str:
-    """Return the letters of a name without the signs at them, which are vowels in many scripts."""
-    return "".join(sign for sign in name if unicodedata.category(sign)[0] != "M")
-
-
 async def _answer(interaction: discord.Interaction, do: Callable[[], Awaitable[Text]]) -> None:
     """Run the command and answer, visible only to the member."""
     await answer_when_known(interaction, _sentence_after(do))
@@ -239,14 +154,5 @@ async def _sentence_after(do: Callable[[], Awaitable[Text]]) -> Text:
     """Run the command and return the answer: what it says, or why it failed."""
     try:
         return await do()
-    except ParticipationUnreadError as error:
-        return Text(
-            "I cannot look up now how I take part on this server, so nothing was changed. {error}",
-            error=sentence_of(error),
-        )
-    except NotStoredYetError as error:
-        return NOT_STORED_YET.fill(error=sentence_of(error))
-    except StoreError as error:
-        return Text("That holds for now and could not be stored. {error}", error=sentence_of(error))
-    except BotError as error:
-        return sentence_of(error)
+    except (BotError, StoreError) as error:
+        return not_chosen(error, unless_stored=HOLDS_FOR_NOW)

@@ -1,33 +1,40 @@
 """The slash commands with which members decide about what is kept of them: /privacy, /my-data and /forget-me.
 
-Only the member who used the command sees the answer. /memory me and /memory forget are about facts on one server; these
-are about everything, on all servers.
+Only the member who used the command sees the answer.
 """
 
 from __future__ import annotations
 
 import io
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import discord
 from discord import app_commands
 
+from bot.channel.markdown import escape_markdown
 from bot.discord.answers import answer, defer
 from bot.discord.commands.store_failures import not_read
-from bot.texts.text import Text, counted, joined, sentence_of
+from bot.texts.text import Text, counted, joined, sentence_of, verbatim
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from bot.memory.person_forgetting import PersonForgetReport
     from bot.memory.personal_data import DataFile
+    from compaction.memory.people import PersonFact
 
+# How much of the facts about a person stands above their file, which has all of them.
+_MOST_FACTS_CHARS = 1_500
 NOTHING_KEPT = Text("I keep nothing of you.")
 WHO_READS = Text(
     "**Who reads it:** people read what was said while they were in my channel. So I keep when each was there, but not "
     "of who opted out; they can read nothing. My notice says if managers of this server may read more."
+)
+NO_FACTS = Text(
+    "I keep nothing that you said of yourself. What was said here is remembered as part of its sessions: /my-data "
+    "shows it, and /forget-me deletes it."
 )
 NOT_SURE = Text(
     "This would delete everything that I keep of you, on all servers, and cannot be undone. /my-data gives you a copy "
@@ -47,6 +54,16 @@ class PersonalRecords(Protocol):
 
     async def forget(self, person_id: str) -> PersonForgetReport:
         """Forget a person everywhere. Raises `StoreError`, and `OSError` for the log files."""
+
+
+class PersonFacts(Protocol):
+    """The facts about people; `bot.memory.people.PeopleBook` implements it."""
+
+    async def facts_about(self, guild_id: int | None, person_id: str) -> Sequence[PersonFact]:
+        """Return all facts about a person in a guild, history included. Raises `StoreError`."""
+
+    async def forget(self, guild_id: int | None, person_id: str) -> int:
+        """Delete all facts about a person in a guild and return how many. Raises `StoreError`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +116,9 @@ class PrivacyFacts:
                 WHO_READS,
                 Text("**Who gets it:** {recipients}", recipients=self.recipients),
                 Text(
-                    "**What you can do:** /my-data sends you a file with everything that I keep of you. /forget-me "
-                    "deletes it on all servers. /memory me shows the facts about you on this server, and /memory "
-                    "forget deletes them. /opt-out stops me from hearing you."
+                    "**What you can do:** /my-data sends you a file with everything that I keep of you, and shows the "
+                    "facts about you on this server. /forget-me deletes it on all servers, or those facts alone. "
+                    "/opt-out stops me from hearing you."
                 ),
                 OUT_OF_REACH,
             ),
@@ -128,7 +145,9 @@ class PrivacyFacts:
         )
 
 
-def add_privacy_commands(tree: app_commands.CommandTree[Any], *, records: PersonalRecords, facts: PrivacyFacts) -> None:
+def add_privacy_commands(
+    tree: app_commands.CommandTree[Any], *, records: PersonalRecords, people: PersonFacts, facts: PrivacyFacts
+) -> None:
     """Put /privacy, /my-data and /forget-me on `tree`."""
 
     @tree.command(name="privacy", description="What I keep, where, how long, who gets it, and how to delete it.")
@@ -139,18 +158,70 @@ def add_privacy_commands(tree: app_commands.CommandTree[Any], *, records: Person
     async def my_data(interaction: discord.Interaction) -> None:
         # Reading takes longer than Discord's 3 seconds.
         await defer(interaction)
-        sentence, file = await send_data(records, str(interaction.user.id))
+        person_id = str(interaction.user.id)
+        sentence, file = await send_data(records, person_id)
+        if file is not None:
+            sentence = joined((sentence, await format_facts(people, interaction.guild_id, person_id)), "\n\n")
         content = discord.utils.MISSING if file is None else discord.File(io.BytesIO(file.content), file.name)
         await answer(interaction, sentence, file=content)
 
     @tree.command(name="forget-me", description="Delete everything that I keep of you, on all servers.")
-    @app_commands.describe(sure="True: delete it now. It cannot be undone.")
-    async def forget_me(interaction: discord.Interaction, sure: bool) -> None:
+    @app_commands.describe(
+        sure="True: delete it now. It cannot be undone.",
+        what="facts: only what you told about yourself on this server; the rest stays.",
+    )
+    async def forget_me(
+        interaction: discord.Interaction, sure: bool, what: Literal["everything", "facts"] = "everything"
+    ) -> None:
         if not sure:
             await answer(interaction, NOT_SURE)
             return
         await defer(interaction)
-        await answer(interaction, await forget_person(records, str(interaction.user.id)))
+        person_id = str(interaction.user.id)
+        if what == "facts":
+            await answer(interaction, await delete_facts(people, interaction.guild_id, person_id))
+        else:
+            await answer(interaction, await forget_person(records, person_id))
+
+
+async def format_facts(people: PersonFacts, guild_id: int | None, person_id: str) -> Text:
+    """Return the facts about a person on a server with their dates; empty if there are none."""
+    try:
+        facts = await people.facts_about(guild_id, person_id)
+    except StoreError as error:
+        return not_read(error)
+    holding = [_line(fact) for fact in facts if fact.is_current]
+    former = [_line(fact) for fact in facts if not fact.is_current]
+    lines = [Text("What you have said of yourself on this server:"), *holding] if holding else []
+    if former:
+        lines += [Text("No longer so, as far as I know:"), *former]
+    kept: list[Text] = []
+    for line in lines:
+        if sum(map(len, kept)) + len(line) > _MOST_FACTS_CHARS:
+            return joined((*kept, Text("There is more in the file.")), "\n")
+        kept.append(line)
+    return joined(kept, "\n")
+
+
+def _line(fact: PersonFact) -> Text:
+    # Discord writes the date as the reader's own Discord does.
+    return verbatim(f"- {escape_markdown(fact.text)} (<t:{fact.at:.0f}:D>)")
+
+
+async def delete_facts(people: PersonFacts, guild_id: int | None, person_id: str) -> Text:
+    try:
+        count = await people.forget(guild_id, person_id)
+    except StoreError as error:
+        return Text("I could not delete it now. {error} Try again in a moment.", error=sentence_of(error))
+    if not count:
+        return NO_FACTS
+    return counted(
+        count,
+        "Done: I have deleted the one thing that you had said of yourself on this server. What was said in a session "
+        "stays in its record; /forget-me deletes that too.",
+        "Done: I have deleted all {count} things that you had said of yourself on this server. What was said in a "
+        "session stays in its record; /forget-me deletes that too.",
+    )
 
 
 async def send_data(records: PersonalRecords, person_id: str) -> tuple[Text, DataFile | None]:

@@ -1,8 +1,8 @@
-"""The slash command /recap: what a session was about, for the person who asks."""
+"""The slash command /recap: what a session was about, or what somebody missed, for the person who asks."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import discord
 from discord import app_commands
@@ -19,20 +19,36 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from bot.discord.command_tree import CheckedCommandTree
+    from bot.discord.commands.catch_up import CatchUp
     from bot.memory.digests import Digests
     from bot.memory.session_reader import SessionReader
     from bot.readers import Reader
 
+MOST_MINUTES = 720
 NOTHING_TO_TELL = Text("Nothing was said in that session that I may tell.")
 
 
-def add_recap(tree: CheckedCommandTree, *, reader: SessionReader, digests: Digests, zone: tzinfo) -> None:
+def add_recap(
+    tree: CheckedCommandTree, *, reader: SessionReader, digests: Digests, catch_up: CatchUp, zone: tzinfo
+) -> None:
     """Put /recap on `tree`. `zone`: the time zone of the sessions' names."""
 
     @tree.command(name="recap", description="See what a session was about: topics, decisions, open questions, people.")
-    @app_commands.describe(session="Which session; without, the newest one, here if possible.")
+    @app_commands.describe(
+        what="session: what it was about. missed: what was said while you were away.",
+        session="Which session; without, the newest one, here if possible.",
+        minutes="What was said in the last so many minutes instead.",
+    )
     @app_commands.guild_only()
-    async def recap(interaction: discord.Interaction, session: str | None = None) -> None:
+    async def recap(
+        interaction: discord.Interaction,
+        what: Literal["session", "missed"] = "session",
+        session: str | None = None,
+        minutes: app_commands.Range[int, 1, MOST_MINUTES] | None = None,
+    ) -> None:
+        if what == "missed" or minutes is not None:
+            await catch_up.show(interaction, tree.reader_of(interaction), minutes)
+            return
         # A model may be asked for it.
         await defer(interaction)
         person = tree.reader_of(interaction)

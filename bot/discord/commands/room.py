@@ -1,4 +1,4 @@
-"""The slash commands /join, /listen, /leave and /status."""
+"""The slash commands /join, /leave and /status."""
 
 from __future__ import annotations
 
@@ -73,18 +73,15 @@ def add_room_commands(
     """Put the commands on `tree`. `find_place` returns a voice channel by the ids of guild and channel."""
 
     @tree.command(name="join", description="Call me into your voice channel: I listen, remember and take part.")
+    @app_commands.describe(
+        listen="I only write down. file: posted when I leave. thread: in a thread of this channel, while you speak."
+    )
     @app_commands.guild_only()
-    async def join(interaction: discord.Interaction) -> None:
-        await _join(interaction, rooms, find_place)
-
-    @tree.command(name="listen", description="Call me into your voice channel only to write down: I say nothing.")
-    @app_commands.describe(where="file: posted when I leave. thread: a thread of this channel, while you speak.")
-    @app_commands.guild_only()
-    async def listen(interaction: discord.Interaction, where: ListenTarget = "file") -> None:
-        request = ListenRequest(where, interaction.channel_id or 0)
-        if where == "thread" and (refused := _thread_refusal(interaction)) is not None:
+    async def join(interaction: discord.Interaction, listen: ListenTarget | None = None) -> None:
+        if listen == "thread" and (refused := _thread_refusal(interaction)) is not None:
             await answer(interaction, refused)
             return
+        request = None if listen is None else ListenRequest(listen, interaction.channel_id or 0)
         await _join(interaction, rooms, find_place, request)
 
     @tree.command(name="leave", description="Send me away from the voice channel.")
@@ -148,7 +145,7 @@ def _thread_refusal(interaction: discord.Interaction) -> Text | None:
 
 
 def _is_here(place: Place, listen: ListenRequest | None, *, only_listens: bool) -> Text:
-    """Return that the bot is in the person's channel; for /listen, that it only writes down there, or how it can come
+    """Return that the bot is in the person's channel; for `listen`, that it only writes down there, or how it can come
     to that.
     """
     if listen is None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from bot.participation.all_guilds import NOT_STORED_YET, NotStoredYetError, ParticipationUnreadError
 from bot.texts.text import Text, sentence_of
-
-if TYPE_CHECKING:
-    from compaction.errors import StoreError
+from compaction.errors import StoreError
 
 NOT_READ = Text("I could not read it now. {error} Try again in a moment.")
 NOT_LOOKED_UP = Text("I cannot look that up now. {error}")
@@ -24,6 +21,17 @@ def not_looked_up(error: StoreError) -> Text:
     return NOT_LOOKED_UP.fill(error=sentence_of(error))
 
 
-def not_stored(error: StoreError) -> Text:
-    """Return that what somebody has chosen could not be stored."""
-    return NOT_STORED.fill(error=sentence_of(error))
+def not_chosen(error: Exception, *, unless_stored: Text = NOT_STORED) -> Text:
+    """Return what became of a choice that failed. `unless_stored`: what holds if it could not be stored."""
+    reason = sentence_of(error)
+    match error:
+        case ParticipationUnreadError():
+            return Text(
+                "I cannot look up now how I take part on this server, so nothing was changed. {error}", error=reason
+            )
+        case NotStoredYetError():
+            return NOT_STORED_YET.fill(error=reason)
+        case StoreError():
+            return unless_stored.fill(error=reason)
+        case _:
+            return reason

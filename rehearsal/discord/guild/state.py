@@ -28,6 +28,9 @@ _DISCORD_EPOCH_MS = 1_420_070_400_000
 _TIMESTAMP_SHIFT = 22
 # The type of a button among the components of a message.
 BUTTON = 2
+# Menus: of own options, of people, of roles, and of channels.
+STRING_MENU, USER_MENU, ROLE_MENU, CHANNEL_MENU = 3, 5, 6, 8
+MENUS = (STRING_MENU, USER_MENU, ROLE_MENU, CHANNEL_MENU)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,12 @@ def buttons_of(message: Json) -> list[Json]:
         for each in row.get("components", [])
         if each.get("type") == BUTTON and "custom_id" in each
     ]
+
+
+def menus_of(message: Json) -> list[Json]:
+    """Return the menus below a message, from top to bottom, as the bot described them."""
+    rows = message.get("components", [])
+    return [each for row in rows for each in row.get("components", []) if each.get("type") in MENUS]
 
 
 class GuildState:

@@ -11,6 +11,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.discord.guild import payloads, permissions
+from rehearsal.discord.guild.state import ROLE_MENU, USER_MENU
 from rehearsal.errors import LocalDiscordError
 
 if TYPE_CHECKING:
@@ -104,6 +105,18 @@ def build_suggestion(
         options = [{"name": word, "type": OptionType.SUB_COMMAND, "options": options}]
     data: Json = {"id": command["id"], "name": command["name"], "type": _CHAT_INPUT, "options": options}
     return Invocation(application_id=application_id, data=data)
+
+
+def resolved_picks(guild: GuildSpec, menu: int, picked: Iterable[str]) -> dict[str, dict[str, Json]]:
+    """Return what Discord tells of the people, roles or channels that somebody picked in a menu."""
+    option = {
+        "name": "menu",
+        "type": {USER_MENU: OptionType.USER, ROLE_MENU: OptionType.ROLE}.get(menu, OptionType.CHANNEL),
+    }
+    resolved: dict[str, dict[str, Json]] = {}
+    for each in picked:
+        _value(guild, option, each, resolved)
+    return resolved
 
 
 def _registered(registered: Iterable[tuple[int, Json]], words: list[str]) -> tuple[int, Json]:

@@ -14,20 +14,21 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.discord.guild import payloads
-from rehearsal.discord.guild.state import BUTTON, buttons_of
-from rehearsal.discord.interactions.commands import build_invocation, build_suggestion
+from rehearsal.discord.guild.state import BUTTON, STRING_MENU, buttons_of, menus_of
+from rehearsal.discord.interactions.commands import build_invocation, build_suggestion, resolved_picks
 from rehearsal.discord.interactions.result import REPLY_TIMEOUT_S, InteractionReply, InteractionResult
 from rehearsal.discord.limits.message_limits import (
     MAX_ATTACHMENT_BYTES,
     RefusedError,
     check_choices,
+    check_window,
     edit_message,
     new_message_fields,
 )
 from rehearsal.errors import LocalDiscordError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rehearsal.discord.gateway.gateway import Gateway
     from rehearsal.discord.guild.payloads import Json
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 RESPONSE_TIMEOUT_S = 3.0
 TOKEN_LIFETIME_S = 15 * 60.0
 EPHEMERAL = 1 << 6
-_COMMAND, _COMPONENT, _AUTOCOMPLETE = 2, 3, 4
+_COMMAND, _COMPONENT, _AUTOCOMPLETE, _WINDOW = 2, 3, 4, 5
 _GUILD_CONTEXT = 0
 _INTERACTIONS_KEPT = 200
 
@@ -149,27 +150,75 @@ class Interactions:
         button. Raises `LocalDiscordError` if there is no such button, it is disabled, or the member does not see the
         message; and as `invoke` does.
         """
-        self._state.guild.member(user_id)
-        source, owner = self._find_message(message_id)
-        if owner is not None and source["flags"] & EPHEMERAL and owner.result.user_id != user_id:
-            raise LocalDiscordError(f"Only user {owner.result.user_id} sees message {message_id}.")
+        source = self._seen_by(user_id, message_id)
         open_buttons = [each for each in buttons_of(source) if not each["disabled"]]
         pressed = next((each for each in open_buttons if button in (each["custom_id"], each["label"])), None)
         if pressed is None:
             there = ", ".join(each["custom_id"] for each in open_buttons) or "none"
             raise LocalDiscordError(f"Message {message_id} has no button {button!r} to press. It has {there}.")
-        custom_id = pressed["custom_id"]
+        data: Json = {"custom_id": pressed["custom_id"], "component_type": BUTTON}
+        return await self._use(_COMPONENT, user_id, source, data, timeout_s=timeout_s)
+
+    async def pick(
+        self, user_id: int, message_id: int, menu: str, picked: Sequence[str], *, timeout_s: float = REPLY_TIMEOUT_S
+    ) -> InteractionResult:
+        """Pick something in a menu below a message as a member. Return once the bot has answered, or opened a window.
+
+        `menu`: its custom id. `picked`: values of its options, or ids of people, roles or channels. Raises
+        `LocalDiscordError` as `press` does, and for what cannot be picked.
+        """
+        source = self._seen_by(user_id, message_id)
+        found = next((each for each in menus_of(source) if each["custom_id"] == menu), None)
+        if found is None:
+            there = ", ".join(each["custom_id"] for each in menus_of(source)) or "none"
+            raise LocalDiscordError(f"Message {message_id} has no menu {menu!r}. It has {there}.")
+        least, most = found.get("min_values", 1), found.get("max_values", 1)
+        values = [option["value"] for option in found.get("options", [])]
+        unknown = [each for each in picked if found["type"] == STRING_MENU and each not in values]
+        if unknown or not least <= len(picked) <= most:
+            raise LocalDiscordError(f"Pick {least} to {most} in {menu!r}: {', '.join(values) or 'ids'}.")
+        data: Json = {"custom_id": menu, "component_type": found["type"], "values": list(picked)}
+        if found["type"] != STRING_MENU:
+            data["resolved"] = resolved_picks(self._state.guild, found["type"], picked)
+        return await self._use(_COMPONENT, user_id, source, data, timeout_s=timeout_s)
+
+    async def write(
+        self, window: InteractionResult, text: str, *, timeout_s: float = REPLY_TIMEOUT_S
+    ) -> InteractionResult:
+        """Write into the only field of the window that a press has opened, and submit it. Return once the bot has
+        answered. Raises `LocalDiscordError` if no window is open or the text is too long, and as `press` does.
+        """
+        if window.window is None or window.source is None:
+            raise LocalDiscordError(f"{window.command} has opened no window.")
+        (label,) = window.window["components"]
+        field = label["component"]
+        if len(text) > field.get("max_length", 4_000):
+            raise LocalDiscordError(f"The field takes at most {field['max_length']} characters.")
+        filled = {"type": field["type"], "custom_id": field["custom_id"], "value": text}
+        data: Json = {
+            "custom_id": window.window["custom_id"],
+            "components": [{"type": label["type"], "component": filled}],
+        }
+        return await self._use(_WINDOW, window.user_id, window.source, data, timeout_s=timeout_s)
+
+    def _seen_by(self, user_id: int, message_id: int) -> Json:
+        self._state.guild.member(user_id)
+        source, owner = self._find_message(message_id)
+        if owner is not None and source["flags"] & EPHEMERAL and owner.result.user_id != user_id:
+            raise LocalDiscordError(f"Only user {owner.result.user_id} sees message {message_id}.")
+        return source
+
+    async def _use(self, kind: int, user_id: int, source: Json, data: Json, *, timeout_s: float) -> InteractionResult:
+        """Send what a member does below a message, and wait for the answer."""
         application_id = int(source["author"]["id"])
         if not self._gateway.online(application_id):
-            raise LocalDiscordError(f"The bot that wrote message {message_id} is offline. Start it first.")
-        interaction = self._begin(_COMPONENT, user_id, custom_id, application_id, int(source["channel_id"]))
-        interaction.source = source
-        data: Json = {"custom_id": custom_id, "component_type": BUTTON}
-        event = self._event(interaction, user_id, data) | {"message": source}
-        self._send(application_id, event)
+            raise LocalDiscordError(f"The bot that wrote message {source['id']} is offline. Start it first.")
+        interaction = self._begin(kind, user_id, data["custom_id"], application_id, int(source["channel_id"]))
+        interaction.source = interaction.result.source = source
+        self._send(application_id, self._event(interaction, user_id, data) | {"message": source})
         result = interaction.result
         await result.until(lambda _: interaction.answered, timeout_s=self._response_timeout_s)
-        await result.until(lambda current: bool(current.replies), timeout_s=timeout_s)
+        await result.until(lambda now: bool(now.replies) or now.window is not None, timeout_s=timeout_s)
         return result
 
     def _send(self, application_id: int, event: Json) -> None:
@@ -259,6 +308,10 @@ class Interactions:
             resource = {"type": kind}
         elif kind is CallbackType.AUTOCOMPLETE and interaction.kind == _AUTOCOMPLETE:
             interaction.result.choices += check_choices(data.get("choices"))
+            resource = {"type": kind}
+        elif kind is CallbackType.MODAL and interaction.kind == _COMPONENT:
+            check_window(data)
+            interaction.result.window = data
             resource = {"type": kind}
         elif kind in (CallbackType.DEFERRED_UPDATE, CallbackType.UPDATE_MESSAGE) and interaction.source is not None:
             source = interaction.source

@@ -41,6 +41,9 @@ class InteractionResult:
     replies: list[InteractionReply] = field(default_factory=list)
     # What the bot suggests for an option that the person is typing.
     choices: list[Json] = field(default_factory=list)
+    # The window that the bot has opened, and the message below which somebody pressed.
+    window: Json | None = None
+    source: Json | None = field(default=None, repr=False)
     _changed: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
 
     @property

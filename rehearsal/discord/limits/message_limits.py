@@ -94,9 +94,7 @@ def check_embeds(embeds: object) -> None:
         texts.append(((embed.get("author") or {}).get("name") or "", _AUTHOR_CHARACTERS, "author"))
         if any(not each.get(key) for each in fields for key in _FIELD_LIMITS):
             raise RefusedError(400, 50035, "Invalid Form Body: a field needs a name and a value.")
-        for text, limit, key in texts:
-            if len(text) > limit:
-                raise RefusedError(400, 50035, f"Invalid Form Body: {key} must be {limit} or fewer in length.")
+        _check_texts(texts)
         total += sum(len(text) for text, _, _ in texts)
     if total > _MOST_EMBED_CHARACTERS:
         raise RefusedError(400, 50035, f"Invalid Form Body: embeds exceed {_MOST_EMBED_CHARACTERS} characters.")
@@ -128,9 +126,39 @@ def check_components(components: object) -> None:
                 continue
             if not 1 <= len(custom_id) <= _MAX_CUSTOM_ID:
                 raise RefusedError(400, 50035, f"Invalid Form Body: custom_id has 1 to {_MAX_CUSTOM_ID} characters.")
+            _check_menu(each)
             if custom_id in seen:
                 raise RefusedError(400, 50035, "Invalid Form Body: Component custom id cannot be duplicated.")
             seen.add(custom_id)
+
+
+_MENU_LIMITS = {"label": 100, "value": 100, "description": 100}
+_MAX_PLACEHOLDER = 150
+_MAX_WINDOW_TITLE, _MAX_WINDOW_LABEL, _MAX_WINDOW_ABOUT = 45, 45, 100
+
+
+def _check_menu(menu: Json) -> None:
+    options = menu.get("options") or []
+    texts = [(each.get(key) or "", limit, key) for each in options for key, limit in _MENU_LIMITS.items()]
+    texts.append((menu.get("placeholder") or "", _MAX_PLACEHOLDER, "placeholder"))
+    _check_texts(texts)
+    if len(options) > _MOST_CHOICES or sum(bool(each.get("default")) for each in options) > menu.get("max_values", 1):
+        raise RefusedError(400, 50035, f"Invalid Form Body: a menu has at most {_MOST_CHOICES} options.")
+
+
+def check_window(window: Json) -> None:
+    """Raise `RefusedError` for a window (modal) that Discord would refuse."""
+    texts = [(window.get("title") or "", _MAX_WINDOW_TITLE, "title")]
+    for label in window.get("components") or []:
+        texts.append((label.get("label") or "", _MAX_WINDOW_LABEL, "label"))
+        texts.append((label.get("description") or "", _MAX_WINDOW_ABOUT, "description"))
+    _check_texts(texts)
+
+
+def _check_texts(texts: list[tuple[str, int, str]]) -> None:
+    for text, limit, key in texts:
+        if len(text) > limit:
+            raise RefusedError(400, 50035, f"Invalid Form Body: {key} must be {limit} or fewer in length.")
 
 
 _MOST_CHOICES = 25

@@ -134,7 +134,7 @@ async def test_files_newest_first() -> None:
 
 @pytest.mark.asyncio
 async def test_what_the_bot_has_posted_itself_is_not_listed() -> None:
-    """A transcript of /listen has the words of people who may have opted out, or been forgotten, since."""
+    """A transcript has the words of people who may have opted out, or been forgotten, since."""
     transcript = Attachment(2, "transcript.md", b"Bo: I am in love.")
     channel = Channel([message(2, transcript, author_id=OWN_ID), message(1, Attachment(1, "a.txt", b"a"))])
     assert [file.name for file in await chat(channel).files(most=9)] == ["a.txt"]

@@ -18,8 +18,8 @@ from pydantic import SecretStr
 
 from bot.channel.port import ListenRequest, UnfinishedWords
 from bot.discord.answers import answer
+from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.commands import room as room_commands
-from bot.discord.commands.privacy import add_privacy_commands
 from bot.discord.commands.room import ELSEWHERE, MOST_SPEAKERS, NO_THREAD_HERE
 from bot.discord.connection import connected, name_of_token, translated
 from bot.discord.endpoint import connector, point_at
@@ -132,7 +132,7 @@ SCRIBES = (Member(ADA, "Ada", moderator=True), Member(BEN, "Ben", role_ids=(SCRI
 
 
 async def choose_scribes(client: RoomtoneClient) -> None:
-    """Let the members with the role of scribes call the bot, as /settings role does."""
+    """Let the members with the role of scribes call the bot, as /settings does."""
     await client.servers.change(500, lambda now: replace(now, roles=(SCRIBE.id,)), by=None)
 
 
@@ -217,10 +217,11 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
     """Each situation has its own answer, and only the person who used the command sees it. What is being said is shown
     to those alone who may enter the channel.
     """
+    monkeypatch.setattr(CheckedCommandTree, "_cooldown", lambda *_: None)
     async with online() as (local, _, supervisor):
 
-        async def say(command: str, user_id: int = ADA, replies: int = 1) -> list[str]:
-            result = await local.invoke(user_id, command)
+        async def say(command: str, user_id: int = ADA, replies: int = 1, **options: object) -> list[str]:
+            result = await local.invoke(user_id, command, options)
             await result.until(lambda current: len(current.replies) >= replies, timeout_s=PATIENCE_S)
             assert all(reply.ephemeral for reply in result.replies)
             return [reply.content for reply in result.replies]
@@ -237,10 +238,9 @@ async def test_join_leave_and_status_answer_in_sentences(monkeypatch: pytest.Mon
         assert (place.guild_id, place.channel_id, place.name) == (local.guild.id, 600, "Evening")
         assert [(person.id, person.name, person.is_bot) for person in place.members()] == [(ADA, "Ada", False)]
         assert await say("join") == ["I am in Evening already."]
-        assert await say("listen") == ["I am in Evening already. Use /leave first."]
+        assert await say("join", listen="file") == ["I am in Evening already. Use /leave first."]
         supervisor.listens = ListenRequest("file", 600)
-        assert await say("listen") == ["I am in Evening already, and only write down what is said."]
-        assert await say("join") == ["I am in Evening already."]
+        assert await say("join", listen="file") == ["I am in Evening already, and only write down what is said."]
         await local.join(BEN, channel_id=602)
         await settle(lambda: len(supervisor.movements) == 2)
         assert await say("join", BEN) == [ELSEWHERE]
@@ -290,23 +290,6 @@ async def test_who_calls_the_bot_learns_why_it_does_not_come(error: Exception, t
 
 
 @pytest.mark.asyncio
-async def test_nobody_waits_for_an_answer_that_does_not_come() -> None:
-    """A command that breaks after Discord was told to wait is answered, without the words of the error."""
-
-    async def break_off(_: str) -> None:
-        raise KeyError("what Ada said")
-
-    command = partial(
-        add_privacy_commands, records=cast("Any", SimpleNamespace(file_of=break_off)), facts=cast("Any", None)
-    )
-    async with LocalDiscord() as local, connected(settings_for(local), FakeSupervisor(), [command]):
-        result = await local.invoke(ADA, "my-data")
-        assert result.deferred
-        (reply,) = result.replies
-        assert (reply.content, reply.ephemeral) == ("Something in me broke.", True)
-
-
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("where", "typed_in", "answered"),
     [
@@ -320,7 +303,7 @@ async def test_nobody_waits_for_an_answer_that_does_not_come() -> None:
 async def test_words_go_only_where_who_asks_may_bring_them(
     where: Literal["thread", "file"], typed_in: int, answered: str
 ) -> None:
-    """/listen with a thread writes into the channel where it was typed. Ben, who is in a private channel in whose chat
+    """/join with `listen:thread` writes into the channel where it was typed. Ben, in a private channel in whose chat
     nobody may write, cannot have its words written where he may not write himself.
     """
     no_words, no_threads = int(DiscordPermission.SEND_MESSAGES), int(DiscordPermission.CREATE_PUBLIC_THREADS)
@@ -339,7 +322,7 @@ async def test_words_go_only_where_who_asks_may_bring_them(
         await local.join(BEN, channel_id=600)
         async with asyncio.timeout(PATIENCE_S):
             await supervisor.told.wait()
-        result = await local.invoke(BEN, "listen", {"where": where}, channel_id=typed_in)
+        result = await local.invoke(BEN, "join", {"listen": where}, channel_id=typed_in)
         assert result.replies[0].content == answered
         comes = answered.startswith("I am coming")
         await settle(lambda: (supervisor.place is not None) is comes)
@@ -351,7 +334,7 @@ async def test_words_go_only_where_who_asks_may_bring_them(
 async def test_a_thread_is_begun_in_no_thread_and_in_no_channel_for_announcements(
     kind: discord.ChannelType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """/listen says so before the bot comes: the notice would name a thread that there cannot be."""
+    """/join says so before the bot comes: the notice would name a thread that there cannot be."""
     as_channel = payloads.channel
 
     def typed_in(guild: GuildSpec, spec: Channel) -> payloads.Json:
@@ -365,14 +348,14 @@ async def test_a_thread_is_begun_in_no_thread_and_in_no_channel_for_announcement
         await local.join(BEN, channel_id=600)
         async with asyncio.timeout(PATIENCE_S):
             await supervisor.told.wait()
-        result = await local.invoke(BEN, "listen", {"where": "thread"}, channel_id=601)
+        result = await local.invoke(BEN, "join", {"listen": "thread"}, channel_id=601)
         assert result.replies[0].content == NO_THREAD_HERE
         assert supervisor.place is None
 
 
 @pytest.mark.asyncio
 async def test_words_of_an_age_restricted_channel_go_into_no_other_thread() -> None:
-    """/listen says so before the bot comes."""
+    """/join says so before the bot comes."""
     guild = GuildSpec(
         voice_channels=(Channel(600, "Late Show", age_restricted=True),),
         text_channel=Channel(601, "general"),
@@ -384,7 +367,7 @@ async def test_words_of_an_age_restricted_channel_go_into_no_other_thread() -> N
         await local.join(BEN, channel_id=600)
         async with asyncio.timeout(PATIENCE_S):
             await supervisor.told.wait()
-        result = await local.invoke(BEN, "listen", {"where": "thread"}, channel_id=601)
+        result = await local.invoke(BEN, "join", {"listen": "thread"}, channel_id=601)
         assert result.replies[0].content == FOR_EVERY_AGE.fill(channel="general")
         assert supervisor.place is None
 

@@ -15,16 +15,12 @@ from discord import app_commands
 from bot.discord.access import NO_ROLE, PEOPLE, RULES, Who
 from bot.discord.client import RoomtoneClient
 from bot.discord.command_tree import NOT_SHOWN
-from bot.discord.commands.catch_up import add_catch_up
 from bot.discord.commands.help import add_help
-from bot.discord.commands.memory import add_memory_commands
 from bot.discord.commands.participation import add_participation_commands
-from bot.discord.commands.persona import add_persona
 from bot.discord.commands.privacy import add_privacy_commands
 from bot.discord.commands.recall import add_recall
 from bot.discord.commands.recap import add_recap
-from bot.discord.commands.rolling_context import add_rolling_context
-from bot.discord.commands.settings import add_settings_command
+from bot.discord.commands.settings import add_settings
 from bot.discord.commands.transcript import add_transcript
 from bot.discord.commands.voice import add_voice
 from bot.discord.commands.watch import add_watch_commands
@@ -186,19 +182,15 @@ async def test_a_command_without_a_rule_stops_the_bot() -> None:
 def all_command_adders() -> list[AddCommands]:
     """Return the functions that add all commands of the bot but those of the room, which do nothing."""
     return [
-        partial(add_rolling_context, choices=NOTHING, defaults=NOTHING),
-        partial(add_memory_commands, people=NOTHING),
-        partial(add_privacy_commands, records=NOTHING, facts=NOTHING),
+        partial(add_privacy_commands, records=NOTHING, people=NOTHING, facts=NOTHING),
         partial(add_participation_commands, participation=NOTHING),
         partial(add_watch_commands, watching=NOTHING),
-        partial(add_persona, choices=NOTHING),
-        partial(add_settings_command, servers=NOTHING, participation=NOTHING, operator=NOTHING, voice_commands=NOTHING),
-        partial(add_catch_up, catch_up=NOTHING),
+        partial(add_settings, stores=NOTHING),
         partial(add_recall, search=NOTHING),
-        partial(add_recap, reader=NOTHING, digests=NOTHING, zone=NOTHING),
+        partial(add_recap, reader=NOTHING, digests=NOTHING, catch_up=NOTHING, zone=NOTHING),
         partial(add_transcript, reader=NOTHING, zone=NOTHING),
         partial(add_voice, commands=NOTHING),
-        add_help,
+        partial(add_help, names=lambda _: ("Jeeves",)),
     ]
 
 

@@ -8,10 +8,12 @@ from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
+import discord
 import pytest
 from structlog.testing import capture_logs
 
-from bot.discord import answers, place, posting
+from bot.discord import answers, client, place, posting
+from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.commands.privacy import add_privacy_commands
 from bot.discord.connection import connected
 from bot.discord.place import DiscordPlace
@@ -19,6 +21,7 @@ from bot.errors import SetupError
 from bot.memory.session_reader import SessionReader
 from bot.texts.text import Text
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
+from rehearsal.discord.limits import rate_limits
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import LocalDiscordError
 from tests.bot.discord.commands.test_recall import searching
@@ -202,39 +205,6 @@ async def test_a_file_is_posted_once_and_whole_though_discords_servers_fail(
 
 
 @pytest.mark.asyncio
-async def test_many_messages_at_once_all_come() -> None:
-    """Discord takes five in five seconds from a bot. The others wait for their turn, and none is refused."""
-    async with online() as (local, client, _):
-        here = client.place(local.guild.id, CHANNEL)
-        assert here is not None
-        with capture_logs() as logs:
-            for number in range(7):
-                await here.write(Text("Sentence {number}.", number=number))
-        assert [message.content for message in local.messages] == [f"Sentence {number}." for number in range(7)]
-        assert [line for line in logs if line["event"] == "message_not_written"] == []
-
-
-@pytest.mark.asyncio
-async def test_a_banned_address_is_told_to_wait() -> None:
-    """Starting again at once would make the ban longer."""
-    async with LocalDiscord() as local:
-        await local.fault("cloudflare_ban", for_s=60)
-        with pytest.raises(SetupError, match=r"refuses requests of this machine's address.*Wait an hour"):
-            async with connected(settings_for(local), FakeSupervisor()):
-                pass
-
-
-@pytest.mark.asyncio
-async def test_an_intent_that_was_not_allowed_is_a_plain_sentence() -> None:
-    """The owner must allow it in the developer portal, or do without."""
-    async with LocalDiscord() as local:
-        settings = settings_for(local).model_copy(update={"message_content": True})
-        with pytest.raises(SetupError, match="Allow Message Content"):
-            async with connected(settings, FakeSupervisor()):
-                pass
-
-
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("fault", "options"),
     [
@@ -306,3 +276,33 @@ async def test_a_server_that_the_bot_was_invited_to_just_now_is_watched_too(monk
         await settle(lambda: supervisor.movements)
         ((_, channel, change),) = supervisor.movements
         assert (channel, change.person.id, change.joined) == (CHANNEL, CHLOE, True)
+
+
+@pytest.mark.asyncio
+async def test_the_bot_comes_online_though_discord_takes_no_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After some restarts Discord refuses them for minutes. The commands of the last start are still there."""
+    limits = {("PUT", "/applications/{application}/commands"): (1, 3600.0)}
+    monkeypatch.setattr(rate_limits, "_LIMITS", limits)
+    # discord.py waits for the end of such a limit, also after the last request that is within it.
+    monkeypatch.setattr(client, "REGISTER_TIMEOUT_S", 2.0)
+    async with LocalDiscord() as local:
+        async with connected(settings_for(local), FakeSupervisor()):
+            pass
+        with capture_logs() as logs:
+            async with connected(settings_for(local), FakeSupervisor()):
+                assert (await local.invoke(ADA, "status")).replies
+        assert "commands_not_registered" in {line["event"] for line in logs}
+
+
+@pytest.mark.asyncio
+async def test_commands_that_discord_never_takes_stop_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another attempt would not help."""
+
+    async def refused(_: object) -> None:
+        raise discord.HTTPException(cast("Any", SimpleNamespace(status=400, reason="")), "Invalid Form Body")
+
+    monkeypatch.setattr(CheckedCommandTree, "sync", refused)
+    async with LocalDiscord() as local:
+        with pytest.raises(SetupError, match="400"):
+            async with connected(settings_for(local), FakeSupervisor()):
+                pass

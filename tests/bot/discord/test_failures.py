@@ -11,18 +11,13 @@ from discord import app_commands
 from structlog.testing import capture_logs
 
 from bot.channel.port import Person
-from bot.discord import answers
-from bot.discord.connection import connected
 from bot.discord.failures import NOT_FOUND, OUTDATED, command_failed
 from bot.discord.place import DiscordPlace
 from bot.memory.session_reader import SessionReader
 from compaction.errors import StoreError
-from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.commands.test_catch_up import catching_up
-from tests.bot.discord.commands.test_recall import searching
-from tests.bot.discord.remembered import ADA, BEN, GUILD, LOUNGE
-from tests.bot.discord.test_client import online, settings_for, settle
-from tests.bot.discord.test_consent_buttons import FakeConsents, whereabouts
+from tests.bot.discord.remembered import BEN, GUILD, LOUNGE
+from tests.bot.discord.test_client import online
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -53,32 +48,6 @@ async def test_a_button_that_breaks_after_discord_was_told_to_wait_is_answered(
         (reply,) = pressed.replies
         assert (reply.content, reply.ephemeral) == (BROKE, True)
         assert [line["button"] for line in logs if line["event"] == "button_failed"] == ["roomtone:catch-up"]
-
-
-@pytest.mark.asyncio
-async def test_a_button_of_a_page_that_breaks_is_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without an answer the page would stay as it is, and nobody would know why."""
-    async with searching(tmp_path) as here:
-        await here.say(ADA, "The gate code is 4411.")
-        page = await here.use(BEN, "recall", words="gate code")
-        monkeypatch.setattr(SessionReader, "find", fail)
-        assert (await here.press(BEN, page, "roomtone:recall-around-1")).content == BROKE
-
-
-@pytest.mark.asyncio
-async def test_a_consent_that_breaks_late_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who agrees to be heard learns that it did not work."""
-    monkeypatch.setattr(answers, "DEFER_AFTER_S", 0.0)
-    consents = FakeConsents()
-    monkeypatch.setattr(consents, "set_agreed", fail)
-    rooms = cast("Any", whereabouts())
-    async with LocalDiscord() as local, connected(settings_for(local), rooms, consents=consents) as client:
-        place = client.place(local.guild.id, LOUNGE)
-        assert isinstance(place, DiscordPlace)
-        assert await place.write_notice("I ask.", asks=True)
-        await settle(lambda: len(local.messages) == 1)
-        pressed = await local.press(ADA, local.messages[0].id, "roomtone:hear-me")
-        assert [reply.content for reply in pressed.replies] == [BROKE]
 
 
 @pytest.mark.asyncio

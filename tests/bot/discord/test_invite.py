@@ -36,7 +36,6 @@ NEEDED = {
     "create_thread": {"create_public_threads"},
     "thread.send": {"send_messages_in_threads"},
     "edit(nick)": {"change_nickname"},
-    "edit(status)": {"set_voice_channel_status"},
     # The voice connection of `voice.transport`.
     "VoiceLink": {"connect", "speak"},
     # Optional: who gives the bot Mute Members lets it make itself a speaker. Otherwise it asks (`request_to_speak`).

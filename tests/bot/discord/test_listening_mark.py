@@ -1,4 +1,4 @@
-"""The mark that the bot listens: its name on the server, else the channel's status, and nothing left behind."""
+"""The mark that the bot listens: its name on the server, and nothing left behind."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-import discord
 import pytest
 
 from bot.discord.listening_mark import MOST_CHARS, ListeningMark, marked, prefix_in, remove_leftover, unmarked
@@ -40,23 +39,9 @@ class Me:
         self.nick = nick
 
 
-class Lounge(discord.VoiceChannel):
-    """A voice channel that stores its status."""
-
-    __slots__ = ("may_edit", "statuses")
-
-    def __init__(self, me: Me, *, may_edit: bool = True) -> None:
-        self.id = 600
-        self.guild = cast("Any", SimpleNamespace(id=500, me=me))
-        self.may_edit = may_edit
-        self.statuses: list[str | None] = []
-
-    async def edit(self, *, status: str | None = None, **_: Any) -> None:  # type: ignore[override]
-        """Store the status, or refuse as Discord does, after a moment."""
-        await asyncio.sleep(0)
-        if not self.may_edit:
-            raise OSError("Missing Permissions")
-        self.statuses.append(status)
+def lounge(me: Me) -> Any:
+    """Return a voice channel of the bot's server."""
+    return SimpleNamespace(id=600, guild=SimpleNamespace(id=500, me=me))
 
 
 @pytest.mark.parametrize("nick", [None, "Robo", "A name of thirty-two characters."])
@@ -65,33 +50,19 @@ def test_the_name_shows_it_and_is_given_back(nick: str | None) -> None:
 
     async def listen() -> None:
         me = Me(nick)
-        mark, channel = ListeningMark(), Lounge(me)
+        mark, channel = ListeningMark(), lounge(me)
         assert await mark.show(channel, ENGLISH)
         assert await mark.show(channel, ENGLISH)
         assert me.display_name.startswith(PREFIX)
         assert len(me.display_name) <= MOST_CHARS
         await mark.remove(channel)
         assert me.nick == nick
-        assert channel.statuses == []
-
-    asyncio.run(listen())
-
-
-def test_the_status_stands_in_for_the_name() -> None:
-    """A bot that may not change its name sets the channel's status, and clears it at the end."""
-
-    async def listen() -> None:
-        mark, channel = ListeningMark(), Lounge(Me(may_rename=False))
-        assert await mark.show(channel, ENGLISH)
-        await mark.remove(channel)
-        assert channel.statuses == ["Roomtone is listening", None]
 
     asyncio.run(listen())
 
 
 @pytest.mark.parametrize("turns", range(8))
-@pytest.mark.parametrize("may_rename", [True, False])
-def test_a_room_that_is_cut_off_leaves_no_mark(may_rename: bool, turns: int) -> None:
+def test_a_room_that_is_cut_off_leaves_no_mark(turns: int) -> None:
     """It is cut off while the mark is set or removed, or just afterwards. `turns`: of the event loop."""
 
     async def cut_off(work: Coroutine[Any, Any, object]) -> None:
@@ -102,22 +73,21 @@ def test_a_room_that_is_cut_off_leaves_no_mark(may_rename: bool, turns: int) -> 
         await asyncio.wait([working])
 
     async def listen() -> None:
-        me = Me(may_rename=may_rename)
-        mark, channel = ListeningMark(), Lounge(me)
+        me = Me()
+        mark, channel = ListeningMark(), lounge(me)
         await cut_off(mark.show(channel, ENGLISH))
-        assert me.nick == PREFIX + "Roomtone" if may_rename else channel.statuses == ["Roomtone is listening"]
+        assert me.nick == PREFIX + "Roomtone"
         await cut_off(mark.remove(channel))
         assert me.nick is None
-        assert channel.statuses == ([] if may_rename else ["Roomtone is listening", None])
 
     asyncio.run(listen())
 
 
-def test_without_both_rights_nothing_shows_it() -> None:
-    """If neither is allowed, the answer is no, and nothing is raised."""
+def test_without_the_right_nothing_shows_it() -> None:
+    """The answer is no, and nothing is raised."""
 
     async def listen() -> bool:
-        mark, channel = ListeningMark(), Lounge(Me(may_rename=False), may_edit=False)
+        mark, channel = ListeningMark(), lounge(Me(may_rename=False))
         shown = await mark.show(channel, ENGLISH)
         await mark.remove(channel)
         return shown
@@ -150,22 +120,3 @@ def test_marks_are_put_on_once(language: str) -> None:
     assert marked(once, language) == once == f"{prefix_in(language)}Robo"
     assert unmarked(once) == "Robo"
     assert unmarked(None) is None
-
-
-def test_people_read_the_mark_in_their_servers_language() -> None:
-    """In the name or in the status. Where the language changes meanwhile, one mark follows the other."""
-
-    async def listen() -> None:
-        me = Me("A name of thirty-two characters.")
-        mark, channel = ListeningMark(), Lounge(me)
-        assert await mark.show(channel, GERMAN)
-        assert me.nick == "[HÖRT ZU] A name of thirty-two characters."[:MOST_CHARS]
-        assert await mark.show(channel, ENGLISH)
-        assert me.display_name.startswith("[LISTENING] A name of")
-        await mark.remove(channel)
-        assert me.nick == "A name of thirty-two characters."
-        lounge = Lounge(Me(may_rename=False))
-        assert await ListeningMark().show(lounge, GERMAN)
-        assert lounge.statuses == ["Roomtone hört zu"]
-
-    asyncio.run(listen())

@@ -11,7 +11,6 @@ import structlog
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 
-from bot.discord import place_names
 from bot.discord.connection import connected, translated
 from bot.discord.place_names import KEPT_S, RETRY_S, PlaceNames
 from bot.discord.shard_choice import chosen_shards
@@ -128,28 +127,6 @@ async def test_two_pages_at_once_ask_once() -> None:
         assert first == second == {place: ("Even", even.guild.channels[0].name)}
         server.assert_awaited_once()
         channel.assert_awaited_once()
-
-
-@pytest.mark.asyncio
-async def test_what_a_page_needs_now_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only so many names are kept; those that nobody has wanted for longest go first. An ending bot raises nothing."""
-    monkeypatch.setattr(place_names, "MOST_KEPT", 4)
-    async with (
-        LocalDiscord(guild=EVEN) as even,
-        LocalDiscord(guild=ODD, beside=even),
-        connected(settings_for(even), FakeSupervisor(), shards=ODD_SHARD) as client,
-    ):
-        names = PlaceNames(client, monotonic=lambda: 100.0, within_s=PATIENCE_S)
-        there = (EVEN.id, 600)
-        await names.of({there, (EVEN.id, 998), (EVEN.id, 999)})
-        assert list(await names.of({there})) == [there]
-        await names.of({(EVEN.id, 997)})
-        closed = AsyncMock(side_effect=RuntimeError("Session is closed"))
-        with patch.object(client, "fetch_guild", closed), patch.object(client, "fetch_channel", closed):
-            assert list(await names.of({there})) == [there]
-            closed.assert_not_awaited()
-            assert await names.of({(EVEN.id, 998)}) == {}
-            closed.assert_awaited_once()
 
 
 @pytest.mark.asyncio

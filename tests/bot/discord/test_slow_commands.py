@@ -12,18 +12,16 @@ import pytest
 
 from bot.discord import admission, answers
 from bot.discord.answers import answer_when_known
-from bot.discord.commands.memory import add_memory_commands
 from bot.discord.commands.participation import add_participation_commands
-from bot.discord.commands.persona import add_persona
-from bot.discord.commands.rolling_context import add_rolling_context
-from bot.discord.commands.settings import add_settings_command
+from bot.discord.commands.privacy import add_privacy_commands
+from bot.discord.commands.setting_table import SettingStores
+from bot.discord.commands.settings import add_settings
 from bot.discord.commands.voice import VoiceCommands
 from bot.discord.connection import connected
 from bot.server_settings import MemoryServerSettings, ServerSettings, ServerSettingsBook
 from bot.texts.text import Text
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.commands.test_participation import participation_with
-from tests.bot.discord.commands.test_rolling_context import DEFAULTS
 from tests.bot.discord.commands.test_settings import operator
 from tests.bot.discord.remembered import seen
 from tests.bot.discord.test_client import ADA, FakeSupervisor, settings_for
@@ -87,18 +85,12 @@ class BusyOptOuts(FakeOptOuts):
 def commands_on(store: BusyStore) -> list[AddCommands]:
     """Return what adds the commands to a tree."""
     participation, book = participation_with(store, BusyOptOuts(store.free)), ServerSettingsBook(store)
+    stores = SettingStores(book, store, participation, operator(), VoiceCommands(FakeVoices(), FakePlayer()))
+    records, facts = cast("Any", store), cast("Any", None)
     return [
         partial(add_participation_commands, participation=participation),
-        partial(add_memory_commands, people=cast("Any", store)),
-        partial(add_persona, choices=store),
-        partial(add_rolling_context, choices=store, defaults=DEFAULTS),
-        partial(
-            add_settings_command,
-            servers=book,
-            participation=participation,
-            operator=operator(),
-            voice_commands=VoiceCommands(FakeVoices(), book, FakePlayer()),
-        ),
+        partial(add_privacy_commands, records=records, people=records, facts=facts),
+        partial(add_settings, stores=stores),
     ]
 
 
@@ -108,12 +100,8 @@ def commands_on(store: BusyStore) -> list[AddCommands]:
     [
         ("opt-out", {}, "I no longer hear you"),
         ("quiet", {"always": True}, "I am silent on this server until a moderator"),
-        ("memory forget", {}, "I have deleted all 3 things"),
-        ("persona", {"text": "You are a dry innkeeper."}, "This takes effect at my next reply."),
-        ("settings recap", {"posted": True}, "I post in the channel what it was about."),
-        ("settings show", {}, "when I speak (/voice-mode)"),
-        ("rolling-context", {}, "Mode summary"),
-        ("rolling-context", {"mode": "off"}, "This takes effect at my next reply."),
+        ("forget-me", {"sure": True, "what": "facts"}, "I have deleted all 3 things"),
+        ("settings", {}, "I keep what was said until somebody deletes it."),
     ],
 )
 async def test_who_uses_a_command_while_the_database_is_busy_is_answered(

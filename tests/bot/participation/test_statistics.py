@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from bot.brain.decider import Decision, Reason
 from bot.guild import Silence, VoiceMode
 from bot.participation.costs import Cost, CostCeiling, CostLedger
 from bot.participation.guild_participation import GuildParticipation
-from bot.participation.statistics import MODES, REASONS, ParticipationStatistics, cost_in_words, mode_sentence
-from bot.texts.catalogue import catalogue
+from bot.participation.statistics import REASONS, ParticipationStatistics, cost_in_words, mode_sentence
 from bot.texts.text import in_language
 
 FREE = mode_sentence(VoiceMode.FREE)
@@ -66,11 +63,3 @@ def test_every_reason_has_its_words() -> None:
     statistics.count(Decision(True, Reason.WAKE_NAME))
     told = in_language(statistics.format(guild(), silenced=False, now=0.0), "de")
     assert "(beim Namen gerufen: 1)" in told
-
-
-@pytest.mark.parametrize("mode", VoiceMode)
-def test_the_mode_has_the_name_that_can_be_chosen(mode: VoiceMode) -> None:
-    """Whoever reads a mode in German finds it by the same name among the choices of /voice-mode."""
-    chosen = catalogue("de").commands[mode]
-    assert in_language(mode_sentence(mode), "de").startswith(f"Ich rede mit im Modus {chosen}: ")
-    assert set(MODES) == set(VoiceMode)

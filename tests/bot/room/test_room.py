@@ -90,7 +90,7 @@ async def test_people_are_told_heard_and_answered(tmp_path: Path) -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("target", ["file", "thread"])
 async def test_a_session_can_be_only_written_down(tmp_path: Path, target: ListenTarget) -> None:
-    """After /listen the bot writes down and never answers: not by name, not after /talk, not after a crash."""
+    """Called with `listen`, the bot writes down and never answers: not by name, not after /talk, not after a crash."""
     async with a_house(tmp_path) as house:
         house.listen = ListenRequest(target, 601)
         reader = SessionReader(house.sessions, house.store, withheld=house.participation.withheld_on)

@@ -1,4 +1,4 @@
-"""What /listen has posted is deleted on Discord once its session is gone."""
+"""What a session has posted is deleted on Discord once its session is gone."""
 
 from __future__ import annotations
 

@@ -201,7 +201,7 @@ async def test_what_cannot_be_read_is_a_plain_sentence(tmp_path: Path, column: s
         connection.execute(f"INSERT INTO guild_settings (guild_id, {column}, changed_at) VALUES (1, 'shouting', 0.0)")
         connection.commit()
         connection.close()
-        with pytest.raises(StoreError, match=r"cannot be read.*/voice-mode"):
+        with pytest.raises(StoreError, match=r"cannot be read.*/settings"):
             await GuildStore(database, FakeClock()).choice(1)
 
 
@@ -247,7 +247,7 @@ async def test_choosing_anew_repairs_what_cannot_be_read(place: Place, column: s
 @pytest.mark.asyncio
 @pytest.mark.parametrize(("column", "value"), UNREADABLE)
 async def test_the_commands_repair_how_the_bot_takes_part(tmp_path: Path, column: str, value: str) -> None:
-    """/voice-mode and /wake-names work although nothing could be read before, and from then on the server is served."""
+    """Choosing mode and names works although nothing could be read before, and from then on the server is served."""
     async with open_database(tmp_path / "a.db") as database:
         for guild_id in (1, 2):
             row = {"guild_id": guild_id, column: value, "quiet_always": True, "changed_at": 0.0}

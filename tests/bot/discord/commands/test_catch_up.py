@@ -1,16 +1,19 @@
-"""/catch-up and its button on the local Discord: who comes back reads what they missed, and nobody else does."""
+"""/recap with `what:missed`, and its button: who comes back reads what they missed, and nobody else does."""
 
 from __future__ import annotations
 
 import re
 from contextlib import asynccontextmanager
+from datetime import UTC
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from bot.channel.port import Person
 from bot.discord.admission import Verdict
-from bot.discord.commands.catch_up import NEVER_AWAY, NOTHING_MISSED, CatchUp, add_catch_up
+from bot.discord.commands.catch_up import NEVER_AWAY, NOTHING_MISSED, CatchUp
+from bot.discord.commands.recap import add_recap
 from bot.discord.connection import connected
 from bot.discord.session_choice import NO_SESSION
 from bot.memory.digests import Digests
@@ -52,9 +55,7 @@ async def catching_up(
         catch_up = CatchUp(reader, digests, now=evening.clock.now)
         supervisor = FakeSupervisor()
 
-        def add(tree: object) -> None:
-            add_catch_up(tree, catch_up=catch_up)  # type: ignore[arg-type]
-
+        add = partial(add_recap, reader=reader, digests=digests, catch_up=catch_up, zone=UTC)
         async with (
             LocalDiscord(guild=GUILD) as local,
             connected(settings_for(local), supervisor, [add], catch_up=catch_up) as client,
@@ -90,7 +91,7 @@ async def test_who_comes_back_reads_what_was_said_meanwhile(tmp_path: Path) -> N
         await is_there(here, BEN)
         await is_there(here, CHLOE)
         await here.say(ADA, "We decided that the parrot stays at home.")
-        reply = await here.use(BEN, "catch-up")
+        reply = await here.use(BEN, "recap", what="missed")
         told = seen(reply)
         assert told.startswith("While you were away from Evening\n<t:")
         assert "people spoke 2 times" in told
@@ -100,8 +101,8 @@ async def test_who_comes_back_reads_what_was_said_meanwhile(tmp_path: Path) -> N
         assert "parrot" not in told
         assert here.local.messages == ()
         # Chloe was there all the time; with minutes she reads about them, in her language.
-        assert (await here.use(CHLOE, "catch-up")).content.startswith("Du warst die ganze Zeit da.")
-        assert "Zuletzt in Evening" in seen(await here.use(CHLOE, "catch-up", minutes=1))
+        assert (await here.use(CHLOE, "recap", what="missed")).content.startswith("Du warst die ganze Zeit da.")
+        assert "Zuletzt in Evening" in seen(await here.use(CHLOE, "recap", minutes=1))
 
 
 @pytest.mark.asyncio
@@ -112,7 +113,7 @@ async def test_who_asks_right_after_coming_back_reads_what_was_said(tmp_path: Pa
         await moves(here, BEN, "left")
         await here.say(ADA, "We decided to take the train to Lisbon on Friday.")
         await is_there(here, BEN)
-        told = seen(await here.use(BEN, "catch-up"))
+        told = seen(await here.use(BEN, "recap", what="missed"))
         assert "Lisbon" in told
         assert "boat" not in told
 
@@ -123,16 +124,16 @@ async def test_who_comes_late_reads_all_of_it_and_who_is_away_nothing(tmp_path: 
     async with catching_up(tmp_path, present=(ADA, CHLOE)) as here:
         await here.say(ADA, "We decided to take the train to Lisbon on Friday.")
         await here.say(CHLOE, "Who brings the map?")
-        assert (await here.use(BEN, "catch-up")).content == NO_SESSION
+        assert (await here.use(BEN, "recap", what="missed")).content == NO_SESSION
         await is_there(here, BEN)
-        assert (await here.use(BEN, "catch-up")).content == NEVER_AWAY
+        assert (await here.use(BEN, "recap", what="missed")).content == NEVER_AWAY
         await moves(here, BEN, "joined")
-        assert "people spoke 2 times" in seen(await here.use(BEN, "catch-up"))
+        assert "people spoke 2 times" in seen(await here.use(BEN, "recap", what="missed"))
         await here.local.leave(BEN)
         await settle(lambda: len(here.supervisor.movements) > 1)
         await moves(here, BEN, "left")
         await here.say(ADA, "Now about his birthday.")
-        assert (await here.use(BEN, "catch-up")).content == NOTHING_MISSED
+        assert (await here.use(BEN, "recap", what="missed")).content == NOTHING_MISSED
 
 
 @pytest.mark.asyncio
@@ -140,12 +141,12 @@ async def test_nobody_catches_up_with_a_channel_where_they_were_not(tmp_path: Pa
     """Nor with withheld words or confidences."""
     async with catching_up(tmp_path, channel=COMMITTEE, present=(ADA, CHLOE)) as here:
         await here.say(CHLOE, "My aunt lives in Zanzibarq, I promise.")
-        assert (await here.use(BEN, "catch-up", channel_id=LOUNGE)).content == NO_SESSION
-        assert "Zanzibarq" in seen(await here.use(ADA, "catch-up"))
+        assert (await here.use(BEN, "recap", what="missed", channel_id=LOUNGE)).content == NO_SESSION
+        assert "Zanzibarq" in seen(await here.use(ADA, "recap", what="missed"))
         await here.say(CHLOE, "Don't tell Ada.")
-        assert "Zanzibarq" not in seen(await here.use(ADA, "catch-up"))
+        assert "Zanzibarq" not in seen(await here.use(ADA, "recap", what="missed"))
         here.withheld.add(str(CHLOE))
-        assert (await here.use(ADA, "catch-up")).content == NOTHING_MISSED
+        assert (await here.use(ADA, "recap", what="missed")).content == NOTHING_MISSED
 
 
 @pytest.mark.asyncio
@@ -175,7 +176,9 @@ async def test_the_offer_is_a_quiet_message_and_only_who_presses_reads_on(
             raise StoreError("The disk is full.")
 
         monkeypatch.setattr(SessionReader, "find", fail)
-        assert (await here.use(ADA, "catch-up")).content.startswith("I could not read it now. The disk is full.")
+        assert (await here.use(ADA, "recap", what="missed")).content.startswith(
+            "I could not read it now. The disk is full."
+        )
 
 
 @pytest.mark.asyncio

@@ -47,21 +47,22 @@ async def test_people_read_of_what_they_may_do() -> None:
 
             supervisor.place = client.place(local.guild.id, 600)
             member = seen(await helped(BEN))
+            assert "- *Jeeves, what have we decided?*" in member
             assert "**/transcript**: Get what was said" in member
             assert "/leave" not in member
             assert "/settings" not in member
-            assert "`mode`" not in member
             assert "more commands are for other people" in member
             moderator = seen(await helped(ADA))
             assert "**/leave** *(in my voice channel, and moderators)*: Send me away" in moderator
-            assert "**/settings** *(server managers)*: show, language" in moderator
-            assert "*`mode`: moderators*" in moderator
+            assert "**/settings** *(server managers)*: Show and change" in moderator
+            assert "*`always`: moderators*" in moderator
+            assert "`always`" not in member
             assert "/watch look" not in moderator
             assert "**/mitschrift**: Hol dir" in seen(await helped(CHLOE))
             before = len(supervisor.movements)
-            for person in (BEN, DORA):
+            for person in (ADA, BEN, DORA):
                 await local.join(person, channel_id=600)
-            await settle(lambda: len(supervisor.movements) == before + 2)
+            await settle(lambda: len(supervisor.movements) == before + 3)
             assert "**/leave** *(in my voice channel, and moderators)*" in seen(await helped(BEN))
             everything = seen(await helped(DORA))
             assert "für andere" not in everything

@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bot.discord.commands.privacy import (
+    NO_FACTS,
     NOT_SURE,
     NOTHING_KEPT,
     OUT_OF_REACH,
     PrivacyFacts,
     add_privacy_commands,
+    delete_facts,
     forget_person,
+    format_facts,
     send_data,
 )
 from bot.logs.log_file import log_path
@@ -34,7 +37,7 @@ from bot.store.servers import SqlServerSettings
 from bot.store.wiping import WIPE_PAUSE_S
 from compaction.errors import StoreError
 from compaction.memory.people import ExtractedFacts, PersonFact
-from compaction.model import Note, NoteId, Seq, TurnKind, TurnPart
+from compaction.model import Note, NoteId, Seq, SessionId, TurnKind, TurnPart
 from tests.bot.discord.commands.local_server import private_reply, server_with
 from tests.bot.discord.test_client import ADA, BEN
 from tests.bot.evening import GUILD, HERE, Evening
@@ -44,11 +47,11 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
-    from bot.discord.commands.privacy import PersonalRecords
+    from bot.discord.commands.privacy import PersonalRecords, PersonFacts
     from bot.memory.personal_data import DataFile
     from bot.store.database import Database
     from bot.store.speakers import StoredSpeaker
-    from compaction.model import SessionId, Turn
+    from compaction.model import Turn
     from rehearsal.discord.server import LocalDiscord
 
 FACTS = PrivacyFacts(
@@ -76,6 +79,40 @@ class FailingRecords:
         raise self._error
 
 
+class Facts:
+    """Facts about one person."""
+
+    def __init__(self, *texts: str, ended: int = 0) -> None:
+        self.facts = [
+            PersonFact(
+                f"e#{at}",
+                str(ADA),
+                "Ada",
+                text,
+                SessionId("e"),
+                Seq(at),
+                1.76e9,
+                superseded_at=1.77e9 if at < ended else None,
+            )
+            for at, text in enumerate(texts)
+        ]
+
+    async def facts_about(self, guild_id: int | None, person_id: str) -> list[PersonFact]:
+        return [each for each in self.facts if (guild_id, each.person_id) == (500, person_id)]
+
+    async def forget(self, guild_id: int | None, person_id: str) -> int:
+        found = await self.facts_about(guild_id, person_id)
+        self.facts = [each for each in self.facts if each not in found]
+        return len(found)
+
+
+class BrokenFacts(Facts):
+    """A store that fails."""
+
+    async def facts_about(self, guild_id: int | None, person_id: str) -> list[PersonFact]:
+        raise StoreError("The disk is full.")
+
+
 class RecordedRooms:
     """Open rooms that record what they are told."""
 
@@ -91,9 +128,9 @@ class RecordedRooms:
         self._calls.append(f"after {' '.join(sessions)}")
 
 
-def online(records: PersonalRecords) -> AbstractAsyncContextManager[LocalDiscord]:
+def online(records: PersonalRecords, people: PersonFacts) -> AbstractAsyncContextManager[LocalDiscord]:
     """Start a local Discord with the commands."""
-    return server_with(partial(add_privacy_commands, records=records, facts=FACTS))
+    return server_with(partial(add_privacy_commands, records=records, people=people, facts=FACTS))
 
 
 async def say(local: LocalDiscord, user_id: int, command: str, **options: object) -> dict[str, object]:
@@ -140,7 +177,7 @@ async def test_a_person_gets_their_data_and_forgets_it(tmp_path: Path) -> None:
     """/my-data sends a file that only the person sees; /forget-me asks first, forgets everything of them, and says what
     it cannot reach. Nobody else's data is touched.
     """
-    async with an_evening(tmp_path) as (evening, records, refreshed), online(records) as local:
+    async with an_evening(tmp_path) as (evening, records, refreshed), online(records, evening.people) as local:
         await evening.people.prime(GUILD, [str(ADA)])
         sent = await say(local, ADA, "my-data")
         assert "2 things that you said" in str(sent["content"])
@@ -237,7 +274,7 @@ async def test_the_file_has_everything_of_the_person_and_nothing_of_others(
 @pytest.mark.asyncio
 async def test_privacy_tells_what_is_kept() -> None:
     """/privacy says what is kept, how long, who gets it and what people can do, in one message of Discord's."""
-    async with online(FailingRecords(StoreError("No."))) as local:
+    async with online(FailingRecords(StoreError("No.")), BrokenFacts()) as local:
         told = str((await say(local, ADA, "privacy"))["content"])
     for each in ("30 days", "api.example.org", "/my-data", "/forget-me", "/opt-out", "nothing that is said", "backups"):
         assert each in told
@@ -271,6 +308,30 @@ async def test_failures_are_sentences() -> None:
     assert await send_data(full, "1") == ("I could not read it now. The disk is full. Try again in a moment.", None)
     assert "The disk is full. Use /forget-me again" in await forget_person(full, "1")
     assert "not from the log (No space)" in await forget_person(FailingRecords(OSError(28, "No space")), "1")
+
+
+@pytest.mark.asyncio
+async def test_facts_are_shown_with_their_days_and_forgotten_alone() -> None:
+    """A person sees theirs, and nobody else's; a long list is cut. What cannot be read or deleted is a sentence."""
+    facts = Facts("I live in *Lisbon*.", "I live in Berlin.", ended=1)
+    assert await format_facts(facts, 500, str(ADA)) == (
+        "What you have said of yourself on this server:\n- I live in Berlin. (<t:1760000000:D>)\n"
+        "No longer so, as far as I know:\n- I live in \\*Lisbon\\*. (<t:1760000000:D>)"
+    )
+    async with online(FailingRecords(StoreError("No.")), facts) as local:
+
+        async def forget(user_id: int, *, sure: bool = True) -> str:
+            return str((await say(local, user_id, "forget-me", sure=sure, what="facts"))["content"])
+
+        assert await forget(ADA, sure=False) == NOT_SURE
+        assert (await forget(ADA)).startswith("Done: I have deleted all 2 things")
+        assert await forget(ADA) == NO_FACTS
+        assert "Please wait " in await forget(ADA)
+    many = await format_facts(Facts(*(f"My dog number {at} barks." for at in range(100))), 500, str(ADA))
+    assert len(many) < 1_700
+    assert many.endswith("There is more in the file.")
+    assert "The disk is full." in await format_facts(BrokenFacts(), 500, str(ADA))
+    assert "The disk is full." in await delete_facts(BrokenFacts(), 500, str(ADA))
 
 
 @pytest.mark.asyncio

@@ -19,7 +19,6 @@ from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from bot.store.sessions import Sessions
 from bot.store.speech_forgetting import SpeechForgetter
-from compaction.errors import StoreError
 from compaction.model import (
     CompactionState,
     Fact,
@@ -284,15 +283,3 @@ async def test_a_turn_that_fills_the_page_alone_is_shown(tmp_path: Path) -> None
         around = await here.press(BEN, found, "roomtone:recall-around-1")
         check_embeds(around.payload["embeds"])
         assert "Guest 3000: Medlars, please." in seen(around)
-
-
-@pytest.mark.asyncio
-async def test_a_failing_store_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The person reads what failed."""
-
-    async def fail(*_: object, **__: object) -> None:
-        raise StoreError("The disk is full.")
-
-    async with searching(tmp_path) as here:
-        monkeypatch.setattr(SqlRecallIndex, "count", fail)
-        assert (await here.use(BEN, "recall", words="gate")).content == "I cannot look that up now. The disk is full."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from bot.memory.session_reader import SessionReader
     from compaction.summary.port import FoldRequest, Summariser
     from tests.bot.evening import Evening
+
+
+NOTHING = cast("Any", object())
 
 
 class ScriptedModel:
@@ -58,7 +61,7 @@ def commands_with(model: Summariser) -> Callable[[Evening, SessionReader], Seque
 
     def commands(evening: Evening, reader: SessionReader) -> Sequence[AddCommands]:
         digests = Digests(reader, SessionHistory(evening.database), summariser_of=summariser_of)
-        return [partial(add_recap, reader=reader, digests=digests, zone=UTC)]
+        return [partial(add_recap, reader=reader, digests=digests, catch_up=NOTHING, zone=UTC)]
 
     return commands
 
