@@ -45,7 +45,3 @@ class RunError(RehearsalError):
 
 class MlsError(LocalDiscordError):
     """A client sent malformed or forged bytes for the group key exchange."""
-
-
-class LanguageModelError(RehearsalError):
-    """The local language model could not be served, because of a file, a library or the model's process."""

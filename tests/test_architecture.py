@@ -46,7 +46,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "jsonschema": ("bot.brain.tools",),
     "mcp": ("bot.mcp",),
     "piper": ("voice.speaking",),
-    "PIL": ("voice.screen", "benchmarks.screen", "rehearsal.scenarios"),
+    "PIL": ("voice.screen", "benchmarks.screen"),
     "rapidocr": ("voice.screen",),
     "snowballstemmer": ("compaction.language",),
     "tiktoken": ("bot.llm",),

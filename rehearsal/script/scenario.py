@@ -274,8 +274,3 @@ class Scenario(ScenarioHeader):
 
     def with_network(self, network: NetworkSpec) -> Scenario:
         return self.model_copy(update={"network": network})
-
-    def with_patience(self, times: float) -> Scenario:
-        """Return a copy in which every wait is `times` as long, but at most `MAX_WAIT_S`."""
-        steps = [step.model_copy(update={"timeout_s": min(step.timeout_s * times, MAX_WAIT_S)}) for step in self.steps]
-        return self.model_copy(update={"steps": tuple(steps), "settle_s": self.settle_s * times})

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 
 from bot.cli.environment import logging_from_settings, null_console
 from bot.cli.output import say
-from bot.cli.rehearsal.chat_model import find_chat_backend
 from bot.cli.rehearsal.companion import InProcessCompanion
-from bot.cli.rehearsal.model_servers import as_lines, model_servers
 from bot.cli.signals import stop_on_signals
 from config.load import load
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
@@ -25,7 +23,6 @@ from rehearsal.runner.ports import BotSetup
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
-    from bot.cli.rehearsal.options import LanguageModelChoice
     from rehearsal.runner.observations import Observation
 
 # A served Discord may be empty for hours, and the bot must stay in the channel.
@@ -39,16 +36,13 @@ async def serve_local_discord(
     *,
     with_bot: bool,
     port: int,
-    models: LanguageModelChoice | None = None,
     network: Mapping[str, float] = NO_CHANGE,
 ) -> None:
     """Open the local Discord, print its addresses, and run until a signal.
 
-    `models`: also start OpenAI-compatible servers, which the bot then uses. `network`: shares of packets (loss,
-    padding, reorder) that replace the defaults.
+    `network`: shares of packets (loss, padding, reorder) that replace the defaults.
 
-    Raises `RehearsalError` if a server cannot listen, a named language model cannot be served, or the bot crashes; and
-    the bot's own errors if it cannot start.
+    Raises `RehearsalError` if a server cannot listen or the bot crashes; and the bot's own errors if it cannot start.
     """
     stop = asyncio.Event()
     crashes: list[BotCrashed] = []
@@ -65,14 +59,6 @@ async def serve_local_discord(
         for line in addresses(discord):
             say(line)
         say(f"  data folder  {settings.storage.data_dir}   (--set storage.data_dir=FOLDER keeps it)")
-        if models is not None:
-            mind = await find_chat_backend(models, settings.models.directory)
-            say(mind.sentence)
-            served = await stack.enter_async_context(model_servers(settings, mind))
-            overrides = {**served.settings, **overrides}
-            say("OpenAI-compatible model servers are up, for this machine only. The settings that use them:")
-            for line in as_lines(served.settings):
-                say(line)
         if with_bot:
             companion = await stack.enter_async_context(InProcessCompanion(SERVED_SETTINGS | dict(overrides), say=say))
             await companion.start(_environment(discord), lambda seen: _tell(seen, discord, crashes, stop))

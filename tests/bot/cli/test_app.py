@@ -68,7 +68,6 @@ def test_each_command_explains_itself(command: str, capsys: pytest.CaptureFixtur
         ["rehearse", "--limit", "3"],
         ["rehearse", "--serve", "--report", "report.json"],
         ["rehearse", "three-hours", "--picture", "nowhere/evening.svg"],
-        ["rehearse", "--model-file", "small.gguf"],
         ["rehearse", "--set", "nonsense"],
         ["rehearse", "--port", "70000", "--serve"],
     ],
