@@ -30,7 +30,7 @@ REHEARSAL_MAY_USE = "voice.transport.opus"
 
 # Library -> the modules (by prefix) that may import it.
 HOMES: dict[str, tuple[str, ...]] = {
-    "discord": ("bot.discord", "voice.transport", "benchmarks.receive"),
+    "discord": ("bot.discord", "voice.transport", "benchmarks.receive", "rehearsal.pytest_plugin"),
     "opentelemetry": ("bot.monitoring",),
     "prometheus_client": ("bot.monitoring",),
     "nacl": ("bot.dashboard", "voice.transport", "rehearsal"),
@@ -119,7 +119,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("runner",),
         ("report",),
         ("judge",),
-        ("rehearse",),
+        ("pytest_plugin", "rehearse"),
     ),
     "rehearsal.discord": (
         ("certificate", "guild"),

@@ -15,8 +15,7 @@ from aiohttp import web
 
 from rehearsal.discord.certificate import Certificate, write_certificate
 from rehearsal.discord.control import PREFIX, ControlApi
-from rehearsal.discord.faults.injector import FaultInjector
-from rehearsal.discord.faults.services import ServiceFaults
+from rehearsal.discord.faults import FaultInjector
 from rehearsal.discord.gateway.gateway import HEARTBEAT_S, MAIN_SESSION_S, Gateway
 from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.spec import GuildSpec
@@ -27,8 +26,7 @@ from rehearsal.discord.limits.rate_limits import RateLimits
 from rehearsal.discord.media.forwarder import Forwarder
 from rehearsal.discord.media.network import NetworkConditions
 from rehearsal.discord.rest import routes
-from rehearsal.discord.rest.faults import RestFaults
-from rehearsal.discord.rest.gate import RestGate
+from rehearsal.discord.rest.gate import RestFaults, RestGate
 from rehearsal.discord.voice.gateway import HEARTBEAT_S as VOICE_HEARTBEAT_S
 from rehearsal.discord.voice.gateway import RESUME_WINDOW_S, VoiceGateway
 from rehearsal.discord.websocket.connection import WebsocketServer
@@ -112,7 +110,8 @@ class LocalDiscord:
             self._gateway,
             self._voice,
             self._forwarder,
-            ServiceFaults(self.guild, self._gateway, self._rest_faults, self._interactions),
+            rest=self._rest_faults,
+            interactions=self._interactions,
             switch_endpoint=self._switch_endpoint,
         )
         self._websockets = WebsocketServer()
@@ -242,7 +241,7 @@ class LocalDiscord:
 
     async def fault(self, name: str, /, *, user_id: int | None = None, **options: float) -> Json:
         """Inject a fault for the given member, else for the bots in voice, else for everybody in voice (see `faults`).
-        Faults of the main gateway and of REST affect bots only (see `faults.services`).
+        Faults of the main gateway and of REST affect bots only.
 
         Raises `LocalDiscordError` for an unknown fault or option, and when it would affect nobody.
         """

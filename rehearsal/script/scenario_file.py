@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from rehearsal.discord.faults.injector import FAULTS
+from rehearsal.discord.faults import FAULTS
 from rehearsal.errors import ScenarioError
 from rehearsal.script.expectations import (
     EXPECTATION_KINDS,

@@ -99,7 +99,7 @@ def addresses(discord: LocalDiscord) -> list[str]:
         f"  gateway      {discord.gateway_url}",
         f"  voice        wss://{discord.voice_endpoint}",
         f"  certificate  {discord.certificate_path}",
-        f"  control API  {discord.control_base}   (docs/rehearsal-control-api.md)",
+        f"  control API  {discord.control_base}   (docs/rehearsal.md)",
         f"  bot token    {TOKEN}",
         f"  guild        {guild.id} {guild.name}",
         f"  channels     {voice.id} {voice.name} (voice), {guild.text_channel.id} {guild.text_channel.name} (text)",

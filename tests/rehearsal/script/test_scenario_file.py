@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from config.load import load
-from rehearsal.discord.faults.injector import FAULTS
+from rehearsal.discord.faults import FAULTS
 from rehearsal.errors import ScenarioError
 from rehearsal.script.expectations import EXPECTATION_KINDS
 from rehearsal.script.scenario import (

@@ -46,20 +46,6 @@ async def test_a_person_is_heard(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-async def test_bursts_of_padding_are_no_loss(tmp_path: Path) -> None:
-    """Fifty padded packets at once at each silence, half of them nothing but padding, cost no frame and no wait."""
-    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
-        await ada.meet(BOT)
-        await room.local.fault("padding_bursts", count=50)
-        for _ in range(3):
-            await room.hears(ada)
-        counts = room.link.counters()
-        assert counts.padding > 30
-        assert (counts.lost, counts.late, counts.concealed, counts.malformed, counts.dave_failures) == (0, 0, 0, 0, 0)
-    assert room.listener.kinds() == [Connected]
-
-
-@pytest.mark.asyncio
 async def test_padding_loss_and_reordering_lose_no_talkspurt(tmp_path: Path) -> None:
     """With 5 % padding, loss and reordering, every talkspurt has its full length. Missing frames are recovered or
     concealed.

@@ -34,7 +34,7 @@ async def test_frames_in_the_clear_are_not_heard_and_recover_nothing(tmp_path: P
         for _ in range(3):
             await room.hears(ada)
         assert room.link.counters().clear > 0
-        await room.local.fault("clear_frames", share=1, tiny=0)
+        await room.local.fault("clear_frames", share=1)
         before = room.link.counters()
         await ada.say(clip_of(tmp_path, voice_s=1.0))
         await until(lambda: room.link.counters().clear >= before.clear + 50, "the beeps")
@@ -52,7 +52,7 @@ async def test_who_is_alone_and_comes_in_the_clear_sees_the_bot_stay(
     async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
         await ada.meet(BOT)
         monkeypatch.setattr(watchdog, "DEAF_AFTER_S", 0.5)
-        await room.local.fault("clear_frames", share=1, tiny=0)
+        await room.local.fault("clear_frames", share=1)
         for times in (1, 2, 3):
             await ada.say(room.clip)
             await until(lambda: room.listener.kinds().count(Deaf) == times, "telling it")  # noqa: B023

@@ -262,7 +262,6 @@ async def test_a_client_without_heartbeats_is_cut_off(monkeypatch: pytest.Monkey
     [
         ("reconnect", {}, _RECONNECT),
         ("invalidate_session", {"resumable": 1}, _INVALID),
-        ("silent_gateway", {}, None),
         ("kill_gateway", {"close_code": 4000}, None),
         ("kill_gateway", {}, None),
     ],

@@ -13,7 +13,6 @@ import pytest
 from rehearsal.discord.media import packet_encryption
 from rehearsal.discord.media.forwarder import Address, Forwarder, MediaLeg
 from rehearsal.discord.media.network import NetworkConditions
-from rehearsal.discord.media.stream_faults import ClearFrames, PaddingBursts, beep
 from tests.patience import PATIENCE_S
 from voice.transport.opus import SILENCE_FRAME
 
@@ -275,33 +274,14 @@ def test_injected_packets_bear_the_ssrc_of_somebody_else() -> None:
     assert room.forwarder.counters.injected == 5
 
 
-def test_bursts_of_padding_take_numbers_of_the_speaker_s_stream() -> None:
-    """When somebody falls silent, the burst comes once, and later packets are numbered after it."""
-    room = Room(NetworkConditions(padding=0.0))
-    ada, ben, chloe = room.add(ADA), room.add(BEN), room.add(CHLOE)
-    room.forwarder.faults.bursts[BEN] = PaddingBursts(50, 0.5)
-    for payload in (b"opus", b"opus", SILENCE_FRAME, SILENCE_FRAME, b"opus"):
-        room.say(ada, payload)
-    heard = room.heard(ben)
-    assert [packet.sequence for packet in heard] == list(range(1, 56))
-    burst = [packet.payload for packet in heard[3:53]]
-    assert set(burst) == {b"", SILENCE_FRAME}
-    assert 10 < burst.count(b"") < 40
-    assert [packet.payload for packet in heard[53:]] == [SILENCE_FRAME, b"opus"]
-    padded = [data for data, to in room.wire.sent if to == ben.address and data[0] & 0x20]
-    assert len(padded) == 50
-    assert [packet.sequence for packet in room.heard(chloe)] == [1, 2, 3, 4, 5]
-
-
 def test_frames_in_the_clear_replace_some_and_never_silence() -> None:
+    """The share of one receiver's packets has another frame, and the end of a talkspurt stays as it is."""
     room = Room(NetworkConditions())
     ada, ben = room.add(ADA), room.add(BEN)
-    room.forwarder.faults.clear[BEN] = ClearFrames(0.5, 0.5)
+    room.forwarder.clear_shares[BEN] = 0.5
     for _ in range(100):
         room.say(ada)
         room.say(ada, SILENCE_FRAME)
     payloads = [packet.payload for packet in room.heard(ben)]
-    assert set(payloads) == {b"opus", SILENCE_FRAME, b"\xf8", beep()}
     assert payloads.count(SILENCE_FRAME) == 100
-    room.forwarder.remove(ada)
-    assert not room.forwarder.faults._streams
+    assert 20 < payloads.count(b"opus") < 80

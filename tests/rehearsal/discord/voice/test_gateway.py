@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any
 
-import aiohttp
 import pytest
 
 from rehearsal.discord import LocalDiscord
@@ -238,22 +237,3 @@ async def test_a_client_without_heartbeats_is_cut_off() -> None:
             data = {"server_id": "500", "session_id": joined.state["session_id"], "token": joined.server["token"]}
             await voice.send(7, {**data, "seq_ack": 0})
             assert await voice.close_code() == 4006
-
-
-@pytest.mark.asyncio
-async def test_a_silent_voice_gateway_is_left_by_resuming() -> None:
-    """With the fault nothing more comes on the websocket, and another one gets what was missed."""
-    async with LocalDiscord() as local:
-        first, second = await local.join(ADA), await local.join(BEN)
-        async with bare_voice(local) as ada, bare_voice(local) as ben:
-            await _enter(ada, first)
-            await local.fault("silent_voice_gateway", user_id=ADA)
-            await ada.send(3, {"t": 1, "seq_ack": 1})
-            await _enter(ben, second)
-            async with bare_voice(local) as again:
-                data = {"server_id": "500", "session_id": first.state["session_id"], "token": first.server["token"]}
-                await again.send(7, {**data, "seq_ack": 1})
-                await again.receive(9)
-                assert (await again.receive(11))["d"] == {"user_ids": [str(BEN)]}
-            rest = [message.type async for message in ada.websocket]
-            assert aiohttp.WSMsgType.TEXT not in rest
