@@ -1,7 +1,7 @@
 """A pytest plugin for people who test a voice bot: a local Discord with people who speak and hear.
 
 `pytest_plugins = ["rehearsal.pytest_plugin"]` in `conftest.py` adds the fixture `local_discord`. docs/rehearsal.md has
-an example. The bot is any client of discord.py, unchanged; only its addresses and the certificate that it trusts differ.
+an example. The bot is any client of discord.py, unchanged; only its addresses and its certificate differ.
 """
 
 from __future__ import annotations

@@ -199,13 +199,6 @@ def test_a_turn_of_two_people_is_not_a_turn_twice() -> None:
     assert judged("turns_unbroken", replace(WELL, turns=(*shared, again))).passed, "somebody spoke twice in one turn"
 
 
-def test_names_tell_promises_of_one_kind_apart() -> None:
-    """The names of two expectations of the same kind differ, so that a report can list both."""
-    assert judged("answer", to="ask", all_of=["x"]).name == "answer ask"
-    assert judged("compaction", old_cursor=0, new_cursor=10).name == "compaction 0 -> 10"
-    assert judged("max_latency", stage="end_to_text_ms", ms=1).name == "max_latency end_to_text_ms p95"
-
-
 def test_two_people_who_were_taken_for_each_other_are_found() -> None:
     """Both spoke at the same time, so time does not tell them apart: the words do. A text that is merely bad is its
     speaker's, and so is one that both said, or that somebody else says later.

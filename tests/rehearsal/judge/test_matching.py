@@ -25,26 +25,11 @@ def test_one_utterance_for_one_speech() -> None:
     assert found.strays == ()
 
 
-def test_pieces_are_joined_in_time_order() -> None:
-    """The pieces of a line are joined in time order, even if they are reported in another order."""
-    said = [span(ANNA, "one two three four", 0.0, 6.0)]
-    heard = [span(ANNA, "three four", 3.5, 6.0), span(ANNA, "one two", 0.0, 2.5)]
-    found = match_utterances(said, heard).matches[0]
-    assert (found.pieces, found.transcript, found.twice) == ((1, 0), "one two three four", False)
-
-
 def test_the_same_stretch_heard_twice_is_told() -> None:
     """Two utterances over the same stretch of sound are marked as heard twice, even if their words differ."""
     said = [span(ANNA, "hello there", 1.0, 3.0)]
     heard = [span(ANNA, "hello there", 1.0, 3.0), span(ANNA, "yellow bear", 1.1, 2.9)]
     assert match_utterances(said, heard).matches[0].twice
-
-
-def test_pieces_that_share_their_pre_roll_are_not_twice() -> None:
-    """Pieces that overlap only by a pre-roll are not marked as heard twice."""
-    said = [span(ANNA, "one two three four", 0.0, 6.0)]
-    heard = [span(ANNA, "one two", 0.0, 2.5), span(ANNA, "three four", 2.2, 6.0)]
-    assert not match_utterances(said, heard).matches[0].twice
 
 
 def test_an_utterance_over_two_speeches_is_divided_between_them() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.judge.matching import match_utterances
@@ -23,8 +22,6 @@ from tests.fakes.virtual_time import run_virtually
 from tests.rehearsal.simulated import JONAS, MIRA, SimulatedEnvironment, SimulatedRecogniser, scenario
 
 if TYPE_CHECKING:
-    import pytest
-
     from rehearsal.report.report import ExpectationResult, RehearsalReport
     from rehearsal.script.scenario import PersonSpec
 
@@ -62,14 +59,6 @@ def told(record: RunRecord, recogniser: SimulatedRecogniser | None = None) -> Re
     return run_virtually(
         build_report(scenario(), record, environment, recogniser or SimulatedRecogniser(), servers=ServerObservations())
     )
-
-
-def test_the_report_has_the_load_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A failure on a busy machine is read differently. Where the system knows no load, the report has none."""
-    monkeypatch.setattr(os, "getloadavg", lambda: (6.25, 1.0, 1.0))
-    assert told(evening()).machine["load"] == "6.2"
-    monkeypatch.delattr(os, "getloadavg")
-    assert "load" not in told(evening()).machine
 
 
 def test_pieces_are_joined_and_latency_counts_from_the_true_end() -> None:
@@ -133,17 +122,6 @@ def test_a_bot_turn_has_what_another_heard_and_what_the_model_saw() -> None:
     assert turn.payload == (part,)
 
 
-def test_without_another_the_one_who_asked_listens_and_without_anybody_nobody() -> None:
-    """If only the asker is present, the asker is the listener. If nobody is present, there is no listener."""
-    record = evening()
-    record.note_left(JONAS.id, 108.0)
-    record.observe(ObservedReply("x", 107.0, 109.0, utterance_id="u1"))
-    assert told(record).bot_turns[0].heard_by == "Mira"
-    record.note_left(MIRA.id, 108.0)
-    (turn,) = told(record).bot_turns
-    assert (turn.heard_by, turn.heard_by_others, turn.end_to_first_audio_ms) == ("", "", None)
-
-
 def test_a_reply_tells_all_that_was_said_in_the_turn_it_answers() -> None:
     """A bot turn lists every line of the turn that it answers, from any speaker, but no later line."""
     record = evening()
@@ -154,15 +132,6 @@ def test_a_reply_tells_all_that_was_said_in_the_turn_it_answers() -> None:
     record.observe(ObservedReply("x", 107.0, 109.0, answer_to=7, utterance_id="u1"))
     (turn,) = told(record).bot_turns
     assert (turn.answers, turn.in_turn) == ("s0", ("s0", "s1"))
-
-
-def test_a_thought_of_its_own_answers_nothing() -> None:
-    """An unasked reply answers nothing, even if somebody spoke before it."""
-    record = evening()
-    record.observe(ObservedTurn(7, "speech", str(JONAS.id), "I like the sea"))
-    record.observe(ObservedReply("x", 120.0, 122.0, answer_to=7, unasked=True))
-    (turn,) = told(record).bot_turns
-    assert (turn.unasked, turn.answers, turn.in_turn, turn.end_to_first_audio_ms) == (True, "", (), None)
 
 
 def test_an_ear_that_fails_is_a_problem_in_the_report() -> None:

@@ -74,13 +74,6 @@ def test_nothing_is_wider_than_the_terminal_and_a_pipe_has_no_codes() -> None:
     assert "\x1b" in shown(terminal=True)
 
 
-def test_an_old_character_set_shows_what_it_can() -> None:
-    """With an ASCII encoding, other characters are replaced and nothing fails."""
-    text = shown(encoding="ascii")
-    assert "FAILED" in text
-    assert "Na?ve" in text
-
-
 def test_the_report_has_every_part_and_the_verdict_last() -> None:
     """The report has a section for lines, answers, latency, packets, compactions, summary and expectations."""
     text = shown()
@@ -130,16 +123,3 @@ def test_what_went_wrong_is_visible() -> None:
     TerminalReport(Console(file=out, width=80)).show(report)
     for what in ("not heard", "nobody heard it", "it was Mira", "No compaction landed.", "3 too short"):
         assert what in out.getvalue()
-
-
-def test_a_picture_shows_no_preparations() -> None:
-    """What is printed before the run, such as where the dashboard is, is on the terminal and in no picture."""
-    file = io.StringIO()
-    console = Console(file=file, width=100, record=True)
-    program = TerminalReport(console)
-    program.say("Dashboard: http://127.0.0.1:1/secret")
-    console.print("The evening begins.")
-    assert "secret" in file.getvalue()
-    picture = console.export_svg()
-    assert "secret" not in picture
-    assert "evening" in picture

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rehearsal.errors import RunError
-from rehearsal.runner.bot_lifecycle import KILL_TIMEOUT_S, STOP_TIMEOUT_S, BotLifecycle
+from rehearsal.runner.bot_lifecycle import STOP_TIMEOUT_S, BotLifecycle
 from rehearsal.runner.observations import (
     BotCrashed,
-    LoggedProblem,
     ObservationCallback,
     ObservedReply,
     ObservedUtterance,
@@ -131,57 +130,3 @@ def test_a_bot_that_will_not_end_is_killed() -> None:
     record, _ = lived(bot, scene)
     assert bot.killed == 1
     assert [problem.event for problem in record.problems] == ["bot_stop_timed_out"]
-
-
-def test_a_bot_that_cannot_even_be_killed_is_told() -> None:
-    """A bot that cannot be killed within the timeout becomes a problem in the record."""
-    bot = Bot(kill=lambda: asyncio.sleep(KILL_TIMEOUT_S * 9))
-
-    async def scene(life: BotLifecycle, _: RunRecord) -> None:
-        await life.start()
-        await life.kill()
-
-    record, _ = lived(bot, scene)
-    assert [problem.event for problem in record.problems] == ["bot_kill_timed_out"]
-
-
-def test_a_bot_that_fails_at_its_end_costs_no_report() -> None:
-    """A failure of the bot during its stop becomes a problem in the record."""
-
-    async def fail() -> None:
-        raise RuntimeError("disk full")
-
-    async def scene(life: BotLifecycle, _: RunRecord) -> None:
-        await life.start()
-        await life.stop()
-
-    record, _ = lived(Bot(stop=fail), scene)
-    assert record.problems == [LoggedProblem("bot_stop_failed", "RuntimeError: disk full")]
-
-
-def test_the_audience_hears_who_and_how_late() -> None:
-    """The observer gets names instead of ids. A reply's latency counts from the end of the utterance it answers."""
-    bot = Bot()
-
-    async def scene(life: BotLifecycle, _: RunRecord) -> None:
-        await life.start()
-        bot.report(ObservedReply("early", 5.0, 6.0))
-        bot.report(ObservedUtterance("u1", JONAS.id, "one", 7.0, 8.0, 8.4))
-        bot.report(ObservedUtterance("u2", 999, "two", 8.0, 9.0, 9.3))
-        bot.report(ObservedReply("late", 10.0, 11.0, utterance_id="u1"))
-        bot.report(ObservedReply("later", 12.0, 13.0))
-        bot.report(ObservedReply("by the way", 20.0, 21.0, unasked=True))
-        bot.report(LoggedProblem("slow", "model", level="warning"))
-        bot.report(LoggedProblem("broken", "model"))
-
-    _, observer = lived(bot, scene)
-    assert observer.told == [
-        ("replied", None),
-        ("heard", "Jonas", 400),
-        ("heard", "999", 300),
-        ("replied", 2000),
-        ("replied", 3000),
-        ("replied", None),
-        ("happened", "warning: slow model"),
-        ("troubled", "error: broken model"),
-    ]

@@ -22,7 +22,6 @@ from tests.rehearsal.simulated import scenario
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from rehearsal.script.scenario import Scenario
 
@@ -42,26 +41,6 @@ def bot_person(environment: LocalEnvironment) -> ScriptedPerson:
 
     tls = ssl.create_default_context(cafile=str(environment.addresses.certificate_path))
     return ScriptedPerson(user_id=ROOMTONE_BOT_ID, name="Roomtone", join=join, tls=tls)
-
-
-@pytest.mark.asyncio
-async def test_who_is_a_moderator_is_one_on_the_local_discord() -> None:
-    """The first person is always a moderator. Other people are moderators if the scenario says so."""
-    made = hello()
-    people = (made.people[0], made.people[1].model_copy(update={"moderator": True}), *made.people[2:])
-    for scene, others in ((made, [False, False]), (made.model_copy(update={"people": people}), [True, False])):
-        async with open_local_environment(scene) as environment:
-            assert [member.moderator for member in environment.discord.guild.people] == [True, *others]
-
-
-@pytest.mark.asyncio
-async def test_people_use_discord_in_their_language() -> None:
-    """The bot answers somebody's commands in the language that the scenario gives them."""
-    made = hello()
-    people = (made.people[0].model_copy(update={"locale": "de"}), *made.people[1:])
-    async with open_local_environment(made.model_copy(update={"people": people})) as environment:
-        locales = [member.locale for member in environment.discord.guild.people]
-    assert locales == ["de", *(person.locale for person in made.people[1:])]
 
 
 @pytest.mark.asyncio
@@ -120,19 +99,6 @@ async def test_nobody_speaks_from_outside_and_commands_need_a_bot() -> None:
 
 
 @pytest.mark.asyncio
-async def test_who_is_there_cannot_come_in_again() -> None:
-    """A step that would change nothing is a mistake, and not silently left out."""
-    made = hello()
-    async with open_local_environment(made) as environment:
-        mira = made.person("mira").id
-        await environment.enter(mira)
-        with pytest.raises(RehearsalError, match="Mira is in the voice channel already"):
-            await environment.enter(mira)
-        await environment.leave(mira)
-        await environment.enter(mira)
-
-
-@pytest.mark.asyncio
 async def test_messages_have_the_texts_of_their_embeds() -> None:
     """What the bot writes into an embed is seen by people, so an expectation sees it too."""
     async with open_local_environment(hello()) as environment, stock_bot(environment.discord, ROOMTONE_BOT_ID) as bot:
@@ -143,13 +109,3 @@ async def test_messages_have_the_texts_of_their_embeds() -> None:
         await channel.send(embed=embed)
         await channel.send("Good evening.")
         assert environment.messages == ("This session\nAda spoke.\nwho\nAda 1\nso far", "Good evening.")
-
-
-@pytest.mark.asyncio
-async def test_a_clip_that_is_no_sound_is_told_before_anything_starts(tmp_path: Path) -> None:
-    """A clip without sound raises an error before the run starts."""
-    broken = tmp_path / "broken.ogg"
-    broken.write_bytes(b"no sound at all")
-    with pytest.raises(RehearsalError, match=r"broken\.ogg"):
-        async with open_local_environment(scenario({"who": "mira", "say": "x", "audio": broken})):
-            pass

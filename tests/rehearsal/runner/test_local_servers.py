@@ -11,10 +11,8 @@ import pytest
 from pydantic import ValidationError
 
 from bot.llm.settings import LlmSettings
-from rehearsal.errors import RunError
-from rehearsal.runner.local_servers import ServerModels, open_local_servers, tool_results
-from rehearsal.runner.observations import ObservedToolCall, ServerObservations
-from rehearsal.runner.ports import NoScenarioServers
+from rehearsal.runner.local_servers import ServerModels, open_local_servers
+from rehearsal.runner.observations import ServerObservations
 from rehearsal.script.scenario import ServerStep
 from rehearsal.script.server_specs import ServersSpec
 from tests.rehearsal.people.sounds import tone
@@ -65,16 +63,6 @@ async def posted(url: str, body: dict[str, Any]) -> tuple[int, str]:
         return answer.status, (await answer.read()).decode(errors="replace")
 
 
-@pytest.mark.asyncio
-async def test_without_servers_the_operators_configuration_holds() -> None:
-    """A scenario without servers changes no setting, and a step that changes a server's behaviour raises an error."""
-    async with open_local_servers(ServersSpec(), MODELS) as servers:
-        assert servers.settings == {}
-        assert servers.observed == ServerObservations() == NoScenarioServers().observed
-        with pytest.raises(RunError, match="no model server"):
-            await servers.set_behaviour(behaviour("model", "stall"))
-
-
 def test_a_model_behind_another_needs_that_one() -> None:
     """A fallback model needs a main model, because otherwise the bot would never ask the fallback."""
     with pytest.raises(ValidationError, match=r"needs \[servers\.model\]"):
@@ -106,14 +94,3 @@ async def test_the_bot_is_pointed_at_what_there_is() -> None:
         await servers.set_behaviour(behaviour("realtime", "expire"))
         await servers.set_behaviour(behaviour("realtime", "wrong_key"))
         assert servers.observed == ServerObservations()
-
-
-def test_tools_are_told_by_the_name_of_their_call() -> None:
-    """A tool's result is reported with the name of the call that it answers."""
-    call = {"id": "c1", "function": {"name": "memory_search"}}
-    messages = (
-        {"role": "user", "content": "x"},
-        {"role": "assistant", "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "c1", "content": "a red lantern"},
-    )
-    assert tool_results(messages) == [ObservedToolCall("memory_search", "a red lantern")]

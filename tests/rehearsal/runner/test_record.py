@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from rehearsal.runner.observations import BotCrashed, LoggedProblem, ObservedPacketCounters, ObservedUtterance
-from rehearsal.runner.record import RunRecord, SpokenLine
+from rehearsal.runner.observations import LoggedProblem, ObservedUtterance
+from rehearsal.runner.record import RunRecord
 from tests.fakes.virtual_time import run_virtually
 
 
@@ -37,43 +37,6 @@ def test_waiting_is_bounded_and_leaves_nothing_behind() -> None:
         return first, await record.wait_until(lambda: bool(record.utterances), timeout_s=0.0)
 
     assert run_virtually(scene()) == (False, True)
-
-
-def test_counters_add_up_over_processes() -> None:
-    """The last counters of each process are added up. The four counters that always exist come first."""
-    record = RunRecord()
-    record.observe(ObservedPacketCounters({"received": 5, "too_late": 1}))
-    record.observe(ObservedPacketCounters({"received": 9, "too_late": 1}))
-    record.start_process()
-    record.observe(ObservedPacketCounters({"received": 4, "dave_failures": 2}))
-    assert list(record.packets.items()) == [
-        ("received", 13),
-        ("lost", 0),
-        ("concealed", 0),
-        ("dave_failures", 2),
-        ("too_late", 1),
-    ]
-    assert record.activity == 0
-
-
-def test_dropped_utterances_are_kept_apart() -> None:
-    """Dropped utterances are recorded, but `accepted` does not contain them."""
-    record = RunRecord()
-    record.observe(heard("u1"))
-    record.observe(heard("u2", "silence"))
-    record.observe(BotCrashed("gone"))
-    assert [one.utterance_id for one in record.accepted] == ["u1"]
-    assert len(record.utterances) == 2
-    assert record.crash == BotCrashed("gone")
-
-
-def test_speeches_stand_in_time_order_and_are_replaced_when_over() -> None:
-    """Lines are sorted by time, because steps may overlap. A finished line replaces its earlier version."""
-    record = RunRecord()
-    record.add_line(SpokenLine(4, "", 1, "Mira", "later", 9.0, 10.0))
-    record.add_line(SpokenLine(5, "", 2, "Jonas", "sooner", 3.0, 4.0))
-    record.add_line(SpokenLine(4, "", 1, "Mira", "later", 9.1, 10.2, over=True))
-    assert [(one.reference, one.over) for one in record.lines] == [("sooner", False), ("later", True)]
 
 
 def test_presence_is_for_the_whole_time() -> None:

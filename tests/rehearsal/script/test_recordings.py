@@ -10,11 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rehearsal.errors import ScenarioError
-from rehearsal.rehearse import rehearse
 from rehearsal.script.recordings import JOIN_ID, scenario_from_recordings
 from rehearsal.script.scenario import HistoryTurn, PersonSpec, SayStep, Scenario
-from tests.fakes.virtual_time import run_virtually
-from tests.rehearsal.simulated import SimulatedBot, SimulatedEnvironment, SimulatedRecogniser
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,19 +90,6 @@ def test_nobody_talks_over_themselves_and_lanes_bound_the_noise(
     assert len(made.says) == len(entries)
     assert all(len(found) == 1 for found in lane_of.values())
     assert sum(say.after == JOIN_ID for say in made.says) == min(lanes, len(lane_of))
-
-
-def test_three_lanes_take_a_third_of_the_time(tmp_path: Path) -> None:
-    """With three lanes, the simulated run takes about a third of the time, and everything is heard."""
-    made = scenario_from_recordings(recordings(tmp_path, *((name, 5) for name in "abcdef" * 2)))
-    environment = SimulatedEnvironment()
-    bot = SimulatedBot(made, environment)
-    report = run_virtually(
-        rehearse(made, bot=bot, recogniser=SimulatedRecogniser(), open_environment=environment.opener())
-    )
-    assert report.passed, report.expectations
-    assert len(report.utterances) == 12
-    assert report.duration_s < 12 * 5 / 3 + 15
 
 
 @pytest.mark.parametrize(

@@ -69,12 +69,3 @@ def test_answers_to_interactions_count_by_their_token_alone() -> None:
         assert outcomes == [None] * 5 + [2.0]
     for number in range(60):
         assert use(counted, HOOK, who="", token=f"t{number}").retry_after_s is None
-
-
-def test_old_windows_are_forgotten() -> None:
-    """The table does not grow with every token that there ever was."""
-    counted, clock = limits()
-    for number in range(3000):
-        use(counted, HOOK, who="", token=f"t{number}")
-        clock.advance(1.0)
-    assert len(counted._windows) <= 1000

@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from rehearsal.discord.websocket.connection import GatewayConnection, WebsocketConnection, WebsocketServer
+from rehearsal.discord.websocket.connection import GatewayConnection, WebsocketServer
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -140,18 +140,3 @@ async def test_closing_all_ends_who_listens_and_who_does_not() -> None:
             pass
         assert websocket.close_code in (1001, 1006)
         assert echo.ended.is_set()
-
-
-class _LetGo(asyncio.WriteTransport):
-    """A TLS transport that is already closed. Aborting it raises, as in the first releases of Python 3.11."""
-
-    def abort(self) -> None:
-        raise AttributeError("'NoneType' object has no attribute '_abort'")
-
-
-@pytest.mark.asyncio
-async def test_a_connection_that_is_gone_already_is_cut_without_complaint() -> None:
-    """Aborting a connection that is already gone raises nothing. Most are gone when the server closes."""
-    connection = WebsocketConnection(web.WebSocketResponse(), _LetGo())
-    connection.abort()
-    assert connection.closed_by_us
