@@ -57,12 +57,12 @@ async def open_local_servers(servers: ServersSpec, models: ServerModels) -> Asyn
             local.fallback = await stack.enter_async_context(_scripted(servers.fallback))
         if servers.speech is not None:
             voice = await stack.enter_async_context(models.voice())
-            speech = SpeechBehaviour(voice, SpeechMode(servers.speech.conduct))
+            speech = SpeechBehaviour(voice, servers.speech.conduct)
             local.speech = await stack.enter_async_context(LocalSpeechServer(speech))
         if servers.realtime is not None:
             engines = await stack.enter_async_context(models.realtime())
             behaviour = RealtimeBehaviour(
-                mode=RealtimeMode(servers.realtime.conduct), expires_in_response=servers.realtime.expires_in_response
+                mode=servers.realtime.conduct, expires_in_response=servers.realtime.expires_in_response
             )
             local.realtime = await stack.enter_async_context(LocalRealtimeServer(engines, behaviour))
         yield local
@@ -70,9 +70,7 @@ async def open_local_servers(servers: ServersSpec, models: ServerModels) -> Asyn
 
 def _scripted(spec: ModelSpec) -> LocalChatServer:
     return LocalChatServer(
-        ChatBehaviour(
-            answer=ScriptedModel(spec).answer, mode=ChatMode(spec.conduct), first_token_delay_s=spec.first_token_s
-        )
+        ChatBehaviour(answer=ScriptedModel(spec).answer, mode=spec.conduct, first_token_delay_s=spec.first_token_s)
     )
 
 
