@@ -79,7 +79,7 @@ def test_the_report_has_every_part_and_the_verdict_last() -> None:
     text = shown()
     for what in ("What was said", "What Roomtone answered", "Latency", "Packets", "Compactions", "Summary", "NOT MET"):
         assert what in text
-    assert " received " in text
+    assert " received" in text
     assert "dave failures" not in text, "a row of zero tells nothing"
     assert text.strip().splitlines()[-1] == "FAILED 0 of 1 expectations met, word error rate 20.0%"
 

@@ -13,6 +13,6 @@ def test_a_share_is_a_number_from_0_to_1(share: object) -> None:
     """A share is a number from 0 to 1. A request with any other value changes no share."""
     network = NetworkConditions()
     before = network.as_dict()
-    with pytest.raises(LocalDiscordError, match=r"reorder is a share from 0 to 1, for example 0\.05"):
+    with pytest.raises(LocalDiscordError, match="each from 0 to 1; not reorder"):
         network.update({"loss": 0.9, "reorder": share})
     assert network.as_dict() == before
