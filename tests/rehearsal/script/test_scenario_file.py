@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from config.load import load
-from rehearsal.discord.faults import FAULTS
 from rehearsal.errors import ScenarioError
 from rehearsal.script.expectations import EXPECTATION_KINDS
 from rehearsal.script.scenario import (
@@ -254,10 +253,10 @@ def test_the_bundled_scenarios_are_good(name: str) -> None:
 
 
 def test_the_page_of_the_format_names_everything() -> None:
-    """The documentation names every step, expectation, server behaviour, fault and bundled scenario."""
+    """The documentation names every step, expectation, server behaviour and bundled scenario."""
     page = (Path(__file__).parents[3] / "docs" / "scenarios.md").read_text(encoding="utf-8")
     conducts = {name for names in SERVER_BEHAVIOURS.values() for name in names}
-    for name in {*EXPECTATION_KINDS, *STEP_KINDS, *conducts, *FAULTS, *bundled_scenarios()}:
+    for name in {*EXPECTATION_KINDS, *STEP_KINDS, *conducts, *bundled_scenarios()}:
         assert f"`{name}`" in page or f"`{name} = " in page, name
 
 
