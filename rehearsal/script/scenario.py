@@ -45,7 +45,6 @@ class PersonSpec(_Value):
     key: str
     name: str = Field(min_length=1)
     id: int = Field(gt=0)
-    voice: str = ""
     locale: str = "en-US"
     present: bool = True
     moderator: bool = False
