@@ -58,7 +58,7 @@ def load_scenario(path: Path) -> Scenario:
     raw = _parsed_toml(path)
     folder = path.resolve().parent
     if isinstance(raw.get("people"), dict):
-        raw["people"] = [_person(*each, number) for number, each in enumerate(raw["people"].items())]
+        raw["people"] = [_person(key, table, number) for number, (key, table) in enumerate(raw["people"].items())]
     if isinstance(raw.get("history"), str):
         raw["history"] = list(read_json_lines(folder / raw["history"]).values())
     for row in raw.get("steps") or ():

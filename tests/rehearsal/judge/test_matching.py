@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rehearsal.judge.matching import line_of_other_speaker, match_utterances
-from rehearsal.runner.record import MARGIN_S, SpeechSpan, reaches_end
+from rehearsal.runner.record import MARGIN_S, SpeechSpan
 
 ANNA, BEN = 1, 2
 
@@ -62,16 +62,6 @@ def test_a_phantom_belongs_to_nobody() -> None:
     assert found.strays == (0,)
     assert found.matches[0].pieces == ()
     assert line_of_other_speaker(ghost, said) is None
-
-
-def test_speech_is_complete_when_a_piece_reaches_its_end() -> None:
-    """A line was heard to its end when one of its pieces reaches the end of the speech."""
-    long = span(ANNA, "one two three four", 0.0, 10.0)
-    first, last = span(ANNA, "one two", 0.0, 4.0), span(ANNA, "three four", 5.0, 9.9)
-    assert not reaches_end(long, [first])
-    assert reaches_end(long, [first, last])
-    assert reaches_end(span(ANNA, "yes", 0.0, 0.5), [span(ANNA, "", 0.1, 0.4)])
-    assert not reaches_end(long, [span(BEN, "three four", 5.0, 9.9)])
 
 
 _starts = st.lists(st.floats(0.1, 4.0), min_size=1, max_size=8)

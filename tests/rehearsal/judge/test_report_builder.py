@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any
 from rehearsal.judge.matching import match_utterances
 from rehearsal.judge.report_builder import answered_line, build_report, overall_word_errors
 from rehearsal.runner.observations import (
-    LoggedProblem,
     ObservedPrompt,
     ObservedPromptPart,
     ObservedReply,
-    ObservedTurn,
     ObservedUtterance,
     ServerObservations,
 )
@@ -97,16 +95,6 @@ def test_a_reply_answers_what_it_names() -> None:
     assert asked(ObservedReply("x", 107.0, 108.0, unasked=True)) is None
 
 
-def test_two_things_in_one_breath_are_answered_as_the_later_one() -> None:
-    """If the utterance covers two lines, the reply answers the later line."""
-    record = RunRecord()
-    record.add_line(spoken(0, MIRA, "it is late", 101.0, 102.0))
-    record.add_line(spoken(1, MIRA, "where shall we go", 102.3, 104.0))
-    record.observe(heard("u1", MIRA, "it is late where shall we go", 101.0, 104.0))
-    record.observe(ObservedReply("x", 105.0, 106.0, utterance_id="u1"))
-    assert told(record).bot_turns[0].answers == "s1"
-
-
 def test_a_bot_turn_has_what_another_heard_and_what_the_model_saw() -> None:
     """A bot turn has what a participant other than the asker heard, and the prompt that the model was sent."""
     record = evening()
@@ -120,28 +108,6 @@ def test_a_bot_turn_has_what_another_heard_and_what_the_model_saw() -> None:
     # reply.
     assert turn.end_to_first_audio_ms == 4100.0
     assert turn.payload == (part,)
-
-
-def test_a_reply_tells_all_that_was_said_in_the_turn_it_answers() -> None:
-    """A bot turn lists every line of the turn that it answers, from any speaker, but no later line."""
-    record = evening()
-    for who, text in ((MIRA, "where shell we go"), (JONAS, "I like the sea")):
-        record.observe(ObservedTurn(7, "speech", str(who.id), text))
-    record.add_line(spoken(2, MIRA, "where shall we go", 120.0, 122.0))
-    record.observe(heard("u5", MIRA, "where shell we go", 120.0, 122.0))
-    record.observe(ObservedReply("x", 107.0, 109.0, answer_to=7, utterance_id="u1"))
-    (turn,) = told(record).bot_turns
-    assert (turn.answers, turn.in_turn) == ("s0", ("s0", "s1"))
-
-
-def test_an_ear_that_fails_is_a_problem_in_the_report() -> None:
-    """If the recogniser fails, the report names the failure and the heard text stays empty."""
-    record = evening()
-    record.observe(ObservedReply("x", 107.0, 109.0, utterance_id="u1"))
-    report = told(record, SimulatedRecogniser(error=RuntimeError("no model")))
-    assert report.bot_turns[0].heard_by_others == ""
-    assert report.problems == ("error: others_not_recognised: RuntimeError: no model",)
-    assert record.problems == [LoggedProblem("others_not_recognised", "RuntimeError: no model")]
 
 
 class Voice(SimulatedEnvironment):

@@ -41,20 +41,6 @@ async def test_a_closed_session_is_made_anew(room: Room, clip: Clip, close_code:
 
 
 @pytest.mark.asyncio
-async def test_a_move_to_another_endpoint(room: Room, clip: Clip) -> None:
-    """A VOICE_SERVER_UPDATE during a call moves the person to the new server, and they speak and hear there."""
-    async with room.two() as (ada, ben):
-        told = await room.discord.fault("migrate", user_id=ADA)
-        await ada.move(told["servers"][str(ADA)])
-        await ben.say(clip)
-        await ada.meet(BEN)
-        await ben.meet(ADA)
-        assert await heard_all(ben, ada, clip) == 1
-        assert await heard_all(ada, ben, clip) == 1
-        assert ada.sessions == 2
-
-
-@pytest.mark.asyncio
 @pytest.mark.parametrize("fault", ["malformed_proposals", "invalid_commit"])
 async def test_garbage_from_the_group_is_survived(room: Room, clip: Clip, fault: str) -> None:
     """A person who gets a message that MLS refuses leaves the group and joins it again without losing the call."""
@@ -64,21 +50,6 @@ async def test_garbage_from_the_group_is_survived(room: Room, clip: Clip, fault:
         assert await heard_all(ben, ada, clip) == 1
         assert await heard_all(ada, ben, clip) == 1
         assert ada.sessions == 1
-
-
-@pytest.mark.asyncio
-async def test_a_downgrade_and_an_upgrade(room: Room, clip: Clip) -> None:
-    """People hear each other without end-to-end encryption, and with it after the upgrade."""
-    async with room.two() as (ada, ben):
-        await room.discord.fault("downgrade", user_id=ADA)
-        await ben.say(clip)
-        assert (ada.dave_version, ben.dave_version) == (0, 0)
-        assert await heard_all(ben, ada, clip) == 1
-        await room.discord.fault("upgrade", user_id=ADA)
-        await ben.say(clip)
-        assert (ada.dave_version, ben.dave_version) == (1, 1)
-        assert await heard_all(ben, ada, clip) == 1
-        assert ben.counts.dave_failures == 0
 
 
 @pytest.mark.asyncio

@@ -84,27 +84,6 @@ def test_the_report_has_every_part_and_the_verdict_last() -> None:
     assert text.strip().splitlines()[-1] == "FAILED 0 of 1 expectations met, word error rate 20.0%"
 
 
-def test_a_failure_on_a_busy_machine_says_so() -> None:
-    """Whoever tries it for the first time learns that the machine may be the cause. A success needs no such sentence,
-    nor does an evening in writing, and a machine that had time is no cause.
-    """
-    busy = {"cores": "2", "load": "6.3"}
-
-    def last_words(**changed: object) -> str:
-        out = io.StringIO()
-        TerminalReport(Console(file=out, width=200)).show(replace(example(), **changed))  # type: ignore[arg-type]
-        return out.getvalue().strip().splitlines()[-1]
-
-    assert last_words(machine=busy) == (
-        "The machine was busy: 6.3 threads wanted its 2 cores at once. Then sound comes late and words are misheard, "
-        "so play it again while little else runs."
-    )
-    assert "expectations met" in last_words(machine=busy, passed=True)
-    assert "expectations met" in last_words(machine=busy, clock_s=60.0)
-    assert "expectations met" in last_words(machine={"cores": "8", "load": "6.3"})
-    assert "expectations met" in last_words(machine={})
-
-
 def test_what_went_wrong_is_visible() -> None:
     """The report shows lines that were not heard, answers that were not heard, and text that nobody said."""
     from dataclasses import replace

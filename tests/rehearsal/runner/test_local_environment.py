@@ -10,11 +10,9 @@ import discord
 import pytest
 
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
-from rehearsal.errors import RehearsalError
 from rehearsal.people.clip import Clip
 from rehearsal.people.person import ScriptedPerson
 from rehearsal.runner.local_environment import LocalEnvironment, open_local_environment
-from rehearsal.script.scenario import NetworkSpec
 from rehearsal.script.scenario_file import bundled_scenarios, load_scenario
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import stock_bot, until
@@ -71,31 +69,6 @@ async def test_what_the_bot_says_is_heard_and_outlives_the_listener() -> None:
             assert voiced[0] >= said.speech_started_at - 0.5
             assert len(environment.heard(listener, said.started_at, over_at)) > 16_000
         assert environment.voiced(mira, over_at, over_at + 8) is None
-
-
-@pytest.mark.asyncio
-async def test_nobody_speaks_from_outside_and_commands_need_a_bot() -> None:
-    """Speaking outside the channel, commands without a bot, and similar mistakes each raise a clear error."""
-    made = hello()
-    async with open_local_environment(made) as environment:
-        mira = made.person("mira").id
-        with pytest.raises(RehearsalError, match="Mira is not in the voice channel"):
-            await environment.say(mira, made.says[0].audio)
-        with pytest.raises(RehearsalError, match="join"):
-            await environment.invoke(mira, "join", {"channel": made.channel})
-        with pytest.raises(RehearsalError, match="watch"):
-            await environment.show(mira, made.says[0].audio, timeout_s=1.0)
-        with pytest.raises(RehearsalError, match="Mira is not in the voice channel"):
-            await environment.leave(mira)
-        with pytest.raises(RehearsalError, match="Mira shares no screen"):
-            await environment.stop_sharing(mira)
-        with pytest.raises(RehearsalError, match="Nobody is connected to voice"):
-            await environment.fault("rtcp", None, {"count": 5})
-        environment.set_network(NetworkSpec(loss=0.05))
-        assert environment.discord.network.loss == 0.05
-        assert environment.messages == ()
-        assert environment.voiced(mira, 0, 1) is None
-        assert environment.heard(mira, 0, 1).size == 0
 
 
 @pytest.mark.asyncio

@@ -113,29 +113,6 @@ async def test_the_voice_state_of_a_killed_process_ends_with_its_main_session(mo
 
 
 @pytest.mark.asyncio
-async def test_a_voice_state_that_a_new_main_session_asks_for_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It belongs to the new session then, with another voice session, and the end of the old one changes nothing."""
-    async with LocalDiscord() as local:
-        async with bare_gateway(local) as gateway:
-            await _log_in(gateway)
-            await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600"})
-            await _event(gateway, "VOICE_SERVER_UPDATE")
-            (before,) = local.status()["voice_states"]
-            gateway.kill()
-        await until(lambda: not any(member["online"] for member in local.status()["members"]), "the break")
-        async with bare_gateway(local) as gateway:
-            await _log_in(gateway)
-            await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600"})
-            await _event(gateway, "VOICE_SERVER_UPDATE")
-            (after,) = local.status()["voice_states"]
-            assert after["session_id"] != before["session_id"]
-            assert len(local._gateway.sessions) == 2
-            pass_loop_time(monkeypatch, MAIN_SESSION_S)
-            await until(lambda: len(local._gateway.sessions) == 1, "the end of the old session")
-            assert local.status()["voice_states"] == [after]
-
-
-@pytest.mark.asyncio
 @pytest.mark.parametrize("stays_in_voice", [True, False])
 async def test_an_invalidated_session_is_over_and_the_next_one_begins_anew(stays_in_voice: bool) -> None:
     """An invalidated session gets op 9 and cannot be resumed. The bot's voice state stays if the test asks for that."""
@@ -186,25 +163,6 @@ async def test_a_bot_gets_the_events_of_its_intents() -> None:
         await local.leave(ADA)
         left = await gateway.receive(0)
         assert (left["t"], left["s"]) == ("VOICE_STATE_UPDATE", 3)
-
-
-@pytest.mark.asyncio
-async def test_only_a_bot_with_the_intent_may_ask_for_all_members() -> None:
-    """Without it such a request is answered with nothing."""
-    everybody = {"guild_id": "500", "query": "", "limit": 0}
-    async with LocalDiscord(guild=TRUSTING) as local:
-        async with bare_gateway(local) as gateway:
-            await _log_in(gateway)
-            await gateway.send(_MEMBERS, everybody)
-            await gateway.send(1, None)
-            await gateway.receive(_ACK)
-        async with bare_gateway(local) as gateway:
-            await _log_in(gateway, intents=UNPRIVILEGED | Intent.GUILD_MEMBERS)
-            await gateway.send(_MEMBERS, everybody)
-            chunk = await _event(gateway, "GUILD_MEMBERS_CHUNK")
-        members = chunk["members"]
-        assert isinstance(members, list)
-        assert len(members) == len(TRUSTING.members)
 
 
 @pytest.mark.asyncio

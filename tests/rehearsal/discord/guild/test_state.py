@@ -26,17 +26,6 @@ def test_a_stay_keeps_its_session_and_a_move_does_not() -> None:
     assert (world.leave_voice(ADA), world.voice_state(ADA), world.voice_channel_of(ADA)) == (None, None, None)
 
 
-def test_who_comes_onto_a_stage_is_audience_until_made_a_speaker() -> None:
-    """A member who enters a stage is audience until made a speaker, and is audience again after leaving."""
-    world = GuildState(GuildSpec(voice_channels=(Channel(603, "Stage", stage=True), Channel(600, "Evening"))))
-    assert not world.enter_voice(ADA, 600)["suppress"]
-    assert world.enter_voice(ADA, 603)["suppress"]
-    assert not world.set_stage_role(ADA, suppress=False, asks_at=None)["suppress"]
-    assert not world.enter_voice(ADA, 603, self_mute=True)["suppress"]
-    world.leave_voice(ADA)
-    assert world.enter_voice(ADA, 603)["suppress"]
-
-
 def test_old_messages_are_forgotten() -> None:
     """The latest thousand messages are kept. Messages that were deleted in between still count."""
     world = GuildState(GuildSpec())
@@ -49,17 +38,6 @@ def test_old_messages_are_forgotten() -> None:
     kept = [message.id for message in world.messages()]
     assert (kept[0], kept[-1], len(kept)) == (203, 1202, 999)
     assert world.message(500) is world.delete_message(500) is None
-
-
-def test_commands_are_replaced_per_scope() -> None:
-    """A guild's commands do not replace the global ones, and come first when both have the same name."""
-    world = GuildState(GuildSpec())
-    world.put_commands(1001, None, [{"name": "ask", "description": "old"}, {"name": "gone"}])
-    world.put_commands(1001, None, [{"name": "ask", "description": "global"}])
-    world.put_commands(1001, 500, [{"name": "ask", "description": "guild"}])
-    assert [command["description"] for command in world.commands(1001, None)] == ["global"]
-    assert [command["description"] for _, command in world.all_commands()] == ["guild", "global"]
-    assert world.commands(1002, None) == []
 
 
 @pytest.mark.parametrize(
