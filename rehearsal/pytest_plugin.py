@@ -38,7 +38,7 @@ _PATIENCE_S = 60.0
 _QUIET_S = 1.0
 
 
-class Person:
+class LocalPerson:
     """A person in a voice channel. `id`: their Discord id. `voice`: their voice client, for what is not here."""
 
     def __init__(self, voice: ScriptedPerson, local: LocalDiscord) -> None:
@@ -77,14 +77,14 @@ class DiscordForTests:
         self.discord = local
 
     @contextlib.asynccontextmanager
-    async def person(self, name: str, *, channel_id: int | None = None) -> AsyncIterator[Person]:
+    async def person(self, name: str, *, channel_id: int | None = None) -> AsyncIterator[LocalPerson]:
         """Let a member come into a voice channel, by default the first, until the block ends."""
         found = next((each for each in self.discord.guild.people if each.name == name), None)
         if found is None:
             there = ", ".join(each.name for each in self.discord.guild.people)
             raise PersonError(f"There is no {name} in the guild. Its people are {there}.")
         async with scripted_member(self.discord, found.id, channel_id=channel_id) as voice:
-            yield Person(voice, self.discord)
+            yield LocalPerson(voice, self.discord)
 
     @contextlib.asynccontextmanager
     async def bot(self, client: discord.Client, *, bot_id: int | None = None, token: str = "") -> AsyncIterator[None]:

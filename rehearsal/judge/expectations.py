@@ -8,9 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, assert_never
 
 from rehearsal.judge import replies
-from rehearsal.judge.silence import judge_silence
-from rehearsal.report.count import count
-from rehearsal.report.report import ExpectationResult
+from rehearsal.report.report import ExpectationResult, count
 from rehearsal.script.expectations import (
     ExpectAnswer,
     ExpectAttributed,
@@ -96,7 +94,7 @@ def _verdict(expected: Expectation, evidence: RunEvidence) -> tuple[bool, str]:
         case ExpectInterrupted():
             return replies.judge_interrupted(expected, evidence)
         case ExpectSilent():
-            return judge_silence(expected, evidence.silences.get(expected), evidence.bot_turns)
+            return replies.judge_silence(expected, evidence.silences.get(expected), evidence.bot_turns)
         case ExpectThought():
             return replies.judge_thought(expected, evidence)
         case ExpectRecorded():

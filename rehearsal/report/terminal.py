@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from rehearsal.report.count import count
+from rehearsal.report.report import count
 from rehearsal.runner.observations import ObservedCompaction
 from rehearsal.runner.ports import RunObserver
 
