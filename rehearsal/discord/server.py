@@ -30,7 +30,7 @@ from rehearsal.discord.rest.gate import RestFaults, RestGate
 from rehearsal.discord.voice.gateway import HEARTBEAT_S as VOICE_HEARTBEAT_S
 from rehearsal.discord.voice.gateway import RESUME_WINDOW_S, VoiceGateway
 from rehearsal.discord.websocket.connection import WebsocketServer
-from rehearsal.errors import LocalDiscordError, PortUnavailableError
+from rehearsal.errors import LocalDiscordError
 from rehearsal.foreign_requests import refuse_foreign_requests
 
 if TYPE_CHECKING:
@@ -53,8 +53,7 @@ _CONTROL_TOKEN_BYTES = 16
 class LocalDiscord:
     """A Discord with one guild. Use it as an async context manager, which closes every connection at the end.
 
-    `http_port` is for REST, the gateway and the control API, `voice_port` for the voice websocket (TLS), `media_port`
-    for UDP; 0 takes a free port. `host`: its address. Whoever reaches it may use it, so another one than the loopback's
+    `http_port`: the port of REST, the gateway and the control API; 0 takes a free one, as all others are. `host`: its address. Whoever reaches it may use it, so another one than the loopback's
     is for a network of its own. `network` may be changed at any time, and `seed` makes its effects repeatable.
     `response_timeout_s`: how long a bot may take to answer a command (default: Discord's time). `resume_window_s`: how
     long a voice session can be resumed after its websocket broke. `main_session_s`: how long a bot's main session, and
@@ -72,8 +71,6 @@ class LocalDiscord:
         guild: GuildSpec | None = None,
         host: str = HOST,
         http_port: int = 0,
-        voice_port: int = 0,
-        media_port: int = 0,
         network: NetworkConditions | None = None,
         seed: int = 0,
         response_timeout_s: float | None = None,
@@ -87,7 +84,7 @@ class LocalDiscord:
         self.guild = guild or GuildSpec()
         self.network = network or NetworkConditions()
         self._host: str = host if beside is None else beside._host
-        self._ports = (http_port, voice_port, media_port)
+        self._wanted_port = http_port
         self._certificate: Certificate | None = None
         self._state: GuildState = GuildState(self.guild, beside=None if beside is None else beside._state)
         self._forwarder = Forwarder(self.network, seed=seed)
@@ -319,11 +316,9 @@ class LocalDiscord:
     # --- opening and closing -----------------------------------------------------------------------------------
 
     async def _open(self, stack: contextlib.AsyncExitStack, tls: SSLContext) -> None:
-        http_port, voice_port, media_port = self._ports
         stack.push_async_callback(self._websockets.close_transports)
         loop = asyncio.get_running_loop()
-        with _port_errors(self._host, "media_port", media_port):
-            await loop.create_datagram_endpoint(lambda: self._forwarder, (self._host, media_port))
+        await loop.create_datagram_endpoint(lambda: self._forwarder, (self._host, 0))
         stack.callback(self._forwarder.close)
         stack.callback(self._voice.close)
         stack.callback(self._gateway.close)
@@ -340,29 +335,31 @@ class LocalDiscord:
             application.router.add_routes([*routes.rest_routes(self._rest, gate), *control.routes()])
             application.router.add_get(_GATEWAY_PATH, self._serve_gateway)
             application.router.add_get(_GATEWAY_PATH + "/", self._serve_gateway)
-            self._http_port = await self._listen(stack, application, "http_port", http_port, None)
-        voice = web.Application(middlewares=[refuse_foreign_requests])
-        voice.router.add_get("/", self._serve_voice)
+            self._http_port = await self._listen(stack, application, self._wanted_port, None)
         # There are two endpoints, so that the fault "migrate" can move clients from one to the other.
-        for port in (voice_port, 0):
-            self._voice_ports.append(await self._listen(stack, voice, "voice_port", port, tls))
+        for _ in range(2):
             voice = web.Application(middlewares=[refuse_foreign_requests])
             voice.router.add_get("/", self._serve_voice)
+            self._voice_ports.append(await self._listen(stack, voice, 0, tls))
         stack.push_async_callback(self._websockets.close_all)
 
     async def _listen(
         self,
         stack: contextlib.AsyncExitStack,
         application: web.Application,
-        name: str,
         port: int,
         tls: SSLContext | None,
     ) -> int:
         runner = web.AppRunner(application, access_log=None, shutdown_timeout=_SHUTDOWN_TIMEOUT_S)
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
-        with _port_errors(self._host, name, port):
+        try:
             await web.TCPSite(runner, self._host, port, ssl_context=tls).start()
+        except OSError as error:
+            raise LocalDiscordError(
+                f"The local Discord cannot listen on {self._host}:{port} ({error.strerror}). Stop the program that "
+                "uses that port, or choose another one (0 takes a free one)."
+            ) from error
         return int(runner.addresses[0][1])
 
     async def _serve_gateway(self, request: web.Request) -> web.WebSocketResponse:
@@ -370,11 +367,3 @@ class LocalDiscord:
 
     async def _serve_voice(self, request: web.Request) -> web.WebSocketResponse:
         return await self._websockets.serve(request, self._voice)
-
-
-@contextlib.contextmanager
-def _port_errors(host: str, name: str, port: int) -> Any:
-    try:
-        yield
-    except OSError as error:
-        raise PortUnavailableError(f"{host}:{port}", error.strerror or str(error), setting=name) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -15,13 +15,13 @@ from bot.cli.signals import stop_on_signals
 from config.load import load
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
-from rehearsal.errors import PortUnavailableError, RehearsalError
+from rehearsal.errors import RehearsalError
 from rehearsal.runner.local_environment import discord_addresses
 from rehearsal.runner.observations import BotCrashed, LoggedProblem, ObservedReply, ObservedUtterance
 from rehearsal.runner.ports import BotSetup
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import Mapping
 
     from rehearsal.runner.observations import Observation
 
@@ -54,7 +54,7 @@ async def serve_local_discord(
         console = stack.enter_context(null_console())
         stack.enter_context(logging_from_settings(settings, console=console))
         stack.enter_context(stop_on_signals(stop))
-        discord = await stack.enter_async_context(_local_discord(port))
+        discord = await stack.enter_async_context(LocalDiscord(http_port=port))
         discord.network.update(network)
         for line in addresses(discord):
             say(line)
@@ -73,19 +73,6 @@ async def serve_local_discord(
         await stop.wait()
         if crashes:
             raise RehearsalError(f"The bot ended: {crashes[0].detail}")
-
-
-@asynccontextmanager
-async def _local_discord(port: int) -> AsyncIterator[LocalDiscord]:
-    """Open the local Discord. Its errors name the option that chooses the port."""
-    async with AsyncExitStack() as stack:
-        try:
-            opened = await stack.enter_async_context(LocalDiscord(http_port=port))
-        except PortUnavailableError as error:
-            if error.setting != "http_port":
-                raise
-            raise PortUnavailableError(error.address, error.reason, setting="--port") from error
-        yield opened
 
 
 def addresses(discord: LocalDiscord) -> list[str]:
