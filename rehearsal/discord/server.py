@@ -53,8 +53,9 @@ _CONTROL_TOKEN_BYTES = 16
 class LocalDiscord:
     """A Discord with one guild. Use it as an async context manager, which closes every connection at the end.
 
-    `http_port`: the port of REST, the gateway and the control API; 0 takes a free one, as all others are. `host`: its address. Whoever reaches it may use it, so another one than the loopback's
-    is for a network of its own. `network` may be changed at any time, and `seed` makes its effects repeatable.
+    `http_port`: the port of REST, the gateway and the control API; 0 takes a free one, as all others are. `host`: its
+    address. Whoever reaches it may use it, so another one than the loopback's is for a network of its own. `network`
+    may be changed at any time, and `seed` makes its effects repeatable.
     `response_timeout_s`: how long a bot may take to answer a command (default: Discord's time). `resume_window_s`: how
     long a voice session can be resumed after its websocket broke. `main_session_s`: how long a bot's main session, and
     with it the bot's voice state, lives on after its websocket broke. `heartbeat_s`, `voice_heartbeat_s`: how often
