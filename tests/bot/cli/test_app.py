@@ -182,7 +182,7 @@ def test_a_busy_port_is_a_plain_sentence(capsys: pytest.CaptureFixture[str]) -> 
         assert run_command_line(["rehearse", "--serve", "--no-bot", "--port", str(port)]) == 1
     told = capsys.readouterr().err
     assert "cannot listen on 127.0.0.1" in told
-    assert "set --port to another one" in told
+    assert "choose another one" in told
 
 
 @pytest.mark.parametrize(
