@@ -4,6 +4,7 @@
 
 - `script` reads the files that a person writes.
 - `runner` plays a scenario.
+- `pytest_plugin` gives the local Discord and its people to the tests of any voice bot.
 - `judge` judges the run.
 - `report` holds the report and shows it on the terminal.
 - `discord` is the local Discord.

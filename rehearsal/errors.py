@@ -24,17 +24,6 @@ class LocalDiscordError(RehearsalError):
     """The local Discord could not start, or a request to it is wrong."""
 
 
-class PortUnavailableError(LocalDiscordError):
-    """The local Discord cannot listen on a port. `setting`: what chooses the port, for the remedy."""
-
-    def __init__(self, address: str, reason: str, *, setting: str) -> None:
-        super().__init__(
-            f"The local Discord cannot listen on {address} ({reason}). Stop the program that uses that port, or set "
-            f"{setting} to another one (0 takes a free one)."
-        )
-        self.address, self.reason, self.setting = address, reason, setting
-
-
 class PersonError(RehearsalError):
     """A scripted person could not join, speak or hear."""
 
@@ -45,7 +34,3 @@ class RunError(RehearsalError):
 
 class MlsError(LocalDiscordError):
     """A client sent malformed or forged bytes for the group key exchange."""
-
-
-class LanguageModelError(RehearsalError):
-    """The local language model could not be served, because of a file, a library or the model's process."""

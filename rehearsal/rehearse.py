@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rehearsal.judge.report_builder import build_report
+from rehearsal.runner.local_servers import LocalServers
 from rehearsal.runner.play import play
-from rehearsal.runner.ports import NoScenarioServers
 
 if TYPE_CHECKING:
     from rehearsal.report.report import RehearsalReport
-    from rehearsal.runner.ports import BotUnderTest, HeardSoundRecogniser, OpenEnvironment, RunObserver, ScenarioServers
+    from rehearsal.runner.ports import BotUnderTest, HeardSoundRecogniser, OpenEnvironment, RunObserver
     from rehearsal.script.scenario import Scenario
 
 
@@ -21,7 +21,7 @@ async def rehearse(
     recogniser: HeardSoundRecogniser,
     open_environment: OpenEnvironment,
     observer: RunObserver | None = None,
-    servers: ScenarioServers | None = None,
+    servers: LocalServers | None = None,
 ) -> RehearsalReport:
     """Play `scenario` to its end and return the report. Its `passed` says whether every expectation was met.
 
@@ -32,7 +32,7 @@ async def rehearse(
     is part of the report (`ended_by`, `passed` false). *Cancellation*: the bot and the local Discord are stopped in
     order.
     """
-    servers = servers or NoScenarioServers()
+    servers = servers or LocalServers()
     async with open_environment(scenario) as environment:
         record = await play(scenario, environment, bot=bot, observer=observer, servers=servers)
         return await build_report(scenario, record, environment, recogniser, servers=servers.observed)

@@ -24,6 +24,8 @@ from tests.patience import lengthened
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytest_plugins = ["rehearsal.pytest_plugin"]
+
 # The same examples in each run: with new ones, a test that passed may fail in a later run of the same code. `pytest
 # --hypothesis-profile=explore` looks for new ones. No limit on time: what an example takes depends on the machine.
 settings.register_profile(
@@ -48,6 +50,7 @@ MARKER_BY_IMPORT = {
     "voice.speaking.piper": "models",
 }
 MARKER_BY_FIXTURE = {
+    "local_discord": "discord",
     "speech_dir": "models",
     "reading_model": "models",
     "stacking_vad_model": "models",

@@ -30,7 +30,7 @@ REHEARSAL_MAY_USE = "voice.transport.opus"
 
 # Library -> the modules (by prefix) that may import it.
 HOMES: dict[str, tuple[str, ...]] = {
-    "discord": ("bot.discord", "voice.transport", "benchmarks.load"),
+    "discord": ("bot.discord", "voice.transport", "benchmarks.load", "rehearsal.pytest_plugin"),
     "opentelemetry": ("bot.monitoring",),
     "prometheus_client": ("bot.monitoring",),
     "nacl": ("bot.dashboard", "voice.transport", "rehearsal"),
@@ -46,7 +46,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "jsonschema": ("bot.brain.tools",),
     "mcp": ("bot.mcp",),
     "piper": ("voice.speaking",),
-    "PIL": ("voice.screen", "rehearsal.scenarios"),
+    "PIL": ("voice.screen",),
     "rapidocr": ("voice.screen",),
     "snowballstemmer": ("compaction.language",),
     "tiktoken": ("bot.llm",),
@@ -118,7 +118,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("runner",),
         ("report",),
         ("judge",),
-        ("rehearse",),
+        ("pytest_plugin", "rehearse"),
     ),
     "rehearsal.discord": (
         ("certificate", "guild"),

@@ -17,12 +17,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from rehearsal.errors import LocalDiscordError
-
 if TYPE_CHECKING:
     from pathlib import Path
 
-# The validity is long so that a certificate kept between runs of `--serve` does not expire.
 _LIFETIME = datetime.timedelta(days=3650)
 # The certificate is valid from yesterday, in case the clock is set back.
 _BACKDATED = datetime.timedelta(days=1)
@@ -43,27 +40,16 @@ class Certificate:
 
 
 def write_certificate(directory: Path, address: str = "127.0.0.1") -> Certificate:
-    """Make a new certificate for an IP address and localhost in `directory`, which is created if missing.
-
-    Raises `LocalDiscordError` when the files cannot be written.
-    """
+    """Make a new certificate for an IP address and localhost in an empty directory."""
     key = ec.generate_private_key(ec.SECP256R1())
     certificate = _self_signed(key, address)
     written = Certificate(directory / "certificate.pem", directory / "key.pem")
     key_pem = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        written.key_path.unlink(missing_ok=True)
-        written.key_path.touch(mode=0o600)
-        written.key_path.write_bytes(key_pem)
-        written.certificate_path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    except OSError as error:
-        raise LocalDiscordError(
-            f"The local Discord's certificate cannot be written to {directory}: {error.strerror}. "
-            "Name a directory that can be written."
-        ) from error
+    written.key_path.touch(mode=0o600)
+    written.key_path.write_bytes(key_pem)
+    written.certificate_path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
     return written
 
 

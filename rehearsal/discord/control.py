@@ -1,17 +1,16 @@
-"""The control API: a test, or a person at a terminal, acts in the local Discord over plain HTTP.
+"""The control API: a client in another language, or a person at a terminal, acts in the local Discord over plain HTTP.
 
-docs/rehearsal-control-api.md describes the API. Every answer is a JSON object. The answer to a mistake is
-`{"error": sentence}` with a 4xx status. The address of the API contains a token, so only those who were given the
-address can use it.
+docs/rehearsal.md lists the requests. Every answer is a JSON object. The answer to a mistake is `{"error": sentence}`
+with a 4xx status. The address of the API contains a token, so only those who were given the address can use it.
 """
 
 from __future__ import annotations
 
 import hmac
-import json
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
 from aiohttp import web
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rehearsal.discord.rest.wire import json_response
 from rehearsal.errors import LocalDiscordError, RehearsalError
@@ -20,32 +19,70 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from rehearsal.discord.guild.payloads import Json
-    from rehearsal.discord.guild.spec import GuildSpec
     from rehearsal.discord.guild.state import PostedMessage, VoiceCredentials
     from rehearsal.discord.interactions.result import InteractionResult
     from rehearsal.discord.media.network import NetworkConditions
 
 PREFIX = "/control"
 _UNAUTHORISED = "The address of the control API ends in a token. Use the address that was printed."
-# A model may take this long to answer a command. The limit keeps a caller from waiting for ever.
-_MAX_TIMEOUT_S = 600.0
-_DEFAULT_TIMEOUT_S = 30.0
+_UNKNOWN = "The control API has no such request. Its status: GET /status."
+
+_Text = Annotated[str, Field(min_length=1)]
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class _Place(_Body):
+    channel_id: int | None = None
+
+
+class _Message(_Place):
+    text: _Text
+
+
+class _Answered(_Body):
+    """A request that waits until the bot has sent `replies` answers. The limit keeps nobody waiting for ever."""
+
+    replies: int = Field(default=1, ge=1, le=100)
+    timeout_s: float = Field(default=30.0, ge=0.1, le=600.0)
+
+
+class _Command(_Answered, _Place):
+    name: _Text
+    options: dict[str, Any] = Field(default_factory=dict)
+
+
+class _Press(_Answered):
+    message_id: int
+    button: _Text
+
+
+class _Network(_Body):
+    loss: float | None = None
+    padding: float | None = None
+    reorder: float | None = None
+
+
+class _Fault(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    user_id: int | None = None
+
+
+_Model = TypeVar("_Model", bound=BaseModel)
 
 
 class ControlledDiscord(Protocol):
-    """The operations of `LocalDiscord` that the control API uses."""
+    """What the control API uses of `LocalDiscord`."""
 
-    guild: GuildSpec
     network: NetworkConditions
 
-    async def join(self, user_id: int, *, channel_id: int | None = None) -> VoiceCredentials:
-        """Move a member into a voice channel."""
+    async def join(self, user_id: int, *, channel_id: int | None = None) -> VoiceCredentials: ...
 
-    async def leave(self, user_id: int) -> None:
-        """Remove a member from voice."""
+    async def leave(self, user_id: int) -> None: ...
 
-    async def post_message(self, user_id: int, text: str, *, channel_id: int | None = None) -> PostedMessage:
-        """Post a message."""
+    async def post_message(self, user_id: int, text: str, *, channel_id: int | None = None) -> PostedMessage: ...
 
     async def invoke(
         self,
@@ -54,20 +91,16 @@ class ControlledDiscord(Protocol):
         options: Mapping[str, Any] | None = None,
         *,
         channel_id: int | None = None,
-        timeout_s: float = _DEFAULT_TIMEOUT_S,
-    ) -> InteractionResult:
-        """Use a slash command as a member."""
+        timeout_s: float = ...,
+    ) -> InteractionResult: ...
 
     async def press(
-        self, user_id: int, message_id: int, button: str, *, timeout_s: float = _DEFAULT_TIMEOUT_S
-    ) -> InteractionResult:
-        """Press a button below a message as a member."""
+        self, user_id: int, message_id: int, button: str, *, timeout_s: float = ...
+    ) -> InteractionResult: ...
 
-    async def fault(self, name: str, /, *, user_id: int | None = None, **options: float) -> Json:
-        """Inject a fault."""
+    async def fault(self, name: str, /, *, user_id: int | None = None, **options: float) -> Json: ...
 
-    def status(self) -> Json:
-        """Return the status of the whole local Discord."""
+    def status(self) -> Json: ...
 
 
 class ControlApi:
@@ -80,14 +113,17 @@ class ControlApi:
     def routes(self) -> list[web.RouteDef]:
         base = PREFIX + "/{token}"
         member = base + "/members/{user_id}"
+        posts = {
+            member + "/join": self._join,
+            member + "/leave": self._leave,
+            member + "/command": self._command,
+            member + "/press": self._press,
+            member + "/message": self._message,
+            base + "/network": self._network,
+            base + "/fault/{name}": self._fault,
+        }
         return [
-            web.post(member + "/join", self._authorised(self._join)),
-            web.post(member + "/leave", self._authorised(self._leave)),
-            web.post(member + "/command", self._authorised(self._command)),
-            web.post(member + "/press", self._authorised(self._press)),
-            web.post(member + "/message", self._authorised(self._message)),
-            web.post(base + "/network", self._authorised(self._network)),
-            web.post(base + "/fault/{name}", self._authorised(self._fault)),
+            *(web.post(path, self._authorised(handler)) for path, handler in posts.items()),
             web.get(base + "/status", self._authorised(self._status)),
             web.route("*", base + "/{path:.*}", self._authorised(self._unknown)),
             web.route("*", PREFIX + "{path:(/.*)?}", self._authorised(self._unknown)),
@@ -109,111 +145,63 @@ class ControlApi:
         return authorised
 
     async def _join(self, request: web.Request) -> web.Response:
-        body = await _body(request, "channel_id")
-        joined = await self._discord.join(_user(request), channel_id=_optional_id(body, "channel_id"))
-        return json_response(joined.as_dict())
+        body = await _body(request, _Place)
+        return json_response((await self._discord.join(_user(request), channel_id=body.channel_id)).as_dict())
 
     async def _leave(self, request: web.Request) -> web.Response:
-        await _body(request)
+        await _body(request, _Body)
         await self._discord.leave(_user(request))
         return json_response({"left": True})
 
     async def _command(self, request: web.Request) -> web.Response:
-        body = await _body(request, "name", "options", "channel_id", "replies", "timeout_s")
-        options = body.get("options", {})
-        if not isinstance(options, dict):
-            raise LocalDiscordError('options is an object, for example {"limit": 5}.')
-        timeout_s = _number(body, "timeout_s", default=_DEFAULT_TIMEOUT_S, least=0.1, most=_MAX_TIMEOUT_S)
-        replies = int(_number(body, "replies", default=1, least=1, most=100))
+        body = await _body(request, _Command)
         result = await self._discord.invoke(
-            _user(request),
-            _text(body, "name", example="status"),
-            options,
-            channel_id=_optional_id(body, "channel_id"),
-            timeout_s=timeout_s,
+            _user(request), body.name, body.options, channel_id=body.channel_id, timeout_s=body.timeout_s
         )
-        await result.until(lambda current: len(current.replies) >= replies, timeout_s=timeout_s)
-        return json_response(result.as_dict())
+        return await _answers(result, body)
 
     async def _press(self, request: web.Request) -> web.Response:
-        body = await _body(request, "message_id", "button", "replies", "timeout_s")
-        timeout_s = _number(body, "timeout_s", default=_DEFAULT_TIMEOUT_S, least=0.1, most=_MAX_TIMEOUT_S)
-        replies = int(_number(body, "replies", default=1, least=1, most=100))
-        message_id = _id(body.get("message_id"), "message_id")
-        button = _text(body, "button", example="Next")
-        result = await self._discord.press(_user(request), message_id, button, timeout_s=timeout_s)
-        await result.until(lambda current: len(current.replies) >= replies, timeout_s=timeout_s)
-        return json_response(result.as_dict())
+        body = await _body(request, _Press)
+        result = await self._discord.press(_user(request), body.message_id, body.button, timeout_s=body.timeout_s)
+        return await _answers(result, body)
 
     async def _message(self, request: web.Request) -> web.Response:
-        body = await _body(request, "text", "channel_id")
-        text = _text(body, "text", example="Good evening")
-        posted = await self._discord.post_message(_user(request), text, channel_id=_optional_id(body, "channel_id"))
+        body = await _body(request, _Message)
+        posted = await self._discord.post_message(_user(request), body.text, channel_id=body.channel_id)
         return json_response(posted.as_dict())
 
     async def _network(self, request: web.Request) -> web.Response:
-        self._discord.network.update(await _body(request, "loss", "padding", "reorder"))
+        self._discord.network.update((await _body(request, _Network)).model_dump(exclude_none=True))
         return json_response(self._discord.network.as_dict())
 
     async def _fault(self, request: web.Request) -> web.Response:
-        body = await _body(request, ...)
-        user_id = _optional_id(body, "user_id")
-        options = {key: value for key, value in body.items() if key != "user_id"}
-        return json_response(await self._discord.fault(request.match_info["name"], user_id=user_id, **options))
+        body = await _body(request, _Fault)
+        caused = await self._discord.fault(request.match_info["name"], user_id=body.user_id, **(body.model_extra or {}))
+        return json_response(caused)
 
     async def _status(self, request: web.Request) -> web.Response:
         return json_response(self._discord.status())
 
     async def _unknown(self, request: web.Request) -> web.Response:
-        asked = f"{request.method} /{request.match_info['path']}"
-        return json_response({"error": f"The control API has no {asked}. Its status: GET /status."}, status=404)
+        return json_response({"error": _UNKNOWN}, status=404)
 
 
-async def _body(request: web.Request, *known: Any) -> Json:
-    """Return the request's JSON object, or {} if the request has no body. Raises `LocalDiscordError` for an unknown
-    key.
-    """
-    content = await request.read()
-    if not content:
-        return {}
+async def _answers(result: InteractionResult, body: _Answered) -> web.Response:
+    await result.until(lambda current: len(current.replies) >= body.replies, timeout_s=body.timeout_s)
+    return json_response(result.as_dict())
+
+
+async def _body(request: web.Request, model: type[_Model]) -> _Model:
+    """Return the request's JSON object; no body stands for `{}`. Raises `LocalDiscordError` with every mistake."""
     try:
-        body = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise LocalDiscordError('The request\'s body is not JSON. An example: {"loss": 0.05}.') from error
-    if not isinstance(body, dict):
-        raise LocalDiscordError('The request\'s body is a JSON object, for example {"loss": 0.05}.')
-    unknown = sorted(set(body) - set(known))
-    if unknown and known != (...,):
-        there = ", ".join(map(str, known)) or "none"
-        raise LocalDiscordError(f"This request has no field {unknown[0]!r}. Its fields: {there}.")
-    return body
+        return model.model_validate_json(await request.read() or b"{}")
+    except ValidationError as error:
+        mistakes = [f"{'.'.join(map(str, each['loc'])) or 'the body'}: {each['msg']}" for each in error.errors()]
+        raise LocalDiscordError("; ".join(mistakes)) from error
 
 
 def _user(request: web.Request) -> int:
-    return _id(request.match_info["user_id"], "the user id")
-
-
-def _optional_id(body: Json, key: str) -> int | None:
-    return None if body.get(key) is None else _id(body[key], key)
-
-
-def _id(value: object, what: str) -> int:
-    text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    text = request.match_info["user_id"]
     if not text.isascii() or not text.isdigit() or len(text) > 20:
-        raise LocalDiscordError(f"{what} is a Discord id, for example 2001; {value!r} is not.")
+        raise LocalDiscordError(f"A member is named by their Discord id, for example 2001; {text!r} is none.")
     return int(text)
-
-
-def _text(body: Json, key: str, *, example: str) -> str:
-    value = body.get(key)
-    if not isinstance(value, str) or not value.strip():
-        raise LocalDiscordError(f'{key} is a text that is not empty, for example "{example}".')
-    return value
-
-
-def _number(body: Json, key: str, *, default: float, least: float, most: float) -> float:
-    value = body.get(key, default)
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not least <= value <= most:
-        raise LocalDiscordError(f"{key} is a number from {least:g} to {most:g}; {value!r} is not.")
-    return float(value)

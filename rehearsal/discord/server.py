@@ -15,8 +15,7 @@ from aiohttp import web
 
 from rehearsal.discord.certificate import Certificate, write_certificate
 from rehearsal.discord.control import PREFIX, ControlApi
-from rehearsal.discord.faults.injector import FaultInjector
-from rehearsal.discord.faults.services import ServiceFaults
+from rehearsal.discord.faults import FaultInjector
 from rehearsal.discord.gateway.gateway import HEARTBEAT_S, MAIN_SESSION_S, Gateway
 from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.spec import GuildSpec
@@ -27,12 +26,11 @@ from rehearsal.discord.limits.rate_limits import RateLimits
 from rehearsal.discord.media.forwarder import Forwarder
 from rehearsal.discord.media.network import NetworkConditions
 from rehearsal.discord.rest import routes
-from rehearsal.discord.rest.faults import RestFaults
-from rehearsal.discord.rest.gate import RestGate
+from rehearsal.discord.rest.gate import RestFaults, RestGate
 from rehearsal.discord.voice.gateway import HEARTBEAT_S as VOICE_HEARTBEAT_S
 from rehearsal.discord.voice.gateway import RESUME_WINDOW_S, VoiceGateway
 from rehearsal.discord.websocket.connection import WebsocketServer
-from rehearsal.errors import LocalDiscordError, PortUnavailableError
+from rehearsal.errors import LocalDiscordError
 from rehearsal.foreign_requests import refuse_foreign_requests
 
 if TYPE_CHECKING:
@@ -55,9 +53,9 @@ _CONTROL_TOKEN_BYTES = 16
 class LocalDiscord:
     """A Discord with one guild. Use it as an async context manager, which closes every connection at the end.
 
-    `http_port` is for REST, the gateway and the control API, `voice_port` for the voice websocket (TLS), `media_port`
-    for UDP; 0 takes a free port. `host`: its address. Whoever reaches it may use it, so another one than the loopback's
-    is for a network of its own. `network` may be changed at any time, and `seed` makes its effects repeatable.
+    `http_port`: the port of REST, the gateway and the control API; 0 takes a free one, as all others are. `host`: its
+    address. Whoever reaches it may use it, so another one than the loopback's is for a network of its own. `network`
+    may be changed at any time, and `seed` makes its effects repeatable.
     `response_timeout_s`: how long a bot may take to answer a command (default: Discord's time). `resume_window_s`: how
     long a voice session can be resumed after its websocket broke. `main_session_s`: how long a bot's main session, and
     with it the bot's voice state, lives on after its websocket broke. `heartbeat_s`, `voice_heartbeat_s`: how often
@@ -74,8 +72,6 @@ class LocalDiscord:
         guild: GuildSpec | None = None,
         host: str = HOST,
         http_port: int = 0,
-        voice_port: int = 0,
-        media_port: int = 0,
         network: NetworkConditions | None = None,
         seed: int = 0,
         response_timeout_s: float | None = None,
@@ -89,7 +85,7 @@ class LocalDiscord:
         self.guild = guild or GuildSpec()
         self.network = network or NetworkConditions()
         self._host: str = host if beside is None else beside._host
-        self._ports = (http_port, voice_port, media_port)
+        self._wanted_port = http_port
         self._certificate: Certificate | None = None
         self._state: GuildState = GuildState(self.guild, beside=None if beside is None else beside._state)
         self._forwarder = Forwarder(self.network, seed=seed)
@@ -112,7 +108,8 @@ class LocalDiscord:
             self._gateway,
             self._voice,
             self._forwarder,
-            ServiceFaults(self.guild, self._gateway, self._rest_faults, self._interactions),
+            rest=self._rest_faults,
+            interactions=self._interactions,
             switch_endpoint=self._switch_endpoint,
         )
         self._websockets = WebsocketServer()
@@ -257,7 +254,7 @@ class LocalDiscord:
 
     async def fault(self, name: str, /, *, user_id: int | None = None, **options: float) -> Json:
         """Inject a fault for the given member, else for the bots in voice, else for everybody in voice (see `faults`).
-        Faults of the main gateway and of REST affect bots only (see `faults.services`).
+        Faults of the main gateway and of REST affect bots only.
 
         Raises `LocalDiscordError` for an unknown fault or option, and when it would affect nobody.
         """
@@ -335,11 +332,9 @@ class LocalDiscord:
     # --- opening and closing -----------------------------------------------------------------------------------
 
     async def _open(self, stack: contextlib.AsyncExitStack, tls: SSLContext) -> None:
-        http_port, voice_port, media_port = self._ports
         stack.push_async_callback(self._websockets.close_transports)
         loop = asyncio.get_running_loop()
-        with _port_errors(self._host, "media_port", media_port):
-            await loop.create_datagram_endpoint(lambda: self._forwarder, (self._host, media_port))
+        await loop.create_datagram_endpoint(lambda: self._forwarder, (self._host, 0))
         stack.callback(self._forwarder.close)
         stack.callback(self._voice.close)
         stack.callback(self._gateway.close)
@@ -356,29 +351,31 @@ class LocalDiscord:
             application.router.add_routes([*routes.rest_routes(self._rest, gate), *control.routes()])
             application.router.add_get(_GATEWAY_PATH, self._serve_gateway)
             application.router.add_get(_GATEWAY_PATH + "/", self._serve_gateway)
-            self._http_port = await self._listen(stack, application, "http_port", http_port, None)
-        voice = web.Application(middlewares=[refuse_foreign_requests])
-        voice.router.add_get("/", self._serve_voice)
+            self._http_port = await self._listen(stack, application, self._wanted_port, None)
         # There are two endpoints, so that the fault "migrate" can move clients from one to the other.
-        for port in (voice_port, 0):
-            self._voice_ports.append(await self._listen(stack, voice, "voice_port", port, tls))
+        for _ in range(2):
             voice = web.Application(middlewares=[refuse_foreign_requests])
             voice.router.add_get("/", self._serve_voice)
+            self._voice_ports.append(await self._listen(stack, voice, 0, tls))
         stack.push_async_callback(self._websockets.close_all)
 
     async def _listen(
         self,
         stack: contextlib.AsyncExitStack,
         application: web.Application,
-        name: str,
         port: int,
         tls: SSLContext | None,
     ) -> int:
         runner = web.AppRunner(application, access_log=None, shutdown_timeout=_SHUTDOWN_TIMEOUT_S)
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
-        with _port_errors(self._host, name, port):
+        try:
             await web.TCPSite(runner, self._host, port, ssl_context=tls).start()
+        except OSError as error:
+            raise LocalDiscordError(
+                f"The local Discord cannot listen on {self._host}:{port} ({error.strerror}). Stop the program that "
+                "uses that port, or choose another one (0 takes a free one)."
+            ) from error
         return int(runner.addresses[0][1])
 
     async def _serve_gateway(self, request: web.Request) -> web.WebSocketResponse:
@@ -386,11 +383,3 @@ class LocalDiscord:
 
     async def _serve_voice(self, request: web.Request) -> web.WebSocketResponse:
         return await self._websockets.serve(request, self._voice)
-
-
-@contextlib.contextmanager
-def _port_errors(host: str, name: str, port: int) -> Any:
-    try:
-        yield
-    except OSError as error:
-        raise PortUnavailableError(f"{host}:{port}", error.strerror or str(error), setting=name) from error

@@ -10,7 +10,6 @@ from rehearsal.runner.observations import ServerObservations
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rehearsal.judge.silence import SilenceEvidence
     from rehearsal.report.report import (
         BotTurnReport,
         CompactionReport,
@@ -20,6 +19,20 @@ if TYPE_CHECKING:
     )
     from rehearsal.runner.observations import LoggedProblem, ObservedTurn, ObservedUtterance
     from rehearsal.script.expectations import ExpectSilent
+
+
+@dataclass(frozen=True, slots=True)
+class SilenceEvidence:
+    """What people received of the bot while an `ExpectSilent` wants silence.
+
+    `since_s`, `until_s`: that time, in seconds since the live start; it ends with the run at the latest. `listened`:
+    somebody was in the channel for all of it. `voice_s`: when they received the first voiced sound, or None.
+    """
+
+    since_s: float
+    until_s: float
+    listened: bool
+    voice_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, assert_never
 
 from rehearsal.judge import replies
-from rehearsal.judge.silence import judge_silence
-from rehearsal.report.count import count
-from rehearsal.report.report import ExpectationResult
+from rehearsal.report.report import ExpectationResult, count
 from rehearsal.script.expectations import (
     ExpectAnswer,
     ExpectAttributed,
@@ -20,7 +18,6 @@ from rehearsal.script.expectations import (
     ExpectFactOnlyInSummary,
     ExpectInterrupted,
     ExpectMaxBotTurns,
-    ExpectMaxLatency,
     ExpectMaxWer,
     ExpectMinBotTurns,
     ExpectModelKnew,
@@ -41,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rehearsal.judge.evidence import RunEvidence
-    from rehearsal.report.report import LatencyReport, UtteranceReport
+    from rehearsal.report.report import UtteranceReport
     from rehearsal.runner.observations import LoggedProblem, ObservedTurn, ObservedUtterance
     from rehearsal.script.expectations import Expectation
 
@@ -71,8 +68,6 @@ def _name(expected: Expectation) -> str:
             return f"{expected.kind} {expected.name}"
         case ExpectCompaction():
             return f"compaction {expected.old_cursor} -> {expected.new_cursor}"
-        case ExpectMaxLatency():
-            return f"{expected.kind} {expected.stage} p{expected.percentile}"
         case _:
             return expected.kind
 
@@ -99,7 +94,7 @@ def _verdict(expected: Expectation, evidence: RunEvidence) -> tuple[bool, str]:
         case ExpectInterrupted():
             return replies.judge_interrupted(expected, evidence)
         case ExpectSilent():
-            return judge_silence(expected, evidence.silences.get(expected), evidence.bot_turns)
+            return replies.judge_silence(expected, evidence.silences.get(expected), evidence.bot_turns)
         case ExpectThought():
             return replies.judge_thought(expected, evidence)
         case ExpectRecorded():
@@ -124,8 +119,6 @@ def _verdict(expected: Expectation, evidence: RunEvidence) -> tuple[bool, str]:
             return heard >= expected.count, f"it was heard {count(heard, 'time')}"
         case ExpectMaxBotTurns():
             return len(evidence.bot_turns) <= expected.count, f"it spoke {count(len(evidence.bot_turns), 'time')}"
-        case ExpectMaxLatency():
-            return _latency(expected, evidence.latency)
         case ExpectTurnsUnbroken():
             return _turns_unbroken(evidence.turns, evidence.stored_turns)
         case ExpectTimelineComplete():
@@ -183,14 +176,6 @@ def _notice_posted(expected: ExpectNoticePosted, messages: Sequence[str]) -> tup
 def _nothing_raised(expected: ExpectNothingRaised, problems: Sequence[LoggedProblem]) -> tuple[bool, str]:
     counted = [problem for problem in problems if expected.warnings or problem.level == "error"]
     return not counted, "; ".join(f"{problem.event}: {problem.detail}" for problem in counted) or "nothing"
-
-
-def _latency(expected: ExpectMaxLatency, latency: LatencyReport) -> tuple[bool, str]:
-    spread = latency.end_to_text_ms if expected.stage == "end_to_text_ms" else latency.end_to_first_audio_ms
-    measured = spread.p50 if expected.percentile == 50 else spread.p95
-    if measured is None:
-        return False, "nothing was measured"
-    return measured <= expected.ms, f"{measured:.0f} ms of {spread.count}, at most {expected.ms:.0f} ms"
 
 
 def _turns_unbroken(turns: Sequence[ObservedTurn], stored: int) -> tuple[bool, str]:

@@ -11,9 +11,9 @@ from rehearsal.report.report import ExpectationResult
 from rehearsal.words import contains_words, sounds_like
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from rehearsal.judge.evidence import RunEvidence
+    from rehearsal.judge.evidence import RunEvidence, SilenceEvidence
     from rehearsal.report.report import BotTurnReport
     from rehearsal.runner.observations import ObservedPromptPart
     from rehearsal.script.expectations import (
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         ExpectFactOnlyInSummary,
         ExpectInterrupted,
         ExpectModelKnew,
+        ExpectSilent,
         ExpectThought,
         ExpectTruncated,
     )
@@ -164,3 +165,38 @@ def _payload(turns: Sequence[BotTurnReport], step: str) -> tuple[ObservedPromptP
 def describe_part(part: ObservedPromptPart) -> str:
     """Return a prompt part as a report names it."""
     return f"the {part.kind} part" + (f" of turn {part.seq_from}" if part.seq_from is not None else "")
+
+
+def silence_wanted(expected: ExpectSilent, step_times: Mapping[str, tuple[float, float]]) -> tuple[float, float] | None:
+    """Return from when to when silence is wanted, in the seconds of `step_times`; None if a step was not reached."""
+    if expected.since not in step_times or (expected.until and expected.until not in step_times):
+        return None
+    until = step_times[expected.until][0] if expected.until else float("inf")
+    return step_times[expected.since][1] + expected.within_s, until
+
+
+def judge_silence(
+    expected: ExpectSilent, silence: SilenceEvidence | None, turns: Sequence[BotTurnReport]
+) -> tuple[bool, str]:
+    """Return whether nobody received the bot's voice in that time, and why. `turns`: the replies that the bot reports.
+
+    `silence`: None if a step was not reached.
+    """
+    if silence is None:
+        return False, "the step was not reached"
+    since, until = silence.since_s, silence.until_s
+    span = f"{since:.1f} s to " + (f"{until:.1f} s" if expected.until else f"the end at {until:.1f} s")
+    if until <= since:
+        return False, f"there is no time from {span}"
+    if not silence.listened:
+        return False, f"nobody was there to hear it from {span}"
+    # What the bot says of itself alone would hide a voice of which it does not know.
+    spoken = [
+        turn
+        for turn in turns
+        if turn.at_s < until and (turn.at_s if turn.fell_silent_s is None else turn.fell_silent_s) > since
+    ]
+    reasons = [f'at {turn.at_s:.1f} s: "{turn.text}"' for turn in spoken]
+    if silence.voice_s is not None:
+        reasons.append(f"its voice was received at {silence.voice_s:.1f} s")
+    return not reasons, "; ".join(reasons) or f"silent from {span}"

@@ -17,7 +17,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from rehearsal.judge.report_builder import machine_facts
-from rehearsal.report.count import count
 from rehearsal.report.report import (
     BotTurnReport,
     CompactionReport,
@@ -26,6 +25,7 @@ from rehearsal.report.report import (
     LatencyReport,
     RehearsalReport,
     UtteranceReport,
+    count,
 )
 from rehearsal.script.written_evening import display_name
 
@@ -253,7 +253,7 @@ def _bot_turn(record: EveningRecord, reply: ObservedReply, answers: Mapping[int,
         heard_by_others="",
         answers=next((f"line {line}" for line, one in answers.items() if one is reply), ""),
         interrupted=reply.interrupted,
-        at_s=round(reply.first_audio_at - record.started_at, 2),
+        at_s=round(reply.first_audio_at - record.live_at, 2),
         payload=next((built.parts for built in reversed(record.prompts) if built.answer_to == reply.answer_to), ()),
     )
 

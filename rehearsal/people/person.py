@@ -22,9 +22,8 @@ from voice.transport.opus import SILENCE_FRAME
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from types import TracebackType
-    from typing import Any
 
     from rehearsal.people.clip import Clip
     from rehearsal.people.voice_access import JoinChannel, LeaveChannel
@@ -130,10 +129,6 @@ class ScriptedPerson:
         """Wait until `user_id` is in the call and the encryption keys are available. Raises `PersonError`."""
         await self._link.wait_until_with(user_id, timeout_s)
         await self._link.wait_until_can_send(timeout_s)
-
-    async def move(self, server: Mapping[str, Any]) -> None:
-        """Switch to another voice server. `server` is the data of a VOICE_SERVER_UPDATE."""
-        await self._link.move(server)
 
     async def say(self, clip: Clip, *, ready_timeout_s: float = READY_TIMEOUT_S) -> ClipPlayback:
         """Play one clip in real time. Clips play one at a time. Raises `PersonError` when there is no connection.

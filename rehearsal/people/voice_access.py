@@ -47,11 +47,6 @@ class VoiceServerAccess:
         except (KeyError, TypeError, ValueError) as exc:
             raise PersonError(f"The local Discord's answer to a join lacks a field: {exc!r}.") from exc
 
-    def moved(self, server: Mapping[str, Any]) -> VoiceServerAccess:
-        """Return the access to another voice server, from the data of its VOICE_SERVER_UPDATE. Raises `PersonError`."""
-        state = {"user_id": self.user_id, "channel_id": self.channel_id, "session_id": self.session_id}
-        return VoiceServerAccess.parse({"state": state, "server": server})
-
     def __repr__(self) -> str:
         """Return a text without the token."""
         return f"VoiceServerAccess(user_id={self.user_id}, channel_id={self.channel_id}, endpoint={self.endpoint!r})"

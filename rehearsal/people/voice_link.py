@@ -78,7 +78,6 @@ class PersonVoiceLink:
         self._websocket: aiohttp.ClientWebSocketResponse | None = None
         self._media: MediaSocket | None = None
         self._opening: asyncio.Timeout | None = None
-        self._moved_to: VoiceServerAccess | None = None
         self._speaking = False
         self._changed = asyncio.Condition()
         self._failure: RehearsalError | None = None
@@ -134,14 +133,6 @@ class PersonVoiceLink:
         self._speaking = speaking
         await self._announce()
 
-    async def move(self, server: Mapping[str, Any]) -> None:
-        """Switch to another endpoint. `server` is the data of a VOICE_SERVER_UPDATE."""
-        if self._call is None:
-            return
-        self._moved_to = self._call.admission.moved(server)
-        if self._websocket is not None:
-            await self._websocket.close()
-
     async def _announce(self) -> None:
         if self._call is not None and self._call.key is not None:
             body = {"speaking": int(self._speaking), "delay": 0, "ssrc": self._call.ssrc}
@@ -169,9 +160,6 @@ class PersonVoiceLink:
             await self._notify()
 
     async def _fresh_admission(self) -> VoiceServerAccess:
-        if self._moved_to is not None:
-            admission, self._moved_to = self._moved_to, None
-            return admission
         # Discord sends a voice server only when the channel changes, so the member leaves first.
         await self._leave_channel()
         return VoiceServerAccess.parse(await self._join())
@@ -181,7 +169,7 @@ class PersonVoiceLink:
         self._call = call
         try:
             code = await self._run_websocket(http, call, resume=False)
-            while call.key is not None and code not in _NOT_RESUMABLE and self._moved_to is None:
+            while call.key is not None and code not in _NOT_RESUMABLE:
                 resumes = self.resumes
                 code = await self._run_websocket(http, call, resume=True)
                 if self.resumes == resumes:

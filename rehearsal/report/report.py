@@ -178,3 +178,8 @@ def latency_percentiles(values: Iterable[float | None]) -> LatencyPercentiles:
     if half is None or most is None:
         return LatencyPercentiles(None, None)
     return LatencyPercentiles(round(half, 1), round(most, 1), len(known))
+
+
+def count(number: int, noun: str) -> str:
+    """Return `1 turn`, `2 turns`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from rehearsal.report.count import count
+from rehearsal.report.report import count
 from rehearsal.runner.observations import ObservedCompaction
 from rehearsal.runner.ports import RunObserver
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
 
-    from rehearsal.report.report import BotTurnReport, LatencyPercentiles, RehearsalReport, UtteranceReport
+    from rehearsal.report.report import BotTurnReport, RehearsalReport, UtteranceReport
     from rehearsal.runner.observations import ObservedCompactionFailure, ObservedReply, ObservedUtterance
     from rehearsal.script.scenario import Scenario
 
@@ -142,7 +142,7 @@ class TerminalReport(RunObserver):
             grid.add_column(width=self._name_columns, no_wrap=True, overflow="crop")
         grid.add_column(ratio=1)
         grid.add_column(width=8, justify="right", no_wrap=True)
-        late = Text("" if latency_ms is None else _milliseconds(latency_ms), style="dim")
+        late = Text(_milliseconds(latency_ms), style="dim")
         cells = [Text(_clock(at_s), style="dim")]
         if name:
             cells.append(self._named(name))
@@ -166,15 +166,13 @@ class TerminalReport(RunObserver):
         self._expectations(report)
 
     def _utterances(self, report: RehearsalReport) -> None:
-        table = Table(title="What was said and what was heard", title_justify="left", expand=True, box=None)
-        table.add_column("who", width=self._name_columns, no_wrap=True, overflow="crop")
-        table.add_column("said, and heard", ratio=1)
-        table.add_column("WER", width=5, justify="right", no_wrap=True)
-        table.add_column("text after", width=10, justify="right", no_wrap=True)
+        table = _table(
+            "What was said and what was heard", ("said, and heard", "WER", "text after"), who=self._name_columns
+        )
         for row in report.utterances:
-            late = "" if row.end_to_text_ms is None else _milliseconds(row.end_to_text_ms)
             style = "" if row.wer == 0 else "yellow" if row.wer < 0.3 else "red"
-            table.add_row(self._named(row.speaker), _compared(row), Text(f"{row.wer:.0%}", style=style), late)
+            wer = Text(f"{row.wer:.0%}", style=style)
+            table.add_row(self._named(row.speaker), _compared(row), wer, _milliseconds(row.end_to_text_ms))
         for stray in report.strays:
             instead = f"; it was {stray.really}" if stray.really else ""
             table.add_row(self._named(stray.speaker), Text(f"(silent{instead})\n{stray.transcript}", style="red"))
@@ -183,33 +181,22 @@ class TerminalReport(RunObserver):
     def _bot_turns(self, report: RehearsalReport) -> None:
         if not report.bot_turns:
             return
-        table = Table(title=f"What {self._bot} answered", title_justify="left", expand=True, box=None)
-        table.add_column("said, and heard by another", ratio=1)
-        table.add_column("first sound", width=11, justify="right", no_wrap=True)
+        table = _table(f"What {self._bot} answered", ("said, and heard by another", "first sound"))
         for turn in report.bot_turns:
-            late = "" if turn.end_to_first_audio_ms is None else _milliseconds(turn.end_to_first_audio_ms)
-            table.add_row(_answer(turn), late)
+            table.add_row(_answer(turn), _milliseconds(turn.end_to_first_audio_ms))
         self._section(table)
 
     def _figures(self, report: RehearsalReport) -> None:
-        latency = Table(title="Latency, from the end of the speech", title_justify="left", box=None)
-        for column in ("stage", "p50", "p95", "of"):
-            latency.add_column(column, justify="left" if column == "stage" else "right")
+        latency = _table("Latency, from the end of the speech", ("stage", "p50", "p95", "of"))
         for name, spread in (
             ("to text", report.latency.end_to_text_ms),
             ("to the first sound that others hear", report.latency.end_to_first_audio_ms),
             ("the model's first token, part of it", report.latency.model_first_token_ms),
         ):
-            latency.add_row(name, *_spread_cells(spread))
+            latency.add_row(name, _milliseconds(spread.p50), _milliseconds(spread.p95), f"{spread.count}")
         self._section(latency)
-        packets = Table(title="Packets", title_justify="left", box=None, show_header=False)
-        packets.add_column()
-        packets.add_column(justify="right")
-        for name, number in report.packets.items():
-            if not number:
-                continue
-            packets.add_row(name.replace("_", " "), f"{number}")
-        self._section(packets)
+        packets = [f"{number} {name.replace('_', ' ')}" for name, number in report.packets.items() if number]
+        self._section(Text(f"Packets: {', '.join(packets) or 'none'}"))
 
     def _dropped(self, report: RehearsalReport) -> None:
         if report.dropped:
@@ -220,17 +207,13 @@ class TerminalReport(RunObserver):
         if not report.compactions:
             self._section(Text("No compaction landed.", style="dim"))
             return
-        table = Table(title="Compactions", title_justify="left", box=None)
-        for column in ("cursor", "covered through turn", "summary", "took"):
-            table.add_column(column, justify="left" if column == "cursor" else "right")
+        table = _table("Compactions", ("cursor", "covered through turn", "summary", "took"))
         for one in report.compactions:
-            cursor = f"{one.old_cursor} -> {one.new_cursor}"
-            chars = f"{one.summary_chars} characters"
+            cursor, chars = f"{one.old_cursor} -> {one.new_cursor}", f"{one.summary_chars} characters"
             table.add_row(cursor, f"{one.covered_through_turn}", chars, _milliseconds(one.latency_ms))
         self._section(table)
         self._console.print(Text("Summary", style="italic"))
-        self._console.print(Padding(Text(report.summary), (0, 1)))
-        self._console.print()
+        self._console.print(Padding(Text(report.summary), (0, 1, 1, 1)))
 
     def _expectations(self, report: RehearsalReport) -> None:
         table = Table(title="Expectations", title_justify="left", expand=True, box=None, show_header=False)
@@ -283,10 +266,16 @@ def _answer(turn: BotTurnReport) -> Text:
     return text.append(f"\n{turn.heard_by}: {turn.heard_by_others}", style="dim")
 
 
-def _spread_cells(spread: LatencyPercentiles) -> tuple[str, str, str]:
-    if spread.p50 is None or spread.p95 is None:
-        return "-", "-", "0"
-    return _milliseconds(spread.p50), _milliseconds(spread.p95), f"{spread.count}"
+def _table(title: str, columns: Sequence[str], *, who: int = 0) -> Table:
+    """Return an empty table whose first column takes the room. `who`: the width of a column of names before it."""
+    table = Table(title=title, title_justify="left", expand=True, box=None)
+    if who:
+        table.add_column("who", width=who, no_wrap=True, overflow="crop")
+    for number, column in enumerate(columns):
+        table.add_column(
+            column, ratio=None if number else 1, justify="right" if number else "left", no_wrap=bool(number)
+        )
+    return table
 
 
 def _plain(reason: str) -> str:
@@ -294,8 +283,8 @@ def _plain(reason: str) -> str:
     return reason.replace("_", " ")
 
 
-def _milliseconds(value: float) -> str:
-    return f"{value:.0f} ms"
+def _milliseconds(value: float | None) -> str:
+    return "" if value is None else f"{value:.0f} ms"
 
 
 def _clock(seconds: float) -> str:

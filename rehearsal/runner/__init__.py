@@ -6,6 +6,6 @@
 - `record` holds everything that was observed.
 - `bot_lifecycle` starts and stops the bot.
 - `local_environment` is the local Discord with people; each is a `scripted_member`.
-- `local_servers` and `scripted_answers` are the model servers.
+- `local_servers` are the model servers, and the script by which the language model answers.
 - `evening_record` is the record of a written evening.
 """

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rehearsal.runner.observations import (
-    LoggedProblem,
-    ObservedCompaction,
-    ObservedCompactionFailure,
-    ObservedPrompt,
-    ObservedReply,
-    ObservedTurn,
-    ObservedUtterance,
-    RoomLeft,
-)
+from rehearsal.runner.observations import LoggedProblem, ObservedCompactionFailure, RoomLeft
+from rehearsal.runner.record import RunRecord
 
 if TYPE_CHECKING:
     from rehearsal.runner.observations import Observation
@@ -33,46 +25,24 @@ class PlayedSpeech:
     at_s: float
 
 
-@dataclass(slots=True)
-class EveningRecord:
-    """The record of one written evening. The player fills it in order.
+class EveningRecord(RunRecord):
+    """The record of one written evening, with its clock. The player fills it in order.
 
-    `started_at`: when the evening began, on the clock of the observations. `failed_waits`: what did not happen although
-    the player waited for it. `left`: why the bot left the channel; empty while it is there.
+    `left`: why the bot left the channel; empty while it is there.
     """
 
-    started_at: float = 0.0
-    speeches: list[PlayedSpeech] = field(default_factory=list)
-    failed_waits: list[str] = field(default_factory=list)
-    utterances: list[ObservedUtterance] = field(default_factory=list)
-    turns: list[ObservedTurn] = field(default_factory=list)
-    replies: list[ObservedReply] = field(default_factory=list)
-    prompts: list[ObservedPrompt] = field(default_factory=list)
-    compactions: list[ObservedCompaction] = field(default_factory=list)
-    problems: list[LoggedProblem] = field(default_factory=list)
-    left: str = ""
+    def __init__(self) -> None:
+        super().__init__()
+        self.speeches: list[PlayedSpeech] = []
+        self.left = ""
 
     def observe(self, observation: Observation) -> None:
-        """Add one observation."""
-        match observation:
-            case ObservedUtterance():
-                self.utterances.append(observation)
-            case ObservedTurn():
-                self.turns.append(observation)
-            case ObservedReply():
-                self.replies.append(observation)
-            case ObservedPrompt():
-                self.prompts.append(observation)
-            case ObservedCompaction():
-                self.compactions.append(observation)
-            case ObservedCompactionFailure():
-                self.problems.append(LoggedProblem("compaction_failed", observation.reason))
-            case LoggedProblem():
-                self.problems.append(observation)
-            case RoomLeft():
-                self.left = observation.reason
-            case _:
-                pass
+        """Add one observation. A compaction that failed is a problem, since nobody causes one."""
+        super().observe(observation)
+        if isinstance(observation, ObservedCompactionFailure):
+            self.problems.append(LoggedProblem("compaction_failed", observation.reason))
+        elif isinstance(observation, RoomLeft):
+            self.left = observation.reason
 
     @property
     def last_seq(self) -> int:

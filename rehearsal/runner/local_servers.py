@@ -6,27 +6,29 @@ The servers contain no models. The code that composes the run passes the voice a
 
 from __future__ import annotations
 
+import re
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.errors import RunError
 from rehearsal.runner.observations import ObservedToolCall, ServerObservations
-from rehearsal.runner.scripted_answers import ScriptedModel
 from rehearsal.script.server_specs import EXPIRE_SESSIONS
 from rehearsal.servers.chat import MODEL as CHAT_MODEL
-from rehearsal.servers.chat import ChatBehaviour, ChatMode, LocalChatServer
+from rehearsal.servers.chat import ChatBehaviour, ChatMode, LocalChatServer, ScriptedToolCall, ToolCallAnswer
 from rehearsal.servers.realtime import LocalRealtimeServer
 from rehearsal.servers.realtime_behaviour import RealtimeBehaviour, RealtimeMode
 from rehearsal.servers.speech import MODEL as SPEECH_MODEL
 from rehearsal.servers.speech import LocalSpeechServer, SpeechBehaviour, SpeechMode
+from rehearsal.words import contains_words, normalize_words
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Iterable
     from contextlib import AbstractAsyncContextManager
 
     from rehearsal.script.scenario import ServerStep
-    from rehearsal.script.server_specs import ModelSpec, ServersSpec
+    from rehearsal.script.server_specs import AnswerSpec, ModelSpec, ServersSpec
+    from rehearsal.servers.chat import ChatCall
     from rehearsal.servers.realtime_behaviour import RealtimeEngines
     from rehearsal.servers.speech import SpeechEngine
 
@@ -57,12 +59,12 @@ async def open_local_servers(servers: ServersSpec, models: ServerModels) -> Asyn
             local.fallback = await stack.enter_async_context(_scripted(servers.fallback))
         if servers.speech is not None:
             voice = await stack.enter_async_context(models.voice())
-            speech = SpeechBehaviour(voice, SpeechMode(servers.speech.conduct))
+            speech = SpeechBehaviour(voice, servers.speech.conduct)
             local.speech = await stack.enter_async_context(LocalSpeechServer(speech))
         if servers.realtime is not None:
             engines = await stack.enter_async_context(models.realtime())
             behaviour = RealtimeBehaviour(
-                mode=RealtimeMode(servers.realtime.conduct), expires_in_response=servers.realtime.expires_in_response
+                mode=servers.realtime.conduct, expires_in_response=servers.realtime.expires_in_response
             )
             local.realtime = await stack.enter_async_context(LocalRealtimeServer(engines, behaviour))
         yield local
@@ -70,9 +72,7 @@ async def open_local_servers(servers: ServersSpec, models: ServerModels) -> Asyn
 
 def _scripted(spec: ModelSpec) -> LocalChatServer:
     return LocalChatServer(
-        ChatBehaviour(
-            answer=ScriptedModel(spec).answer, mode=ChatMode(spec.conduct), first_token_delay_s=spec.first_token_s
-        )
+        ChatBehaviour(answer=ScriptedModel(spec).answer, mode=spec.conduct, first_token_delay_s=spec.first_token_s)
     )
 
 
@@ -144,3 +144,42 @@ def tool_results(messages: Any) -> list[ObservedToolCall]:
         for message in messages
         if message.get("role") == "tool"
     ]
+
+
+# A turn in the result of a tool, such as `[21:04] Ada: …`.
+_TURN_LINE = re.compile(r"^\[\d\d:\d\d\] [^:\n]{1,60}: (?P<words>.+)$", re.MULTILINE)
+NOTHING_FOUND = "nothing"
+
+
+class ScriptedModel:
+    """Answers requests as a scenario's `[servers.model]` says."""
+
+    def __init__(self, spec: ModelSpec) -> None:
+        self._spec = spec
+
+    def answer(self, call: ChatCall) -> str | ToolCallAnswer:
+        """Return the text for a request, or the tool call that must come before the text."""
+        asked = next((str(each.get("content")) for each in reversed(call.messages) if each.get("role") == "user"), "")
+        spec = self._matching_answer(asked, " ".join(str(each.get("content")) for each in call.messages))
+        if spec is None:
+            return self._spec.otherwise
+        if spec.tool in call.offered and not call.tool_results:
+            return ToolCallAnswer((ScriptedToolCall(spec.tool, spec.arguments),))
+        looked_for = set(normalize_words(" ".join(map(str, spec.arguments.values()))).split())
+        return spec.say.replace("{found}", _best_line(call.tool_results, looked_for))
+
+    def _matching_answer(self, asked: str, sent: str) -> AnswerSpec | None:
+        # `knew` is compared literally, because normalisation would remove brackets and other signs of the prompt.
+        known = sent.casefold()
+        for spec in self._spec.answers:
+            if all(contains_words(asked, word) for word in spec.asked) and all(
+                word.casefold() in known for word in spec.knew
+            ):
+                return spec
+        return None
+
+
+def _best_line(results: Iterable[str], looked_for: set[str]) -> str:
+    """Return the line of the tool results that shares the most words with the query."""
+    lines = [said["words"].rstrip(".") for result in results for said in _TURN_LINE.finditer(result)]
+    return max(lines, key=lambda words: len(looked_for & set(normalize_words(words).split())), default=NOTHING_FOUND)

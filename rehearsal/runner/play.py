@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from rehearsal.errors import RehearsalError, RunError
 from rehearsal.runner.bot_lifecycle import BotLifecycle
+from rehearsal.runner.local_servers import LocalServers
 from rehearsal.runner.observations import LoggedProblem
-from rehearsal.runner.ports import NoScenarioServers, RunObserver
+from rehearsal.runner.ports import RunObserver
 from rehearsal.runner.record import RunRecord, SpokenLine
 from rehearsal.script.scenario import (
     SPEECH_GAP_S,
@@ -33,7 +34,7 @@ from rehearsal.script.scenario import (
 )
 
 if TYPE_CHECKING:
-    from rehearsal.runner.ports import BotUnderTest, RehearsalEnvironment, ScenarioServers
+    from rehearsal.runner.ports import BotUnderTest, RehearsalEnvironment
     from rehearsal.script.scenario import Scenario, Step
 
 ENTER_TIMEOUT_S = 30.0
@@ -77,7 +78,7 @@ async def play(
     *,
     bot: BotUnderTest,
     observer: RunObserver | None = None,
-    servers: ScenarioServers | None = None,
+    servers: LocalServers | None = None,
 ) -> RunRecord:
     """Play `scenario` to its end and return the record of what happened.
 
@@ -85,7 +86,7 @@ async def play(
     the bot did not start. A later failure is in the record (`ended_by`). *Cancellation*: the bot is stopped in order.
     """
     loop = asyncio.get_running_loop()
-    run = _ScenarioRun(scenario, environment, bot, observer or RunObserver(), servers or NoScenarioServers())
+    run = _ScenarioRun(scenario, environment, bot, observer or RunObserver(), servers or LocalServers())
     started_at = loop.time()
     run.record.ended_by = await run.play()
     run.record.duration_s = loop.time() - started_at
@@ -101,7 +102,7 @@ class _ScenarioRun:
         environment: RehearsalEnvironment,
         bot: BotUnderTest,
         observer: RunObserver,
-        servers: ScenarioServers,
+        servers: LocalServers,
     ) -> None:
         self.record = RunRecord()
         self._servers = servers

@@ -1,9 +1,8 @@
-"""The protocols of the runner: a Discord with people, a bot, a recogniser, servers, an observer.
+"""The protocols of the runner: a Discord with people, a bot, a recogniser, an observer.
 
 The rehearsal does not depend on the bot's code. The command line implements `BotUnderTest` and `HeardSoundRecogniser`.
-`rehearsal.runner.local_environment` implements `RehearsalEnvironment`, and `rehearsal.runner.local_servers` implements
-`ScenarioServers`. Tests simulate all of them. Times are seconds of `time.monotonic()`, which is also the loop's clock,
-unless a name contains "epoch".
+`rehearsal.runner.local_environment` implements `RehearsalEnvironment`. Tests simulate all of them. Times are seconds of
+`time.monotonic()`, which is also the loop's clock, unless a name contains "epoch".
 """
 
 from __future__ import annotations
@@ -12,9 +11,6 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
-
-from rehearsal.errors import RunError
-from rehearsal.runner.observations import ServerObservations
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +25,7 @@ if TYPE_CHECKING:
         ObservedReply,
         ObservedUtterance,
     )
-    from rehearsal.script.scenario import NetworkSpec, OptionValue, Scenario, ServerStep, SettingValue
+    from rehearsal.script.scenario import NetworkSpec, OptionValue, Scenario, SettingValue
 
 
 # -- the bot -------------------------------------------------------------------------------------------------
@@ -160,33 +156,6 @@ class RehearsalEnvironment(Protocol):
 
 
 OpenEnvironment: TypeAlias = Callable[["Scenario"], AbstractAsyncContextManager[RehearsalEnvironment]]
-
-
-# -- the model servers ----------------------------------------------------------------------------------------
-
-
-class ScenarioServers(Protocol):
-    """The model servers of one scenario."""
-
-    @property
-    def observed(self) -> ServerObservations:
-        """Return the requests that have reached the servers so far."""
-
-    async def set_behaviour(self, step: ServerStep) -> None:
-        """Make a server behave from now on as the step says. Raises `RunError` when the scenario has no such server."""
-
-
-class NoScenarioServers:
-    """The implementation for a scenario without servers of its own."""
-
-    @property
-    def observed(self) -> ServerObservations:
-        """Return empty observations."""
-        return ServerObservations()
-
-    async def set_behaviour(self, step: ServerStep) -> None:
-        """Raise `RunError`."""
-        raise RunError(f'There is no {step.server} server here. Give the scenario a table "[servers.{step.server}]".')
 
 
 # -- the observer -----------------------------------------------------------------------------------------------

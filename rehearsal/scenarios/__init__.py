@@ -1,1 +1,1 @@
-"""The bundled scenarios, one folder each, and the scripts that make their audio and pictures."""
+"""The bundled scenarios, one folder each."""

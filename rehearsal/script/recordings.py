@@ -6,10 +6,9 @@ a lane the recordings play one after another, so nobody speaks over themselves.
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from rehearsal.errors import ScenarioError
 from rehearsal.script.expectations import (
@@ -20,7 +19,7 @@ from rehearsal.script.expectations import (
     ExpectNothingRaised,
     ExpectTimelineComplete,
 )
-from rehearsal.script.file_errors import format_mistake, format_validation_errors
+from rehearsal.script.files import mistake, read_text, validation_mistakes
 from rehearsal.script.scenario import FIRST_PERSON_ID, CommandStep, PersonSpec, SayStep, Scenario
 
 if TYPE_CHECKING:
@@ -44,8 +43,6 @@ MAX_WER = 0.12
 # A small recogniser drops a few recordings of strangers. Each dropped recording still counts as word errors.
 MAY_MISS = 0.03
 
-_EXAMPLE = '{"file": "one.flac", "speaker": "anna", "text": "what is said in it", "duration": 3.2}'
-
 
 class ManifestEntry(BaseModel):
     """One entry of a manifest. `duration` is in seconds. Other keys are ignored."""
@@ -63,76 +60,46 @@ class ManifestEntry(BaseModel):
         return self.duration if self.duration is not None else _DEFAULT_LENGTH_S
 
 
-def scenario_from_recordings(
-    folder: Path, *, base: Scenario | None = None, lanes: int = LANES, limit: int | None = None
-) -> Scenario:
+_ENTRIES = TypeAdapter(Annotated[list[ManifestEntry], Field(min_length=1)])
+
+
+def scenario_from_recordings(folder: Path, *, lanes: int = LANES, limit: int | None = None) -> Scenario:
     """Return a scenario that plays the recordings of `folder/manifest.json`.
 
-    The scenario keeps the settings, network, names, history and people of `base`. `limit`: the most recordings to play,
-    divided evenly over the speakers. Raises `ScenarioError` with every mistake of the manifest.
+    `limit`: the most recordings to play, divided evenly over the speakers. Raises `ScenarioError` with the mistakes of
+    the manifest.
     """
     recordings = _evenly_chosen(_manifest(folder), limit)
-    known = base.people if base is not None else ()
-    names = [name for name in dict.fromkeys(one.speaker for one in recordings) if not _is_one_of(name, known)]
-    first_id = max((person.id for person in known), default=FIRST_PERSON_ID - 1) + 1
-    people = (*known, *(PersonSpec(key=name, name=name, id=first_id + at) for at, name in enumerate(names)))
+    names = dict.fromkeys(one.speaker for one in recordings)
+    people = tuple(PersonSpec(key=name, name=name, id=FIRST_PERSON_ID + at) for at, name in enumerate(names))
     steps: list[Step] = [CommandStep(id=JOIN_ID, who=people[0].key, command="join")]
     for number, lane in enumerate(_lanes(recordings, lanes)):
-        steps += _lane_steps(folder, lane, number, people)
-    scenario = base or Scenario(title="Recordings", people=people, steps=tuple(steps))
-    return scenario.model_copy(
-        update={
-            "title": f"Recordings of {folder}",
-            "people": people,
-            "steps": tuple(steps),
-            "expect": (
-                ExpectEveryUtteranceHeardOnce(kind="every_utterance_heard_once", may_miss=MAY_MISS),
-                ExpectAttributed(kind="attributed"),
-                ExpectMaxWer(kind="max_wer", value=MAX_WER),
-                ExpectDaveFailures(kind="dave_failures"),
-                ExpectTimelineComplete(kind="timeline_complete"),
-                ExpectNothingRaised(kind="nothing_raised"),
-            ),
-        }
+        steps += _lane_steps(folder, lane, number)
+    return Scenario(
+        title=f"Recordings of {folder}",
+        people=people,
+        steps=tuple(steps),
+        expect=(
+            ExpectEveryUtteranceHeardOnce(kind="every_utterance_heard_once", may_miss=MAY_MISS),
+            ExpectAttributed(kind="attributed"),
+            ExpectMaxWer(kind="max_wer", value=MAX_WER),
+            ExpectDaveFailures(kind="dave_failures"),
+            ExpectTimelineComplete(kind="timeline_complete"),
+            ExpectNothingRaised(kind="nothing_raised"),
+        ),
     )
-
-
-def _is_one_of(speaker: str, people: Sequence[PersonSpec]) -> bool:
-    return any(speaker in (person.key, person.name) for person in people)
 
 
 def _manifest(folder: Path) -> list[ManifestEntry]:
     path = folder / MANIFEST
     try:
-        entries = json.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as exc:
-        what = f"it cannot be read ({exc.strerror or exc}); --speech needs a folder with a {MANIFEST}"
-        raise ScenarioError((format_mistake(path, "", what, example="roomtone rehearse --speech recordings"),)) from exc
-    except (UnicodeDecodeError, json.JSONDecodeError) as exc:
-        raise ScenarioError((format_mistake(path, "", f"it is not JSON ({exc})", example=f"[{_EXAMPLE}]"),)) from exc
-    except (ValueError, RecursionError) as exc:
-        what = "it is nested too deeply, or a number is too long"
-        raise ScenarioError((format_mistake(path, "", what, example=f"[{_EXAMPLE}]"),)) from exc
-    if not isinstance(entries, list) or not entries:
-        raise ScenarioError((format_mistake(path, "", "it is not a list of recordings", example=f"[{_EXAMPLE}]"),))
-    mistakes: list[str] = []
-    found = []
-    for number, entry in enumerate(entries, start=1):
-        place = f"entry {number}"
-        try:
-            recording = ManifestEntry.model_validate(entry)
-        except ValidationError as exc:
-            examples = dict.fromkeys((*ManifestEntry.model_fields, ""), _EXAMPLE)
-            mistakes += format_validation_errors(
-                exc, path, place=place, known=ManifestEntry.model_fields, examples=examples
-            )
-            continue
-        if not (folder / recording.file).is_file():
-            mistakes.append(format_mistake(path, f"{place}.file", f'there is no file "{recording.file}" in its folder'))
-        found.append(recording)
-    if mistakes:
-        raise ScenarioError(tuple(mistakes))
-    return found
+        entries = _ENTRIES.validate_json(read_text(path))
+    except ValidationError as exc:
+        raise ScenarioError(validation_mistakes(exc, path)) from exc
+    missing = [each.file for each in entries if not (folder / each.file).is_file()]
+    if missing:
+        raise ScenarioError(tuple(mistake(path, "", f'there is no file "{file}" in its folder') for file in missing))
+    return entries
 
 
 def _evenly_chosen(recordings: Sequence[ManifestEntry], limit: int | None) -> list[ManifestEntry]:
@@ -159,16 +126,15 @@ def _lanes(recordings: Sequence[ManifestEntry], lanes: int) -> list[list[Manifes
     return [[one for one in recordings if lane_of[one.speaker] == lane] for lane in range(len(lengths))]
 
 
-def _lane_steps(folder: Path, lane: Sequence[ManifestEntry], number: int, people: Sequence[PersonSpec]) -> list[Step]:
+def _lane_steps(folder: Path, lane: Sequence[ManifestEntry], number: int) -> list[Step]:
     steps: list[Step] = []
     for position, recording in enumerate(lane):
-        who = next(person.key for person in people if _is_one_of(recording.speaker, (person,)))
         # The first recording of each lane follows the step in which the bot joins.
         after = f"lane-{number + 1}-{position}" if position else JOIN_ID
         steps.append(
             SayStep(
                 id=f"lane-{number + 1}-{position + 1}",
-                who=who,
+                who=recording.speaker,
                 say=recording.text,
                 audio=(folder / recording.file).resolve(),
                 after=after,

@@ -6,9 +6,9 @@ docs/scenarios.md describes the file with these values. `rehearsal.script.scenar
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from rehearsal.script.expectations import Expectation
 from rehearsal.script.server_specs import ServersSpec
@@ -45,7 +45,6 @@ class PersonSpec(_Value):
     key: str
     name: str = Field(min_length=1)
     id: int = Field(gt=0)
-    voice: str = ""
     locale: str = "en-US"
     present: bool = True
     moderator: bool = False
@@ -237,8 +236,34 @@ STEP_KINDS: dict[str, type[Step]] = {
 }
 
 
-class ScenarioHeader(_Value):
-    """Everything in a scenario except people, steps, history and expectations."""
+def _step_kind(step: object) -> str | None:
+    """Return the key that says what happens in a step; None if there is not exactly one."""
+    if isinstance(step, _Step):
+        return next(key for key, kind in STEP_KINDS.items() if isinstance(step, kind))
+    kinds = [key for key in STEP_KINDS if isinstance(step, dict) and key in step]
+    return kinds[0] if len(kinds) == 1 else None
+
+
+_WrittenStep = Annotated[
+    Annotated[SayStep, Tag("say")]
+    | Annotated[CommandStep, Tag("command")]
+    | Annotated[JoinStep, Tag("join")]
+    | Annotated[LeaveStep, Tag("leave")]
+    | Annotated[ShowStep, Tag("shows")]
+    | Annotated[StopSharingStep, Tag("stops_sharing")]
+    | Annotated[NetworkStep, Tag("network")]
+    | Annotated[FaultStep, Tag("fault")]
+    | Annotated[ServerStep, Tag("server")]
+    | Annotated[WaitStep, Tag("wait_for")]
+    | Annotated[BotStep, Tag("bot")],
+    Discriminator(
+        _step_kind, custom_error_type="step", custom_error_message=f"a step has one of {', '.join(STEP_KINDS)}"
+    ),
+]
+
+
+class Scenario(_Value):
+    """A whole scenario. Paths are absolute."""
 
     title: str = Field(min_length=1)
     guild: str = Field(default="The Rehearsal", min_length=1)
@@ -250,15 +275,10 @@ class ScenarioHeader(_Value):
     servers: ServersSpec = ServersSpec()
     # The longest time to wait at the end until the last words are text and the last reply is spoken.
     settle_s: float = Field(default=20.0, ge=0, le=600)
-
-
-class Scenario(ScenarioHeader):
-    """A whole scenario, checked and ready to be played. Paths are absolute."""
-
     people: tuple[PersonSpec, ...] = Field(min_length=1)
     history: tuple[HistoryTurn, ...] = ()
-    steps: tuple[Step, ...] = Field(min_length=1)
-    expect: tuple[Expectation, ...] = ()
+    steps: tuple[_WrittenStep, ...] = Field(min_length=1)
+    expect: tuple[Annotated[Expectation, Field(discriminator="kind")], ...] = ()
 
     def person(self, key: str) -> PersonSpec:
         """Return the person with this key or display name. Raises `KeyError`."""
@@ -274,8 +294,3 @@ class Scenario(ScenarioHeader):
 
     def with_network(self, network: NetworkSpec) -> Scenario:
         return self.model_copy(update={"network": network})
-
-    def with_patience(self, times: float) -> Scenario:
-        """Return a copy in which every wait is `times` as long, but at most `MAX_WAIT_S`."""
-        steps = [step.model_copy(update={"timeout_s": min(step.timeout_s * times, MAX_WAIT_S)}) for step in self.steps]
-        return self.model_copy(update={"steps": tuple(steps), "settle_s": self.settle_s * times})

@@ -12,8 +12,6 @@ from rehearsal.servers.chat import ChatMode
 from rehearsal.servers.realtime_behaviour import RealtimeMode
 from rehearsal.servers.speech import SpeechMode
 
-# How every server behaves by default.
-NORMAL = "answer"
 # A step may also ask a speech-to-speech server to end its sessions now.
 EXPIRE_SESSIONS = "expire"
 # The behaviours of each server, by its name in a scenario.
@@ -55,7 +53,7 @@ class ModelSpec(_Value):
     `first_token_s`: the time until its first token.
     """
 
-    conduct: str = NORMAL
+    conduct: ChatMode = ChatMode.ANSWER
     answers: tuple[AnswerSpec, ...] = ()
     otherwise: str = Field(default="I am listening.", min_length=1)
     first_token_s: float = Field(default=0.0, ge=0, le=60)
@@ -64,7 +62,7 @@ class ModelSpec(_Value):
 class SpeechSpec(_Value):
     """A speech endpoint that uses the embedded voice."""
 
-    conduct: str = NORMAL
+    conduct: SpeechMode = SpeechMode.ANSWER
 
 
 class RealtimeSpec(_Value):
@@ -73,7 +71,7 @@ class RealtimeSpec(_Value):
     `expires_in_response`: the number of the response, from 1, in whose audio the session expires.
     """
 
-    conduct: str = NORMAL
+    conduct: RealtimeMode = RealtimeMode.ANSWER
     expires_in_response: int | None = Field(default=None, ge=1)
 
 

@@ -6,20 +6,18 @@ per line, in order. docs/scenarios.md describes the keys.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from rehearsal.errors import ScenarioError
-from rehearsal.script.file_errors import format_mistake, format_validation_errors
+from rehearsal.script.files import mistake, read_json_lines, validation_mistakes
 
 _BUNDLED = Path(__file__).parents[1] / "scenarios"
 _FILE_NAME = "evening.jsonl"
 _SUFFIX = ".jsonl"
-_EXAMPLE = '{"who": "ada", "say": "Roomtone, where is the key?", "answer": ["flower pot"]}'
 
 
 class _Value(BaseModel):
@@ -58,20 +56,8 @@ class SilenceEvent(_Value):
     quiet_s: float = Field(gt=0, le=7_200)
 
 
-class _Title(_Value):
-    """The title of the evening, which only the first line may have."""
-
-    title: str = Field(min_length=1)
-
-
 EveningEvent = SpeechEvent | PresenceEvent | SilenceEvent
-# Each kind of event, by the key that only this kind has.
-_KINDS: dict[str, type[SpeechEvent] | type[PresenceEvent] | type[SilenceEvent] | type[_Title]] = {
-    "say": SpeechEvent,
-    "move": PresenceEvent,
-    "quiet_s": SilenceEvent,
-    "title": _Title,
-}
+_EVENT: TypeAdapter[EveningEvent] = TypeAdapter(EveningEvent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,50 +123,20 @@ def evening_path(given: str) -> Path | None:
 
 
 def read_evening(path: Path) -> WrittenEvening:
-    """Return the evening in the file. Raises `ScenarioError` with every mistake in the file."""
-    try:
-        # `splitlines` is not used, because JSON strings may contain other line separators.
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except (OSError, UnicodeDecodeError) as exc:
-        what = f"it cannot be read ({getattr(exc, 'strerror', None) or 'it is not text in UTF-8'})"
-        raise ScenarioError((format_mistake(path, "", what, example=_EXAMPLE),)) from exc
+    """Return the evening in the file. Raises `ScenarioError` with the mistakes in the file."""
+    rows = read_json_lines(path)
+    first = next(iter(rows), 0)
+    # A title is only known where it stands alone, in the first line.
+    title = rows.pop(first)["title"] if isinstance(rows.get(first), dict) and rows[first].keys() == {"title"} else ""
     mistakes: list[str] = []
-    rows = {
-        number: _row(path, f"line {number}", line, mistakes) for number, line in enumerate(lines, 1) if line.strip()
-    }
-    titles = [row.title for row in rows.values() if isinstance(row, _Title)]
-    found = {number: row for number, row in rows.items() if not isinstance(row, _Title | None)}
-    if any(isinstance(row, _Title) for row in list(rows.values())[1:]):
-        mistakes.append(format_mistake(path, "", "only the first line can be a title"))
-    if not found and not mistakes:
-        mistakes.append(format_mistake(path, "", "it has no events", example=_EXAMPLE))
+    events: dict[int, EveningEvent] = {}
+    for number, row in rows.items():
+        try:
+            events[number] = _EVENT.validate_python(row)
+        except ValidationError as exc:
+            mistakes += [f"line {number}: {each}" for each in validation_mistakes(exc, path)]
+    if not rows:
+        mistakes.append(mistake(path, "", "it has no events"))
     if mistakes:
         raise ScenarioError(tuple(mistakes))
-    return WrittenEvening(titles[0] if titles else path.stem, tuple(found.values()), tuple(found))
-
-
-def _row(path: Path, place: str, line: str, mistakes: list[str]) -> EveningEvent | _Title | None:
-    try:
-        row = json.loads(line)
-    except json.JSONDecodeError as exc:
-        mistakes.append(format_mistake(path, place, f"it is not JSON ({exc.msg})", example=_EXAMPLE))
-        return None
-    except (ValueError, RecursionError):
-        what = "it is nested too deeply, or a number is too long"
-        mistakes.append(format_mistake(path, place, what, example=_EXAMPLE))
-        return None
-    kinds = [kind for kind in _KINDS if isinstance(row, dict) and kind in row]
-    if len(kinds) != 1:
-        mistakes.append(
-            format_mistake(path, place, f"it needs exactly one of the keys {', '.join(_KINDS)}", example=_EXAMPLE)
-        )
-        return None
-    model = _KINDS[kinds[0]]
-    try:
-        return model.model_validate(row)
-    except ValidationError as exc:
-        known = tuple(model.model_fields)
-        mistakes += format_validation_errors(
-            exc, path, place=place, known=known, examples=dict.fromkeys(known, _EXAMPLE)
-        )
-        return None
+    return WrittenEvening(str(title) or path.stem, tuple(events.values()), tuple(events))

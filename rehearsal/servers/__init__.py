@@ -1,6 +1,6 @@
 """Local model servers with OpenAI's APIs that can also misbehave on request. Each is an async context manager.
 
-The servers are `chat` (with `chat_wire`, `upstream`), `embeddings`, `speech`, `transcription`, and `realtime` (with
-`realtime_session`, `realtime_responses`, `realtime_conversation`, `realtime_vad`, `realtime_behaviour`).
-`language_model` runs llama.cpp. `loopback` has the code that the servers share.
+The servers are `chat` (with `chat_wire`), `speech`, `transcription`, and `realtime` (with `realtime_session`,
+`realtime_responses`, `realtime_conversation`, `realtime_behaviour`). `loopback` has the code that the
+servers share.
 """

@@ -1,15 +1,13 @@
 """A local server with OpenAI's chat completions API that can also misbehave on request.
 
 It replaces OpenAI, Ollama, vLLM or llama.cpp in tests, and in scenarios about a model that is slow, unavailable or
-sends garbage. The server has no language model: its owner passes a function that answers, or an `Upstream` endpoint
-that requests are forwarded to. The server can misbehave in both cases.
+sends garbage. The server has no language model: its owner passes a function that answers.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
@@ -18,10 +16,9 @@ from aiohttp import web
 
 from rehearsal.servers import chat_wire as wire
 from rehearsal.servers.loopback import LoopbackServer, error_response
-from rehearsal.servers.upstream import Upstream, UpstreamError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from rehearsal.servers.chat_wire import Payload
@@ -106,8 +103,7 @@ ChatAnswer: TypeAlias = "str | ToolCallAnswer"
 class ChatBehaviour:
     """How the server answers. The values may be changed while the server runs.
 
-    - `answer` makes the text from the request, or is the endpoint that requests are forwarded to. With an endpoint, the
-      fields from `prompt_tokens` on have no effect.
+    - `answer` makes the text from the request.
     - `first_token_delay_s`: the wait before the first token.
     - `formats`: the accepted `response_format` shapes (`json_object_schema`, `json_schema`, `json_object`). Other
       shapes get status 400.
@@ -121,7 +117,7 @@ class ChatBehaviour:
     - `call_style`: how tool calls are streamed.
     """
 
-    answer: Callable[[ChatCall], ChatAnswer] | Upstream
+    answer: Callable[[ChatCall], ChatAnswer]
     mode: ChatMode = ChatMode.ANSWER
     first_token_delay_s: float = 0.0
     formats: frozenset[str] = field(
@@ -134,11 +130,6 @@ class ChatBehaviour:
     takes_tools: bool = True
     minds_tools: bool = False
     call_style: ToolCallFormat = ToolCallFormat.OPENAI
-
-    @property
-    def model(self) -> str:
-        """Return the model name that clients see."""
-        return self.answer.model if isinstance(self.answer, Upstream) else MODEL
 
 
 def _say_hello(call: ChatCall) -> str:
@@ -174,7 +165,7 @@ class LocalChatServer:
         await self._loopback.close()
 
     async def _models(self, request: web.Request) -> web.Response:
-        return web.json_response({"object": "list", "data": [{"id": self.behaviour.model, "object": "model"}]})
+        return web.json_response({"object": "list", "data": [{"id": MODEL, "object": "model"}]})
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
@@ -190,41 +181,26 @@ class LocalChatServer:
         if self.behaviour.mode is ChatMode.GARBAGE:
             return web.Response(text="<html><body>It works!</body></html>", content_type="text/html")
         try:
-            return await (self._stream(request, call) if call.stream else self._complete_answer(call))
-        except UpstreamError as error:
-            return error_response(error.status, str(error))
+            return await self._stream(request, call) if call.stream else self._complete_answer(call)
         except ConnectionResetError:
             # The client has disconnected, for example because it does not need the answer any more.
             return web.Response(status=499)
 
-    @property
-    def _upstream(self) -> Upstream | None:
-        """Return the endpoint that requests are forwarded to now, or None."""
-        answer = self.behaviour.answer
-        return answer if isinstance(answer, Upstream) and self.behaviour.mode is not ChatMode.EMPTY else None
-
-    async def _complete_answer(self, call: ChatCall) -> web.Response:
-        if (upstream := self._upstream) is not None:
-            payload = await upstream.complete(call.body)
-        else:
-            words, _ = self._scripted_answer(call)
-            payload = wire.complete(MODEL, words, wire.usage_of(words, prompt_tokens=self.behaviour.prompt_tokens))
+    def _complete_answer(self, call: ChatCall) -> web.Response:
+        words, _ = self._scripted_answer(call)
+        payload = wire.complete(MODEL, words, wire.usage_of(words, prompt_tokens=self.behaviour.prompt_tokens))
         return web.json_response(wire.mark_cut_off(payload) if self._cuts_off(call) else payload)
 
     async def _stream(self, request: web.Request, call: ChatCall) -> web.StreamResponse:
-        async with AsyncExitStack() as stack:
-            # The chunks are requested before the response starts, so that a refusal can have its own status.
-            chunks = await self._chunks(call, stack)
-            response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-            await response.prepare(request)
-            if self.behaviour.mode is ChatMode.GARBAGE_STREAM:
-                await response.write(b"data: {not json at all\n\n")
-                return response
-            try:
-                await self._send(request, response, chunks, cut=self._cuts_off(call))
-            except UpstreamError as error:
-                await response.write(wire.event({"error": {"message": str(error), "code": error.status}}))
-            return response
+        words, wanted = self._scripted_answer(call)
+        chunks = _scripted(words, wanted, self.behaviour, tells_usage="stream_options" in call.body)
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        if self.behaviour.mode is ChatMode.GARBAGE_STREAM:
+            await response.write(b"data: {not json at all\n\n")
+        else:
+            await self._send(request, response, chunks, cut=self._cuts_off(call))
+        return response
 
     def _thinks(self, call: ChatCall) -> bool:
         """Return whether the model thinks for all of its tokens."""
@@ -234,11 +210,11 @@ class LocalChatServer:
         return self.behaviour.mode is ChatMode.LENGTH or self._thinks(call)
 
     async def _send(
-        self, request: web.Request, response: web.StreamResponse, chunks: AsyncIterator[Payload], *, cut: bool
+        self, request: web.Request, response: web.StreamResponse, chunks: Iterable[Payload], *, cut: bool
     ) -> None:
         """Send an answer to its end. `cut`: that is its token limit. Some modes break it off after its first piece."""
         begun = False
-        async for payload in chunks:
+        for payload in chunks:
             await response.write(wire.event(wire.mark_cut_off(payload) if cut else payload))
             if begun or not wire.has_content(payload):
                 continue
@@ -257,18 +233,10 @@ class LocalChatServer:
                     pass
         await response.write(wire.END)
 
-    async def _chunks(self, call: ChatCall, stack: AsyncExitStack) -> AsyncIterator[Payload]:
-        """Return the chunks of a streamed answer. Raises `UpstreamError` when the endpoint refuses."""
-        if (upstream := self._upstream) is not None:
-            return await stack.enter_async_context(upstream.stream(call.body))
-        words, wanted = self._scripted_answer(call)
-        return _scripted(words, wanted, self.behaviour, tells_usage="stream_options" in call.body)
-
     def _scripted_answer(self, call: ChatCall) -> tuple[str, tuple[ScriptedToolCall, ...]]:
         """Return the text and the tool calls of an answer that this server makes itself."""
         if self.behaviour.mode is ChatMode.EMPTY or self._thinks(call):
             return "", ()
-        assert not isinstance(self.behaviour.answer, Upstream), "the upstream answers instead"
         made = self.behaviour.answer(call)
         return (made, ()) if isinstance(made, str) else (made.words, made.wanted)
 
@@ -314,9 +282,9 @@ def _format_name(wanted: Mapping[str, Any]) -> str:
     return "json_object_schema" if "schema" in wanted else str(wanted.get("type"))
 
 
-async def _scripted(
+def _scripted(
     words: str, wanted: Sequence[ScriptedToolCall], behaviour: ChatBehaviour, *, tells_usage: bool
-) -> AsyncIterator[Payload]:
+) -> Iterator[Payload]:
     """Yield the chunks of an answer that this server made itself."""
     for piece in wire.pieces(words) if words or not wanted else []:
         yield wire.chunk(MODEL, piece)

@@ -64,15 +64,11 @@ class RealtimeEngines:
 class RealtimeBehaviour:
     """How the server behaves. The values may be changed while the server runs.
 
-    `expires_after_s`: the maximum length of a session, or None for no limit. `expires_in_response`: the session expires
-    in the middle of the audio of the server's Nth response, counted from 1. `limit_minutes`: the limit that the error
-    message names.
+    `expires_in_response`: the session expires in the middle of the audio of the server's Nth response, counted from 1.
     """
 
     mode: RealtimeMode = RealtimeMode.ANSWER
-    expires_after_s: float | None = None
     expires_in_response: int | None = None
-    limit_minutes: int = 60
 
 
 @dataclass(slots=True)

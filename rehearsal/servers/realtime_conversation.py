@@ -77,27 +77,20 @@ class ServerConversation:
         """Return an id that is new in this session."""
         return f"{kind}_{next(self._numbers):06d}"
 
-    def add(self, item: ServerItem, *, after: str | None = None) -> str | None:
-        """Insert an item at the end or after the item `after`. Return the id of the item before it. Raises
-        `ClientError`.
-        """
-        at = len(self.items)
+    def add(self, item: ServerItem) -> str | None:
+        """Add an item at the end. Return the id of the item before it. Raises `ClientError`."""
         if any(item.id == other.id for other in self.items):
             raise ClientError("invalid_value", f"An item with id '{item.id}' already exists.", "item.id")
-        if after == "root":
-            at = 0
-        elif after is not None:
-            at = self._index(after, "previous_item_id") + 1
-        self.items.insert(at, item)
-        return self.items[at - 1].id if at else None
+        self.items.append(item)
+        return self.items[-2].id if len(self.items) > 1 else None
 
     def find(self, item_id: str) -> ServerItem:
         """Return an item. Raises `ClientError` if it does not exist."""
-        return self.items[self._index(item_id, "item_id")]
+        return self.items[self._index(item_id)]
 
     def delete(self, item_id: str) -> None:
         """Delete an item. Raises `ClientError` if it does not exist."""
-        del self.items[self._index(item_id, "item_id")]
+        del self.items[self._index(item_id)]
 
     def truncate(self, item_id: str, audio_end_ms: int) -> None:
         """Cut the audio and text of an answer at `audio_end_ms`. Raises `ClientError`."""
@@ -141,11 +134,11 @@ class ServerConversation:
                 raise ClientError("invalid_value", f"Invalid value: '{kind}'.", "item.type")
         return item
 
-    def _index(self, item_id: str, param: str) -> int:
+    def _index(self, item_id: str) -> int:
         for at, item in enumerate(self.items):
             if item.id == item_id:
                 return at
-        raise ClientError("item_not_found", f"Item with item_id '{item_id}' not found.", param)
+        raise ClientError("item_not_found", f"Item with item_id '{item_id}' not found.", "item_id")
 
 
 # The content types that a message of each role may have.
@@ -195,11 +188,9 @@ class EventSender:
         }
         await self.send("error", error=error)
 
-    async def add_item(
-        self, conversation: ServerConversation, item: ServerItem, *, after: str | None = None, status: str = "completed"
-    ) -> None:
+    async def add_item(self, conversation: ServerConversation, item: ServerItem, *, status: str = "completed") -> None:
         """Add an item to the conversation and send its events. Raises `ClientError`."""
-        before = conversation.add(item, after=after)
+        before = conversation.add(item)
         await self.send("conversation.item.added", previous_item_id=before, item=item.as_json(status=status))
         if status == "completed":
             await self.send("conversation.item.done", previous_item_id=before, item=item.as_json())

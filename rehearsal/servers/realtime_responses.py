@@ -40,7 +40,6 @@ class ServerSessionConfiguration:
     instructions: str = "Be helpful."
     tools: list[dict[str, Any]] = field(default_factory=list)
     transcription: dict[str, Any] | None = None
-    turn_detection: dict[str, Any] | None = field(default_factory=lambda: {"type": "server_vad"})
     voice: str = "alloy"
 
 
@@ -81,17 +80,15 @@ class ResponseMaker:
         await self._sender.send("response.created", response=self._of(response, "in_progress"))
         response.task = self._spawn(self._make(response, asked), "response")
 
-    async def cancel(self, reason: str, *, quietly: bool = False) -> None:
-        """Cancel the current response. If there is none, raise `ClientError`, or do nothing if `quietly`."""
+    async def cancel(self) -> None:
+        """Cancel the current response. Raises `ClientError` if there is none."""
         response = self._active
         if response is None or response.task is None:
-            if quietly:
-                return
             raise ClientError("response_cancel_not_active", "Cancellation failed: no active response found")
         self._active = None
         response.task.cancel()
         await asyncio.gather(response.task, return_exceptions=True)
-        details = {"type": "cancelled", "reason": reason}
+        details = {"type": "cancelled", "reason": "client_cancelled"}
         await self._sender.send("response.done", response=self._of(response, "cancelled", status_details=details))
 
     async def _make(self, response: ActiveResponse, asked: ResponseRequest) -> None:

@@ -27,7 +27,6 @@ from rehearsal.servers.realtime_conversation import (
     ServerItem,
 )
 from rehearsal.servers.realtime_responses import ResponseMaker, ServerSessionConfiguration
-from rehearsal.servers.realtime_vad import ServerVad, SpeechBegan
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -55,8 +54,6 @@ class ServerSession:
         self._configuration = ServerSessionConfiguration()
         self._conversation = ServerConversation()
         self._buffer = np.zeros(0, np.int16)
-        self._vad = ServerVad()
-        self._speech_item = ""
         self._tasks = asyncio.TaskGroup()
         self._running: set[asyncio.Task[None]] = set()
         self._responses = ResponseMaker(shared, self._conversation, self._sender, spawn=self._spawn, expire=self.expire)
@@ -80,9 +77,6 @@ class ServerSession:
         await self._sender.send("session.created", session=self._session_json())
         if self._shared.behaviour.mode is RealtimeMode.GARBAGE:
             await self._socket.send_str("<html>It works!</html>")
-        expires_after_s = self._shared.behaviour.expires_after_s
-        if expires_after_s is not None:
-            self._spawn(self._expire_later(expires_after_s), "expiry")
         async for message in self._socket:
             if message.type is WSMsgType.TEXT:
                 await self._handle_text(message.data)
@@ -92,13 +86,9 @@ class ServerSession:
 
     async def expire(self) -> None:
         """End the session as the real server does after an hour: send an error event, then close."""
-        message = f"Your session hit the maximum duration of {self._shared.behaviour.limit_minutes} minutes."
+        message = "Your session hit the maximum duration of 60 minutes."
         await self._sender.error("session_expired", message)
         await self.hang_up(message)
-
-    async def _expire_later(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-        await self.expire()
 
     # -- client events ---------------------------------------------------------------------------------------
 
@@ -120,30 +110,24 @@ class ServerSession:
                 self._configure(event.get("session") or {})
                 await self._sender.send("session.updated", session=self._session_json())
             case "input_audio_buffer.append":
-                await self._append(_pcm(event.get("audio", "")))
+                self._buffer = np.concatenate([self._buffer, _pcm(event.get("audio", ""))])
             case "input_audio_buffer.commit":
                 await self._commit()
-            case "input_audio_buffer.clear":
-                self._buffer = self._buffer[:0]
-                await self._sender.send("input_audio_buffer.cleared")
             case "conversation.item.create":
                 item = self._conversation.parse_item(event.get("item") or {})
                 if item.type == "function_call_output":
                     self._shared.tools.append((self._conversation.tool_of(item.call_id), item.text))
-                await self._sender.add_item(self._conversation, item, after=event.get("previous_item_id"))
+                await self._sender.add_item(self._conversation, item)
             case "conversation.item.delete":
                 self._conversation.delete(str(event.get("item_id")))
                 await self._sender.send("conversation.item.deleted", item_id=event.get("item_id"))
             case "conversation.item.truncate":
                 await self._truncate(str(event.get("item_id")), int(event.get("audio_end_ms", 0)))
-            case "conversation.item.retrieve":
-                item = self._conversation.find(str(event.get("item_id")))
-                await self._sender.send("conversation.item.retrieved", item=item.as_json())
             case "response.create":
                 options = event.get("response") or {}
                 await self._responses.begin(self._configuration, metadata=options.get("metadata"))
             case "response.cancel":
-                await self._responses.cancel("client_cancelled")
+                await self._responses.cancel()
             case other:
                 raise ClientError("invalid_value", f"Invalid value: '{other}'.", "type")
 
@@ -159,13 +143,8 @@ class ServerSession:
                 raise ClientError("invalid_value", "This server takes audio/pcm at 24000 alone.", "session.audio")
         if "transcription" in heard:
             self._configuration.transcription = heard["transcription"]
-        if "turn_detection" in heard:
-            self._configuration.turn_detection = heard["turn_detection"]
-            vad = heard["turn_detection"] or {}
-            self._vad = ServerVad(
-                silence_ms=int(vad.get("silence_duration_ms") or 500),
-                padding_ms=int(vad.get("prefix_padding_ms") or 300),
-            )
+        if heard.get("turn_detection") is not None:
+            raise ClientError("invalid_value", "This server takes no turn detection.", "session.audio.input")
 
     def _session_json(self) -> dict[str, Any]:
         pcm = {"type": "audio/pcm", "rate": RATE_HZ}
@@ -181,33 +160,13 @@ class ServerSession:
                 "input": {
                     "format": pcm,
                     "transcription": self._configuration.transcription,
-                    "turn_detection": self._configuration.turn_detection,
+                    "turn_detection": None,
                 },
                 "output": {"format": pcm, "voice": self._configuration.voice},
             },
         }
 
     # -- audio -----------------------------------------------------------------------------------------------
-
-    async def _append(self, pcm: NDArray[np.int16]) -> None:
-        if self._configuration.turn_detection is None:
-            self._buffer = np.concatenate([self._buffer, pcm])
-            return
-        for found in self._vad.feed(pcm):
-            if isinstance(found, SpeechBegan):
-                self._speech_item = self._conversation.new_id()
-                await self._sender.send(
-                    "input_audio_buffer.speech_started", audio_start_ms=found.start_ms, item_id=self._speech_item
-                )
-                if self._configuration.turn_detection.get("interrupt_response", True):
-                    await self._responses.cancel("turn_detected", quietly=True)
-            else:
-                await self._sender.send(
-                    "input_audio_buffer.speech_stopped", audio_end_ms=found.end_ms, item_id=self._speech_item
-                )
-                await self._take_speech(found.pcm, self._speech_item)
-                if self._configuration.turn_detection.get("create_response", True):
-                    await self._responses.begin(self._configuration)
 
     async def _commit(self) -> None:
         length_ms = len(self._buffer) * 1000 // RATE_HZ

@@ -70,7 +70,6 @@ RUN_THERE = {
         "tests/scenarios/test_evenings.py",
         'Program.rehearse(tmp_path, "crowd", *worse)',
     ),
-    "roomtone rehearse hello --model-servers": ("tests/scenarios/test_model_servers.py", '"hello", "--model-servers"'),
     "roomtone rehearse watched": ("tests/scenarios/test_watching.py", '"watched"'),
     "roomtone rehearse three-hours": ("tests/scenarios/test_three_hours.py", '"rehearse", "three-hours"'),
     "make endurance": ("Makefile", "python -m tests.endurance"),

@@ -15,7 +15,6 @@ from bot.cli.rehearsal import options
 from bot.cli.rehearsal.options import (
     RehearsalOptions,
     check_output_folders,
-    language_model_choice,
     network_shares,
     parse_settings,
     refuse_scenario_options,
@@ -25,11 +24,9 @@ from bot.cli.rehearsal.trial import finish_trial, show_trial, trial_in, write_se
 from bot.cli.signals import until_stopped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import Callable, Coroutine
     from pathlib import Path
 
-    from bot.cli.rehearsal.model_servers import ModelServers
-    from bot.cli.rehearsal.options import LanguageModelChoice
     from config.schema import Settings
     from rehearsal.report.report import RehearsalReport
     from rehearsal.report.terminal import TerminalReport
@@ -52,9 +49,6 @@ def command(
     picture: options.Picture = None,
     keep: options.Keep = None,
     realtime: options.Realtime = False,
-    model_servers: options.ModelServers = False,
-    model_file: options.ModelFile = None,
-    llama_python: options.LlamaPython = "",
     settings: options.SettingOverrides = None,
 ) -> None:
     """Play a scenario in a local Discord, and judge it.
@@ -66,7 +60,6 @@ def command(
         say("\n".join(bundled()))
         return
     overrides = parse_settings(settings or [])
-    models = language_model_choice(model_servers, model_file, llama_python)
     wanted = RehearsalOptions(
         scenario,
         speech=speech,
@@ -75,7 +68,6 @@ def command(
         picture=picture,
         keep=keep,
         realtime=realtime,
-        models=models,
         overrides=overrides,
         network=network_shares(loss=loss, padding=padding, reorder=reorder),
     )
@@ -93,11 +85,7 @@ def _serve(wanted: RehearsalOptions, *, with_bot: bool, port: int) -> None:
     from bot.cli.rehearsal.serve import serve_local_discord
 
     refuse_scenario_options(wanted)
-    asyncio.run(
-        serve_local_discord(
-            wanted.overrides, with_bot=with_bot, port=port, models=wanted.models, network=wanted.network
-        )
-    )
+    asyncio.run(serve_local_discord(wanted.overrides, with_bot=with_bot, port=port, network=wanted.network))
 
 
 def rehearse(wanted: RehearsalOptions) -> bool:
@@ -219,17 +207,9 @@ async def _play(
 
     names = (scenario.bot.name, *(person.name for person in scenario.people))
     async with AsyncExitStack() as stack:
-        served: Mapping[str, object] = {}
-        endpoints = None
-        if wanted.models is not None:
-            endpoints, patience = await _model_servers(stack, settings, wanted.models, program)
-            served, scenario = endpoints.settings, scenario.with_patience(patience)
         servers = _servers(scenario, realtime=wanted.realtime)
         local_servers = await stack.enter_async_context(open_local_servers(servers, local_engines(settings, names)))
-        chosen = {**served, **local_servers.settings, **wanted.overrides}
-        if endpoints is not None and local_servers.model is None:
-            # The requests to this chat server are recorded too, like those to the scenario's own servers.
-            local_servers.model = endpoints.chat
+        chosen = {**local_servers.settings, **wanted.overrides}
         companion = await stack.enter_async_context(InProcessCompanion(chosen, say=program.say))
         ear = await stack.enter_async_context(RehearsalRecogniser(settings.asr, names=names))
         return await rehearse_scenario(
@@ -249,15 +229,3 @@ def _servers(scenario: Scenario, *, realtime: bool) -> ServersSpec:
     if realtime and scenario.servers.realtime is None:
         return scenario.servers.model_copy(update={"realtime": RealtimeSpec()})
     return scenario.servers
-
-
-async def _model_servers(
-    stack: AsyncExitStack, settings: Settings, wanted: LanguageModelChoice, program: TerminalReport
-) -> tuple[ModelServers, float]:
-    """Start the local model servers; return them and the patience factor of their model."""
-    from bot.cli.rehearsal.chat_model import find_chat_backend
-    from bot.cli.rehearsal.model_servers import model_servers
-
-    mind = await find_chat_backend(wanted, settings.models.directory)
-    program.say(mind.sentence)
-    return await stack.enter_async_context(model_servers(settings, mind)), mind.patience

@@ -65,27 +65,6 @@ Realtime: TypeAlias = Annotated[
     bool,
     typer.Option("--realtime", help="Use speech-to-speech, from a local server with its protocol."),
 ]
-ModelServers: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--model-servers",
-        help="Let the bot use OpenAI-compatible endpoints: local servers for chat, speech, recognition and "
-        "embeddings. With --serve, others can use them too.",
-    ),
-]
-ModelFile: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        help="With --model-servers: a GGUF file for the language model behind chat.", metavar="FILE", dir_okay=False
-    ),
-]
-LlamaPython: TypeAlias = Annotated[
-    str,
-    typer.Option(
-        help="With --model-servers: a Python that has llama-cpp-python with its server, if this one hasn't.",
-        metavar="PYTHON",
-    ),
-]
 SettingOverrides: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--set", help="Override a setting, for example compaction.mode=off.", metavar="KEY=VALUE"),
@@ -93,21 +72,8 @@ SettingOverrides: TypeAlias = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class LanguageModelChoice:
-    """The model behind the local chat server. `model_file` None: the downloaded one. `llama_python` empty: our own."""
-
-    model_file: Path | None = None
-    llama_python: str = ""
-
-    @property
-    def named(self) -> bool:
-        """Whether the user named a file or a Python."""
-        return self.model_file is not None or bool(self.llama_python)
-
-
-@dataclass(frozen=True, slots=True)
 class RehearsalOptions:
-    """What to play, and how. `models`: start local model servers; None: do not.
+    """What to play, and how.
 
     `keep`: the folder of a trial; None keeps nothing. `overrides`: settings by dotted name that override all others.
     `network`: shares of packets (loss, padding, reorder) that replace the scenario's. `realtime`: use speech-to-speech,
@@ -121,20 +87,8 @@ class RehearsalOptions:
     picture: Path | None = None
     keep: Path | None = None
     realtime: bool = False
-    models: LanguageModelChoice | None = None
     overrides: Mapping[str, object] = field(default_factory=dict)
     network: Mapping[str, float] = field(default_factory=dict)
-
-
-def language_model_choice(
-    model_servers: bool, model_file: Path | None, llama_python: str
-) -> LanguageModelChoice | None:
-    """Return the model for the model servers; None without --model-servers."""
-    if model_servers:
-        return LanguageModelChoice(model_file, llama_python)
-    if model_file is not None or llama_python:
-        raise typer.BadParameter("--model-file and --llama-python go with --model-servers.")
-    return None
 
 
 def refuse_sound_options(wanted: RehearsalOptions) -> None:
@@ -142,7 +96,6 @@ def refuse_sound_options(wanted: RehearsalOptions) -> None:
     given = {
         "--loss, --padding and --reorder": bool(wanted.network),
         "--realtime": wanted.realtime,
-        "--model-servers": wanted.models is not None,
     }
     for names, meant in given.items():
         if meant:

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from bot.cli.environment import logging_from_settings, null_console
 from bot.cli.output import say
-from bot.cli.rehearsal.chat_model import find_chat_backend
 from bot.cli.rehearsal.companion import InProcessCompanion
-from bot.cli.rehearsal.model_servers import as_lines, model_servers
 from bot.cli.signals import stop_on_signals
 from config.load import load
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
-from rehearsal.errors import PortUnavailableError, RehearsalError
+from rehearsal.errors import RehearsalError
 from rehearsal.runner.local_environment import discord_addresses
 from rehearsal.runner.observations import BotCrashed, LoggedProblem, ObservedReply, ObservedUtterance
 from rehearsal.runner.ports import BotSetup
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import Mapping
 
-    from bot.cli.rehearsal.options import LanguageModelChoice
     from rehearsal.runner.observations import Observation
 
 # A served Discord may be empty for hours, and the bot must stay in the channel.
@@ -39,16 +36,13 @@ async def serve_local_discord(
     *,
     with_bot: bool,
     port: int,
-    models: LanguageModelChoice | None = None,
     network: Mapping[str, float] = NO_CHANGE,
 ) -> None:
     """Open the local Discord, print its addresses, and run until a signal.
 
-    `models`: also start OpenAI-compatible servers, which the bot then uses. `network`: shares of packets (loss,
-    padding, reorder) that replace the defaults.
+    `network`: shares of packets (loss, padding, reorder) that replace the defaults.
 
-    Raises `RehearsalError` if a server cannot listen, a named language model cannot be served, or the bot crashes; and
-    the bot's own errors if it cannot start.
+    Raises `RehearsalError` if a server cannot listen or the bot crashes; and the bot's own errors if it cannot start.
     """
     stop = asyncio.Event()
     crashes: list[BotCrashed] = []
@@ -60,19 +54,11 @@ async def serve_local_discord(
         console = stack.enter_context(null_console())
         stack.enter_context(logging_from_settings(settings, console=console))
         stack.enter_context(stop_on_signals(stop))
-        discord = await stack.enter_async_context(_local_discord(port))
+        discord = await stack.enter_async_context(LocalDiscord(http_port=port))
         discord.network.update(network)
         for line in addresses(discord):
             say(line)
         say(f"  data folder  {settings.storage.data_dir}   (--set storage.data_dir=FOLDER keeps it)")
-        if models is not None:
-            mind = await find_chat_backend(models, settings.models.directory)
-            say(mind.sentence)
-            served = await stack.enter_async_context(model_servers(settings, mind))
-            overrides = {**served.settings, **overrides}
-            say("OpenAI-compatible model servers are up, for this machine only. The settings that use them:")
-            for line in as_lines(served.settings):
-                say(line)
         if with_bot:
             companion = await stack.enter_async_context(InProcessCompanion(SERVED_SETTINGS | dict(overrides), say=say))
             await companion.start(_environment(discord), lambda seen: _tell(seen, discord, crashes, stop))
@@ -89,19 +75,6 @@ async def serve_local_discord(
             raise RehearsalError(f"The bot ended: {crashes[0].detail}")
 
 
-@asynccontextmanager
-async def _local_discord(port: int) -> AsyncIterator[LocalDiscord]:
-    """Open the local Discord. Its errors name the option that chooses the port."""
-    async with AsyncExitStack() as stack:
-        try:
-            opened = await stack.enter_async_context(LocalDiscord(http_port=port))
-        except PortUnavailableError as error:
-            if error.setting != "http_port":
-                raise
-            raise PortUnavailableError(error.address, error.reason, setting="--port") from error
-        yield opened
-
-
 def addresses(discord: LocalDiscord) -> list[str]:
     """Return the addresses and ids of the local Discord, one line each."""
     guild = discord.guild
@@ -113,7 +86,7 @@ def addresses(discord: LocalDiscord) -> list[str]:
         f"  gateway      {discord.gateway_url}",
         f"  voice        wss://{discord.voice_endpoint}",
         f"  certificate  {discord.certificate_path}",
-        f"  control API  {discord.control_base}   (docs/rehearsal-control-api.md)",
+        f"  control API  {discord.control_base}   (docs/rehearsal.md)",
         f"  bot token    {TOKEN}",
         f"  guild        {guild.id} {guild.name}",
         f"  channels     {voice.id} {voice.name} (voice), {guild.text_channel.id} {guild.text_channel.name} (text)",

@@ -157,11 +157,6 @@ class Gateway:
         for connection in self._connections_of(user_id):
             connection.send_json({"op": _RECONNECT, "d": None})
 
-    def fall_silent(self, user_id: int) -> None:
-        """Send nothing more on a bot's websockets, not even answers to heartbeats. Another websocket works."""
-        for connection in self._connections_of(user_id):
-            connection.muted = True
-
     def cut_off(self, user_id: int, code: int) -> None:
         """Close a bot's websockets with a close code; 0: without a close frame. 4007 and 4009 end the session too."""
         for connection in self._connections_of(user_id):

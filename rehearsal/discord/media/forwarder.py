@@ -7,20 +7,22 @@ A seeded generator decides which packets are lost, padded or reordered (`Network
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import random
 import secrets
 import socket
 import struct
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, cast
+
+import numpy as np
 
 from rehearsal.discord.media import packet_encryption
 from rehearsal.discord.media.arrivals import ArrivalCallback, PacketArrival, arrived_at
 from rehearsal.discord.media.network import ForwarderCounters, NetworkConditions
-from rehearsal.discord.media.stream_faults import StreamFaults, TreatedPacket
-from voice.transport.opus import SILENCE_FRAME
+from voice.transport.opus import SILENCE_FRAME, Encoder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,6 +43,7 @@ _EXTENSION = bytes.fromhex("51000090 10ff0000")
 _MAX_PADDING_BYTES = 7
 # A packet held back for reordering is sent after this time if no other packet follows.
 _REORDER_HOLD_S = 0.04
+_BEEP_HERTZ = 3000.0
 
 Address = tuple[str, int]
 
@@ -81,7 +84,8 @@ class Forwarder(asyncio.DatagramProtocol):
         self.watch: ArrivalCallback | None = None
         # This generator makes no keys. It decides which packets are lost, with the same result in every run.
         self._random = random.Random(seed)  # noqa: S311
-        self.faults = StreamFaults(self._random)
+        # By the receiver's user id: the share of packets whose frame comes in the clear, as a beep that nobody said.
+        self.clear_shares: dict[int, float] = {}
         self._legs: dict[int, MediaLeg] = {}
         self._transport: asyncio.DatagramTransport | None = None
         # Both by the receiver's and the speaker's SSRC.
@@ -109,7 +113,6 @@ class Forwarder(asyncio.DatagramProtocol):
     def remove(self, leg: MediaLeg) -> None:
         """Stop forwarding for a session."""
         self._legs.pop(leg.ssrc, None)
-        self.faults.forget(leg.ssrc)
         for pair in [pair for pair in self._held if leg.ssrc in pair]:
             self._held.pop(pair)[1].cancel()
 
@@ -184,7 +187,7 @@ class Forwarder(asyncio.DatagramProtocol):
                 PacketArrival(sender.user_id, packet.sequence, packet.payload == SILENCE_FRAME, self._arrived_at())
             )
         for receiver in self._listeners(sender.channel_id, besides=sender):
-            self._deliver(packet, receiver)
+            self._transmit(packet, receiver)
 
     def _arrived_at(self) -> float:
         assert self._transport is not None
@@ -197,12 +200,7 @@ class Forwarder(asyncio.DatagramProtocol):
             if leg.channel_id == channel_id and leg is not besides and leg.cipher and leg.address and not leg.muted
         ]
 
-    def _deliver(self, packet: packet_encryption.RtpPacket, receiver: MediaLeg) -> None:
-        for treated in self.faults.apply(packet, user_id=receiver.user_id, receiver_ssrc=receiver.ssrc):
-            self._transmit(treated, receiver)
-
-    def _transmit(self, treated: TreatedPacket, receiver: MediaLeg) -> None:
-        packet, padding = treated.packet, treated.padding_bytes
+    def _transmit(self, packet: packet_encryption.RtpPacket, receiver: MediaLeg) -> None:
         assert receiver.cipher is not None
         assert receiver.address is not None
         if receiver.nat_idle_s and time.monotonic() - receiver.sent_at > receiver.nat_idle_s:
@@ -211,8 +209,10 @@ class Forwarder(asyncio.DatagramProtocol):
         if self._random.random() < self.network.loss:
             self.counters.dropped += 1
             return
-        if self._random.random() < self.network.padding and not padding:
-            padding = self._random.randint(1, _MAX_PADDING_BYTES)
+        padding = self._random.randint(1, _MAX_PADDING_BYTES) if self._random.random() < self.network.padding else 0
+        clear_share = self.clear_shares.get(receiver.user_id)
+        if clear_share and packet.payload != SILENCE_FRAME and self._random.random() < clear_share:
+            packet = replace(packet, payload=_beep())
         encrypted = packet_encryption.encrypt_packet(
             packet,
             receiver.cipher,
@@ -302,6 +302,13 @@ class Forwarder(asyncio.DatagramProtocol):
         self._send(header + leg.cipher.encrypt(body, header, nonce) + nonce, leg.address)
         self.counters.injected += 1
         return 1
+
+
+@functools.cache
+def _beep() -> bytes:
+    """Return one Opus frame of a loud tone."""
+    times = np.arange(960) / 48_000
+    return Encoder().encode((20_000 * np.sin(2 * np.pi * _BEEP_HERTZ * times)).astype(np.int16))
 
 
 # The SSRCs of sessions are this far apart, which leaves room for each session's video and retransmission streams.

@@ -2,16 +2,82 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
 
-from rehearsal.discord.rest.faults import VIA, limited
+from aiohttp import web
+
+from rehearsal.discord.rest.wire import json_response
 
 if TYPE_CHECKING:
-    from aiohttp import web
+    from collections.abc import Callable
 
     from rehearsal.discord.limits.rate_limits import RateLimits
-    from rehearsal.discord.rest.faults import RestFaults
     from rehearsal.discord.rest.wire import Handler
+
+# What Discord's proxies answer in place of JSON. aiohttp adds the charset that a browser needs.
+_ERROR_PAGE: Final = "<html><head><title>{status} Server Error</title></head><body>Please try again.</body></html>"
+_BAN_PAGE: Final = (
+    "<!doctype html><html><head><title>Access denied | discord.com used Cloudflare to restrict access</title></head>"
+    "<body>Error 1015: You are being rate limited.</body></html>"
+)
+# Only answers of Discord itself have this header. discord.py takes a 429 without it for a ban.
+_VIA: Final = {"Via": "1.1 google"}
+
+
+@dataclass(slots=True)
+class OrderedAnswers:
+    """The next `count` requests get this answer. `carried_out`: Discord does what they ask all the same."""
+
+    count: int = 0
+    answer: Callable[[], web.Response] = web.Response
+    carried_out: bool = False
+
+    def next(self) -> web.Response | None:
+        """Return the answer to one more request; None: it is not affected."""
+        if not self.count:
+            return None
+        self.count -= 1
+        return self.answer()
+
+
+@dataclass(slots=True)
+class RestFaults:
+    """The faults in effect. `monotonic`: the clock, in seconds."""
+
+    monotonic: Callable[[], float]
+    errors: OrderedAnswers = field(default_factory=OrderedAnswers)
+    interaction_errors: OrderedAnswers = field(default_factory=OrderedAnswers)
+    refused: OrderedAnswers = field(default_factory=OrderedAnswers)
+    _banned_until: float = float("-inf")
+
+    def ban(self, seconds: float) -> None:
+        """Refuse every request for so long, as Cloudflare does to an address that has sent too many wrong ones."""
+        self._banned_until = self.monotonic() + seconds
+
+    def refusal(self, *, of_interaction: bool) -> web.Response | None:
+        """Return the answer to a request that is refused before its limits count; None: it is not."""
+        left_s = self._banned_until - self.monotonic()
+        if left_s > 0:
+            headers = {"Retry-After": str(round(left_s) + 1)}
+            return web.Response(status=429, text=_BAN_PAGE, content_type="text/html", headers=headers)
+        return None if of_interaction else self.refused.next()
+
+
+def error_page(status: int, *, html: bool) -> web.Response:
+    """Return an error of Discord's servers: a web page, or no body."""
+    return web.Response(status=status, text=_ERROR_PAGE.format(status=status) if html else "", content_type="text/html")
+
+
+def limited(retry_after_s: float, *, everywhere: bool) -> web.Response:
+    """Return Discord's answer to one request too many; `everywhere`: by the limit over all routes."""
+    body = {"message": "You are being rate limited.", "retry_after": retry_after_s, "global": everywhere}
+    scope = "global" if everywhere else "user"
+    answer = json_response(body, status=429)
+    answer.headers.update({**_VIA, "Retry-After": str(round(retry_after_s) + 1), "X-RateLimit-Scope": scope})
+    if everywhere:
+        answer.headers["X-RateLimit-Global"] = "true"
+    return answer
 
 
 class RestGate:
@@ -27,25 +93,22 @@ class RestGate:
         of_interaction = route.startswith(("/interactions/", "/webhooks/"))
 
         async def passed(request: web.Request) -> web.Response:
-            refused = self._faults.ban_answer() or (None if of_interaction else self._faults.refused.next())
-            if refused is not None:
+            if (refused := self._faults.refusal(of_interaction=of_interaction)) is not None:
                 return refused
             who = "" if of_interaction else request.headers.get("Authorization", "nobody")
             allowance = self._limits.use(who, method, route, request.match_info)
             if allowance.retry_after_s is not None:
-                scope = "global" if allowance.everywhere else "user"
-                answer = limited(allowance.retry_after_s, everywhere=allowance.everywhere, scope=scope)
+                answer = limited(allowance.retry_after_s, everywhere=allowance.everywhere)
                 answer.headers.update(allowance.headers)
                 return answer
             errors = self._faults.interaction_errors if of_interaction else self._faults.errors
             carried_out = errors.carried_out
-            failed = errors.next()
-            if failed is not None:
+            if (failed := errors.next()) is not None:
                 if carried_out:
                     await handler(request)
                 return failed
             answer = await handler(request)
-            answer.headers.update({**VIA, **allowance.headers})
+            answer.headers.update({**_VIA, **allowance.headers})
             return answer
 
         return passed

@@ -46,8 +46,6 @@ class GatewayConnection(Protocol):
     # The code of the client's close frame, or None when the client sent no close frame, for example because its process
     # died.
     close_code: int | None
-    # True: nothing more is sent, as if the server had died without closing the connection.
-    muted: bool
 
     def send_json(self, message: Json) -> None:
         """Send a JSON message."""
@@ -70,7 +68,6 @@ class WebsocketConnection:
         self._transport = transport
         self._outbox: asyncio.Queue[str | bytes | CloseFrame] = asyncio.Queue(_OUTBOX_MESSAGES)
         self.closed_by_us = False
-        self.muted = False
         # aiohttp's own `close_code` is 1000 when the client sent no close frame.
         self.close_code: int | None = None
         # The close frame to send once the messages queued before it are sent.
@@ -81,8 +78,7 @@ class WebsocketConnection:
 
     def send(self, frame: str | bytes) -> None:
         """Queue a text or binary message."""
-        if not self.muted:
-            self._put(frame)
+        self._put(frame)
 
     def close(self, code: int, reason: str = "") -> None:
         """Close the connection once everything queued before is sent."""

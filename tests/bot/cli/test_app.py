@@ -68,7 +68,6 @@ def test_each_command_explains_itself(command: str, capsys: pytest.CaptureFixtur
         ["rehearse", "--limit", "3"],
         ["rehearse", "--serve", "--report", "report.json"],
         ["rehearse", "three-hours", "--picture", "nowhere/evening.svg"],
-        ["rehearse", "--model-file", "small.gguf"],
         ["rehearse", "--set", "nonsense"],
         ["rehearse", "--port", "70000", "--serve"],
     ],
@@ -183,7 +182,7 @@ def test_a_busy_port_is_a_plain_sentence(capsys: pytest.CaptureFixture[str]) -> 
         assert run_command_line(["rehearse", "--serve", "--no-bot", "--port", str(port)]) == 1
     told = capsys.readouterr().err
     assert "cannot listen on 127.0.0.1" in told
-    assert "set --port to another one" in told
+    assert "choose another one" in told
 
 
 @pytest.mark.parametrize(

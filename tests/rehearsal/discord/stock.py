@@ -8,24 +8,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-import ssl
 from typing import TYPE_CHECKING, Any
 
-import aiohttp
 import discord
-import discord.gateway
-import discord.http
-import discord.opus
-import yarl
 from discord import app_commands
 
+from rehearsal.pytest_plugin import logged_in, repointed
 from tests.patience import PATIENCE_S
-from voice.transport import opus
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from rehearsal.discord import LocalDiscord
+
+__all__ = ["CONNECT_S", "StockBot", "Tone", "connect", "encrypted", "repointed", "shows_guilds", "stock_bot", "until"]
 
 _STEP_S = 0.01
 # discord.py's limit for each step of joining, after which it would try again.
@@ -48,46 +44,16 @@ class StockBot(discord.Client):
             await self.tree.sync()
 
 
-@contextlib.contextmanager
-def repointed(local: LocalDiscord) -> Any:
-    """Point discord.py at the local Discord, and restore its addresses afterwards."""
-    route, gateway = discord.http.Route.BASE, discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY
-    discord.http.Route.BASE = local.api_base
-    discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY = yarl.URL(local.gateway_url)
-    try:
-        yield
-    finally:
-        discord.http.Route.BASE, discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY = route, gateway
-
-
 @contextlib.asynccontextmanager
 async def stock_bot(
     local: LocalDiscord, bot_id: int, *, prepare: Callable[[StockBot], None] | None = None, token: str = ""
 ) -> AsyncIterator[StockBot]:
     """Log in with an unmodified client and wait until it is ready. The client is closed afterwards."""
-    if not discord.opus.is_loaded():
-        discord.opus.load_opus(opus.library()._name)
-    tls = ssl.create_default_context(cafile=str(local.certificate_path))
-    with repointed(local):
-        client = StockBot(connector=aiohttp.TCPConnector(ssl=tls))
-        if prepare is not None:
-            prepare(client)
-        async with client:
-            running = asyncio.create_task(client.start(token or f"{bot_id}.test"), name=f"stock-bot-{bot_id}")
-            try:
-                ready = asyncio.create_task(client.wait_until_ready(), name="stock-bot-ready")
-                async with asyncio.timeout(PATIENCE_S):
-                    await asyncio.wait({running, ready}, return_when=asyncio.FIRST_COMPLETED)
-                ready.cancel()
-                if running.done():
-                    running.result()
-                await until(lambda: shows_guilds(client), "seeing its guilds")
-                yield client
-            finally:
-                for voice in list(client.voice_clients):
-                    await voice.disconnect(force=True)
-                await client.close()
-                await asyncio.wait({running}, timeout=PATIENCE_S)
+    client = StockBot()
+    if prepare is not None:
+        prepare(client)
+    async with logged_in(client, local, token or f"{bot_id}.test"):
+        yield client
 
 
 def shows_guilds(client: discord.Client) -> bool:

@@ -129,10 +129,6 @@ def judged(kind: str, evidence: RunEvidence = WELL, **values: Any) -> Expectatio
         ("max_bot_turns", {"count": 0}, {"bot_turns": (UNRECEIVED,)}, False, "1 time"),
         ("max_bot_turns", {"count": 1}, {}, True, "1 time"),
         ("max_bot_turns", {"count": 0}, {}, False, "1 time"),
-        ("max_latency", {"stage": "end_to_text_ms", "ms": 900}, {}, True, "900 ms of 8"),
-        ("max_latency", {"stage": "end_to_text_ms", "ms": 800}, {}, False, "at most 800"),
-        ("max_latency", {"stage": "end_to_text_ms", "ms": 800, "percentile": 50}, {}, True, "500 ms"),
-        ("max_latency", {"stage": "end_to_first_audio_ms", "ms": 800}, {}, False, "nothing was measured"),
         ("turns_unbroken", {}, {}, True, "turns 58 to 59"),
         ("turns_unbroken", {}, {"stored_turns": 57}, False, "missing: 57"),
         ("turns_unbroken", {}, {"turns": WELL.turns * 2}, False, "written twice: 58, 59"),
@@ -197,13 +193,6 @@ def test_a_turn_of_two_people_is_not_a_turn_twice() -> None:
     assert judged("turns_unbroken", replace(WELL, turns=shared)).passed
     again = replace(shared[0], text="One thing more.")
     assert judged("turns_unbroken", replace(WELL, turns=(*shared, again))).passed, "somebody spoke twice in one turn"
-
-
-def test_names_tell_promises_of_one_kind_apart() -> None:
-    """The names of two expectations of the same kind differ, so that a report can list both."""
-    assert judged("answer", to="ask", all_of=["x"]).name == "answer ask"
-    assert judged("compaction", old_cursor=0, new_cursor=10).name == "compaction 0 -> 10"
-    assert judged("max_latency", stage="end_to_text_ms", ms=1).name == "max_latency end_to_text_ms p95"
 
 
 def test_two_people_who_were_taken_for_each_other_are_found() -> None:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rehearsal.judge.evidence import RunEvidence
+from rehearsal.judge.evidence import RunEvidence, SilenceEvidence
 from rehearsal.judge.expectations import judge_expectation
-from rehearsal.judge.replies import describe_part, judge_answers
-from rehearsal.judge.silence import SilenceEvidence, silence_wanted
+from rehearsal.judge.replies import judge_answers, silence_wanted
 from rehearsal.report.report import BotTurnReport, LatencyPercentiles, LatencyReport, UtteranceReport
 from rehearsal.runner.observations import ObservedPromptPart, ObservedToolCall, ObservedTurn, ServerObservations
 from rehearsal.script.expectations import EXPECTATION_KINDS, ExpectSilent
@@ -147,29 +146,3 @@ def test_every_line_that_says_so_is_judged() -> None:
     lost, tried = judge_answers(replace(unheard, utterances=(said("ask", True), said("ask", False))))
     assert (lost.passed, tried.passed) == (False, False)
     assert lost.detail == 'answered: "It was Ithaca.", which nobody received'
-
-
-def test_names_tell_promises_of_one_kind_apart() -> None:
-    """The names of two expectations of the same kind differ, so that a report can list both."""
-    names = [
-        judged("silent", since="hush").name,
-        judged("thought", since="hush").name,
-        judged("recorded", who="mira", contains="x").name,
-        judged("recorded", who="mira", contains="x", value=False).name,
-        judged("tool_called", name="memory_search").name,
-        judged("truncated", to="ask").name,
-    ]
-    assert names == [
-        "silent hush",
-        "thought hush",
-        "recorded x",
-        "not recorded x",
-        "tool_called memory_search",
-        "truncated ask",
-    ]
-
-
-def test_a_part_is_described_with_its_turn() -> None:
-    """A prompt part is described with its turn number if it has one."""
-    assert describe_part(ObservedPromptPart("user", "turn", "x", 1, 7, 7)) == "the turn part of turn 7"
-    assert describe_part(ObservedPromptPart("system", "summary", "x", 1)) == "the summary part"

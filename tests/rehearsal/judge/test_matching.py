@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rehearsal.judge.matching import line_of_other_speaker, match_utterances
-from rehearsal.runner.record import MARGIN_S, SpeechSpan, reaches_end
+from rehearsal.runner.record import MARGIN_S, SpeechSpan
 
 ANNA, BEN = 1, 2
 
@@ -25,26 +25,11 @@ def test_one_utterance_for_one_speech() -> None:
     assert found.strays == ()
 
 
-def test_pieces_are_joined_in_time_order() -> None:
-    """The pieces of a line are joined in time order, even if they are reported in another order."""
-    said = [span(ANNA, "one two three four", 0.0, 6.0)]
-    heard = [span(ANNA, "three four", 3.5, 6.0), span(ANNA, "one two", 0.0, 2.5)]
-    found = match_utterances(said, heard).matches[0]
-    assert (found.pieces, found.transcript, found.twice) == ((1, 0), "one two three four", False)
-
-
 def test_the_same_stretch_heard_twice_is_told() -> None:
     """Two utterances over the same stretch of sound are marked as heard twice, even if their words differ."""
     said = [span(ANNA, "hello there", 1.0, 3.0)]
     heard = [span(ANNA, "hello there", 1.0, 3.0), span(ANNA, "yellow bear", 1.1, 2.9)]
     assert match_utterances(said, heard).matches[0].twice
-
-
-def test_pieces_that_share_their_pre_roll_are_not_twice() -> None:
-    """Pieces that overlap only by a pre-roll are not marked as heard twice."""
-    said = [span(ANNA, "one two three four", 0.0, 6.0)]
-    heard = [span(ANNA, "one two", 0.0, 2.5), span(ANNA, "three four", 2.2, 6.0)]
-    assert not match_utterances(said, heard).matches[0].twice
 
 
 def test_an_utterance_over_two_speeches_is_divided_between_them() -> None:
@@ -77,16 +62,6 @@ def test_a_phantom_belongs_to_nobody() -> None:
     assert found.strays == (0,)
     assert found.matches[0].pieces == ()
     assert line_of_other_speaker(ghost, said) is None
-
-
-def test_speech_is_complete_when_a_piece_reaches_its_end() -> None:
-    """A line was heard to its end when one of its pieces reaches the end of the speech."""
-    long = span(ANNA, "one two three four", 0.0, 10.0)
-    first, last = span(ANNA, "one two", 0.0, 4.0), span(ANNA, "three four", 5.0, 9.9)
-    assert not reaches_end(long, [first])
-    assert reaches_end(long, [first, last])
-    assert reaches_end(span(ANNA, "yes", 0.0, 0.5), [span(ANNA, "", 0.1, 0.4)])
-    assert not reaches_end(long, [span(BEN, "three four", 5.0, 9.9)])
 
 
 _starts = st.lists(st.floats(0.1, 4.0), min_size=1, max_size=8)

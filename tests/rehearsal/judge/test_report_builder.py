@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.judge.matching import match_utterances
 from rehearsal.judge.report_builder import answered_line, build_report, overall_word_errors
 from rehearsal.runner.observations import (
-    LoggedProblem,
     ObservedPrompt,
     ObservedPromptPart,
     ObservedReply,
-    ObservedTurn,
     ObservedUtterance,
     ServerObservations,
 )
@@ -23,8 +20,6 @@ from tests.fakes.virtual_time import run_virtually
 from tests.rehearsal.simulated import JONAS, MIRA, SimulatedEnvironment, SimulatedRecogniser, scenario
 
 if TYPE_CHECKING:
-    import pytest
-
     from rehearsal.report.report import ExpectationResult, RehearsalReport
     from rehearsal.script.scenario import PersonSpec
 
@@ -64,14 +59,6 @@ def told(record: RunRecord, recogniser: SimulatedRecogniser | None = None) -> Re
     )
 
 
-def test_the_report_has_the_load_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A failure on a busy machine is read differently. Where the system knows no load, the report has none."""
-    monkeypatch.setattr(os, "getloadavg", lambda: (6.25, 1.0, 1.0))
-    assert told(evening()).machine["load"] == "6.2"
-    monkeypatch.delattr(os, "getloadavg")
-    assert "load" not in told(evening()).machine
-
-
 def test_pieces_are_joined_and_latency_counts_from_the_true_end() -> None:
     """Latency is the time from the end of the voice in the clip to the text of the last piece."""
     report = told(evening())
@@ -108,16 +95,6 @@ def test_a_reply_answers_what_it_names() -> None:
     assert asked(ObservedReply("x", 107.0, 108.0, unasked=True)) is None
 
 
-def test_two_things_in_one_breath_are_answered_as_the_later_one() -> None:
-    """If the utterance covers two lines, the reply answers the later line."""
-    record = RunRecord()
-    record.add_line(spoken(0, MIRA, "it is late", 101.0, 102.0))
-    record.add_line(spoken(1, MIRA, "where shall we go", 102.3, 104.0))
-    record.observe(heard("u1", MIRA, "it is late where shall we go", 101.0, 104.0))
-    record.observe(ObservedReply("x", 105.0, 106.0, utterance_id="u1"))
-    assert told(record).bot_turns[0].answers == "s1"
-
-
 def test_a_bot_turn_has_what_another_heard_and_what_the_model_saw() -> None:
     """A bot turn has what a participant other than the asker heard, and the prompt that the model was sent."""
     record = evening()
@@ -131,48 +108,6 @@ def test_a_bot_turn_has_what_another_heard_and_what_the_model_saw() -> None:
     # reply.
     assert turn.end_to_first_audio_ms == 4100.0
     assert turn.payload == (part,)
-
-
-def test_without_another_the_one_who_asked_listens_and_without_anybody_nobody() -> None:
-    """If only the asker is present, the asker is the listener. If nobody is present, there is no listener."""
-    record = evening()
-    record.note_left(JONAS.id, 108.0)
-    record.observe(ObservedReply("x", 107.0, 109.0, utterance_id="u1"))
-    assert told(record).bot_turns[0].heard_by == "Mira"
-    record.note_left(MIRA.id, 108.0)
-    (turn,) = told(record).bot_turns
-    assert (turn.heard_by, turn.heard_by_others, turn.end_to_first_audio_ms) == ("", "", None)
-
-
-def test_a_reply_tells_all_that_was_said_in_the_turn_it_answers() -> None:
-    """A bot turn lists every line of the turn that it answers, from any speaker, but no later line."""
-    record = evening()
-    for who, text in ((MIRA, "where shell we go"), (JONAS, "I like the sea")):
-        record.observe(ObservedTurn(7, "speech", str(who.id), text))
-    record.add_line(spoken(2, MIRA, "where shall we go", 120.0, 122.0))
-    record.observe(heard("u5", MIRA, "where shell we go", 120.0, 122.0))
-    record.observe(ObservedReply("x", 107.0, 109.0, answer_to=7, utterance_id="u1"))
-    (turn,) = told(record).bot_turns
-    assert (turn.answers, turn.in_turn) == ("s0", ("s0", "s1"))
-
-
-def test_a_thought_of_its_own_answers_nothing() -> None:
-    """An unasked reply answers nothing, even if somebody spoke before it."""
-    record = evening()
-    record.observe(ObservedTurn(7, "speech", str(JONAS.id), "I like the sea"))
-    record.observe(ObservedReply("x", 120.0, 122.0, answer_to=7, unasked=True))
-    (turn,) = told(record).bot_turns
-    assert (turn.unasked, turn.answers, turn.in_turn, turn.end_to_first_audio_ms) == (True, "", (), None)
-
-
-def test_an_ear_that_fails_is_a_problem_in_the_report() -> None:
-    """If the recogniser fails, the report names the failure and the heard text stays empty."""
-    record = evening()
-    record.observe(ObservedReply("x", 107.0, 109.0, utterance_id="u1"))
-    report = told(record, SimulatedRecogniser(error=RuntimeError("no model")))
-    assert report.bot_turns[0].heard_by_others == ""
-    assert report.problems == ("error: others_not_recognised: RuntimeError: no model",)
-    assert record.problems == [LoggedProblem("others_not_recognised", "RuntimeError: no model")]
 
 
 class Voice(SimulatedEnvironment):

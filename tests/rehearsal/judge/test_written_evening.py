@@ -55,7 +55,8 @@ def part(kind: str, first: int, last: int, tokens: int = 40) -> ObservedPromptPa
 
 def good() -> EveningRecord:
     """Return the record of an evening without a failure."""
-    record = EveningRecord(started_at=10.0)
+    record = EveningRecord()
+    record.live_at = 10.0
     record.speeches = [PlayedSpeech(number, talk, 5.0 * number) for number, talk in enumerate(TALKS, 1)]
     record.turns = list(TURNS)
     record.replies = [FIRST, SECOND]

@@ -9,7 +9,7 @@ import av
 import pytest
 
 from rehearsal.errors import PersonError
-from rehearsal.people.clip import FRAME_SAMPLES, RATE_HZ, Clip, encode_ogg, packet_ms, read_sound
+from rehearsal.people.clip import FRAME_SAMPLES, RATE_HZ, Clip, packet_ms
 from tests.rehearsal.people.sounds import ogg_of, silence, spoken, tone, write_wav
 from voice.transport.opus import Decoder, packet_samples
 
@@ -70,19 +70,6 @@ def test_packet_length_agrees_with_libopus() -> None:
     for toc in range(256):
         packet = bytes([toc, 1 if toc & 3 == 3 else 0]) + bytes(60)
         assert packet_ms(packet) * RATE_HZ / 1000 == packet_samples(packet)
-
-
-def test_blocks_of_any_size_make_the_same_file() -> None:
-    """The size of the blocks in which sound is passed to the encoder does not change the file."""
-    pcm = tone(0.3)
-    pieces = encode_ogg(iter([pcm[:100], pcm[100:7000], pcm[7000:]]))
-    assert len(pieces) == len(encode_ogg(iter([pcm])))
-
-
-def test_read_sound_resamples(tmp_path: Path) -> None:
-    """`read_sound` returns 48 kHz, whatever rate the file has."""
-    path = write_wav(tmp_path / "low.wav", tone(1.0, 16_000), 16_000)
-    assert len(read_sound(path)) == pytest.approx(48_000, abs=100)
 
 
 @pytest.mark.parametrize(

@@ -86,40 +86,9 @@ def test_any_order_of_arrival_gives_the_same_sound(order: list[int]) -> None:
     assert np.array_equal(mixed, in_order)
 
 
-def test_a_packet_twice_is_heard_once() -> None:
-    """A packet that arrives twice is heard once."""
-    heard = hear(VOICE[:5])
-    put(heard, 4, VOICE[4], at=10.2)
-    assert len(heard.frames(since=0.0)) == 5
-
-
 def test_lost_frames_are_concealed() -> None:
     """Two lost frames are filled in, so a recogniser gets speech without gaps."""
     assert len(hear(VOICE, lost=(20, 21)).pcm(since=0.0)) == 16_000
-
-
-def test_a_long_gap_stays_a_pause() -> None:
-    """A pause in which no packet was lost is not filled with sound."""
-    heard = hear(VOICE[:25])
-    for index, opus in enumerate(VOICE[25:], start=25):
-        heard.add(
-            arrived_at=20.0 + FRAME_S * (index - 25),
-            ssrc=7,
-            sequence=(65_530 + index) & 0xFFFF,
-            timestamp=(4_294_960_000 + 960 * (index + 400)) & 0xFFFFFFFF,
-            opus=opus,
-        )
-    frames = heard.frames(since=0.0)
-    assert len(frames) == 50
-    # The pause is kept, but shortened to one second.
-    assert len(heard.pcm(since=0.0)) == pytest.approx(16_000 + 16_000, abs=FRAME_SAMPLES)
-
-
-def test_silence_frames_are_not_sound() -> None:
-    """The silence frames that end a talkspurt count in the order of packets but not as sound."""
-    heard = hear([*VOICE[:10], *[SILENCE_FRAME] * 5])
-    assert heard.last_sound_at == pytest.approx(10.18)
-    assert heard.last_voiced_at(since=0.0) == pytest.approx(10.2, abs=0.041)
 
 
 def test_talkspurts_are_those_of_one_session_each() -> None:
@@ -151,30 +120,3 @@ def test_a_damaged_packet_costs_its_own_frame() -> None:
     frames = hear(packets).frames(since=0.0)
     assert len(frames) == 11
     assert not frames[5].pcm.any()
-
-
-def test_the_oldest_is_forgotten() -> None:
-    """Only the newest `max_packets` packets are kept."""
-    heard = ReceivedSpeech(max_packets=10)
-    for index, opus in enumerate(VOICE):
-        put(heard, index, opus, at=10.0 + FRAME_S * index)
-    assert len(heard) == 10
-    assert heard.frames(since=0.0)[0].arrived_at == pytest.approx(10.8)
-
-
-def test_what_is_cleared_is_forgotten() -> None:
-    """After `clear` there are no packets, and what comes then is heard in its order."""
-    heard = hear(VOICE)
-    heard.clear()
-    assert len(heard) == 0
-    assert len(heard.pcm(since=0.0)) == 0
-    put(heard, len(VOICE), VOICE[-1], at=12.0)
-    assert len(heard.pcm(since=0.0)) == FRAME_SAMPLES
-
-
-def test_nothing_heard_is_empty() -> None:
-    """Before the first packet there is no sound and no time."""
-    heard = ReceivedSpeech()
-    assert len(heard.pcm(since=0.0)) == 0
-    assert heard.first_voiced_at(since=0.0) is None
-    assert heard.last_sound_at is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -42,20 +41,6 @@ async def test_a_closed_session_is_made_anew(room: Room, clip: Clip, close_code:
 
 
 @pytest.mark.asyncio
-async def test_a_move_to_another_endpoint(room: Room, clip: Clip) -> None:
-    """A VOICE_SERVER_UPDATE during a call moves the person to the new server, and they speak and hear there."""
-    async with room.two() as (ada, ben):
-        told = await room.discord.fault("migrate", user_id=ADA)
-        await ada.move(told["servers"][str(ADA)])
-        await ben.say(clip)
-        await ada.meet(BEN)
-        await ben.meet(ADA)
-        assert await heard_all(ben, ada, clip) == 1
-        assert await heard_all(ada, ben, clip) == 1
-        assert ada.sessions == 2
-
-
-@pytest.mark.asyncio
 @pytest.mark.parametrize("fault", ["malformed_proposals", "invalid_commit"])
 async def test_garbage_from_the_group_is_survived(room: Room, clip: Clip, fault: str) -> None:
     """A person who gets a message that MLS refuses leaves the group and joins it again without losing the call."""
@@ -68,54 +53,11 @@ async def test_garbage_from_the_group_is_survived(room: Room, clip: Clip, fault:
 
 
 @pytest.mark.asyncio
-async def test_a_downgrade_and_an_upgrade(room: Room, clip: Clip) -> None:
-    """People hear each other without end-to-end encryption, and with it after the upgrade."""
-    async with room.two() as (ada, ben):
-        await room.discord.fault("downgrade", user_id=ADA)
-        await ben.say(clip)
-        assert (ada.dave_version, ben.dave_version) == (0, 0)
-        assert await heard_all(ben, ada, clip) == 1
-        await room.discord.fault("upgrade", user_id=ADA)
-        await ben.say(clip)
-        assert (ada.dave_version, ben.dave_version) == (1, 1)
-        assert await heard_all(ben, ada, clip) == 1
-        assert ben.counts.dave_failures == 0
-
-
-@pytest.mark.asyncio
-async def test_a_new_group_is_joined(room: Room, clip: Clip) -> None:
-    """Op 24 with epoch 1 during a call does not end the call for anybody."""
-    async with room.two() as (ada, ben):
-        await room.discord.fault("request_reset", user_id=ADA)
-        await ben.say(clip)
-        assert await heard_all(ben, ada, clip) == 1
-
-
-@pytest.mark.asyncio
-async def test_other_packets_are_not_heard(room: Room, clip: Clip) -> None:
-    """RTCP and video packets on the same socket are counted as foreign and never decoded as speech."""
-    async with room.two() as (ada, ben):
-        await room.discord.fault("rtcp", user_id=BEN)
-        await room.discord.fault("video", user_id=BEN)
-        assert await heard_all(ben, ada, clip) == 1
-        assert ben.counts.foreign == 40
-
-
-@pytest.mark.asyncio
 async def test_a_late_op_5_costs_no_packet(room: Room, clip: Clip) -> None:
     """Packets that arrive before op 5 are heard, because the sender's key identifies the speaker."""
     async with room.two() as (ada, ben):
         await room.discord.fault("late_speaking", user_id=ADA, delay_s=5.0)
         assert await heard_all(ben, ada, clip) == 1
-
-
-@pytest.mark.asyncio
-async def test_who_leaves_is_gone(room: Room) -> None:
-    """After leaving, nobody is in the channel, and no task is left."""
-    async with room.two():
-        pass
-    assert room.discord.status()["voice_states"] == []
-    assert [task.get_name() for task in asyncio.all_tasks() if task.get_name().startswith("person-")] == []
 
 
 @pytest.mark.asyncio

@@ -18,7 +18,6 @@ from rehearsal.report.report import (
     LatencyReport,
     RehearsalReport,
     UtteranceReport,
-    latency_percentiles,
     percentile,
 )
 from rehearsal.runner.observations import ObservedPromptPart
@@ -71,15 +70,6 @@ def test_a_report_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
         example().write(tmp_path / "nowhere" / "report.json")
 
 
-@pytest.mark.parametrize(
-    ("values", "share", "expected"),
-    [([], 0.5, None), ([7.0], 0.95, 7.0), ([1.0, 2.0], 0.5, 1.0), ([3.0, 1.0, 2.0], 0.5, 2.0)],
-)
-def test_percentile(values: list[float], share: float, expected: float | None) -> None:
-    """`percentile` uses the nearest-rank method."""
-    assert percentile(values, share) == expected
-
-
 @given(st.lists(st.floats(0, 1e6), min_size=1), st.floats(0.01, 1.0))
 def test_a_percentile_was_measured_and_covers_its_share(values: list[float], share: float) -> None:
     """A percentile is one of the values, and at least that share of the values is not above it."""
@@ -87,9 +77,3 @@ def test_a_percentile_was_measured_and_covers_its_share(values: list[float], sha
     assert found in values
     assert sum(value <= found for value in values) >= share * len(values) - 1e-6
     assert percentile(values, 1.0) == max(values)
-
-
-def test_spread_leaves_out_what_was_not_measured() -> None:
-    """Values that were not measured are left out and do not count as zero."""
-    assert latency_percentiles([None, 100.04, None, 300.0]) == LatencyPercentiles(100.0, 300.0, 2)
-    assert latency_percentiles([None]) == LatencyPercentiles(None, None, 0)

@@ -74,42 +74,14 @@ def test_nothing_is_wider_than_the_terminal_and_a_pipe_has_no_codes() -> None:
     assert "\x1b" in shown(terminal=True)
 
 
-def test_an_old_character_set_shows_what_it_can() -> None:
-    """With an ASCII encoding, other characters are replaced and nothing fails."""
-    text = shown(encoding="ascii")
-    assert "FAILED" in text
-    assert "Na?ve" in text
-
-
 def test_the_report_has_every_part_and_the_verdict_last() -> None:
     """The report has a section for lines, answers, latency, packets, compactions, summary and expectations."""
     text = shown()
     for what in ("What was said", "What Roomtone answered", "Latency", "Packets", "Compactions", "Summary", "NOT MET"):
         assert what in text
-    assert " received " in text
+    assert " received" in text
     assert "dave failures" not in text, "a row of zero tells nothing"
     assert text.strip().splitlines()[-1] == "FAILED 0 of 1 expectations met, word error rate 20.0%"
-
-
-def test_a_failure_on_a_busy_machine_says_so() -> None:
-    """Whoever tries it for the first time learns that the machine may be the cause. A success needs no such sentence,
-    nor does an evening in writing, and a machine that had time is no cause.
-    """
-    busy = {"cores": "2", "load": "6.3"}
-
-    def last_words(**changed: object) -> str:
-        out = io.StringIO()
-        TerminalReport(Console(file=out, width=200)).show(replace(example(), **changed))  # type: ignore[arg-type]
-        return out.getvalue().strip().splitlines()[-1]
-
-    assert last_words(machine=busy) == (
-        "The machine was busy: 6.3 threads wanted its 2 cores at once. Then sound comes late and words are misheard, "
-        "so play it again while little else runs."
-    )
-    assert "expectations met" in last_words(machine=busy, passed=True)
-    assert "expectations met" in last_words(machine=busy, clock_s=60.0)
-    assert "expectations met" in last_words(machine={"cores": "8", "load": "6.3"})
-    assert "expectations met" in last_words(machine={})
 
 
 def test_what_went_wrong_is_visible() -> None:
@@ -130,16 +102,3 @@ def test_what_went_wrong_is_visible() -> None:
     TerminalReport(Console(file=out, width=80)).show(report)
     for what in ("not heard", "nobody heard it", "it was Mira", "No compaction landed.", "3 too short"):
         assert what in out.getvalue()
-
-
-def test_a_picture_shows_no_preparations() -> None:
-    """What is printed before the run, such as where the dashboard is, is on the terminal and in no picture."""
-    file = io.StringIO()
-    console = Console(file=file, width=100, record=True)
-    program = TerminalReport(console)
-    program.say("Dashboard: http://127.0.0.1:1/secret")
-    console.print("The evening begins.")
-    assert "secret" in file.getvalue()
-    picture = console.export_svg()
-    assert "secret" not in picture
-    assert "evening" in picture

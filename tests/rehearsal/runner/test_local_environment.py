@@ -10,11 +10,9 @@ import discord
 import pytest
 
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
-from rehearsal.errors import RehearsalError
 from rehearsal.people.clip import Clip
 from rehearsal.people.person import ScriptedPerson
 from rehearsal.runner.local_environment import LocalEnvironment, open_local_environment
-from rehearsal.script.scenario import NetworkSpec
 from rehearsal.script.scenario_file import bundled_scenarios, load_scenario
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import stock_bot, until
@@ -22,7 +20,6 @@ from tests.rehearsal.simulated import scenario
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from rehearsal.script.scenario import Scenario
 
@@ -42,26 +39,6 @@ def bot_person(environment: LocalEnvironment) -> ScriptedPerson:
 
     tls = ssl.create_default_context(cafile=str(environment.addresses.certificate_path))
     return ScriptedPerson(user_id=ROOMTONE_BOT_ID, name="Roomtone", join=join, tls=tls)
-
-
-@pytest.mark.asyncio
-async def test_who_is_a_moderator_is_one_on_the_local_discord() -> None:
-    """The first person is always a moderator. Other people are moderators if the scenario says so."""
-    made = hello()
-    people = (made.people[0], made.people[1].model_copy(update={"moderator": True}), *made.people[2:])
-    for scene, others in ((made, [False, False]), (made.model_copy(update={"people": people}), [True, False])):
-        async with open_local_environment(scene) as environment:
-            assert [member.moderator for member in environment.discord.guild.people] == [True, *others]
-
-
-@pytest.mark.asyncio
-async def test_people_use_discord_in_their_language() -> None:
-    """The bot answers somebody's commands in the language that the scenario gives them."""
-    made = hello()
-    people = (made.people[0].model_copy(update={"locale": "de"}), *made.people[1:])
-    async with open_local_environment(made.model_copy(update={"people": people})) as environment:
-        locales = [member.locale for member in environment.discord.guild.people]
-    assert locales == ["de", *(person.locale for person in made.people[1:])]
 
 
 @pytest.mark.asyncio
@@ -95,44 +72,6 @@ async def test_what_the_bot_says_is_heard_and_outlives_the_listener() -> None:
 
 
 @pytest.mark.asyncio
-async def test_nobody_speaks_from_outside_and_commands_need_a_bot() -> None:
-    """Speaking outside the channel, commands without a bot, and similar mistakes each raise a clear error."""
-    made = hello()
-    async with open_local_environment(made) as environment:
-        mira = made.person("mira").id
-        with pytest.raises(RehearsalError, match="Mira is not in the voice channel"):
-            await environment.say(mira, made.says[0].audio)
-        with pytest.raises(RehearsalError, match="join"):
-            await environment.invoke(mira, "join", {"channel": made.channel})
-        with pytest.raises(RehearsalError, match="watch"):
-            await environment.show(mira, made.says[0].audio, timeout_s=1.0)
-        with pytest.raises(RehearsalError, match="Mira is not in the voice channel"):
-            await environment.leave(mira)
-        with pytest.raises(RehearsalError, match="Mira shares no screen"):
-            await environment.stop_sharing(mira)
-        with pytest.raises(RehearsalError, match="Nobody is connected to voice"):
-            await environment.fault("rtcp", None, {"count": 5})
-        environment.set_network(NetworkSpec(loss=0.05))
-        assert environment.discord.network.loss == 0.05
-        assert environment.messages == ()
-        assert environment.voiced(mira, 0, 1) is None
-        assert environment.heard(mira, 0, 1).size == 0
-
-
-@pytest.mark.asyncio
-async def test_who_is_there_cannot_come_in_again() -> None:
-    """A step that would change nothing is a mistake, and not silently left out."""
-    made = hello()
-    async with open_local_environment(made) as environment:
-        mira = made.person("mira").id
-        await environment.enter(mira)
-        with pytest.raises(RehearsalError, match="Mira is in the voice channel already"):
-            await environment.enter(mira)
-        await environment.leave(mira)
-        await environment.enter(mira)
-
-
-@pytest.mark.asyncio
 async def test_messages_have_the_texts_of_their_embeds() -> None:
     """What the bot writes into an embed is seen by people, so an expectation sees it too."""
     async with open_local_environment(hello()) as environment, stock_bot(environment.discord, ROOMTONE_BOT_ID) as bot:
@@ -143,13 +82,3 @@ async def test_messages_have_the_texts_of_their_embeds() -> None:
         await channel.send(embed=embed)
         await channel.send("Good evening.")
         assert environment.messages == ("This session\nAda spoke.\nwho\nAda 1\nso far", "Good evening.")
-
-
-@pytest.mark.asyncio
-async def test_a_clip_that_is_no_sound_is_told_before_anything_starts(tmp_path: Path) -> None:
-    """A clip without sound raises an error before the run starts."""
-    broken = tmp_path / "broken.ogg"
-    broken.write_bytes(b"no sound at all")
-    with pytest.raises(RehearsalError, match=r"broken\.ogg"):
-        async with open_local_environment(scenario({"who": "mira", "say": "x", "audio": broken})):
-            pass

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rehearsal.errors import RehearsalError
 from rehearsal.rehearse import rehearse
+from rehearsal.runner.local_servers import LocalServers
 from rehearsal.runner.observations import (
     BotCrashed,
     LoggedProblem,
     ObservedCompaction,
     ObservedUtterance,
-    ServerObservations,
 )
-from rehearsal.runner.play import StepTiming
 from tests.fakes.virtual_time import run_virtually
 from tests.rehearsal.simulated import SimulatedBot, SimulatedEnvironment, SimulatedRecogniser, say, scenario
 
@@ -81,8 +78,6 @@ def test_a_conversation_passes_from_join_to_the_heard_answer() -> None:
             {"kind": "fact_only_in_summary", "to": "ask", "words": ["Ithaca"]},
             {"kind": "min_bot_turns", "count": 1},
             {"kind": "max_bot_turns", "count": 1},
-            {"kind": "max_latency", "stage": "end_to_text_ms", "ms": 600},
-            {"kind": "max_latency", "stage": "end_to_first_audio_ms", "ms": 1500, "percentile": 50},
         ),
     )
     report, _ = played(made)
@@ -108,34 +103,6 @@ def test_overlap_counts_back_from_the_promised_end() -> None:
     made = scenario(say("mira", "a long story", seconds=4.0), say("jonas", "wait", overlap_s=1.0))
     _, environment = played(made)
     assert moments(environment, "12 speaks") == [pytest.approx(0.6 + 4.0 - 1.0)]
-
-
-def test_a_fixed_moment_waits_for_nobody() -> None:
-    """`at` counts from the live start, whatever steps come before it in the file."""
-    made = scenario(say("mira", "a long story", seconds=9.0), say("jonas", "now", at=3.0))
-    _, environment = played(made)
-    assert moments(environment, "12 speaks") == [3.0]
-
-
-def test_after_names_a_step_or_the_reply() -> None:
-    """`after` with an id waits for the end of that step. `after = "reply"` waits for the end of the bot's reply."""
-    made = scenario(
-        say("mira", "Roomtone, are you there?", seconds=2.0, id="ask"),
-        say("jonas", "thanks", seconds=1.0, after="reply", gap_s=0.0),
-        say("jonas", "aside", seconds=1.5, after="ask", gap_s=0.1),
-    )
-    _, environment = played(made)
-    end = 0.6 + 2.0
-    spoken = moments(environment, "12 speaks")
-    assert spoken == [pytest.approx(end + 0.1), pytest.approx(end + 0.5 + 0.8 + 2.0)]
-
-
-def test_one_person_says_one_thing_at_a_time() -> None:
-    """A person's second line waits until the first is over."""
-    made = scenario(say("mira", "first", seconds=3.0, at=1.0), say("mira", "second", seconds=1.0, at=2.0))
-    report, environment = played(made)
-    assert moments(environment, "11 speaks") == [1.0, 4.0]
-    assert all(row.heard_as for row in report.utterances)
 
 
 def test_waiting_in_vain_is_a_broken_promise_and_the_run_goes_on() -> None:
@@ -166,65 +133,6 @@ def test_waiting_for_a_compaction_sees_the_cursor() -> None:
     assert report.summary == "summary 10"
 
 
-def test_people_come_and_go_and_the_network_changes() -> None:
-    """Each step without speech reaches the environment."""
-    made = scenario(
-        {"who": "ada", "join": True},
-        {"network": {"loss": 0.05}},
-        {"fault": "late_speaking", "options": {"delay_s": 0.5}},
-        {"fault": "rtcp", "who": "jonas"},
-        {"who": "jonas", "leave": True},
-        {"who": "mira", "command": "status"},
-    )
-    _, environment = played(made)
-    whats = [what for _, what in environment.log]
-    for what in (
-        "enter 13",
-        "network 0.05",
-        "fault late_speaking None {'delay_s': 0.5}",
-        "fault rtcp 12 {}",
-        "leave 12",
-        "11 /status",
-    ):
-        assert what in whats
-    assert whats.index("enter 11") < whats.index("11 /join") < whats.index("meet 12")
-
-
-def test_somebody_shares_their_screen() -> None:
-    """Each picture reaches the environment in order. If the bot does not note a picture, the wait fails."""
-    made = scenario(
-        {"who": "mira", "shows": Path("map.jpg")},
-        {"who": "mira", "shows": Path("blurred.jpg"), "timeout_s": 4.0},
-        {"who": "mira", "stops_sharing": True},
-    )
-    report, environment = played(made)
-    assert [what for _, what in environment.log][-3:] == [
-        "11 shows map.jpg",
-        "11 shows blurred.jpg",
-        "11 stops sharing",
-    ]
-    assert failed(report) == {"wait": "step 3: the bot noted nothing of blurred.jpg within 4 s"}
-
-
-def test_unheard_speech_and_phantoms_are_named() -> None:
-    """The detail names both the line that was not heard and the text that nobody said."""
-
-    def prepare(bot: SimulatedBot) -> None:
-        bot.environment.deaf.add("can you hear me")
-
-    def react(bot: SimulatedBot, heard: ObservedUtterance) -> None:
-        bot.report(
-            ObservedUtterance("ghost", 13, "thank you for watching", heard.ended_at + 3, heard.ended_at + 4, 0.0)
-        )
-
-    made = scenario(say("mira", "can you hear me"), say("jonas", "yes"), expect=ALL_WELL[:2])
-    report, _ = played(made, react=react, prepare=prepare)
-    broken = failed(report)
-    assert 'not heard: Mira, "can you hear me"' in broken["every_utterance_heard_once"]
-    assert 'nobody said: Ada, "thank you for watching"' in broken["every_utterance_heard_once"]
-    assert "attributed" not in broken
-
-
 def test_a_crash_ends_the_run_with_a_sentence() -> None:
     """When the bot crashes, the run ends and the report gives the reason."""
 
@@ -237,37 +145,6 @@ def test_a_crash_ends_the_run_with_a_sentence() -> None:
     assert report.ended_by == "The bot ended in the middle of the run: its database is gone"
     assert moments(environment, "11 speaks") == [0.6]
     assert len(report.utterances) == 1
-
-
-def test_a_voice_that_fails_ends_the_run_with_a_sentence() -> None:
-    """When a person cannot speak, the run ends, because the remaining steps would mean nothing."""
-    made = scenario(say("hoarse", "one") | {"who": "mira"}, say("jonas", "two"))
-    report, _ = played(made)
-    assert report.ended_by == "Mira has no voice today."
-    assert failed(report)["reached_the_end"] == "Mira has no voice today."
-
-
-def test_a_bot_that_cannot_start_is_an_error_and_is_ended() -> None:
-    """A bot that cannot start raises an error, because there is nothing to report, and the bot is stopped."""
-
-    def prepare(bot: SimulatedBot) -> None:
-        bot.fail_start = RuntimeError("no recogniser model")
-        bots.append(bot)
-
-    bots: list[SimulatedBot] = []
-    with pytest.raises(RehearsalError, match="The bot could not start: no recogniser model"):
-        played(scenario(say("mira", "one")), prepare=prepare)
-    assert bots[0].stopped == 1
-
-
-def test_a_bot_that_does_not_come_ends_the_run() -> None:
-    """If the bot does not join the voice channel after /join, the run ends with a sentence that says so."""
-
-    def prepare(bot: SimulatedBot) -> None:
-        bot.environment.bot = None
-
-    report, _ = played(scenario(say("mira", "one")), prepare=prepare)
-    assert report.ended_by.startswith("The bot did not come into the voice channel within 30 s of /join.")
 
 
 def test_kill_and_restart_keep_the_run_and_add_the_counters() -> None:
@@ -349,10 +226,9 @@ def test_whatever_the_moments_everything_is_said_once_and_nobody_talks_over_them
 def test_a_server_behaves_differently_from_a_step_on() -> None:
     """The runner passes the step on and records its time. Without such a server, the run ends with an error."""
 
-    class Servers:
-        observed = ServerObservations()
-
+    class Servers(LocalServers):
         def __init__(self) -> None:
+            super().__init__()
             self.told: list[ServerStep] = []
 
         async def set_behaviour(self, step: ServerStep) -> None:
@@ -370,7 +246,7 @@ def test_a_server_behaves_differently_from_a_step_on() -> None:
     assert [(step.server, step.conduct) for step in servers.told] == [("model", "stall")]
     assert [one.name for one in report.expectations[1:]] == ["answered ask", "silent down"]
     alone, _ = played(scenario(*steps))
-    assert alone.ended_by == 'There is no model server here. Give the scenario a table "[servers.model]".'
+    assert "no model server" in alone.ended_by
 
 
 def test_it_does_not_end_while_the_bot_speaks_or_owes_an_answer() -> None:
@@ -418,47 +294,3 @@ def test_somebody_speaks_when_the_bots_voice_is_heard() -> None:
     assert broke_in - asked == pytest.approx(2.0 + 0.5 + 7.0 + 1.5, abs=0.1)
     silent, _ = played(scenario(*steps), react=lambda bot, heard: None)
     assert failed(silent) == {"wait": "step 3: nobody heard the bot's voice within 30 s"}
-
-
-def test_an_ear_that_fails_costs_one_answer_not_the_report() -> None:
-    """If the recogniser fails, the report lacks what was heard of that answer, and everything else is judged."""
-    made = scenario(
-        say("mira", "Roomtone, hello", id="ask"),
-        {"wait_for": "reply"},
-        expect=(
-            {"kind": "answer", "to": "ask", "any_of": ["Ithaca"]},
-            {"kind": "answer", "to": "ask", "any_of": ["Ithaca"], "heard": False},
-        ),
-    )
-    report, _ = played(made, recogniser=SimulatedRecogniser(error=RuntimeError("model gone")))
-    assert report.bot_turns[0].heard_by_others == ""
-    assert [one.passed for one in report.expectations[-2:]] == [False, True]
-    assert any("model gone" in problem for problem in report.problems)
-
-
-def test_the_expected_end_is_known_before_the_end() -> None:
-    """A step that overlaps uses the expected end. A step that follows waits for the real end."""
-
-    async def scene() -> tuple[float, float, float]:
-        timing, loop = StepTiming(), asyncio.get_running_loop()
-        began = loop.time()
-        loop.call_later(1.0, timing.start, began + 5.0)
-        loop.call_later(6.0, timing.end, began + 6.0)
-        expected = await timing.expected_end() - began
-        at = loop.time() - began
-        await timing.wait_until_over()
-        return expected, at, loop.time() - began
-
-    assert run_virtually(scene()) == (5.0, 1.0, 6.0)
-
-
-def test_an_end_without_a_start_is_its_own_expected_end() -> None:
-    """For a step without speech, the expected end is its real end."""
-
-    async def scene() -> float:
-        timing = StepTiming()
-        timing.end(7.0)
-        await timing.wait_until_over()
-        return await timing.expected_end()
-
-    assert run_virtually(scene()) == 7.0

@@ -52,8 +52,6 @@ def test_a_good_evening_is_read_whole(tmp_path: Path) -> None:
 def test_the_first_line_may_be_its_title(tmp_path: Path) -> None:
     """Only the first line may be a title."""
     assert read_evening(written(tmp_path, '{"title": "Short"}' + GOOD)).title == "Short"
-    with pytest.raises(ScenarioError, match="only the first line can be a title"):
-        read_evening(written(tmp_path, GOOD + '{"title": "Late"}'))
 
 
 def test_each_thing_knows_its_line_in_the_file(tmp_path: Path) -> None:
@@ -85,27 +83,23 @@ def test_a_written_evening_is_meant_by_its_name_or_its_path(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("line", "sentence"),
+    "line",
     [
-        ("not json", "line 7: it is not JSON"),
-        ("[" * 100_000, "line 7: it is nested too deeply"),
-        ("1" * 5_000, "line 7: it is nested too deeply, or a number is too long"),
-        ("[]", "line 7: it needs exactly one of the keys say, move, quiet_s, title"),
-        ('{"who": "ada"}', "line 7: it needs exactly one of the keys"),
-        ('{"who": "ada", "say": "x", "move": "join"}', "line 7: it needs exactly one of the keys"),
-        ('{"who": "ada", "say": ""}', "line 7.say: it is empty"),
-        ('{"who": "ada", "move": "sleep"}', 'line 7.move: "sleep" is not one of'),
-        ('{"quiet_s": -1}', "line 7.quiet_s: -1 must be more than 0"),
-        ('{"who": "ada", "say": "x", "answr": []}', "line 7.answr: there is no key `answr` here"),
+        "[]",
+        '{"who": "ada"}',
+        '{"who": "ada", "say": "x", "move": "join"}',
+        '{"who": "ada", "say": ""}',
+        '{"who": "ada", "move": "sleep"}',
+        '{"quiet_s": -1}',
+        '{"who": "ada", "say": "x", "answr": []}',
+        '{"title": "Late"}',
     ],
 )
-def test_a_mistake_is_a_sentence_with_its_place(tmp_path: Path, line: str, sentence: str) -> None:
-    """Each mistake is reported with its line and an example."""
+def test_a_mistake_is_reported_with_its_line(tmp_path: Path, line: str) -> None:
+    """All mistakes come at once, each with its line."""
     with pytest.raises(ScenarioError) as caught:
-        read_evening(written(tmp_path, GOOD + line + "\nnor this"))
-    assert sentence in str(caught.value)
-    assert "line 8: it is not JSON" in str(caught.value)
-    assert "Example: {" in str(caught.value)
+        read_evening(written(tmp_path, GOOD + line + '\n{"who": 3}'))
+    assert {found.split(":")[0] for found in caught.value.mistakes} == {"line 7", "line 8"}
 
 
 def test_a_file_that_is_none(tmp_path: Path) -> None:

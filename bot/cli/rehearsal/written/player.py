@@ -151,7 +151,7 @@ class WrittenPlayer:
     @property
     def lasted_s(self) -> float:
         """How long the evening has lasted, in seconds."""
-        return self.clock.monotonic() - self.record.started_at
+        return self.clock.monotonic() - self.record.live_at
 
     def report(self, *, max_prompt_tokens: int, duration_s: float, ended_by: str = "") -> RehearsalReport:
         """Return the report after the evening. See `build_written_report`."""
@@ -175,7 +175,7 @@ class WrittenPlayer:
     async def begin(self) -> None:
         """Wait until the bot has joined. Raises `EveningEndedError` if it does not."""
         await self._settled(self._present().opened.is_set, "the bot to come")
-        self.record.started_at = self.clock.monotonic()
+        self.record.live_at = self.clock.monotonic()
 
     async def leave(self) -> None:
         """Make the bot leave properly. Raises `EveningEndedError` if it does not."""
@@ -328,7 +328,7 @@ class WrittenPlayer:
                 latency_ms = (seen.text_at - seen.ended_at) * 1000
                 program.heard(self.lasted_s, self._names[seen.speaker_id], seen, latency_ms)
             case ObservedReply():
-                program.replied(seen.first_audio_at - self.record.started_at, seen, None)
+                program.replied(seen.first_audio_at - self.record.live_at, seen, None)
             case ObservedCompaction():
                 program.compacted(self.lasted_s, seen)
             case LoggedProblem():

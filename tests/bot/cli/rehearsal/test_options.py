@@ -8,10 +8,8 @@ import pytest
 import typer
 
 from bot.cli.rehearsal.options import (
-    LanguageModelChoice,
     RehearsalOptions,
     check_output_folders,
-    language_model_choice,
     network_shares,
     parse_settings,
     refuse_scenario_options,
@@ -49,35 +47,10 @@ def test_only_the_shares_that_were_given_replace_the_scenarios() -> None:
 
 
 @pytest.mark.parametrize(
-    ("servers", "file", "python", "wanted", "named"),
-    [
-        (False, None, "", None, False),
-        (True, None, "", LanguageModelChoice(), False),
-        (True, Path("a.gguf"), "", LanguageModelChoice(Path("a.gguf")), True),
-        (True, None, "other", LanguageModelChoice(None, "other"), True),
-    ],
-)
-def test_the_model_behind_the_servers(
-    servers: bool, file: Path | None, python: str, wanted: LanguageModelChoice | None, named: bool
-) -> None:
-    """A model is chosen only with servers, and counts as named if its file or its Python is given."""
-    found = language_model_choice(servers, file, python)
-    assert found == wanted
-    assert (found is not None and found.named) is named
-
-
-def test_a_model_without_servers_is_refused() -> None:
-    """A model option without --model-servers is refused."""
-    with pytest.raises(typer.BadParameter, match="go with --model-servers"):
-        language_model_choice(False, Path("a.gguf"), "")
-
-
-@pytest.mark.parametrize(
     "wanted",
     [
         RehearsalOptions("three-hours", network={"loss": 0.1}),
         RehearsalOptions("three-hours", realtime=True),
-        RehearsalOptions("three-hours", models=LanguageModelChoice()),
     ],
 )
 def test_an_evening_in_writing_has_no_use_for_what_is_about_sound(wanted: RehearsalOptions) -> None:
@@ -101,9 +74,7 @@ def test_what_is_only_kept_up_plays_nothing(wanted: RehearsalOptions) -> None:
     """With --serve, options about a run are refused; options about the network, servers and settings are allowed."""
     with pytest.raises(typer.BadParameter, match="--serve plays nothing"):
         refuse_scenario_options(wanted)
-    refuse_scenario_options(
-        RehearsalOptions(network={"loss": 0.1}, models=LanguageModelChoice(), overrides={"compaction.mode": "off"})
-    )
+    refuse_scenario_options(RehearsalOptions(network={"loss": 0.1}, overrides={"compaction.mode": "off"}))
 
 
 def test_what_could_not_be_kept_is_not_played(tmp_path: Path) -> None:

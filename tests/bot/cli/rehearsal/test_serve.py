@@ -39,7 +39,7 @@ async def test_everything_a_client_needs_is_printed() -> None:
             "600 Evening",
             "601 chat",
             "2001 Ada",
-            "docs/rehearsal-control-api.md",
+            "docs/rehearsal.md",
         ):
             assert needed in told
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-
 import davey
 import pytest
 from hypothesis import given
@@ -30,15 +28,6 @@ def _committed() -> tuple[bytes, mls.Proposal, bytes]:
 
 
 _COMMIT, _PROPOSAL, _PACKAGE = _committed()
-
-
-def test_a_real_commit_is_split_where_its_welcome_begins() -> None:
-    """Epoch, committer, references and welcomed key packages are read as davey wrote them."""
-    parts = mls.split_commit_welcome(_COMMIT)
-    assert parts.commit + parts.welcome == _COMMIT
-    assert (parts.epoch, parts.committer_leaf) == (0, 0)
-    assert parts.proposal_references == (_PROPOSAL.reference,)
-    assert parts.welcomed == {mls.key_package_reference(_PACKAGE)}
 
 
 def test_a_real_key_package_is_sound_for_its_owner_alone() -> None:
@@ -90,15 +79,6 @@ def test_hostile_bytes_raise_our_error(body: bytes) -> None:
         mls.check_key_package(body, user_id=1)
 
 
-@given(st.binary(max_size=20_000))
-def test_a_vector_comes_back_as_it_was(body: bytes) -> None:
-    """Vectors with lengths of one, two and four bytes are read back as they were written."""
-    encoded = mls.vector(body)
-    reader = mls._Reader(encoded + b"rest")
-    assert reader.vector() == body
-    assert reader.position == len(encoded)
-
-
 @pytest.mark.parametrize(
     ("encoded", "says"),
     [
@@ -113,24 +93,6 @@ def test_a_vector_in_bad_form_is_refused(encoded: bytes, says: str) -> None:
     """Length prefix 3 is invalid, and a length must have its shortest form (RFC 9420 section 2.1.2)."""
     with pytest.raises(MlsError, match=says):
         mls._Reader(encoded).vector()
-
-
-def test_proposals_are_appended_and_revoked_as_davey_expects() -> None:
-    """davey commits an appended proposal. After the proposal is revoked, davey has nothing to commit."""
-    sender = mls.ExternalSender(_CHANNEL)
-    session, other = davey.DaveSession(1, _USER, _CHANNEL), davey.DaveSession(1, _OTHER, _CHANNEL)
-    session.set_external_sender(sender.package)
-    proposal = sender.add(0, bytes(other.get_serialized_key_package()))
-    assert session.process_proposals(_APPEND, mls.append_proposals([proposal.message])[1:]) is not None
-    revoked = mls.revoke_proposals([proposal.reference])
-    assert revoked[0] == 1
-    assert session.process_proposals(davey.ProposalsOperationType.revoke, revoked[1:]) is None
-
-
-def test_a_removal_names_its_leaf() -> None:
-    """A removal contains proposal type 3 and the index of the leaf."""
-    message = mls.ExternalSender(_CHANNEL).remove(5, 258).message
-    assert struct.pack(">H", 3) + struct.pack(">I", 258) in message
 
 
 def test_a_commit_must_name_each_proposal_once() -> None:

@@ -6,11 +6,9 @@ import pytest
 
 from rehearsal.discord import LocalDiscord
 from rehearsal.discord.gateway.gateway import HEARTBEAT_S, MAIN_SESSION_S
-from rehearsal.discord.guild.identity import bot_of_token
 from rehearsal.discord.guild.intents import UNPRIVILEGED, Intent
 from rehearsal.discord.guild.permissions import DiscordPermission
 from rehearsal.discord.guild.spec import Channel, GuildSpec, Member
-from rehearsal.discord.guild.state import GuildState
 from tests.fakes.loop_time import pass_loop_time
 from tests.rehearsal.discord.sockets import Bare, bare_gateway
 from tests.rehearsal.discord.stock import until
@@ -71,24 +69,6 @@ async def test_wrong_tokens_and_wrong_order_are_refused() -> None:
             assert await gateway.close_code() == 4001
 
 
-@pytest.mark.parametrize(
-    ("token", "bot"),
-    [
-        ("1001.anything", 1001),
-        ("Bot 1002.x", 1002),
-        ("1001", None),
-        ("2001.x", None),
-        ("", None),
-        ("١٠٠١.x", None),
-        ("9" * 30 + ".x", None),
-        (None, None),
-    ],
-)
-def test_a_token_begins_with_its_bots_id(token: object, bot: int | None) -> None:
-    """A token is valid only if it begins with the id of one of the guild's bots."""
-    assert bot_of_token(GuildState(GuildSpec()), token) == bot
-
-
 @pytest.mark.asyncio
 async def test_a_broken_session_resumes_with_what_it_missed() -> None:
     """After a resume, the events after `seq` come again, then RESUMED. An unknown session is answered with op 9."""
@@ -133,29 +113,6 @@ async def test_the_voice_state_of_a_killed_process_ends_with_its_main_session(mo
 
 
 @pytest.mark.asyncio
-async def test_a_voice_state_that_a_new_main_session_asks_for_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It belongs to the new session then, with another voice session, and the end of the old one changes nothing."""
-    async with LocalDiscord() as local:
-        async with bare_gateway(local) as gateway:
-            await _log_in(gateway)
-            await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600"})
-            await _event(gateway, "VOICE_SERVER_UPDATE")
-            (before,) = local.status()["voice_states"]
-            gateway.kill()
-        await until(lambda: not any(member["online"] for member in local.status()["members"]), "the break")
-        async with bare_gateway(local) as gateway:
-            await _log_in(gateway)
-            await gateway.send(_VOICE, {"guild_id": "500", "channel_id": "600"})
-            await _event(gateway, "VOICE_SERVER_UPDATE")
-            (after,) = local.status()["voice_states"]
-            assert after["session_id"] != before["session_id"]
-            assert len(local._gateway.sessions) == 2
-            pass_loop_time(monkeypatch, MAIN_SESSION_S)
-            await until(lambda: len(local._gateway.sessions) == 1, "the end of the old session")
-            assert local.status()["voice_states"] == [after]
-
-
-@pytest.mark.asyncio
 @pytest.mark.parametrize("stays_in_voice", [True, False])
 async def test_an_invalidated_session_is_over_and_the_next_one_begins_anew(stays_in_voice: bool) -> None:
     """An invalidated session gets op 9 and cannot be resumed. The bot's voice state stays if the test asks for that."""
@@ -171,19 +128,6 @@ async def test_an_invalidated_session_is_over_and_the_next_one_begins_anew(stays
             assert (await gateway.receive(9))["d"] is False
             await _log_in(gateway)
             assert bool(local.status()["voice_states"]) is stays_in_voice
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("reads", [True, False])
-async def test_texts_of_others_need_the_intent(reads: bool) -> None:
-    """Without the message content intent, a bot gets a text only if the message mentions the bot."""
-    intents = UNPRIVILEGED | (Intent.MESSAGE_CONTENT if reads else 0)
-    async with LocalDiscord(guild=TRUSTING) as local, bare_gateway(local) as gateway:
-        await _log_in(gateway, intents=intents)
-        await local.post_message(ADA, "a secret")
-        assert (await _event(gateway, "MESSAGE_CREATE"))["content"] == ("a secret" if reads else "")
-        await local.post_message(ADA, f"<@{BOT}> hello")
-        assert (await _event(gateway, "MESSAGE_CREATE"))["content"] == f"<@{BOT}> hello"
 
 
 @pytest.mark.asyncio
@@ -222,25 +166,6 @@ async def test_a_bot_gets_the_events_of_its_intents() -> None:
 
 
 @pytest.mark.asyncio
-async def test_only_a_bot_with_the_intent_may_ask_for_all_members() -> None:
-    """Without it such a request is answered with nothing."""
-    everybody = {"guild_id": "500", "query": "", "limit": 0}
-    async with LocalDiscord(guild=TRUSTING) as local:
-        async with bare_gateway(local) as gateway:
-            await _log_in(gateway)
-            await gateway.send(_MEMBERS, everybody)
-            await gateway.send(1, None)
-            await gateway.receive(_ACK)
-        async with bare_gateway(local) as gateway:
-            await _log_in(gateway, intents=UNPRIVILEGED | Intent.GUILD_MEMBERS)
-            await gateway.send(_MEMBERS, everybody)
-            chunk = await _event(gateway, "GUILD_MEMBERS_CHUNK")
-        members = chunk["members"]
-        assert isinstance(members, list)
-        assert len(members) == len(TRUSTING.members)
-
-
-@pytest.mark.asyncio
 async def test_a_client_without_heartbeats_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is closed with 4009. Its session is over, and the bot's voice state with it."""
     async with LocalDiscord() as local:
@@ -262,7 +187,6 @@ async def test_a_client_without_heartbeats_is_cut_off(monkeypatch: pytest.Monkey
     [
         ("reconnect", {}, _RECONNECT),
         ("invalidate_session", {"resumable": 1}, _INVALID),
-        ("silent_gateway", {}, None),
         ("kill_gateway", {"close_code": 4000}, None),
         ("kill_gateway", {}, None),
     ],
@@ -281,40 +205,6 @@ async def test_sessions_outlive_what_discord_does_to_websockets(
             await again.send(_RESUME, {"token": f"{BOT}.t", "session_id": session, "seq": 2})
             assert (await again.receive(0))["t"] == "MESSAGE_CREATE"
             assert (await again.receive(0))["t"] == "RESUMED"
-
-
-@pytest.mark.asyncio
-async def test_some_close_codes_end_the_session() -> None:
-    """After 4009 nothing can be resumed."""
-    async with LocalDiscord() as local:
-        async with bare_gateway(local) as gateway:
-            session = (await _log_in(gateway))["session_id"]
-            await local.fault("kill_gateway", user_id=BOT, close_code=4009)
-            assert await gateway.close_code() == 4009
-        async with bare_gateway(local) as again:
-            await again.send(_RESUME, {"token": f"{BOT}.t", "session_id": session, "seq": 2})
-            assert (await again.receive(_INVALID))["d"] is False
-
-
-@pytest.mark.asyncio
-async def test_members_are_sent_on_request() -> None:
-    """Members are requested by id or by the beginning of a name (op 8)."""
-    async with LocalDiscord() as local, bare_gateway(local) as gateway:
-        await _log_in(gateway)
-        await gateway.send(3, {"status": "idle"})
-        await gateway.send(1, None)
-        await gateway.receive(11)
-        for asked, found in (
-            ({"query": "ad", "limit": 5}, ["Ada"]),
-            ({"user_ids": ["2002"], "nonce": "n"}, ["Ben"]),
-            ({"user_ids": "2003", "presences": True}, ["Chloe"]),
-        ):
-            await gateway.send(_MEMBERS, {"guild_id": "500", **asked})
-            chunk = await _event(gateway, "GUILD_MEMBERS_CHUNK")
-            members = chunk["members"]
-            assert isinstance(members, list)
-            assert [member["user"]["global_name"] for member in members] == found
-            assert chunk.get("nonce") == asked.get("nonce")
 
 
 @pytest.mark.asyncio

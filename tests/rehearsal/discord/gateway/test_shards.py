@@ -90,20 +90,6 @@ async def test_a_shard_gets_the_events_of_its_guilds_only() -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_client_without_shards_sees_all_guilds() -> None:
-    """All guilds are in its only shard; Discord's recommendation is asked with the limit of connections."""
-    async with LocalDiscord(guild=EVEN) as even, LocalDiscord(guild=ODD, beside=even):
-        async with sharded(even, shard_ids=[0], shard_count=1) as client:
-            assert {guild.name for guild in client.guilds} == {"Even", "Odd"}
-        even.recommend_shards(2)
-        with repointed(even):
-            async with aiohttp.ClientSession(headers={"Authorization": f"Bot {BOT}.test"}) as session:
-                told = await (await session.get(f"{even.api_base}/gateway/bot")).json()
-        assert told["shards"] == 2
-        assert told["session_start_limit"]["remaining"] == 999
-
-
-@pytest.mark.asyncio
 @pytest.mark.parametrize("shard", [[2, 2], [0], ["a", 2], [-1, 2], 3])
 async def test_a_shard_that_cannot_be_is_refused(shard: object) -> None:
     """Discord closes the connection with code 4010."""

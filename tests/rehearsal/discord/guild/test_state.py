@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rehearsal.discord.guild import payloads
 from rehearsal.discord.guild.spec import Channel, GuildSpec, Member
@@ -28,35 +26,6 @@ def test_a_stay_keeps_its_session_and_a_move_does_not() -> None:
     assert (world.leave_voice(ADA), world.voice_state(ADA), world.voice_channel_of(ADA)) == (None, None, None)
 
 
-def test_who_comes_onto_a_stage_is_audience_until_made_a_speaker() -> None:
-    """A member who enters a stage is audience until made a speaker, and is audience again after leaving."""
-    world = GuildState(GuildSpec(voice_channels=(Channel(603, "Stage", stage=True), Channel(600, "Evening"))))
-    assert not world.enter_voice(ADA, 600)["suppress"]
-    assert world.enter_voice(ADA, 603)["suppress"]
-    assert not world.set_stage_role(ADA, suppress=False, asks_at=None)["suppress"]
-    assert not world.enter_voice(ADA, 603, self_mute=True)["suppress"]
-    world.leave_voice(ADA)
-    assert world.enter_voice(ADA, 603)["suppress"]
-
-
-def test_a_new_token_voids_the_one_before() -> None:
-    """A new voice token makes the previous token invalid, and leaving makes both invalid."""
-    world = GuildState(GuildSpec())
-    world.enter_voice(ADA, 600)
-    first, second = (world.issue_voice_server(ADA, "127.0.0.1:1")["token"] for _ in range(2))
-    assert first != second == world.voice_token(ADA)
-    world.leave_voice(ADA)
-    assert world.voice_token(ADA) is None
-
-
-def test_ids_are_new_and_in_order() -> None:
-    """Ids are unique and ordered by time to the millisecond, like Discord's snowflakes."""
-    world = GuildState(GuildSpec())
-    ids = [world.snowflake() for _ in range(100)]
-    assert len(set(ids)) == 100
-    assert [number >> 22 for number in ids] == sorted(number >> 22 for number in ids)
-
-
 def test_old_messages_are_forgotten() -> None:
     """The latest thousand messages are kept. Messages that were deleted in between still count."""
     world = GuildState(GuildSpec())
@@ -69,28 +38,6 @@ def test_old_messages_are_forgotten() -> None:
     kept = [message.id for message in world.messages()]
     assert (kept[0], kept[-1], len(kept)) == (203, 1202, 999)
     assert world.message(500) is world.delete_message(500) is None
-
-
-def test_commands_are_replaced_per_scope() -> None:
-    """A guild's commands do not replace the global ones, and come first when both have the same name."""
-    world = GuildState(GuildSpec())
-    world.put_commands(1001, None, [{"name": "ask", "description": "old"}, {"name": "gone"}])
-    world.put_commands(1001, None, [{"name": "ask", "description": "global"}])
-    world.put_commands(1001, 500, [{"name": "ask", "description": "guild"}])
-    assert [command["description"] for command in world.commands(1001, None)] == ["global"]
-    assert [command["description"] for _, command in world.all_commands()] == ["guild", "global"]
-    assert world.commands(1002, None) == []
-
-
-@given(st.integers())
-def test_only_voice_channels_can_be_entered(channel_id: int) -> None:
-    """Entering another channel raises an error that lists the voice channels."""
-    world = GuildState(GuildSpec(voice_channels=(Channel(600, "Evening"),)))
-    if channel_id == 600:
-        return
-    with pytest.raises(LocalDiscordError, match=r"is not a voice channel\. The voice channels are 600\."):
-        world.enter_voice(ADA, channel_id)
-    assert world.voice_states() == []
 
 
 @pytest.mark.parametrize(

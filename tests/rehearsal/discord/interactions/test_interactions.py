@@ -224,13 +224,6 @@ async def test_a_bot_suggests_values_while_somebody_types() -> None:
 
 
 @pytest.mark.asyncio
-async def test_an_embed_that_discord_would_refuse_is_refused() -> None:
-    """The local Discord keeps Discord's limits for embeds."""
-    async with LocalDiscord() as local, stock_bot(local, BOT, prepare=_paged):
-        assert "description must be 4096" in (await local.invoke(ADA, "wide")).content
-
-
-@pytest.mark.asyncio
 async def test_an_interaction_tells_what_the_bot_may_do_in_its_channel() -> None:
     """What a channel takes from everybody is missing in the permissions of the bot and of the person; the owner has
     everything.

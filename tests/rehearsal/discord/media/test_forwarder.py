@@ -13,8 +13,6 @@ import pytest
 from rehearsal.discord.media import packet_encryption
 from rehearsal.discord.media.forwarder import Address, Forwarder, MediaLeg
 from rehearsal.discord.media.network import NetworkConditions
-from rehearsal.discord.media.stream_faults import ClearFrames, PaddingBursts, beep
-from tests.patience import PATIENCE_S
 from voice.transport.opus import SILENCE_FRAME
 
 ADA, BEN, CHLOE = 2001, 2002, 2003
@@ -161,17 +159,6 @@ def test_a_nonce_is_never_used_twice() -> None:
     assert len(nonces) == len(set(nonces)) == 4
 
 
-def test_every_forwarded_packet_has_an_extension_and_some_are_padded() -> None:
-    """Every forwarded packet has the X bit. The configured share of packets has the P bit."""
-    room = Room(NetworkConditions(padding=0.3))
-    ada, ben = room.add(ADA), room.add(BEN)
-    for _ in range(400):
-        room.say(ada)
-    first_bytes = [data[0] for data, to in room.wire.sent if to == ben.address and len(data) != 74]
-    assert all(byte & 0x10 for byte in first_bytes)
-    assert 80 < sum(bool(byte & 0x20) for byte in first_bytes) < 160
-
-
 def test_loss_drops_the_set_share_and_repeats_with_the_seed() -> None:
     """The configured share of packets is lost, and the same seed loses the same packets."""
     arrived = []
@@ -199,35 +186,6 @@ async def test_reordered_packets_come_behind_the_next_one() -> None:
     assert sorted(sequences) == list(range(1, 302))
     assert all(abs(place + 1 - sequence) <= 1 for place, sequence in enumerate(sequences))
     assert 40 < sum(earlier > later for earlier, later in itertools.pairwise(sequences)) < 110
-
-
-@pytest.mark.asyncio
-async def test_a_packet_held_back_at_the_end_of_a_sentence_is_sent_all_the_same() -> None:
-    """A packet that is held back for reordering is sent after 40 ms when no other packet follows."""
-    room = Room(NetworkConditions(reorder=1))
-    ada, ben = room.add(ADA), room.add(BEN)
-    room.say(ada)
-    assert room.heard(ben) == []
-    room.wire.told.clear()
-    async with asyncio.timeout(PATIENCE_S):
-        await room.wire.told.wait()
-    assert [packet.sequence for packet in room.heard(ben)] == [1]
-
-
-@pytest.mark.asyncio
-async def test_what_is_held_back_goes_with_who_leaves_and_with_the_end() -> None:
-    """Packets held back for a user are dropped when the user leaves or the server closes."""
-    room = Room(NetworkConditions(reorder=1))
-    ada, ben, chloe = room.add(ADA), room.add(BEN), room.add(CHLOE)
-    room.say(ada)
-    room.forwarder.remove(ben)
-    assert len(room.forwarder._held) == 1
-    sent = len(room.wire.sent)
-    room.forwarder.close()
-    room.say(ada)
-    assert room.wire.closed
-    assert len(room.wire.sent) == sent
-    assert room.heard(chloe) == []
 
 
 def test_packets_that_are_not_authentic_or_of_nobody_are_bad() -> None:
@@ -260,48 +218,14 @@ def test_keepalives_are_echoed_and_clients_rtcp_is_swallowed() -> None:
     assert room.forwarder.counters.received == 0
 
 
-def test_injected_packets_bear_the_ssrc_of_somebody_else() -> None:
-    """Injected RTCP has the speaker's SSRC, injected video the SSRC after it. A user without an address gets none."""
-    room = Room(NetworkConditions())
-    ada, ben = room.add(ADA), room.add(BEN)
-    room.forwarder.add(MediaLeg(user_id=CHLOE, channel_id=600, ssrc=1))
-    before = len(room.wire.sent)
-    assert room.forwarder.inject_rtcp([ADA, CHLOE], count=2) == 2
-    assert room.forwarder.inject_video([ADA], count=3) == 3
-    sent = [data for data, _ in room.wire.sent[before:]]
-    assert [data[1] for data in sent] == [200, 200, 101, 101, 101]
-    assert [int.from_bytes(data[4:8], "big") for data in sent[:2]] == [ben.ssrc] * 2
-    assert {packet.ssrc for packet in room.heard(ada)} == {ben.ssrc + 1}
-    assert room.forwarder.counters.injected == 5
-
-
-def test_bursts_of_padding_take_numbers_of_the_speaker_s_stream() -> None:
-    """When somebody falls silent, the burst comes once, and later packets are numbered after it."""
-    room = Room(NetworkConditions(padding=0.0))
-    ada, ben, chloe = room.add(ADA), room.add(BEN), room.add(CHLOE)
-    room.forwarder.faults.bursts[BEN] = PaddingBursts(50, 0.5)
-    for payload in (b"opus", b"opus", SILENCE_FRAME, SILENCE_FRAME, b"opus"):
-        room.say(ada, payload)
-    heard = room.heard(ben)
-    assert [packet.sequence for packet in heard] == list(range(1, 56))
-    burst = [packet.payload for packet in heard[3:53]]
-    assert set(burst) == {b"", SILENCE_FRAME}
-    assert 10 < burst.count(b"") < 40
-    assert [packet.payload for packet in heard[53:]] == [SILENCE_FRAME, b"opus"]
-    padded = [data for data, to in room.wire.sent if to == ben.address and data[0] & 0x20]
-    assert len(padded) == 50
-    assert [packet.sequence for packet in room.heard(chloe)] == [1, 2, 3, 4, 5]
-
-
 def test_frames_in_the_clear_replace_some_and_never_silence() -> None:
+    """The share of one receiver's packets has another frame, and the end of a talkspurt stays as it is."""
     room = Room(NetworkConditions())
     ada, ben = room.add(ADA), room.add(BEN)
-    room.forwarder.faults.clear[BEN] = ClearFrames(0.5, 0.5)
+    room.forwarder.clear_shares[BEN] = 0.5
     for _ in range(100):
         room.say(ada)
         room.say(ada, SILENCE_FRAME)
     payloads = [packet.payload for packet in room.heard(ben)]
-    assert set(payloads) == {b"opus", SILENCE_FRAME, b"\xf8", beep()}
     assert payloads.count(SILENCE_FRAME) == 100
-    room.forwarder.remove(ada)
-    assert not room.forwarder.faults._streams
+    assert 20 < payloads.count(b"opus") < 80

@@ -9,8 +9,6 @@ import aiohttp
 import pytest
 
 from rehearsal.discord import LocalDiscord
-from rehearsal.errors import LocalDiscordError
-from tests.rehearsal.discord.sockets import bare_gateway
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -82,19 +80,3 @@ async def test_a_banned_address_gets_cloudflares_page() -> None:
             assert "Cloudflare" in await answer.text()
         await local.fault("cloudflare_ban", for_s=0)
         assert (await post(local, session)).status == 200
-
-
-@pytest.mark.asyncio
-async def test_faults_of_the_gateway_need_a_bot_that_is_online() -> None:
-    """Others than bots have no session there."""
-    async with LocalDiscord() as local:
-        with pytest.raises(LocalDiscordError, match="No such bot is online"):
-            await local.fault("reconnect")
-        with pytest.raises(LocalDiscordError, match="Ada is a person"):
-            await local.fault("reconnect", user_id=ADA)
-        async with bare_gateway(local) as gateway:
-            await gateway.send(2, {"token": f"{BOT}.t", "intents": 1})
-            await gateway.receive(0)
-            with pytest.raises(LocalDiscordError, match="close_code is 0"):
-                await local.fault("kill_gateway", close_code=7)
-            assert (await local.fault("reconnect"))["user_ids"] == [str(BOT)]

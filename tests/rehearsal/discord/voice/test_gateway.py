@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any
 
-import aiohttp
 import pytest
 
 from rehearsal.discord import LocalDiscord
@@ -149,25 +148,6 @@ async def test_hostile_messages_inside_a_session_change_nothing() -> None:
 
 
 @pytest.mark.asyncio
-async def test_identifying_again_takes_over() -> None:
-    """A member has one voice session. When a second connection identifies, the first is closed as no longer valid. Who
-    watches sees the one end before the other begins.
-    """
-    seen: list[tuple[int, int, VoiceSessionChange]] = []
-    async with LocalDiscord() as local:
-        local.watch_voice(lambda user_id, ssrc, change: seen.append((user_id, ssrc, change)))
-        joined = await local.join(ADA)
-        async with bare_voice(local) as old, bare_voice(local) as new:
-            await _enter(old, joined)
-            described = await _enter(new, joined)
-            assert described["secret_key"]
-            assert await old.close_code() == 4006
-            assert [member["ssrc"] for member in local.status()["members"] if member["id"] == str(ADA)] == [1004]
-            begun, ended = VoiceSessionChange.BEGUN, VoiceSessionChange.ENDED
-            assert seen == [(ADA, 1000, begun), (ADA, 1000, ended), (ADA, 1004, begun)]
-
-
-@pytest.mark.asyncio
 async def test_a_session_resumes_with_what_was_missed() -> None:
     """Op 7 is answered with op 9 and every message after the acknowledged one. A wrong token is refused. Who watches
     sees the session resumed: another process may have taken it.
@@ -191,17 +171,6 @@ async def test_a_session_resumes_with_what_was_missed() -> None:
                 assert seen[2:] == [(ADA, VoiceSessionChange.RESUMED)]
                 await again.send(5, {"speaking": 1})
                 assert (await ben.receive(5))["d"]["user_id"] == str(ADA)
-
-
-@pytest.mark.asyncio
-async def test_leaving_by_the_control_side_closes_with_4014() -> None:
-    """A member who is removed from voice is disconnected with 4014."""
-    async with LocalDiscord() as local:
-        joined = await local.join(ADA)
-        async with bare_voice(local) as voice:
-            await _enter(voice, joined)
-            await local.leave(ADA)
-            assert await voice.close_code() == 4014
 
 
 @pytest.mark.asyncio
@@ -238,22 +207,3 @@ async def test_a_client_without_heartbeats_is_cut_off() -> None:
             data = {"server_id": "500", "session_id": joined.state["session_id"], "token": joined.server["token"]}
             await voice.send(7, {**data, "seq_ack": 0})
             assert await voice.close_code() == 4006
-
-
-@pytest.mark.asyncio
-async def test_a_silent_voice_gateway_is_left_by_resuming() -> None:
-    """With the fault nothing more comes on the websocket, and another one gets what was missed."""
-    async with LocalDiscord() as local:
-        first, second = await local.join(ADA), await local.join(BEN)
-        async with bare_voice(local) as ada, bare_voice(local) as ben:
-            await _enter(ada, first)
-            await local.fault("silent_voice_gateway", user_id=ADA)
-            await ada.send(3, {"t": 1, "seq_ack": 1})
-            await _enter(ben, second)
-            async with bare_voice(local) as again:
-                data = {"server_id": "500", "session_id": first.state["session_id"], "token": first.server["token"]}
-                await again.send(7, {**data, "seq_ack": 1})
-                await again.receive(9)
-                assert (await again.receive(11))["d"] == {"user_ids": [str(BEN)]}
-            rest = [message.type async for message in ada.websocket]
-            assert aiohttp.WSMsgType.TEXT not in rest

@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from rehearsal.discord.websocket.connection import GatewayConnection, WebsocketConnection, WebsocketServer
+from rehearsal.discord.websocket.connection import GatewayConnection, WebsocketServer
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -109,49 +109,3 @@ async def test_a_client_that_lets_messages_pile_up_is_cut_off() -> None:
         async with asyncio.timeout(PATIENCE_S):
             await echo.ended.wait()
         assert echo.close_code is None
-
-
-@pytest.mark.asyncio
-async def test_a_client_says_how_it_leaves() -> None:
-    """The server learns the client's close code, and closes with 4002 when a message has no opcode."""
-    echo = _Echo(lambda connection, message: None)
-    async with _Server(echo) as server, aiohttp.ClientSession() as http:
-        async with http.ws_connect(server.url) as websocket:
-            await websocket.close(code=4000)
-        async with asyncio.timeout(PATIENCE_S):
-            await echo.ended.wait()
-        assert echo.close_code == 4000
-        async with http.ws_connect(server.url) as websocket:
-            await websocket.send_str('"op"')
-            async for _ in websocket:
-                pass
-            assert websocket.close_code == 4002
-
-
-@pytest.mark.asyncio
-async def test_closing_all_ends_who_listens_and_who_does_not() -> None:
-    """Clients are closed with 1001, and a client that does not answer is aborted after a timeout."""
-    echo = _Echo(lambda connection, message: None)
-    async with aiohttp.ClientSession() as http:
-        async with _Server(echo) as server:
-            websocket = await http.ws_connect(server.url)
-            await websocket.receive()
-        async for _ in websocket:
-            pass
-        assert websocket.close_code in (1001, 1006)
-        assert echo.ended.is_set()
-
-
-class _LetGo(asyncio.WriteTransport):
-    """A TLS transport that is already closed. Aborting it raises, as in the first releases of Python 3.11."""
-
-    def abort(self) -> None:
-        raise AttributeError("'NoneType' object has no attribute '_abort'")
-
-
-@pytest.mark.asyncio
-async def test_a_connection_that_is_gone_already_is_cut_without_complaint() -> None:
-    """Aborting a connection that is already gone raises nothing. Most are gone when the server closes."""
-    connection = WebsocketConnection(web.WebSocketResponse(), _LetGo())
-    connection.abort()
-    assert connection.closed_by_us

@@ -1,0 +1,157 @@
+"""A pytest plugin for people who test a voice bot: a local Discord with people who speak and hear.
+
+`pytest_plugins = ["rehearsal.pytest_plugin"]` in `conftest.py` adds the fixture `local_discord`. docs/rehearsal.md has
+an example. The bot is any client of discord.py, unchanged; only its addresses and its certificate differ.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import pytest_asyncio
+
+from rehearsal.discord.guild.spec import GuildSpec
+from rehearsal.discord.server import LocalDiscord
+from rehearsal.errors import PersonError
+from rehearsal.people.clip import Clip
+from rehearsal.runner.scripted_member import scripted_member
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    import discord
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rehearsal.discord.interactions.result import InteractionResult
+    from rehearsal.people.person import ScriptedPerson
+
+# A busy machine needs so long to log a client in, or to agree on the keys of a call.
+_PATIENCE_S = 60.0
+# Bots pause between two sentences for less than this.
+_QUIET_S = 1.0
+
+
+class LocalPerson:
+    """A person in a voice channel. `id`: their Discord id. `voice`: their voice client, for what is not here."""
+
+    def __init__(self, voice: ScriptedPerson, local: LocalDiscord) -> None:
+        self.id, self.name, self.voice = voice.user_id, voice.name, voice
+        self._local = local
+        self._hears_since = time.monotonic()
+
+    async def say(self, sound: Path | str | Clip) -> None:
+        """Say what a recording says, in real time, and return when it is over. Any format that FFmpeg reads will do."""
+        clip = sound if isinstance(sound, Clip) else await asyncio.to_thread(Clip.load, Path(sound))
+        await self.voice.say(clip)
+        self._hears_since = time.monotonic()
+
+    async def hear(self, member_id: int | None = None, *, timeout_s: float = _PATIENCE_S) -> NDArray[np.int16]:
+        """Wait until somebody has spoken and is silent again, and return the sound: mono int16 at 16 kHz.
+
+        `member_id`: who speaks; by default the first bot. Sound counts from the last call on, or from the end of what
+        this person said. Raises `PersonError` when nobody speaks in time.
+        """
+        speaker = self._local.guild.bots[0].id if member_id is None else member_id
+        since = self._hears_since
+        await self.voice.wait_for_sound(speaker, since=since, timeout_s=timeout_s)
+        await self.voice.wait_for_quiet(speaker, quiet_s=_QUIET_S, timeout_s=timeout_s)
+        self._hears_since = time.monotonic()
+        return self.voice.heard(speaker).pcm(since=since)
+
+    async def use(self, command: str, **options: Any) -> InteractionResult:
+        """Use a slash command, and return what the bot has answered. Subcommands are further words of the name."""
+        return await self._local.invoke(self.id, command, options)
+
+
+class DiscordForTests:
+    """A local Discord for one test. `discord`: all of it (messages, buttons, faults, the network)."""
+
+    def __init__(self, local: LocalDiscord) -> None:
+        self.discord = local
+
+    @contextlib.asynccontextmanager
+    async def person(self, name: str, *, channel_id: int | None = None) -> AsyncIterator[LocalPerson]:
+        """Let a member come into a voice channel, by default the first, until the block ends."""
+        found = next((each for each in self.discord.guild.people if each.name == name), None)
+        if found is None:
+            there = ", ".join(each.name for each in self.discord.guild.people)
+            raise PersonError(f"There is no {name} in the guild. Its people are {there}.")
+        async with scripted_member(self.discord, found.id, channel_id=channel_id) as voice:
+            yield LocalPerson(voice, self.discord)
+
+    @contextlib.asynccontextmanager
+    async def bot(self, client: discord.Client, *, bot_id: int | None = None, token: str = "") -> AsyncIterator[None]:
+        """Log a client of discord.py in, and wait until it is ready. It is closed when the block ends."""
+        async with logged_in(client, self.discord, token or f"{bot_id or self.discord.guild.bots[0].id}.test"):
+            yield
+
+
+@contextlib.contextmanager
+def repointed(local: LocalDiscord) -> Iterator[None]:
+    """Point discord.py at the local Discord, and restore its addresses afterwards."""
+    import yarl
+    from discord.gateway import DiscordWebSocket
+    from discord.http import Route
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Route, "BASE", local.api_base)
+        patch.setattr(DiscordWebSocket, "DEFAULT_GATEWAY", yarl.URL(local.gateway_url))
+        yield
+
+
+@contextlib.asynccontextmanager
+async def logged_in(client: discord.Client, local: LocalDiscord, token: str) -> AsyncIterator[None]:
+    """Log a client in and wait until it sees its guilds. It is closed when the block ends.
+
+    Raises discord.py's own error if it cannot log in, and `TimeoutError` if it is not ready in time.
+    """
+    import aiohttp
+    from discord import opus as discord_opus
+
+    from voice.transport import opus
+
+    if not discord_opus.is_loaded():
+        discord_opus.load_opus(opus.library()._name)
+    tls = ssl.create_default_context(cafile=str(local.certificate_path))
+    with repointed(local):
+        # The voice websocket has the certificate of the local Discord.
+        client.http.connector = aiohttp.TCPConnector(ssl=tls)
+        async with client:
+            running = asyncio.create_task(client.start(token), name="bot-under-test")
+            try:
+                await _until_ready(client, running)
+                yield
+            finally:
+                for voice in list(client.voice_clients):
+                    await voice.disconnect(force=True)
+                await client.close()
+                await asyncio.wait({running}, timeout=_PATIENCE_S)
+
+
+async def _until_ready(client: discord.Client, running: asyncio.Task[None]) -> None:
+    async with asyncio.timeout(_PATIENCE_S):
+        # On a busy machine a client is ready before it has got its guilds, and no event tells of the last.
+        while not client.is_ready() or any(guild.unavailable for guild in client.guilds):
+            if running.done():
+                running.result()
+            await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+def local_guild() -> GuildSpec:
+    """The guild of `local_discord`: its channels, people and bots. Define this fixture anew for another guild."""
+    return GuildSpec()
+
+
+@pytest_asyncio.fixture
+async def local_discord(local_guild: GuildSpec) -> AsyncIterator[DiscordForTests]:
+    """A local Discord on free ports of this machine, for one test."""
+    async with LocalDiscord(guild=local_guild) as local:
+        yield DiscordForTests(local)

@@ -1,0 +1,112 @@
+"""Each fault affects real clients as the real Discord would, and clients that can recover do recover."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rehearsal.discord import LocalDiscord
+from rehearsal.discord.faults import FAULTS
+from rehearsal.errors import LocalDiscordError
+from rehearsal.runner.scripted_member import scripted_member
+from tests.rehearsal.discord.stock import Tone, connect, stock_bot, until
+
+if TYPE_CHECKING:
+    import discord
+
+    from rehearsal.people.person import ScriptedPerson
+
+BOT, SPARE, ADA, BEN = 1001, 1002, 2001, 2002
+
+
+async def _hears(listener: ScriptedPerson, voice: discord.VoiceClient) -> None:
+    """Check that `listener` hears the bot now."""
+    # Unmodified discord.py sends unencrypted audio until it has its keys.
+    state = voice._connection
+    await until(lambda: state.can_encrypt or state.dave_protocol_version == 0, "the bot's keys")
+    heard = listener.heard(BOT)
+    before = len(heard)
+    voice.play(Tone(0.2))
+    await until(lambda: len(heard) >= before + 8 and not voice.is_playing(), "the bot's tone")
+
+
+@pytest.mark.asyncio
+async def test_encryption_ends_and_begins_again() -> None:
+    """A downgrade is announced, made ready and executed. After the upgrade, the bot is heard encrypted again."""
+    async with LocalDiscord() as local, stock_bot(local, BOT) as bot, scripted_member(local, ADA) as ada:
+        voice = await connect(bot)
+        await ada.meet(BOT)
+        await local.fault("downgrade")
+        await until(lambda: voice._connection.dave_protocol_version == 0 and ada.dave_version == 0, "version 0")
+        assert local.status()["channels"][0]["dave_version"] == 0
+        await _hears(ada, voice)
+        await local.fault("upgrade")
+        await until(lambda: voice._connection.can_encrypt and ada.dave_version == 1, "version 1")
+        await ada.meet(BOT)
+        await _hears(ada, voice)
+        assert ada.counts.dave_failures == 0
+
+
+@pytest.mark.asyncio
+async def test_stock_discord_py_comes_back_with_a_new_key() -> None:
+    """discord.py does not resume. It leaves, joins again, and gets a new key and a new SSRC."""
+    async with LocalDiscord() as local, stock_bot(local, BOT) as bot, scripted_member(local, ADA) as ada:
+        voice = await connect(bot)
+        await ada.meet(BOT)
+        old_key, old_ssrc = list(voice._connection.secret_key), voice._connection.ssrc
+        # The reader thread of discord.py may block in select() on the old socket for 30 s. A packet wakes the thread.
+        await ada._link.set_speaking(True)
+        await until(lambda: ada._link.send(b"\xf8\xff\xfe") and local.status()["packets"]["out"], "her packet")
+        await local.fault("kill_voice_websocket")
+        await until(lambda: list(voice._connection.secret_key) != old_key, "another key")
+        await until(lambda: voice.is_connected() and voice._connection.can_encrypt, "its return")
+        assert voice._connection.ssrc != old_ssrc
+        await ada.meet(BOT)
+        await _hears(ada, voice)
+
+
+@pytest.mark.asyncio
+async def test_a_channel_migrates_to_another_endpoint() -> None:
+    """After a VOICE_SERVER_UPDATE during a call, discord.py changes to the new endpoint."""
+    async with LocalDiscord() as local, stock_bot(local, BOT) as bot, scripted_member(local, ADA) as ada:
+        voice = await connect(bot)
+        await ada.meet(BOT)
+        old_endpoint, old_ssrc = local.voice_endpoint, voice._connection.ssrc
+        told = await local.fault("migrate")
+        assert told["servers"][str(BOT)]["endpoint"] == local.voice_endpoint != old_endpoint
+        await until(lambda: voice._connection.ssrc != old_ssrc and voice.is_connected(), "the bot's change")
+        assert voice.endpoint == local.voice_endpoint
+        await until(lambda: voice._connection.can_encrypt, "the bot's keys")
+        await _hears(ada, voice)
+
+
+@pytest.mark.asyncio
+async def test_faults_that_cannot_be_are_plain_sentences() -> None:
+    """Unknown faults and options, and faults without an affected user, raise a clear error."""
+    async with LocalDiscord() as local:
+        with pytest.raises(LocalDiscordError, match=r"There is no fault 'earthquake'\. The faults are clear_frames, "):
+            await local.fault("earthquake")
+        with pytest.raises(LocalDiscordError, match="Nobody is connected to voice"):
+            await local.fault("rtcp")
+        with pytest.raises(LocalDiscordError, match="Ada is not connected to voice"):
+            await local.fault("rtcp", user_id=ADA)
+        with pytest.raises(LocalDiscordError, match="User 9 is not a member"):
+            await local.fault("rtcp", user_id=9)
+        with pytest.raises(LocalDiscordError, match=r"rtcp has no option 'speed'\. Its options: count"):
+            await local.fault("rtcp", speed=1)
+        with pytest.raises(LocalDiscordError, match="count of the fault rtcp is a number from 0 to 4999; -1 is not"):
+            await local.fault("rtcp", count=-1)
+        async with scripted_member(local, ADA):
+            with pytest.raises(LocalDiscordError, match="close_code is 0"):
+                await local.fault("kill_voice_websocket", close_code=7)
+
+
+def test_every_fault_is_documented() -> None:
+    """The page names every fault with its options and their defaults, and no others."""
+    page = (Path(__file__).parents[3] / "docs" / "rehearsal.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]*)\|", page, re.MULTILINE)
+    documented = {name: dict(re.findall(r"`(\w+)` ([\d.]+)", options)) for name, options in rows if name in FAULTS}
+    assert documented == {name: {key: f"{value:g}" for key, value in taken.items()} for name, taken in FAULTS.items()}

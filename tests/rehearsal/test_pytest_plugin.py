@@ -1,0 +1,61 @@
+"""The pytest plugin: the example of its page runs as it is written, and people say who and what they wait for."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rehearsal.errors import PersonError
+from tests.patience import PATIENCE_S
+from tests.rehearsal.people.sounds import clip_of
+
+if TYPE_CHECKING:
+    from rehearsal.pytest_plugin import DiscordForTests
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "rehearsal.md"
+
+
+def test_the_example_of_the_page_passes(tmp_path: Path) -> None:
+    """The bot, the line of `conftest.py` and the test are copied from the page into an empty folder."""
+    bot, conftest, test = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    for name, code in (("greeter.py", bot), ("conftest.py", conftest), ("test_greeter.py", test)):
+        (tmp_path / name).write_text(code, "utf-8")
+    ended = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_greeter.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "1 passed" in ended.stdout
+
+
+@pytest.mark.asyncio
+async def test_people_hear_each_other(local_discord: DiscordForTests, tmp_path: Path) -> None:
+    """`hear` returns what was said since the last call, and nothing that is said later."""
+    async with local_discord.person("Ada") as ada, local_discord.person("Ben") as ben:
+        await ben.voice.meet(ada.id)
+        await ada.say(clip_of(tmp_path, voice_s=0.6))
+        heard = await ben.hear(ada.id)
+        assert 0.5 * 16_000 < len(heard) < 1.5 * 16_000
+        assert abs(heard).max() > 2000
+        with pytest.raises(PersonError, match="heard nothing"):
+            await ben.hear(ada.id, timeout_s=0.1)
+
+
+@pytest.mark.asyncio
+async def test_a_stranger_cannot_come(local_discord: DiscordForTests) -> None:
+    """The error names the people of the guild."""
+    with pytest.raises(PersonError, match=r"no Zoe.*Ada"):
+        async with local_discord.person("Zoe"):
+            pass
