@@ -80,7 +80,7 @@ async def test_a_models_records_become_the_summary() -> None:
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("formats", [{"json_object_schema"}, {"json_schema"}, {"json_object"}, set()])
+@pytest.mark.parametrize("formats", [{"json_object_schema"}, {"json_schema"}, set()])
 async def test_structured_output_is_asked_for_as_the_endpoint_takes_it(formats: set[str]) -> None:
     """Each refused form of structured output is tried once, and the first accepted form is kept."""
     async with LocalChatServer(ChatBehaviour(answer=keeps_record, formats=frozenset(formats))) as server:
