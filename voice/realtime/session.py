@@ -18,7 +18,7 @@ from voice.endpoint_settings import address, without_secrets
 from voice.errors import RealtimeError
 from voice.queue_figures import QueueFigures
 from voice.realtime.active_reply import milliseconds
-from voice.realtime.availability import Availability
+from voice.realtime.availability import Availability, RealtimeWork
 from voice.realtime.awaited_transcripts import AwaitedTranscripts
 from voice.realtime.connector import RealtimeConnector
 from voice.realtime.effects import (
@@ -36,7 +36,6 @@ from voice.realtime.effects import (
     ToolRefused,
 )
 from voice.realtime.error_messages import ErrorMessages
-from voice.realtime.failure_budget import FailureBudget
 from voice.realtime.open_responses import OpenResponses
 from voice.realtime.port import (
     REALTIME_RATE_HZ,
@@ -132,7 +131,7 @@ class RealtimeSession:
         # How many replies were cut off because they were too long.
         self._cut_replies = 0
         self._availability = Availability(
-            FailureBudget(failures_in_a_row=limits.failures_before_fallback, retry_delay_s=settings.retry_after_s)
+            failures_in_a_row=limits.failures_before_fallback, retry_delay_s=settings.retry_after_s
         )
         self._connector = RealtimeConnector(
             self, settings, api_key=api_key, clock=clock, availability=self._availability, errors=self._errors
@@ -203,7 +202,7 @@ class RealtimeSession:
                 if piece.code != GIVEN_UP:
                     self._answer_failed(failure)
                 raise failure
-            self._availability.record_reply()
+            self._availability.record_success(RealtimeWork.REPLY)
             return
 
     async def _next_piece(self, pieces: ReplyQueue) -> ReplyPiece | ReplyResumed | ResponseEnded:
@@ -291,7 +290,7 @@ class RealtimeSession:
                 case SendEvent(event):
                     self._connector.send([event])
                 case InputTranscribed():
-                    self._availability.record_transcription()
+                    self._availability.record_success(RealtimeWork.TRANSCRIPTION)
                     self._transcripts.resolve(effect)
                 case AudioDelta(item_id, pcm):
                     self._hand_on(ReplyPiece(item_id, pcm=pcm))
@@ -348,14 +347,15 @@ class RealtimeSession:
     # -- failing ---------------------------------------------------------------------------------------------
 
     def _answer_failed(self, error: RealtimeError) -> None:
-        if self._availability.record_reply_failure(error):
+        if self._availability.record_failure(RealtimeWork.REPLY, error):
             self.on_given_up(error)
 
     def _not_written(self) -> None:
         """Count a missing transcription, in `turns` mode only: in `mixed` mode the local recogniser transcribes."""
         log.warning("realtime_not_written", within_s=self._limits.hear_timeout_s)
         error = RealtimeError(NOT_WRITTEN)
-        if self._settings.mode == "turns" and self._availability.record_transcription_failure(error):
+        in_use = self._settings.mode == "turns"
+        if in_use and self._availability.record_failure(RealtimeWork.TRANSCRIPTION, error):
             self.on_given_up(error)
 
     def _came_back(self) -> None:

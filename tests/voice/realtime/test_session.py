@@ -424,7 +424,7 @@ async def test_a_refused_tool_does_not_keep_a_service_away_that_is_back(monkeypa
             "Be kind.", tools=(RealtimeTool("dig", "D" * 2_000), RealtimeTool("fill", "F" * 2_000))
         )
         error = RealtimeError("It is overloaded.")
-        room.session._availability.give_up(error)
+        room.session._availability.given_up = error
         room.session.on_given_up(error)
         await room.time_passes(lambda: not room.session._connector.connected, step_s=0)
         await room.clock.until_somebody_sleeps()
