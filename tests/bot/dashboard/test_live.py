@@ -93,10 +93,11 @@ async def test_a_page_that_comes_back_reads_anew_what_it_missed(house: House) ->
 
 
 @pytest.mark.asyncio
-async def test_a_slow_page_is_dropped_and_the_others_go_on(house: House) -> None:
+async def test_a_slow_page_is_dropped_and_the_others_go_on(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """What waits for a page is bounded. Beyond it, the feed ends."""
+    monkeypatch.setattr("bot.dashboard.follower.WAITING_EVENTS", 20)
     with house.live.follow(everything, "") as slow, house.live.follow(everything, "") as quick:
-        for number in range(WAITING_EVENTS):
+        for number in range(20):
             await house.say(f"Number {number}.")
             await waiting(quick)
         assert await slow.next() is None

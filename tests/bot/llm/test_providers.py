@@ -87,16 +87,6 @@ def with_results(end: StreamEnd) -> tuple[ChatMessage, ...]:
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("server", [AnthropicServer(), GeminiServer()], ids=["anthropic", "gemini"])
-async def test_an_answer_is_streamed(server: ProviderServer) -> None:
-    """The system message is the first and the only one: providers that hoist system messages change nothing."""
-    async with adapter(server) as chat:
-        text, end = await answered(chat, QUESTION)
-    assert (text, end.reason) == ("Bo brings the lantern.", FinishReason.STOP)
-    assert [message["role"] for message in server.bodies[0]["messages"]] == ["system", "user", "user"]
-
-
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("server", "names"),
     [(AnthropicServer(), ["memory_search"]), (GeminiServer(), ["memory_search", "recall_turns"])],
