@@ -4,6 +4,6 @@
 endpoint by the `chat_client`. `model_calls` logs and counts what each call cost. `chat_wire` is the JSON of its API,
 `streamed_answer` what has come of an answer, with the calls that `tool_calls` reads in it and without the `thoughts`.
 `endpoint_features` knows what an endpoint takes, `endpoint_errors` says what went wrong, `message_order` suits strict
-chat templates. `tokenizers` and `tokenizer_files` count tokens.
+chat templates. `tokenizers` count tokens.
 `openai_embeddings`, `openai_moderation` and `openai_vision` serve other ports with the same library.
 """

@@ -1,7 +1,7 @@
 """What an endpoint takes of the chat completions API. Pure.
 
-`DIALECTS` is what OpenAI, Anthropic and Gemini are known to need. Every other address is taken for a server of one's
-own (Ollama, vLLM, llama.cpp). Such servers and models differ in a few optional fields and in the order of messages, and
+`ENDPOINT_NEEDS` says it of OpenAI, Anthropic and Gemini. Every other address is taken for a server of one's own
+(Ollama, vLLM, llama.cpp). Such servers and models differ in a few optional fields and in the order of messages, and
 none says so in advance. One that refuses a field names it in its error; calls from then on are sent without it.
 """
 
@@ -50,7 +50,7 @@ _OPENED_BY_TEMPLATE = re.compile(r"thinking|qwq|\br1\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class EndpointNeeds:
     """The needs of an endpoint, which hold for all of its models.
 
     `limit_name`: the name of the output limit. `thinking_models`: its models that think for longer than a reply may be
@@ -65,10 +65,10 @@ class Dialect:
 
 # Sources: https://platform.openai.com/docs/guides/reasoning, https://platform.claude.com/docs/en/api/openai-sdk,
 # https://ai.google.dev/gemini-api/docs/openai and https://ai.google.dev/gemini-api/docs/thought-signatures.
-DIALECTS = {
-    "api.openai.com": Dialect("max_completion_tokens", thinking_models=re.compile(r"o\d|gpt-[5-9](?!.*chat)")),
-    "api.anthropic.com": Dialect(takes_temperature=False),
-    "generativelanguage.googleapis.com": Dialect(thinking_models=re.compile("gemini-"), signs_calls=True),
+ENDPOINT_NEEDS = {
+    "api.openai.com": EndpointNeeds("max_completion_tokens", thinking_models=re.compile(r"o\d|gpt-[5-9](?!.*chat)")),
+    "api.anthropic.com": EndpointNeeds(takes_temperature=False),
+    "generativelanguage.googleapis.com": EndpointNeeds(thinking_models=re.compile("gemini-"), signs_calls=True),
 }
 
 
@@ -77,13 +77,13 @@ class EndpointFeatures:
 
     def __init__(self, base_url: str, model: str) -> None:
         host = urlsplit(address(base_url)).hostname or ""
-        self.dialect = DIALECTS.get(host, Dialect())
+        self.needs = ENDPOINT_NEEDS.get(host, EndpointNeeds())
         # Whether messages are to be sent in the order that strict chat templates take.
         self.in_turn = False
         # Whether answers begin with thoughts that no tag opens.
         self.thinks_unopened = _OPENED_BY_TEMPLATE.search(model) is not None
-        self._refused: set[str] = set() if self.dialect.takes_temperature else {TEMPERATURE}
-        thinking = self.dialect.thinking_models
+        self._refused: set[str] = set() if self.needs.takes_temperature else {TEMPERATURE}
+        thinking = self.needs.thinking_models
         self._thinks = thinking is not None and thinking.match(model) is not None
         self._efforts: tuple[str, ...] = _EFFORTS
         self._forms: tuple[str, ...] = (_SCHEMA, _OBJECT)
@@ -112,7 +112,7 @@ class EndpointFeatures:
         taken = {name: value for name, value in wanted.items() if name not in self._refused}
         if not self.takes_tools:
             taken.pop("tool_choice", None)
-        return {self.dialect.limit_name: max_output_tokens, **taken}
+        return {self.needs.limit_name: max_output_tokens, **taken}
 
     def learn(self, status: int, message: str, *, sent: Mapping[str, object], in_turn: bool) -> str | None:
         """Learn from a refusal of a call. Returns what was refused; None: it is about something else. The call is to be

@@ -100,7 +100,7 @@ class OpenAIChat:
         A model that gives no usable answer with tools is asked again without them, and one that thinks for too long to
         think less.
         """
-        signatures = self._signatures if self._features.dialect.signs_calls else None
+        signatures = self._signatures if self._features.needs.signs_calls else None
         body = to_api_messages(messages, signatures)
         offered = tools if self._features.takes_tools else NO_TOOLS
         while True:
@@ -166,7 +166,7 @@ class OpenAIChat:
         if rest:
             yield rest
         end = self._ended(answer)
-        if self._features.dialect.signs_calls:
+        if self._features.needs.signs_calls:
             self._remember_signatures(end, answer.signatures)
         yield end
 

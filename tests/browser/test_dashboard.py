@@ -19,7 +19,6 @@ from bot import events
 from bot.channel.port import Person
 from bot.dashboard.access import Access
 from bot.dashboard.discord_login import DiscordLogin
-from bot.store.sessions import Sessions
 from bot.texts import text
 from bot.texts.catalogue import Catalogue
 from bot.texts.text import Text
@@ -27,7 +26,7 @@ from bot.web import page_texts
 from bot.web.dashboard_routes import MAX_FEEDS_OF_ONE_PERSON
 from bot.web.page_texts import page_file, texts_module, texts_of_script
 from tests.bot.dashboard.discord_oauth import SECRET, discord_oauth
-from tests.bot.dashboard.house import ADA, BEN, CHLOE, ELSEWHERE, House, open_house
+from tests.bot.dashboard.house import ADA, BEN, CHLOE, House, open_house
 from tests.bot.evening import CHANNEL, GUILD
 from tests.browser.chromium import browser
 from tests.browser.dashboard_pictures import live_through
@@ -218,21 +217,6 @@ async def test_a_room_is_shown_as_it_lives(chromium: Browser, tmp_path: Path) ->
         await house.look()
         await tab.page.locator(".people", has_text="Ben").wait_for()
         assert "Ada" not in await tab.page.inner_text(".people")
-
-
-# Lets the page ask often.
-IMPATIENT = "const every = window.setInterval; window.setInterval = (call, ms) => every(call, Math.min(ms, 100));"
-
-
-async def test_a_process_without_rooms_lists_those_of_the_others(chromium: Browser, tmp_path: Path) -> None:
-    """When the last of them has ended, the page says that there is none."""
-    async with dashboard(chromium, tmp_path, script=IMPATIENT, shown=False) as tab:
-        await tab.house.open_elsewhere()
-        await tab.page.reload()
-        assert "no voice channel" not in await tab.shown()
-        await tab.says("Deck")
-        await Sessions(tab.house.evening.database, tab.house.clock).end_open(ELSEWHERE[0])
-        await tab.says("The bot is in no voice channel")
 
 
 async def test_unfinished_words_are_replaced_until_they_are_a_turn(chromium: Browser, tmp_path: Path) -> None:

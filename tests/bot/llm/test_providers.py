@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import SecretStr
 
-from bot.llm.endpoint_features import DIALECTS
+from bot.llm.endpoint_features import ENDPOINT_NEEDS
 from bot.llm.factory import list_served_models
 from bot.llm.openai_chat import OpenAIChat
 from bot.llm.port import (
@@ -64,8 +64,8 @@ def settings_for(server: ProviderServer) -> LlmSettings:
 async def adapter(server: ProviderServer) -> AsyncIterator[OpenAIChat]:
     """Start the server and open the adapter for it, which takes its address for the provider's."""
     with pytest.MonkeyPatch.context() as patch:
-        if server.host in DIALECTS:
-            patch.setitem(DIALECTS, "127.0.0.1", DIALECTS[server.host])
+        if server.host in ENDPOINT_NEEDS:
+            patch.setitem(ENDPOINT_NEEDS, "127.0.0.1", ENDPOINT_NEEDS[server.host])
         async with server, OpenAIChat(settings_for(server)) as chat:
             yield chat
 
