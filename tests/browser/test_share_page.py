@@ -58,11 +58,6 @@ HELD_BACK = (
     " (ms < 10_000 ? slow(run, ms / 20, ...rest) : void (document.body.dataset.held = held.set(ms, run).size));"
 )
 
-# The browser keeps nothing for the page, not even until the tab is closed.
-BLOCKED_STORAGE = (
-    "Object.defineProperty(window, 'sessionStorage', { get() { throw new DOMException('', 'SecurityError') } });"
-)
-
 # Keeps the shared stream in `window.shared`, so that a test can use it.
 KEEPING = (
     "const real = MediaDevices.prototype.getDisplayMedia; MediaDevices.prototype.getDisplayMedia ="
