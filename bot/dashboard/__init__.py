@@ -3,5 +3,5 @@
 `live` and `live_room` send what happens in the rooms to open pages, each with a `follower`; `room_charts` keeps its
 figures, `messages` writes all of it as JSON. `history` reads
 stored sessions. `access` decides whose rooms somebody sees, and `visible` which words; `discord_login` finds out who
-somebody is, with a `pending_login` until then. `service` puts it together behind `bot.web`.
+somebody is. `service` puts it together behind `bot.web`.
 """

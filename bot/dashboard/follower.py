@@ -40,10 +40,9 @@ class LiveEvent:
     """One event for the pages that may see the channel. `mark`: its id for them. `chars`: the length of its data.
 
     `latest_of`: if not empty, a later event of the same kind and name replaces this one while it waits, and it has the
-    id of the event before it, because it is not kept. `present`: the ids of the people who heard what it tells.
+    id of the event before it. `present`: the ids of the people who heard what it tells.
     """
 
-    number: int
     mark: str
     session_id: SessionId
     guild_id: int

@@ -1,8 +1,8 @@
 """The open rooms, and the events that open pages get of them.
 
-Each event has a number. The last ones are kept, so that a page that lost its connection gets what it missed; if they
-are gone, it is told to read everything anew. When words are forgotten or withheld, all kept events of that room go, and
-its pages read anew. Unfinished words are passed on and never kept. `follower` has what waits for each page.
+Each event has a number. A page that has missed some, because its connection was lost or was not open yet, is told to
+read everything anew, and so are the pages of a room in which words are forgotten or withheld. Unfinished words have no
+number. `follower` has what waits for each page.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-from collections import deque
 from collections.abc import Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Final
@@ -19,7 +18,7 @@ import structlog
 
 from bot import events
 from bot.background_task import background_task
-from bot.dashboard.follower import WAITING_CHARS, WAITING_EVENTS, Follower, LiveEvent
+from bot.dashboard.follower import WAITING_EVENTS, Follower, LiveEvent
 from bot.dashboard.live_room import LiveRoom
 from bot.dashboard.messages import server_sent_event
 from bot.texts.catalogue import ENGLISH
@@ -38,10 +37,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# What a page may have missed: some minutes of a lively room.
-KEPT_EVENTS: Final = 1_000
-# And characters of them, as of what waits for a page.
-KEPT_CHARS: Final = WAITING_CHARS
 LOOK_EVERY_S: Final = 2.0
 
 
@@ -54,8 +49,6 @@ class LiveRooms:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._rooms: dict[SessionId, LiveRoom] = {}
-        self._kept: deque[LiveEvent] = deque()
-        self._kept_chars = 0
         self._followers: set[Follower] = set()
         self._count = 0
         # Numbers of an earlier process mean nothing here.
@@ -128,14 +121,11 @@ class LiveRooms:
         for session_id in list(self._rooms):
             self._reset_outdated(session_id)
         follower = Follower(access, language, self._reset_outdated)
-        missed = self._since(last_event_id)
-        if missed is None:
-            follower.add(server_sent_event(self.mark, "again", {}, language))
-        else:
+        if last_event_id in {"", self.mark}:
             # Makes the page's connection known as open.
             follower.add("retry: 2000\n\n")
-            for event in missed:
-                follower.add(event)
+        else:
+            follower.add(server_sent_event(self.mark, "again", {}, language))
         self._followers.add(follower)
         try:
             yield follower
@@ -143,19 +133,6 @@ class LiveRooms:
             self._followers.discard(follower)
             self._slow_pages += follower.is_slow
             follower.end()
-
-    def _since(self, last_event_id: str) -> list[LiveEvent] | None:
-        """Return the events after the one with this id; None if they are not known any more."""
-        if not last_event_id:
-            return []
-        boot, _, number = last_event_id.partition("-")
-        if boot != self._boot or not number.isascii() or not number.isdecimal() or len(number) > 15:
-            return None
-        missed = [event for event in self._kept if event.number > int(number)]
-        if int(number) > self._count or len(missed) > WAITING_EVENTS // 2:
-            return None
-        oldest = self._kept[0].number if self._kept else self._count + 1
-        return missed if int(number) >= min(oldest - 1, self._count) else None
 
     # -- events -----------------------------------------------------------------------------------------------------
 
@@ -166,7 +143,6 @@ class LiveRooms:
         place = room.place
         self._count += not latest_of
         event = LiveEvent(
-            self._count,
             self.mark,
             room.session_id,
             place.guild_id,
@@ -177,22 +153,11 @@ class LiveRooms:
             latest_of,
             room.present_since(_said_at(data, self._clock.now())),
         )
-        if not latest_of:
-            self._keep(event)
         for follower in self._followers:
             follower.add(event)
 
-    def _keep(self, event: LiveEvent) -> None:
-        """Keep an event. The oldest make room."""
-        self._kept.append(event)
-        self._kept_chars += event.chars
-        while len(self._kept) > KEPT_EVENTS or self._kept_chars > KEPT_CHARS:
-            self._kept_chars -= self._kept.popleft().chars
-
     def _forget(self, room: LiveRoom) -> None:
-        """Drop every kept and waiting event of a room: it may have words that nobody shall see any more."""
-        self._kept = deque(each for each in self._kept if each.session_id != room.session_id)
-        self._kept_chars = sum(each.chars for each in self._kept)
+        """Drop every waiting event of a room: it may have words that nobody shall see any more."""
         for follower in self._followers:
             follower.drop(room.session_id)
 

@@ -37,9 +37,6 @@ SESSIONS_AT_ONCE: Final = 30
 LIVE_TURNS: Final = 120
 # How long it is believed what somebody may see. Discord allows few requests.
 ACCESS_S: Final = 30.0
-# Rooms of other processes in which something was said this lately, and how many of them a page gets.
-ELSEWHERE_S: Final = 1800.0
-ELSEWHERE_AT_ONCE: Final = 200
 MAX_KNOWN: Final = 256
 
 STARTING: Final = Text("I am still starting. Try again in a moment.")
@@ -156,9 +153,7 @@ class DashboardService:
     async def rooms(self, viewer: Viewer) -> Json:
         """See `Dashboard.rooms`."""
         shown = self.live.rooms(await self._told_access(viewer))
-        mark = self.live.mark
-        elsewhere = await self._elsewhere() if viewer.is_operator and not self._shards.is_whole else None
-        return {"rooms": [room.brief() for room in shown], "elsewhere": elsewhere, "mark": mark}
+        return {"rooms": [room.brief() for room in shown], "mark": self.live.mark}
 
     async def room(self, viewer: Viewer, session_id: str) -> Json:
         """See `Dashboard.room`."""
@@ -282,15 +277,6 @@ class DashboardService:
         visible = {each.id: await self._visible(each, access) for each in stored}
         shown = [(hit.session_id, hit_json(hit, visible[hit.session_id])) for hit in hits if hit.session_id in visible]
         return [{**hit, "where": where[session_id]} for session_id, hit in shown if hit is not None]
-
-    async def _elsewhere(self) -> Sequence[Json]:
-        """Return the open sessions of the servers that other processes of the bot serve, the latest first.
-
-        A session that a crash left open is among them for half an hour.
-        """
-        found = await self._sessions.unfinished(resume_within_s=ELSEWHERE_S)
-        others = [each for each in found if each.guild_id is not None and not self._shards.serves(each.guild_id)]
-        return await self._sessions_json(others[::-1][:ELSEWHERE_AT_ONCE])
 
     async def _sessions_json(self, stored: Sequence[StoredSession]) -> list[Json]:
         places = {place for place in map(_place_of, stored) if place is not None}

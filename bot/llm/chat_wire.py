@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bot.llm.model_calls import plausible_tokens
 from bot.llm.port import ChatRole, Usage
@@ -14,14 +14,17 @@ from bot.llm.tool_calls import CallPiece, is_json_object
 from compaction.untrusted_text import mark_as_data, without_marks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from bot.llm.port import ChatMessage, OfferedTools
     from compaction.payload import MessageToolCall
 
-# Words of JSON schema that Gemini does not know. Arguments are checked against the whole schema when they come.
-_UNCOMMON_WORDS = frozenset({"additionalProperties", "const", "$schema", "$defs", "pattern", "exclusiveMinimum"})
-_LENGTHS = frozenset({"maxLength", "minLength"})
+# Words of JSON schema that are never sent, and checked when the arguments come. Gemini does not know most of them.
+# llama.cpp makes a grammar of a schema, and refuses it (some versions end) if a text may have some 2,000 characters:
+# https://github.com/ggml-org/llama.cpp/issues/27087.
+_UNSENT_WORDS = frozenset(
+    {"additionalProperties", "const", "$schema", "$defs", "pattern", "exclusiveMinimum", "maxLength", "minLength"}
+)
 # OpenAI and Anthropic refuse a schema with one of these at its top (https://github.com/BerriAI/litellm/pull/38839).
 _NOT_AT_TOP = frozenset({"oneOf", "anyOf", "allOf", "enum", "not"})
 # Endpoints refuse other names of tools.
@@ -34,31 +37,22 @@ MOST_SIGNATURE_CHARS = 64_000
 _HALF = re.compile("[\ud800-\udfff]")
 
 
-@dataclass(frozen=True, slots=True)
-class OwnCall:
-    """A tool call that the endpoint's model has made.
+def to_api_messages(
+    messages: Iterable[ChatMessage], signatures: Mapping[str, object] | None = None
+) -> list[dict[str, object]]:
+    """Return the messages of a call.
 
-    `signature`: what the endpoint sent with it and wants back; None: nothing. `in_signed_step`: it sent something with
-    a call of the same step. Gemini 3 signs the first of a step, and takes no other without it.
-    """
-
-    signature: object = None
-    in_signed_step: bool = False
-
-
-def to_api_messages(messages: Iterable[ChatMessage], own_calls: Mapping[str, OwnCall]) -> list[dict[str, object]]:
-    """Return the messages of a call. `own_calls`: the tool calls that the endpoint's model has made, by id.
-
-    What the calls of a step found is sent as the user's, marked as data, unless the endpoint takes all of its calls:
-    Mistral takes only ids of nine letters, and Gemini 3 no call that it has not signed.
+    `signatures`: what an endpoint that signs its tool calls sent with them, by their ids (Gemini 3 signs the first of a
+    step). Steps that it has not signed, it refuses: what their calls found is sent as the user's, marked as data. None:
+    the endpoint takes calls without.
     """
     sent: list[dict[str, object]] = []
     # The calls of the step whose results follow, if they are sent.
     taken: frozenset[str] = frozenset()
     for message in messages:
-        if message.tool_calls:
-            takes = _takes(message.tool_calls, own_calls)
-            taken = frozenset(call.id for call in message.tool_calls if takes)
+        if calls := message.tool_calls:
+            takes = signatures is None or signatures.get(calls[0].id) is not None
+            taken = frozenset(call.id for call in calls if takes)
             if not takes:
                 sent += [{"role": ChatRole.ASSISTANT.value, "content": message.content}] * bool(message.content)
                 continue
@@ -67,28 +61,18 @@ def to_api_messages(messages: Iterable[ChatMessage], own_calls: Mapping[str, Own
             found = mark_as_data(message.name or "a tool", without_marks(message.content))
             sent.append({"role": ChatRole.USER.value, "content": found})
             continue
-        sent.append(to_api_message(message, own_calls))
+        sent.append(_to_api_message(message, signatures or {}))
     return sent
 
 
-def _takes(calls: Sequence[MessageToolCall], own_calls: Mapping[str, OwnCall]) -> bool:
-    """Return whether the endpoint takes these calls of one step."""
-    known = [own for call in calls if (own := own_calls.get(call.id)) is not None]
-    if len(known) < len(calls):
-        return False
-    return known[0].signature is not None or not any(own.in_signed_step for own in known)
-
-
-def to_api_message(message: ChatMessage, own_calls: Mapping[str, OwnCall]) -> dict[str, object]:
-    """Return one message of a call. `own_calls`: see `to_api_messages`.
-
-    A tool call with a name or arguments that endpoints refuse is sent with such as they take. Otherwise one slip of a
-    model would fail all replies for as long as the call is in the prompt.
+def _to_api_message(message: ChatMessage, signatures: Mapping[str, object]) -> dict[str, object]:
+    """Return one message. A tool call with a name or arguments that endpoints refuse is sent with such as they take.
+    Otherwise one slip of a model would fail all replies for as long as the call is in the prompt.
     """
     sent: dict[str, object] = {"role": message.role.value, "content": message.content}
     if message.tool_calls:
         sent["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": _function(call)} | _signature(own_calls.get(call.id))
+            {"id": call.id, "type": "function", "function": _function(call)} | _signature(signatures.get(call.id))
             for call in message.tool_calls
         ]
     if message.tool_call_id is not None:
@@ -96,8 +80,8 @@ def to_api_message(message: ChatMessage, own_calls: Mapping[str, OwnCall]) -> di
     return sent
 
 
-def _signature(own: OwnCall | None) -> dict[str, object]:
-    return {} if own is None or own.signature is None else {"extra_content": own.signature}
+def _signature(signature: object) -> dict[str, object]:
+    return {} if signature is None else {"extra_content": signature}
 
 
 def _function(call: MessageToolCall) -> dict[str, str]:
@@ -106,8 +90,8 @@ def _function(call: MessageToolCall) -> dict[str, str]:
     return {"name": name, "arguments": call.arguments if is_json_object(call.arguments) else "{}"}
 
 
-def to_api_tools(tools: OfferedTools, *, plain: bool = False) -> dict[str, object]:
-    """Return the fields that offer tools. `plain`: with schemas of common words only."""
+def to_api_tools(tools: OfferedTools) -> dict[str, object]:
+    """Return the fields that offer tools, with schemas of common words only."""
     if not tools.offers:
         return {}
     functions = [
@@ -116,9 +100,7 @@ def to_api_tools(tools: OfferedTools, *, plain: bool = False) -> dict[str, objec
             "function": {
                 "name": offer.name,
                 "description": offer.description,
-                "parameters": _without(
-                    _without_choice_at_top(offer.parameters), _LENGTHS | _UNCOMMON_WORDS if plain else _LENGTHS
-                ),
+                "parameters": _in_common_words(_without_choice_at_top(offer.parameters)),
             },
         }
         for offer in tools.offers
@@ -133,38 +115,17 @@ def _without_choice_at_top(schema: Mapping[str, object]) -> Mapping[str, object]
     return {word: each for word, each in schema.items() if word not in _NOT_AT_TOP}
 
 
-def _without(schema: object, words: frozenset[str]) -> object:
-    """Return a JSON schema without these words, which are checked when the arguments come.
-
-    Lengths of texts are never sent: llama.cpp makes a grammar of a schema, and refuses it (some versions end) if a text
-    may have some 2,000 characters: https://github.com/ggml-org/llama.cpp/issues/27087.
-    """
+def _in_common_words(schema: object) -> object:
     if isinstance(schema, Mapping):
         return {
             # A property may have such a name; then its value is a schema, and no number.
-            name: {key: _without(each, words) for key, each in value.items()}
+            name: {key: _in_common_words(each) for key, each in value.items()}
             if name == "properties" and isinstance(value, Mapping)
-            else _without(value, words)
+            else _in_common_words(value)
             for name, value in schema.items()
-            if name not in words
+            if name not in _UNSENT_WORDS
         }
-    return [_without(each, words) for each in schema] if isinstance(schema, list | tuple) else schema
-
-
-def response_formats(schema: dict[str, object] | None) -> list[dict[str, object] | None]:
-    """Return the ways to request structured output, in the order to try them.
-
-    llama.cpp accepts `json_object` with a schema and answers 500 to `json_schema`; OpenAI does the opposite. Other
-    servers accept a plain `json_object` or none of them.
-    """
-    if schema is None:
-        return [None]
-    return [
-        {"type": "json_object", "schema": schema},
-        {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}},
-        {"type": "json_object"},
-        None,
-    ]
+    return [_in_common_words(each) for each in schema] if isinstance(schema, list | tuple) else schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +148,7 @@ def read_chunk(chunk: object) -> ChunkContent:
     delta = choices[0].delta
     calls = getattr(delta, "tool_calls", None) or ()
     return ChunkContent(
-        text=_text(joined_parts(getattr(delta, "content", None))),
+        text=_text(getattr(delta, "content", None)),
         calls=tuple((_call_piece(call), _signature_of(call)) for call in calls),
         finish_reason=_text(getattr(choices[0], "finish_reason", None)),
     )
@@ -224,16 +185,6 @@ def _call_piece(call: object) -> CallPiece:
 
 def _text(value: object) -> str:
     return whole_characters(value) if isinstance(value, str) else ""
-
-
-def joined_parts(content: object) -> Any:
-    """Return the text of a content in parts, without the thoughts among them; any other content as it is.
-
-    Mistral's models that think send a list: https://docs.mistral.ai/capabilities/reasoning
-    """
-    if not isinstance(content, list) or not all(isinstance(part, Mapping) for part in content):
-        return content
-    return "".join(_text(part.get("text")) for part in content if part.get("type") == "text")
 
 
 def whole_characters(text: str) -> str:

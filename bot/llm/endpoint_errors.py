@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import httpx2
 import openai
 
 from bot.llm.port import FILTERED, ChatModelError
 from bot.texts.text import Text
-from voice.endpoint import AnswerTooLargeError, is_unpaid, redirect_target
+from voice.endpoint import AnswerTooLargeError, redirect_target
 
 # Longer messages of a server are cut; some send pages of HTML.
 QUOTE_CHARS = 200
@@ -39,16 +38,8 @@ _NOT_A_CHAT_ANSWER = Text(
     "API (it mostly ends in /v1)."
 )
 
-_UNPAID = Text(
-    "The account for the language model {model} at {where} has too little credit: '{reason}'. Top it up, or choose "
-    "another llm.model."
-)
-
-# How Azure and OpenAI name a prompt that their filters refuse: what somebody said is no fault of the settings.
+# How OpenAI names a prompt that its filter refuses: what somebody said is no fault of the settings.
 FILTER_CODES = frozenset({"content_filter", "content_policy_violation", "invalid_prompt"})
-
-# https://openrouter.ai/docs/api/reference/overview
-_FAILED = "error"
 
 # The first match wins, so subclasses come before their bases.
 _ERROR_KINDS = (
@@ -131,52 +122,15 @@ _ERROR_KINDS = (
 
 def translate_error(error: Exception, *, model: str, where: str, key: str = "") -> ChatModelError:
     """Return `error` as a sentence with the remedy. `key`: removed from the sentence, because some servers quote it."""
-    if getattr(error, "code", None) in FILTER_CODES or _is_moderated(error):
+    if getattr(error, "code", None) in FILTER_CODES:
         return ChatModelError(FILTERED, retryable=True)
     if (target := redirect_target(error)) is not None:
         return ChatModelError(_REDIRECTED.fill(model=model, where=where, target=target), retryable=False)
-    if is_unpaid(error):
-        return ChatModelError(_UNPAID.fill(model=model, where=where, reason=_reason(error, key)), retryable=False)
     matched = next(each for each in _ERROR_KINDS if isinstance(error, each.kind))
     sentence = matched.sentence.fill(
         model=model, where=where, status=str(getattr(error, "status_code", "unknown")), reason=_reason(error, key)
     )
     return ChatModelError(sentence, retryable=matched.retryable, timeout=matched.timeout)
-
-
-def whole_choice(response: object, endpoint_url: httpx2.URL) -> Any:
-    """Return the choice of a whole answer. Raises the library's error if a provider failed, and ValueError if there is
-    none.
-    """
-    if isinstance(failure := getattr(response, "error", None), dict):
-        # OpenRouter has sent the status 200 already when a provider fails. In a stream the library reads it.
-        request = httpx2.Request("POST", endpoint_url)
-        raise openai.APIError(str(failure.get("message", "")), request=request, body=failure)
-    choices = getattr(response, "choices", None)
-    if not choices or choices[0].message is None:
-        raise ValueError("no choices in the answer")
-    require_no_failure(choices[0].finish_reason, endpoint_url)
-    return choices[0]
-
-
-def require_no_failure(finish_reason: str | None, endpoint_url: httpx2.URL) -> None:
-    """Raise the library's error for an answer that ended because a provider failed, as OpenRouter ends it."""
-    if finish_reason == _FAILED:
-        raise openai.APIError(f"finish_reason {_FAILED}", request=httpx2.Request("POST", endpoint_url), body=None)
-
-
-def refusal_of(error: openai.APIStatusError) -> tuple[int, str]:
-    """Return its status and all that the server said. Some name a parameter elsewhere than in the error's message."""
-    return error.status_code, f"{error} {error.body}"
-
-
-def _is_moderated(error: Exception) -> bool:
-    """Return whether OpenRouter refuses what was said, which it quotes, with the status of a key that may do less:
-    https://openrouter.ai/docs/api/reference/errors-and-debugging
-    """
-    body = getattr(error, "body", None)
-    metadata = body.get("metadata") if isinstance(body, dict) else None
-    return isinstance(metadata, dict) and "flagged_input" in metadata
 
 
 def _reason(error: Exception, key: str) -> str:

@@ -1,22 +1,19 @@
 """Puts the messages of a call into the order that strict chat templates demand. Pure.
 
-OpenAI takes messages of all roles in any order. Other servers render them with the model's own chat template, and many
-templates refuse what they were not made for: Qwen 3.5 a system message that is not the first, Gemma and Mistral two
-messages of one person in a row, Mistral's own service a person after a tool's result, Gemma 2 every system message.
+OpenAI takes messages of all roles in any order. vLLM and llama.cpp render them with the model's own chat template, and
+many templates refuse what they were not made for: Qwen 3.5 a system message that is not the first, Gemma and Mistral
+two messages of one person in a row.
 """
 
 from __future__ import annotations
 
 import itertools
-from enum import IntEnum
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from bot.llm.port import ChatRole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from openai.types.chat import ChatCompletionMessageParam
 
 _BETWEEN = "\n\n"
 # Stands where the order demands a message and nobody said anything. The voice leaves it out if a model copies it.
@@ -26,44 +23,18 @@ _NOTHING_SAID = "(silence)"
 _INSTRUCTIONS = "<instructions>\n{text}\n</instructions>"
 
 
-class MessageOrder(IntEnum):
-    """What a chat template takes, the strictest last."""
+def in_order(messages: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
+    """Return a call's messages with one system message at the beginning, then user and assistant in turn. No word is
+    left out.
 
-    # Messages of all roles anywhere.
-    ANY = 0
-    # One system message, which is the first, and then user and assistant in turn.
-    ONE_SYSTEM = 1
-    # User and assistant in turn, and no system message.
-    NO_SYSTEM = 2
-
-
-def in_order(messages: Sequence[Mapping[str, object]], order: MessageOrder) -> list[ChatCompletionMessageParam]:
-    """Return a call's messages in an order, with no word left out, as OpenAI's library takes them.
-
-    In the strict ones, what stands in several messages of one role in a row stands in one, with blank lines between.
-    Tool results follow their calls. The last message is a user's or a tool's result. System messages after the first
-    other message keep their place, between marks: in a user's message, or below the tool result that they follow. Those
-    before it stand at the beginning of the first message, a user's, if there may be no system message. A message with a
-    picture comes alone.
+    What stands in several messages of one role in a row stands in one, with blank lines between. Tool results follow
+    their calls. The last message is a user's or a tool's result. System messages after the first other message keep
+    their place, between marks: in a user's message, or below the tool result that they follow.
     """
-    return cast("list[ChatCompletionMessageParam]", _in_order(messages, order))
-
-
-def _in_order(messages: Sequence[Mapping[str, object]], order: MessageOrder) -> list[Mapping[str, object]]:
-    if order is MessageOrder.ANY:
-        return list(messages)
     heading = list(itertools.takewhile(_is_system, messages))
     ordered = _in_turn(_without_system(messages[len(heading) :]))
     instructions = _BETWEEN.join(str(message["content"]) for message in heading)
-    if not instructions:
-        return ordered
-    if order is MessageOrder.ONE_SYSTEM:
-        return [{"role": ChatRole.SYSTEM.value, "content": instructions}, *ordered]
-    marked = _marked(instructions)
-    if not ordered:
-        return [{"role": ChatRole.USER.value, "content": marked}]
-    first, *rest = ordered
-    return [{**first, "content": _preceded(first["content"], marked)}, *rest]
+    return [{"role": ChatRole.SYSTEM.value, "content": instructions}, *ordered] if instructions else ordered
 
 
 def _is_system(message: Mapping[str, object]) -> bool:
@@ -89,14 +60,6 @@ def _without_system(messages: Sequence[Mapping[str, object]]) -> list[Mapping[st
         else:
             placed.append({"role": ChatRole.USER.value, "content": _marked(message["content"])})
     return placed
-
-
-def _preceded(content: object, text: str) -> object:
-    """Return the content of a message with `text` before it. That of a picture is a list that begins with a text."""
-    if isinstance(content, list):
-        first, *rest = content
-        return [{**first, "text": f"{text}{_BETWEEN}{first['text']}"}, *rest]
-    return f"{text}{_BETWEEN}{content}"
 
 
 def _in_turn(messages: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:

@@ -1,51 +1,45 @@
 """Adapter for endpoints with OpenAI's chat completions API: OpenAI, Anthropic, Gemini, Ollama, vLLM, llama.cpp.
 
-It streams replies, sets deadlines, and turns the library's errors into plain sentences; `openai_completion` gives whole
-answers. `chat_wire` has the JSON of the API, `endpoint_features` what an endpoint takes of it.
+It streams replies and gives whole answers to the compactor, sets deadlines, and turns the library's errors into plain
+sentences. `chat_client` makes the calls, `chat_wire` has the JSON of the API.
 """
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import httpx2
 import openai
 import structlog
 
-from bot.llm.chat_wire import OwnCall, read_chunk, read_usage, to_api_messages, to_api_tools
-from bot.llm.endpoint_errors import refusal_of, require_no_failure, translate_error
-from bot.llm.endpoint_features import REFUSED_IN_STREAM, EndpointFeatures
-from bot.llm.message_order import in_order
-from bot.llm.openai_completion import OpenAICompletion
-from bot.llm.port import FILTERED, NO_TOOLS, NO_WORDS, ChatModelError, FinishReason, StreamEnd
-from bot.llm.streamed_answer import StreamDeadlines, StreamedAnswer
+from bot.llm.chat_client import ChatClient
+from bot.llm.chat_wire import read_chunk, read_usage, to_api_messages, to_api_tools
+from bot.llm.endpoint_errors import translate_error
+from bot.llm.endpoint_features import FAILED_STATUS, TEMPERATURE, TOOLS, USAGE
+from bot.llm.port import FILTERED, NO_TOOLS, NO_WORDS, ChatModelError, ChatRole, FinishReason, StreamEnd
+from bot.llm.streamed_answer import MOST_CHARS_PER_TOKEN, StreamDeadlines, StreamedAnswer
 from bot.texts.text import Text, sentence_of
-from voice.endpoint import open_client
+from compaction.errors import CompletionError
+from compaction.ports import CompletionAnswer
 from voice.endpoint_settings import address, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
     from types import TracebackType
 
-    from openai.types.chat import ChatCompletionChunk
-
     from bot.llm.chat_wire import ChunkContent
-    from bot.llm.message_order import MessageOrder
     from bot.llm.port import ChatMessage, OfferedTools, StreamItem, Usage
     from bot.llm.settings import LlmSettings
-    from compaction.ports import CompletionAnswer, CompletionRequest
+    from compaction.ports import CompletionRequest
 
 log = structlog.get_logger()
 
 _REPORTED_REASONS = frozenset(reason.value for reason in (FinishReason.LENGTH, FinishReason.FILTERED))
 
-# How Groq, which reads the calls itself, ends the stream of an answer with a malformed one.
-_MALFORMED_CALL = "tool_use_failed"
-
-# Tool calls of all rooms that are remembered. A room sends back those of its last few questions.
-MOST_OWN_CALLS = 1_024
+# Signed tool calls of all rooms that are remembered. A room sends back those of its last few questions.
+MOST_SIGNATURES = 1_024
 
 # Events of a stream that are read before the event loop may do something else. A server may send thousands at once,
 # which take a second.
@@ -64,14 +58,6 @@ class _ThoughtTooLongError(ChatModelError):
         self.sent = sent
 
 
-class _WrongOrderError(ChatModelError):
-    """The endpoint refused the order of the messages, at once or, as LM Studio, within its stream."""
-
-
-class _OwnCallsRefusedError(ChatModelError):
-    """The endpoint refused tool calls that its model has made."""
-
-
 class OpenAIChat:
     """One endpoint and one model.
 
@@ -83,23 +69,19 @@ class OpenAIChat:
         self._settings = settings
         self._where = without_secrets(address(settings.base_url))
         self._key = settings.api_key.get_secret_value() if settings.api_key else ""
-        # No retries: a reply must not wait for them, and the compactor has its own.
-        self._client = open_client(settings.base_url, self._key, timeout_s=settings.total_timeout_s)
-        self._features = EndpointFeatures(settings.model)
-        self._completion = OpenAICompletion(self._client, settings, self._features, translate=self._translated)
-        # The last tool calls that this model made, by id. Gemini 3 wants the signatures back that it sent with them:
-        # https://ai.google.dev/gemini-api/docs/thought-signatures
-        self._own_calls: dict[str, OwnCall] = {}
+        self._client = ChatClient(settings.base_url, self._key, settings.model, timeout_s=settings.total_timeout_s)
+        self._features = self._client.features
+        # What Gemini sent with the last tool calls, by their ids, and wants back with them.
+        self._signatures: dict[str, object] = {}
 
     async def __aenter__(self) -> Self:
-        # First use imports the library's chat module, which would block the event loop for a second.
-        await asyncio.to_thread(lambda: self._client.chat.completions)
+        await self._client.__aenter__()
         return self
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
-        await self._client.close()
+        await self._client.__aexit__(exc_type, exc, tb)
 
     @property
     def model(self) -> str:
@@ -115,22 +97,18 @@ class OpenAIChat:
     ) -> AsyncGenerator[StreamItem, None]:
         """Yield the answer piece by piece. Raises `ChatModelError`. See `ModelEndpoint.stream`.
 
-        A model that gives no usable answer with tools is asked again without them, one that does not take the order of
-        the messages in a stricter order, one that does not take its own tool calls with what they found as data, and
-        one that thinks for too long to think less.
+        A model that gives no usable answer with tools is asked again without them, and one that thinks for too long to
+        think less.
         """
-        offered = tools if self._features.supports_tools else NO_TOOLS
+        signatures = self._signatures if self._features.needs.signs_calls else None
+        body = to_api_messages(messages, signatures)
+        offered = tools if self._features.takes_tools else NO_TOOLS
         while True:
-            body = to_api_messages(messages, self._own_calls if self._features.takes_own_calls else {})
             try:
                 async with aclosing(self._stream(body, max_output_tokens, offered, on_usage)) as stream:
                     async for piece in stream:
                         yield piece
                     return
-            except _WrongOrderError as error:
-                log.info("message_order_refused", model=self.model, problem=error)
-            except _OwnCallsRefusedError as error:
-                log.info("own_tool_calls_refused", model=self.model, problem=error)
             except _ThoughtTooLongError as error:
                 if not self._features.thought_too_long(error.sent):
                     raise
@@ -138,10 +116,7 @@ class OpenAIChat:
             except _NoAnswerError as error:
                 if not offered.offers:
                     raise
-                if offered.callable_now:
-                    self._features.misused_tools()
-                disabled = not self._features.supports_tools
-                log.warning("tools_misused", model=self.model, disabled=disabled, problem=error)
+                log.warning("tools_misused", model=self.model, problem=error)
                 offered = NO_TOOLS
 
     async def _stream(
@@ -152,11 +127,11 @@ class OpenAIChat:
         on_usage: Callable[[Usage], None] | None,
     ) -> AsyncGenerator[StreamItem, None]:
         now = asyncio.get_running_loop().time
-        settings, order = self._settings, self._features.order
+        settings = self._settings
         deadlines = StreamDeadlines(
             now(), first_token_s=settings.first_token_timeout_s, total_s=settings.total_timeout_s
         )
-        response, sent = await self._open_in_time(body, order, max_output_tokens, tools, by=deadlines.next_at)
+        response, sent = await self._open_in_time(body, max_output_tokens, tools, by=deadlines.next_at)
         answer = StreamedAnswer(
             has_tools=bool(tools.offers),
             unopened=self._features.thinks_unopened,
@@ -165,9 +140,7 @@ class OpenAIChat:
         events = 0
         try:
             chunks = response.__aiter__()
-            while (
-                content := await self._next_content(chunks, answer, order, on_usage, by=deadlines.next_at)
-            ) is not None:
+            while (content := await self._next_content(chunks, answer, on_usage, by=deadlines.next_at)) is not None:
                 events += 1
                 if events % EVENTS_AT_ONCE == 0:
                     # Reading waits for nothing while there are some.
@@ -175,8 +148,6 @@ class OpenAIChat:
                 text = answer.take_words(content)
                 if answer.began:
                     deadlines.on_piece(now())
-                # At once: whoever hears thoughts interrupts them.
-                self._features.learn_thoughts(answer.thoughts)
                 if text:
                     handed_on_at = now()
                     yield text
@@ -189,38 +160,38 @@ class OpenAIChat:
             # For example a web page, in which the client finds no event.
             raise _NoAnswerError(sentence_of(self._translated(ValueError("no event in the stream"))), retryable=True)
         rest = answer.end()
-        self._features.learn_thoughts(answer.thoughts)
+        if answer.lacked_thoughts:
+            self._features.thinks_unopened = False
         self._require_answer(answer, tools, sent)
         if rest:
             yield rest
         end = self._ended(answer)
-        self._remember_calls(end, answer.signatures)
-        if end.calls:
-            self._features.used_tools()
+        if self._features.needs.signs_calls:
+            self._remember_signatures(end, answer.signatures)
         yield end
 
     async def _open_in_time(
-        self,
-        body: list[dict[str, object]],
-        order: MessageOrder,
-        max_output_tokens: int,
-        tools: OfferedTools,
-        *,
-        by: float,
-    ) -> tuple[openai.AsyncStream[ChatCompletionChunk], Mapping[str, object]]:
+        self, body: list[dict[str, object]], max_output_tokens: int, tools: OfferedTools, *, by: float
+    ) -> tuple[openai.AsyncStream[Any], Mapping[str, object]]:
+        """Return the stream of the answer, and the fields of the call that opened it."""
+        optional = {USAGE: {"include_usage": True}} | to_api_tools(tools)
         try:
             async with asyncio.timeout_at(by):
-                return await self._open_stream(body, order, max_output_tokens, tools)
-        except (_WrongOrderError, _OwnCallsRefusedError):
-            raise
+                return await self._client.create(
+                    body, max_output_tokens=max_output_tokens, stream=True, optional=optional
+                )
         except Exception as error:
-            raise self._translated(error) from error
+            translated = self._translated(error)
+            status = getattr(error, "status_code", 0)
+            if tools.offers and status >= FAILED_STATUS and TOOLS.removesuffix("s") in str(error).lower():
+                # For example Ollama's if it cannot read the call that its model has written.
+                raise _NoAnswerError(sentence_of(translated), retryable=True) from error
+            raise translated from error
 
     async def _next_content(
         self,
-        chunks: AsyncIterator[ChatCompletionChunk],
+        chunks: AsyncIterator[object],
         answer: StreamedAnswer,
-        order: MessageOrder,
         on_usage: Callable[[Usage], None] | None,
         *,
         by: float,
@@ -234,15 +205,9 @@ class OpenAIChat:
             if on_usage is not None and (usage := getattr(chunk, "usage", None)) is not None:
                 on_usage(read_usage(usage))
             content = read_chunk(chunk)
-            require_no_failure(content.finish_reason, self._client.base_url)
             answer.take_calls(content)
         except Exception as error:
-            translated = self._translated(_of_connection(error))
-            if not answer.began and self._features.refuses_order(REFUSED_IN_STREAM, str(error), sent=order):
-                raise _WrongOrderError(sentence_of(translated), retryable=True) from error
-            if not answer.spoke and getattr(error, "code", None) == _MALFORMED_CALL:
-                raise _NoAnswerError(sentence_of(translated), retryable=True) from error
-            raise translated from error
+            raise self._translated(_of_connection(error)) from error
         return content
 
     def _require_answer(self, answer: StreamedAnswer, tools: OfferedTools, sent: Mapping[str, object]) -> None:
@@ -273,68 +238,44 @@ class OpenAIChat:
         # A call that was cut off is incomplete and dropped.
         return StreamEnd(FinishReason(answer.reason) if answer.reason in _REPORTED_REASONS else FinishReason.STOP)
 
-    def _remember_calls(self, end: StreamEnd, signatures: Sequence[object]) -> None:
-        """Remember the calls, and what came with each. Only calls that came whole have a signature."""
+    def _remember_signatures(self, end: StreamEnd, signatures: Sequence[object]) -> None:
+        """Remember what came with each call. Only calls that came whole have a signature."""
         if len(signatures) != len(end.calls):
-            signatures = [None] * len(end.calls)
-        signed = any(signature is not None for signature in signatures)
-        for call, signature in zip(end.calls, signatures, strict=True):
-            self._own_calls[call.id] = OwnCall(signature, in_signed_step=signed)
-        while len(self._own_calls) > MOST_OWN_CALLS:
-            del self._own_calls[next(iter(self._own_calls))]
-
-    async def _open_stream(
-        self, body: list[dict[str, object]], order: MessageOrder, max_output_tokens: int, tools: OfferedTools
-    ) -> tuple[openai.AsyncStream[ChatCompletionChunk], Mapping[str, object]]:
-        """Return the stream of the answer, and the fields of the call that opened it."""
-        features, messages = self._features, in_order(body, order)
-        while True:
-            usage = {"stream_options": {"include_usage": True}} if features.reports_usage else {}
-            plain = features.plain_schemas
-            taken = features.taken(tools)
-            offered = to_api_tools(taken, plain=plain)
-            sent = features.limits(max_output_tokens) | usage | offered
-            try:
-                response = await self._client.chat.completions.create(
-                    model=self.model,
-                    messages=messages,
-                    stream=True,
-                    extra_body=sent,
-                )
-            except openai.APIStatusError as error:
-                refusal = refusal_of(error)
-                if (
-                    features.renames_limit(*refusal, sent=sent)
-                    or features.refuses_usage(*refusal, sent=sent)
-                    or features.refuses_schema_words(*refusal, sent_plain=plain)
-                ):
-                    continue
-                if (tool := features.refused_tool(*refusal, sent=taken)) is not None:
-                    log.warning(
-                        "tool_schema_refused", model=self.model, tool=tool.name, problem=self._translated(error)
-                    )
-                    continue
-                if features.refuses_own_calls(*refusal, sent=any("tool_calls" in message for message in body)):
-                    raise _OwnCallsRefusedError(sentence_of(self._translated(error)), retryable=True) from error
-                if features.refuses_order(*refusal, sent=order):
-                    raise _WrongOrderError(sentence_of(self._translated(error)), retryable=True) from error
-                if features.refuses_effort(*refusal, sent=sent, by_name=True):
-                    continue
-                if not offered or not features.refuses_tools(*refusal, callable_now=tools.callable_now):
-                    if features.refuses_effort(*refusal, sent=sent):
-                        continue
-                    raise
-                log.warning(
-                    "tools_refused", model=self.model, disabled=not features.supports_tools, status=error.status_code
-                )
-                tools = NO_TOOLS
-            else:
-                features.takes_effort(sent)
-                return response, sent
+            return
+        self._signatures.update((call.id, signature) for call, signature in zip(end.calls, signatures, strict=True))
+        while len(self._signatures) > MOST_SIGNATURES:
+            del self._signatures[next(iter(self._signatures))]
 
     async def complete(self, request: CompletionRequest) -> CompletionAnswer:
         """Return one whole answer. Raises `CompletionError`. See `compaction.ports.Completion`."""
-        return await self._completion.complete(request)
+        asked: list[dict[str, object]] = [
+            {"role": ChatRole.SYSTEM.value, "content": request.system},
+            {"role": ChatRole.USER.value, "content": request.prompt},
+        ]
+        # The caller has its own deadline. The deadline of a reply would cut off the summary of a slow local model.
+        limit_s = self._settings.completion_timeout_s
+        try:
+            async with asyncio.timeout(limit_s):
+                answer = await self._client.ask(
+                    asked,
+                    max_output_tokens=request.max_output_tokens,
+                    timeout_s=limit_s,
+                    schema=request.schema,
+                    # As deterministic as the endpoint can be.
+                    optional={TEMPERATURE: 0},
+                )
+        except Exception as error:
+            translated = self._translated(error)
+            raise CompletionError(
+                sentence_of(translated), retryable=translated.retryable, timeout=translated.timeout
+            ) from error
+        most_chars = MOST_CHARS_PER_TOKEN * request.max_output_tokens
+        return CompletionAnswer(
+            text=answer.text[:most_chars],
+            finish_reason=answer.reason if len(answer.text) <= most_chars else FinishReason.LENGTH,
+            prompt_tokens=answer.usage.prompt_tokens,
+            completion_tokens=answer.usage.completion_tokens,
+        )
 
     def _translated(self, error: Exception) -> ChatModelError:
         return translate_error(error, model=self.model, where=self._where, key=self._key)

@@ -9,16 +9,10 @@ import asyncio
 import base64
 from typing import TYPE_CHECKING, Any, Self
 
-import openai
 import structlog
 
-from bot.llm.chat_wire import joined_parts, read_usage
-from bot.llm.endpoint_errors import refusal_of, whole_choice
-from bot.llm.endpoint_features import EndpointFeatures
-from bot.llm.message_order import in_order
+from bot.llm.chat_client import ChatClient
 from bot.llm.model_calls import CountedCall, ignore_call
-from bot.llm.port import FinishReason
-from bot.llm.thoughts import words_of
 from bot.texts.text import Text
 from compaction.tokens import MESSAGE_OVERHEAD_TOKENS
 from compaction.untrusted_text import inline
@@ -78,19 +72,17 @@ class OpenAIVision:
         self._budget = budget
         self._on_call = on_call
         self._turn = asyncio.Lock()
-        self._features = EndpointFeatures(endpoint.model)
         # No retries, because the next picture is newer and so more useful.
-        self._client = endpoint.open()
+        self._client = ChatClient(endpoint.base_url, endpoint.api_key, endpoint.model, timeout_s=endpoint.timeout_s)
 
     async def __aenter__(self) -> Self:
-        # First use imports the library's chat module, which would block the event loop for a second.
-        await asyncio.to_thread(lambda: self._client.chat.completions)
+        await self._client.__aenter__()
         return self
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
     ) -> None:
-        await self._client.close()
+        await self._client.__aexit__(exc_type, exc, tb)
 
     async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
         """See `VisionReader.read`. The description is empty if the model was to say what is new, and nothing is."""
@@ -139,41 +131,18 @@ class OpenAIVision:
         return description
 
     async def _ask(self, messages: Sequence[Mapping[str, Any]], call: CountedCall) -> str:
-        """Send the messages until the endpoint takes their form. Returns the answer as one bounded line."""
-        while True:
-            order, limits = self._features.order, self._features.limits(MAX_OUTPUT_TOKENS)
-            try:
-                answer: Any = await self._client.chat.completions.create(
-                    model=self._endpoint.model,
-                    messages=in_order(messages, order),
-                    extra_body=limits,
-                )
-            except openai.APIStatusError as error:
-                refusal = refusal_of(error)
-                if (
-                    self._features.renames_limit(*refusal, sent=limits)
-                    or self._features.refuses_order(*refusal, sent=order)
-                    or self._features.refuses_effort(*refusal, sent=limits)
-                ):
-                    continue
-                raise
-            self._features.takes_effort(limits)
-            call.record_usage(read_usage(getattr(answer, "usage", None)))
-            choice = whole_choice(answer, self._client.base_url)
-            description, cut_off = joined_parts(choice.message.content), choice.finish_reason == FinishReason.LENGTH
-            if isinstance(description, str):
-                description = words_of(description, unopened=self._features.thinks_unopened, cut_off=cut_off)
-                if description.strip():
-                    return " ".join(description.split())[:MAX_ANSWER_CHARS]
-            if cut_off and self._features.thought_too_long(limits):
-                continue
-            raise VisionError(
-                Text(
-                    "The vision model {model} gave an empty answer. If it thinks before it answers, switch that off at "
-                    "its server, or choose another screen.model.",
-                    model=self._endpoint.model,
-                )
+        """Return the answer as one bounded line."""
+        answer = await self._client.ask(messages, max_output_tokens=MAX_OUTPUT_TOKENS)
+        call.record_usage(answer.usage)
+        if description := " ".join(answer.text.split()):
+            return description[:MAX_ANSWER_CHARS]
+        raise VisionError(
+            Text(
+                "The vision model {model} gave an empty answer. If it thinks before it answers, switch that off at "
+                "its server, or choose another screen.model.",
+                model=self._endpoint.model,
             )
+        )
 
     def _translated(self, error: Exception) -> VisionError:
         """Return `error` as a sentence with the remedy, without any key or picture."""

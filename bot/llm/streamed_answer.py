@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bot.llm.answer_text import AnswerText
 from bot.llm.port import FinishReason
-from bot.llm.tool_calls import StreamedCalls
+from bot.llm.thoughts import Thoughts
+from bot.llm.tool_calls import StreamedCalls, WrittenCalls
 
 if TYPE_CHECKING:
     from bot.llm.chat_wire import ChunkContent
-    from bot.llm.thoughts import Thoughts
     from compaction.payload import MessageToolCall
 
 
@@ -23,17 +22,19 @@ class StreamedAnswer:
     """What has come of one answer. `has_tools`: it may contain tool calls. `unopened`: see `Thoughts`.
     `max_output_tokens`: how long it was to be at most.
 
-    `began`: text or a call has come. `signatures`: what the endpoint sent beside each call. `is_over`: the server goes
-    on far beyond that length, so the rest is left out.
+    Its words are the text without thoughts and without calls written in it. `began`: text or a call has come. `spoke`:
+    words were passed on. `signatures`: what the endpoint sent beside each call. `is_over`: the server goes on far
+    beyond that length, so the rest is left out.
     """
 
     def __init__(self, *, has_tools: bool, unopened: bool, max_output_tokens: int) -> None:
-        self.began = self.is_over = False
+        self.began = self.is_over = self.spoke = False
         self.reason = ""
         self._left_chars = MOST_CHARS_PER_TOKEN * max_output_tokens
         self.signatures: list[object] = []
         self._calls = StreamedCalls()
-        self._words = AnswerText(has_tools=has_tools, unopened=unopened)
+        self._thoughts = Thoughts(unopened=unopened)
+        self._writing = WrittenCalls() if has_tools else None
         self._written: tuple[MessageToolCall, ...] = ()
 
     def take_calls(self, content: ChunkContent) -> None:
@@ -46,14 +47,21 @@ class StreamedAnswer:
         """Add the text of a chunk; return the words that can be passed on now."""
         self.reason = content.finish_reason or self.reason
         self.began = self.began or bool(content.text or content.calls)
-        return self._within_length(self._words.feed(content.text))
+        words = self._thoughts.feed(content.text)
+        return self._passed(words if self._writing is None else self._writing.feed(words))
 
     def end(self) -> str:
         """Return the rest of the words."""
-        rest, self._written = self._words.end(cut_off=self.reason == FinishReason.LENGTH)
-        return self._within_length(rest)
+        rest = self._thoughts.end(cut_off=self.reason == FinishReason.LENGTH)
+        if self._writing is not None:
+            begun = self._writing.feed(rest)
+            rest, self._written = self._writing.end()
+            rest = begun + rest
+        return self._passed(rest)
 
-    def _within_length(self, words: str) -> str:
+    def _passed(self, words: str) -> str:
+        """Return the words as far as they are within the length."""
+        self.spoke = self.spoke or bool(words.strip())
         kept = words[: self._left_chars]
         self._left_chars -= len(kept)
         if len(kept) < len(words):
@@ -61,13 +69,9 @@ class StreamedAnswer:
         return kept
 
     @property
-    def thoughts(self) -> Thoughts:
-        return self._words.thoughts
-
-    @property
-    def spoke(self) -> bool:
-        """Whether words were passed on."""
-        return self._words.spoke
+    def lacked_thoughts(self) -> bool:
+        """Whether the answer was expected to begin with thoughts, and did not."""
+        return self._thoughts.was_answer
 
     @property
     def wordless(self) -> bool:

@@ -1,7 +1,8 @@
 """Leaves out what a model thinks before its answer, where the server sends it as part of the answer. Pure.
 
 The thoughts stand in `<think>` tags. Some chat templates open the tag at the end of the prompt (DeepSeek R1, Qwen's
-Thinking models); then the answer begins with thoughts, and only the closing tag shows it.
+Thinking models); then the answer begins with thoughts, and only the closing tag shows it. `endpoint_features` knows
+these models by their names.
 """
 
 from __future__ import annotations
@@ -15,23 +16,21 @@ MOST_BLANK_CHARS = 1_000
 class Thoughts:
     """Separates the thoughts and the words of one answer.
 
-    `unopened`: the model is known to begin with thoughts without an opening tag. `closed_unopened`: this answer had
-    such thoughts, and they were passed on, because nobody knew. `was_answer`: `unopened` was wrong for this answer.
+    `unopened`: the model is expected to begin with thoughts without an opening tag. `was_answer`: it did not.
     """
 
     def __init__(self, *, unopened: bool = False) -> None:
-        self.closed_unopened = self.was_answer = False
+        self.was_answer = False
         self._inside = unopened
-        # What is held back: the beginning, then the thoughts, or the end of what was passed on.
+        # Whether a tag has opened the thoughts.
+        self._opened = False
+        # What is held back: the beginning, then the thoughts.
         self._held = ""
         self._answering = False
-        # Whether a closing tag belongs to an opening one, or to thoughts that were left out.
-        self._opened = False
 
     def feed(self, text: str) -> str:
         """Add a piece of the answer; return the words that can be passed on now."""
         if self._answering:
-            self._watch(text)
             return text
         looked_at = max(0, len(self._held) - len(CLOSING))
         self._held += text
@@ -44,10 +43,7 @@ class Thoughts:
             if not self._inside:
                 return self._begin_answer(self._held)
         at = self._held.find(CLOSING, looked_at)
-        if at < 0:
-            return ""
-        self._opened = True
-        return self._begin_answer(self._held[at + len(CLOSING) :])
+        return "" if at < 0 else self._begin_answer(self._held[at + len(CLOSING) :])
 
     def end(self, *, cut_off: bool) -> str:
         """Return the words that were still held back. `cut_off`: the model reached its output limit."""
@@ -59,17 +55,7 @@ class Thoughts:
 
     def _begin_answer(self, words: str) -> str:
         self._answering, self._held = True, ""
-        self._watch(words)
         return words
-
-    def _watch(self, text: str) -> None:
-        """Look for the end of thoughts that nothing has opened."""
-        if self._opened or self.closed_unopened:
-            return
-        self._held += text
-        self._opened = OPENING in self._held
-        self.closed_unopened = CLOSING in self._held and not self._opened
-        self._held = self._held[-len(CLOSING) :]
 
 
 def words_of(answer: str, *, unopened: bool, cut_off: bool) -> str:

@@ -16,7 +16,7 @@ from bot.screen.picture_intake import DROPPED, TAKEN
 from bot.screen.room import RoomScreens
 from bot.texts.text import Text, sentence_of
 from bot.web.port import NotAdmittedError, PageClosedError, Welcome
-from voice.screen.share_link import LinkRefusal, LinkRefusedError, ShareLinks, new_key
+from voice.screen.share_link import LinkRefusal, LinkRefusedError, ShareLinks
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
@@ -37,10 +37,7 @@ LINK_VALID_S = 300.0
 # Dropped pictures in a row, for example before the share has begun. A page waits between two.
 MAX_DROPPED_IN_A_ROW = 100
 REFUSALS = {
-    LinkRefusal.MALFORMED: Text(
-        "This link is incomplete. Open it from Discord again, or type /watch start for a new one."
-    ),
-    LinkRefusal.FORGED: Text(
+    LinkRefusal.UNKNOWN: Text(
         "This link is not one of mine, or I was restarted since. Type /watch start in Discord for a new link."
     ),
     LinkRefusal.EXPIRED: Text("This link has expired. Type /watch start in Discord for a new link."),
@@ -76,7 +73,7 @@ class Screens:
         self._clock = clock
         self._bot_name = bot_name
         self._reading = reading
-        self._links = ShareLinks(new_key(), valid_s=LINK_VALID_S)
+        self._links = ShareLinks(valid_s=LINK_VALID_S)
         self._rooms: dict[int, RoomScreens] = {}
         # The open connection of each sharer, by the number of the link.
         self._connections: dict[str, ScreenPageConnection] = {}

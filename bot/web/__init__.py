@@ -2,7 +2,6 @@
 
 `server` serves the files in `static` (in the language of `page_language`, which `page_texts` translates), the addresses
 of `login_routes`, `dashboard_routes` and `probes`, and the web socket, whose protocol is `socket`. `security`,
-`origin_check`, `open_pages` (with `connection`), `refusals` and `viewer` decide who may do what, with `login_cookies`;
-`login_tries` and `fair_reads` how often, `fair_eviction` who makes room where there is none. `port` and
+`open_pages` (with `connection`), `refusals` and `viewer` decide who may do what, `login_tries` how often. `port` and
 `dashboard_port` are what `bot.screen` and `bot.dashboard` implement.
 """

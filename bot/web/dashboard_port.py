@@ -71,9 +71,7 @@ class Dashboard(Protocol):
         """Return who came back from Discord. Raises `LoginRefusedError`."""
 
     async def rooms(self, viewer: Viewer) -> Json:
-        """Return the open rooms. The operator is also told of those that other processes of the bot serve, if there
-        may be any.
-        """
+        """Return the open rooms of this process."""
 
     async def room(self, viewer: Viewer, session_id: str) -> Json:
         """Return everything that the page shows of one open room."""

@@ -7,6 +7,7 @@ anything.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,8 +17,6 @@ from aiohttp import web
 from bot.texts.text import Text, sentence_of
 from bot.web.connection import WebConnection
 from bot.web.dashboard_port import AccessNotToldError, NotShownError
-from bot.web.fair_eviction import first_of_most
-from bot.web.fair_reads import FairReads, TooManyReadsError
 from bot.web.login_routes import LOGIN_PATH
 from bot.web.page_language import json_response, page_language
 from bot.web.refusals import WebRefusal
@@ -78,7 +77,9 @@ class DashboardRoutes:
         self._pages = pages
         self._client = client
         self._count = count
-        self._reads = FairReads(MAX_READS, most=MAX_READS_OF_ONE_PERSON)
+        self._reads = asyncio.Semaphore(MAX_READS)
+        # The reads of each person that are under way or wait.
+        self._reading: Counter[int | None] = Counter()
         # The handlers of open pages, and the person of each.
         self._feeds: dict[asyncio.Task[Any], int | None] = {}
 
@@ -110,20 +111,23 @@ class DashboardRoutes:
             viewer = self._login.viewer(request)
             if viewer is None:
                 return json_response(request, {"discord": self._dashboard.discord_login}, HTTPStatus.UNAUTHORIZED)
+            if self._reading[viewer.user_id] >= MAX_READS_OF_ONE_PERSON:
+                self._count(WebRefusal.CROWDED)
+                busy = Text("You are reading too much at once. Try again in a moment.")
+                return json_response(request, {"error": busy}, HTTPStatus.TOO_MANY_REQUESTS)
+            self._reading[viewer.user_id] += 1
             try:
-                async with asyncio.timeout(ANSWER_TIMEOUT_S), self._reads.read(viewer.user_id):
+                async with asyncio.timeout(ANSWER_TIMEOUT_S), self._reads:
                     return json_response(request, await read(viewer, request))
             except NotShownError as error:
                 return json_response(request, {"error": sentence_of(error)}, HTTPStatus.NOT_FOUND)
             except (AccessNotToldError, StoreError) as error:
                 return json_response(request, {"error": sentence_of(error)}, HTTPStatus.SERVICE_UNAVAILABLE)
-            except TooManyReadsError:
-                self._count(WebRefusal.CROWDED)
-                busy = Text("You are reading too much at once. Try again in a moment.")
-                return json_response(request, {"error": busy}, HTTPStatus.TOO_MANY_REQUESTS)
             except TimeoutError:
                 late = Text("Reading this took too long. Try again.")
                 return json_response(request, {"error": late}, HTTPStatus.SERVICE_UNAVAILABLE)
+            finally:
+                self._reading[viewer.user_id] -= 1
 
         return handle
 
@@ -187,19 +191,9 @@ class DashboardRoutes:
             self._feeds.pop(task, None)
 
     def _has_place(self, viewer: Viewer) -> bool:
-        """Return whether one more page of this person gets live events. Where there is no room, the first page of
-        who has most of them loses its own, if that person still has as many as the viewer then.
-        """
+        """Return whether one more page of this person gets live events."""
         theirs = sum(person == viewer.user_id for person in self._feeds.values())
-        if theirs >= MAX_FEEDS_OF_ONE_PERSON:
-            return False
-        if len(self._feeds) >= MAX_FEEDS:
-            first, most = first_of_most(self._feeds)
-            if most <= theirs + 1:
-                return False
-            del self._feeds[first]
-            first.cancel()
-        return True
+        return theirs < MAX_FEEDS_OF_ONE_PERSON and len(self._feeds) < MAX_FEEDS
 
     async def _send_events(
         self, response: web.StreamResponse, feed: LiveFeed, is_logged_in: Callable[[], bool]

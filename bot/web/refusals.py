@@ -1,10 +1,23 @@
-"""Counts refused requests and links, so that a flood of them makes one log line a minute. Pure."""
+"""Counts refused requests and links, so that a flood of them makes one log line a minute, and refuses those that a page
+of another site makes. Browsers name the site in the header `Origin`.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from enum import StrEnum
-from typing import Final
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import web
+
+from bot.texts.text import Text
+from bot.web.page_language import json_response
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bot.web.security import Site
 
 LOG_EVERY_S: Final = 60.0
 
@@ -42,3 +55,19 @@ class RefusalCounter:
         figures = {f"{refusal}_count": count for refusal, count in sorted(self._counts.items())}
         self._counts.clear()
         return figures
+
+
+def require_own_origin(request: web.Request, site: Site, count: Callable[[str], None]) -> None:
+    """Raise `HTTPForbidden`, and `count` the refusal, unless a page of `site` sends this request.
+
+    The answer says which address works: whoever forwards a port or uses another name of the machine reads it.
+    """
+    if not site.admits(request.headers.get("Origin")):
+        count(WebRefusal.FOREIGN_PAGE)
+        sentence = Text(
+            "My pages work under {origin} only. Open this page there, or set PUBLIC_URL to the address that your "
+            "browser shows.",
+            origin=site.origin,
+        )
+        answer = json_response(request, {"error": sentence}, HTTPStatus.FORBIDDEN)
+        raise web.HTTPForbidden(text=answer.text, content_type=answer.content_type)

@@ -15,16 +15,14 @@ from aiohttp import WSCloseCode, web
 
 from bot.errors import SetupError, why_not_listening
 from bot.texts.text import Text
-from bot.web.connection import WebConnection
+from bot.web.connection import WebConnection, quiet_application
 from bot.web.dashboard_routes import FILES as DASHBOARD_FILES
 from bot.web.dashboard_routes import DashboardRoutes
 from bot.web.login_routes import LOGIN_PATH, MAX_BODY_BYTES, LoginRoutes
 from bot.web.open_pages import OpenPages
-from bot.web.origin_check import require_own_origin
 from bot.web.page_language import TEXT_SCRIPT, TEXTS_SCRIPT, file_handler, page_language, serve_texts
 from bot.web.probes import ProbeRoutes
-from bot.web.quiet_connection import quiet_application
-from bot.web.refusals import RefusalCounter, WebRefusal
+from bot.web.refusals import RefusalCounter, WebRefusal, require_own_origin
 from bot.web.security import FORWARDED_FOR, ProxyError, Site, TrustedProxies, security_headers
 from bot.web.socket import new_socket, serve
 from bot.web.viewer import Logins

@@ -10,14 +10,13 @@ import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from bot.web.fair_eviction import first_of_most
 from voice.secret_digest import digest_of_secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 # More browsers than the people who run one bot have, and more than one person uses. Beyond it the browser that was
-# silent for longest is logged out: of the people who have most, or of that person.
+# silent for longest is logged out: of all, or of that person.
 MAX_LOGINS: Final = 64
 MAX_LOGINS_OF_ONE_PERSON: Final = 8
 # A browser stays logged in overnight, and never longer than a week.
@@ -88,8 +87,7 @@ class Logins:
         for key in own[: max(0, len(own) + 1 - MAX_LOGINS_OF_ONE_PERSON)]:
             del self._logins[key]
         while len(self._logins) >= MAX_LOGINS:
-            first, _ = first_of_most({key: login.viewer.user_id for key, login in self._logins.items()})
-            del self._logins[first]
+            del self._logins[next(iter(self._logins))]
         cookie = _new_secret()
         self._logins[digest_of_secret(cookie)] = _Login(viewer, now, now)
         return cookie

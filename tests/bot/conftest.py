@@ -29,7 +29,7 @@ Place: TypeAlias = "Path | SecretStr"
 BOT_LIMITS = (
     ("bot.brain.recall_quotes", "PREFETCH_S"),
     ("bot.embedding.worker", "STOP_TIMEOUT_S"),
-    ("bot.llm.openai_completion", "CONNECT_TIMEOUT_S"),
+    ("bot.llm.chat_client", "CONNECT_TIMEOUT_S"),
     ("bot.models.loaded_voices", "WAIT_FOR_VOICE_S"),
     ("bot.room.conversation.conversation", "LAST_NOTICES_S"),
     ("bot.room.conversation.conversation", "LAST_WORDS_OF_PROCESS_S"),

@@ -14,30 +14,24 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 from pydantic import SecretStr
-from sqlalchemy import delete
 
 from bot import events
 from bot.channel.port import Person
 from bot.dashboard.access import Access
 from bot.dashboard.discord_login import DiscordLogin
-from bot.dashboard.history import TURNS_AT_ONCE
-from bot.store.sessions import Sessions
-from bot.store.tables import turns
 from bot.texts import text
 from bot.texts.catalogue import Catalogue
 from bot.texts.text import Text
 from bot.web import page_texts
 from bot.web.dashboard_routes import MAX_FEEDS_OF_ONE_PERSON
 from bot.web.page_texts import page_file, texts_module, texts_of_script
-from compaction.model import SessionId, TurnKind, TurnPart
 from tests.bot.dashboard.discord_oauth import SECRET, discord_oauth
-from tests.bot.dashboard.house import ADA, BEN, CHLOE, ELSEWHERE, House, open_house
+from tests.bot.dashboard.house import ADA, BEN, CHLOE, House, open_house
 from tests.bot.evening import CHANNEL, GUILD
 from tests.browser.chromium import browser
 from tests.browser.dashboard_pictures import live_through
 from tests.browser.evening import LAPTOP, PHONE, until
 from tests.fakes.clock import FakeClock
-from tests.fakes.place import FakePlace
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -225,40 +219,6 @@ async def test_a_room_is_shown_as_it_lives(chromium: Browser, tmp_path: Path) ->
         assert "Ada" not in await tab.page.inner_text(".people")
 
 
-# Lets the page ask often.
-IMPATIENT = "const every = window.setInterval; window.setInterval = (call, ms) => every(call, Math.min(ms, 100));"
-
-
-async def test_the_operator_finds_the_rooms_of_other_processes(chromium: Browser, tmp_path: Path) -> None:
-    """They stand below the rooms of this process, each with a link to what is stored of it, until they have ended."""
-    async with dashboard(chromium, tmp_path, script=IMPATIENT) as tab:
-        house = tab.house
-        await house.say("Shall we visit Lisbon in April?")
-        await house.open_elsewhere()
-        await tab.page.reload()
-        shown = await tab.shown()
-        assert shown.index("Lounge") < shown.index("In other processes of the bot") < shown.index("Deck")
-        assert "The Night Ferry" in shown
-        await tab.page.click("text=Deck")
-        await tab.page.wait_for_selector("body[data-view=history]")
-        assert "Deck" in await tab.shown()
-        await tab.go("#/")
-        await tab.says("Deck")
-        await Sessions(house.evening.database, house.clock).end_open(ELSEWHERE[0])
-        await tab.until_gone("In other processes of the bot")
-
-
-async def test_a_process_without_rooms_lists_those_of_the_others(chromium: Browser, tmp_path: Path) -> None:
-    """When the last of them has ended, the page says that there is none."""
-    async with dashboard(chromium, tmp_path, script=IMPATIENT, shown=False) as tab:
-        await tab.house.open_elsewhere()
-        await tab.page.reload()
-        assert "no voice channel" not in await tab.shown()
-        await tab.says("Deck")
-        await Sessions(tab.house.evening.database, tab.house.clock).end_open(ELSEWHERE[0])
-        await tab.says("The bot is in no voice channel")
-
-
 async def test_unfinished_words_are_replaced_until_they_are_a_turn(chromium: Browser, tmp_path: Path) -> None:
     """The latest words of each speaker stand in one line, which goes when the speech is heard whole or dropped. They
     can be hidden, and hostile ones are shown as they are.
@@ -438,48 +398,6 @@ async def _heading_is(tab: Tab, text: str) -> bool:
     return await tab.page.locator("h1").all_inner_texts() == [text]
 
 
-async def test_the_link_to_the_view_that_is_shown_reads_it_anew(chromium: Browser, tmp_path: Path) -> None:
-    """After a failure, and when another room has opened beside the only one, which is shown itself."""
-    async with dashboard(chromium, tmp_path) as tab:
-        house = tab.house
-        await tab.page.route("**/api/rooms**", lambda route: route.abort())
-        assert "The bot cannot be reached." in await tab.go("#/live")
-        await tab.page.unroute("**/api/rooms**")
-        await tab.page.click("nav >> text=Live")
-        await tab.until(lambda: _heading_is(tab, "Lounge"))
-        other = FakePlace(guild_id=GUILD + 1, channel_id=CHANNEL + 1, people=[BEN])
-        guild = await house.participation.of_guild(GUILD + 1)
-        with house.live.show(SessionId("other"), other, house.memory, guild):
-            await tab.page.click("nav >> text=Live")
-            await tab.until(lambda: _heading_is(tab, "Live"))
-            assert await tab.page.locator(".cards li h2").count() == 2
-
-
-async def test_a_page_of_a_proxy_in_place_of_an_answer_is_no_answer(chromium: Browser, tmp_path: Path) -> None:
-    """A proxy may ask people to log in, or cut an answer off, and say that all is well."""
-    async with dashboard(chromium, tmp_path) as tab:
-        bodies = ["<h1>Log in to your network</h1>", '{"sessions": [']
-        await tab.page.route("**/api/sessions", lambda route: route.fulfill(status=200, body=bodies.pop()))
-        while bodies:
-            assert "The bot cannot be reached." in await tab.go("#/history")
-            await tab.go("#/live")
-
-
-async def test_a_page_that_comes_back_from_the_browsers_memory_goes_on(chromium: Browser, tmp_path: Path) -> None:
-    """Browsers keep a page that is left as it is, and show it again: its events have ended, so it begins anew."""
-    async with dashboard(chromium, tmp_path) as tab:
-        await tab.house.say("Before.")
-        await tab.says("Before.")
-        turned = "(kind) => dispatchEvent(new PageTransitionEvent(kind, { persisted: true }))"
-        await tab.page.evaluate(turned, "pagehide")
-        await tab.house.say("Meanwhile.")
-        await tab.page.evaluate(turned, "pageshow")
-        await tab.says("Meanwhile.")
-        await tab.house.say("After.")
-        await tab.says("After.")
-        assert await tab.page.locator(".turn").count() == 3
-
-
 async def test_logging_out_shows_the_login_once(chromium: Browser, tmp_path: Path) -> None:
     """Nothing is read any more that would be refused, and a screen reader hears the page's heading once."""
     async with dashboard(chromium, tmp_path) as tab:
@@ -491,26 +409,6 @@ async def test_logging_out_shows_the_login_once(chromium: Browser, tmp_path: Pat
         await tab.page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
         assert [path for path in asked if path.startswith("/api/")] == ["/api/logout", "/api/me"]
         assert tab.page.url == tab.house.base + "/"
-
-
-async def test_the_rest_of_a_session_whose_oldest_turns_were_deleted_is_read(chromium: Browser, tmp_path: Path) -> None:
-    """It begins with the first turn that is left, and nothing offers to read what is before it."""
-    async with dashboard(chromium, tmp_path) as tab:
-        for number in range(2 * TURNS_AT_ONCE + 10):
-            await tab.house.append(TurnKind.SPEECH, TurnPart(str(ADA.id), "Ada", f"This is my parcel {number}."))
-        async with tab.house.evening.database.writing() as connection:
-            await connection.execute(delete(turns).where(turns.c.seq < TURNS_AT_ONCE + 5))
-        assert f"This is my parcel {TURNS_AT_ONCE + 5}." in await tab.go("#/history/evening")
-        assert await tab.page.get_by_role("button", name="Earlier turns").count() == 0
-        await tab.page.get_by_role("button", name="Later turns").click()
-        await tab.says(f"This is my parcel {2 * TURNS_AT_ONCE + 9}.")
-        assert await tab.page.locator(".turn").count() == TURNS_AT_ONCE + 5
-        assert await tab.page.get_by_role("button", name="Later turns").count() == 0
-        # A link to a turn of which the page reads some before it.
-        await tab.go(f"#/history/evening/turn/{TURNS_AT_ONCE + 120}")
-        await tab.page.get_by_role("button", name="Earlier turns").click()
-        await tab.says(f"This is my parcel {TURNS_AT_ONCE + 5}.")
-        assert await tab.page.get_by_role("button", name="Earlier turns").count() == 0
 
 
 async def test_views_that_are_left_quickly_leave_nothing_behind(chromium: Browser, tmp_path: Path) -> None:
@@ -527,24 +425,6 @@ async def test_views_that_are_left_quickly_leave_nothing_behind(chromium: Browse
         assert await tab.page.locator("#banner").is_hidden()
         await tab.house.say("Still told.")
         await tab.says("Still told.")
-
-
-async def test_a_view_that_failed_and_was_left_ends_nothing_of_the_next(chromium: Browser, tmp_path: Path) -> None:
-    """It would have tried again after a pause. Then the events are those of another view."""
-    async with dashboard(chromium, tmp_path, script=HELD_BACK) as tab:
-        # The view is read anew, and cannot be.
-        await tab.page.route("**/api/rooms**", lambda route: route.fulfill(status=502, body="<h1>Bad Gateway</h1>"))
-        await tab.house.opt_out(CHLOE)
-        await tab.until(lambda: tab.page.evaluate("held.length > 0"))
-        await tab.page.unroute("**/api/rooms**")
-        await tab.go("#/history")
-        await tab.go("#/live")
-        await tab.page.wait_for_selector("body[data-room]")
-        await tab.page.evaluate("() => { for (const run of held) run() }")
-        await tab.house.say("Still told.")
-        await tab.says("Still told.")
-        # The console has the proxy's errors too.
-        tab.complaints.clear()
 
 
 async def test_history_search_and_what_the_model_saw(chromium: Browser, tmp_path: Path) -> None:

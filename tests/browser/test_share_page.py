@@ -15,13 +15,11 @@ import pytest_asyncio
 
 import bot.screen.share as share_module
 from bot.screen.messages import ShareEnd
-from compaction.context.build import build_payload
 from compaction.model import NoteTrigger
-from compaction.notes import LIVE_NOTES
 from tests.browser.evening import EVENING, GUILD, evenings, noted, until
-from tests.browser.game import DISTRICTS, GAME
+from tests.browser.game import GAME
 from tests.browser.tabs import tabs
-from tests.fakes.place import ADA, BO
+from tests.fakes.place import ADA
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -58,11 +56,6 @@ HURRY = "const slow = setTimeout; window.setTimeout = (run, ms, ...rest) => slow
 HELD_BACK = (
     "const slow = setTimeout; window.held = new Map(); window.setTimeout = (run, ms, ...rest) =>"
     " (ms < 10_000 ? slow(run, ms / 20, ...rest) : void (document.body.dataset.held = held.set(ms, run).size));"
-)
-
-# The browser keeps nothing for the page, not even until the tab is closed.
-BLOCKED_STORAGE = (
-    "Object.defineProperty(window, 'sessionStorage', { get() { throw new DOMException('', 'SecurityError') } });"
 )
 
 # Keeps the shared stream in `window.shared`, so that a test can use it.
@@ -127,7 +120,7 @@ async def test_a_game_in_a_tab_is_watched(evening: OpenEvening) -> None:
         assert here.complaints == []
 
 
-@pytest.mark.parametrize("pause_ms", [30, 100, 120])
+@pytest.mark.parametrize("pause_ms", [30, 120])
 async def test_the_last_of_two_quick_changes_is_noted(evening: OpenEvening, pause_ms: int) -> None:
     """Of two changes within `pause_ms` both are noted, although the screen stands still afterwards and Chromium drops
     the frame of a change that follows another too soon."""
@@ -187,37 +180,6 @@ async def test_a_picture_that_the_bot_did_not_take_is_sent_again(
         await here.page.wait_for_selector("#trouble[hidden]", state="attached")
 
 
-async def test_a_brief_sentence_ends_no_other(evening: OpenEvening, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page says that a picture was not taken until it is sure that it is, whatever was told briefly meanwhile. On
-    the way to another process a picture may be refused as late as after 30 s.
-    """
-    told = "The bot could not take the last picture. It will be sent again."
-    async with evening(script=HELD_BACK) as here:
-        await here.share()
-        sharer = here.room.find(ADA.id)
-        assert sharer is not None
-        assert sharer.share is not None
-
-        async def refuse(data: bytes) -> str:
-            return "dropped"
-
-        with monkeypatch.context() as refusing:
-            refusing.setattr(sharer.share, "offer", refuse)
-            await here.show("health", "HP 12")
-            await here.page.locator("#trouble", has_text=told).wait_for()
-        await until(lambda: here.saw("HP 12"))
-        await here.page.evaluate(f"() => {{ {REFUSE} }}")
-        await here.page.click("#change")
-        await here.page.locator("#announcer", has_text="Nothing was chosen").wait_for()
-        await here.page.wait_for_selector("body[data-held='2']")
-        brief, settled = sorted(await here.page.evaluate("[...held.keys()]"))
-        assert settled > 30_000
-        await here.page.evaluate("(ms) => held.get(ms)()", brief)
-        assert await here.page.inner_text("#trouble") == told
-        await here.page.evaluate("(ms) => held.get(ms)()", settled)
-        await here.page.wait_for_selector("#trouble[hidden]", state="attached")
-
-
 async def test_a_page_behind_the_game_goes_on(evening: OpenEvening) -> None:
     """Changes are noted while the browser hides the share page because the person is in the game."""
     async with evening() as here, tabs() as chromium:
@@ -232,42 +194,6 @@ async def test_a_page_behind_the_game_goes_on(evening: OpenEvening) -> None:
         await game.evaluate("document.getElementById('chat').textContent = '[Ada] the healer is down'")
         await until(lambda: here.saw("the healer is down"))
         assert await page.evaluate("document.visibilityState") == "hidden"
-
-
-async def test_notes_that_leave_the_screen_stay_in_the_memory(evening: OpenEvening) -> None:
-    """With more scenes than fit into the live notes, the store has all notes.
-
-    The model is sent the live notes. The older ones are in the segment that closes the session.
-    """
-    async with evening() as here:
-        await here.share()
-        for number, district in enumerate(DISTRICTS):
-            await here.scene(number)
-            await until(lambda district=district: here.saw(district))  # type: ignore[misc]
-        stored = await here.store.load(EVENING)
-        assert len(stored.live_notes) == LIVE_NOTES
-        assert len(stored.state.pending_notes) == len(here.notes) - LIVE_NOTES > 0
-        context = here.memory.context(max_input_tokens=8_000)
-        payload = "\n".join(part.content for part in build_payload(context, system=["You take part."]))
-        assert DISTRICTS[-1] in payload
-        assert "On Ada's screen:" in payload
-        await here.room.finish()
-        await here.memory.end()
-        (segment,) = (await here.store.load(EVENING)).segments
-        assert set(segment.note_ids) == {note.id for note in here.notes}
-        assert any("Ada's screen" in fact.text for fact in segment.facts)
-
-
-async def test_a_browser_that_blocks_cookies_shares_too(evening: OpenEvening) -> None:
-    """It keeps no secret for a reload, which is all that is missing."""
-    async with evening(script=BLOCKED_STORAGE) as here:
-        await here.share()
-        assert "#" not in here.page.url
-        await here.page.click("#stop")
-        assert "You stopped sharing." in await here.state("ended")
-        await here.open(here.link().partition("#")[0])
-        assert "no link in it" in await here.state("denied")
-        assert here.complaints == []
 
 
 async def test_a_page_that_can_send_no_pictures_says_so(evening: OpenEvening) -> None:
@@ -314,32 +240,6 @@ async def test_a_link_works_in_the_tab_of_an_earlier_one(evening: OpenEvening) -
         await until(lambda: here.room.sharing() == ["Ada"])
 
 
-async def test_a_page_that_is_not_ours_gets_nothing(evening: OpenEvening) -> None:
-    """A page from another origin is refused even with a valid link, and the link is not used up."""
-    async with evening() as here:
-        link = here.link()
-        await here.open(link.replace("localhost", "evil.example"))
-        await here.state("insecure")
-        outcome = await here.page.evaluate(
-            "() => new Promise((done) => { const socket = new WebSocket(`ws://${location.host}/share/socket`);"
-            " socket.onopen = () => done('open'); socket.onerror = () => done('refused'); })"
-        )
-        assert outcome == "refused"
-        await here.page.close()
-        # 127.0.0.1 is the same machine as localhost and is accepted.
-        await here.open(link.replace("localhost", "127.0.0.1"))
-        await here.state("ready")
-
-
-async def test_who_leaves_the_channel_shares_no_more(evening: OpenEvening) -> None:
-    """When the person leaves the channel, the page says so and the share ends."""
-    async with evening() as here:
-        await here.share()
-        here.place.people = [BO]
-        assert "You left the voice channel" in await here.state("ended", "left")
-        assert here.room.sharing() == []
-
-
 async def test_a_tab_that_is_closed_ends_its_share(evening: OpenEvening) -> None:
     """When the shared tab is closed, the share ends, as with the browser's own stop button."""
     async with evening() as here:
@@ -359,18 +259,6 @@ async def test_who_reloads_the_page_is_told_that_the_share_is_over(evening: Open
         assert "This share is over." in await here.state("ended")
         await until(lambda: len(here.turns) == 2)
         assert here.room.sharing() == []
-
-
-async def test_who_has_not_shared_yet_is_told_so_after_a_restart(evening: OpenEvening) -> None:
-    """The bot knows the page no more. That ends no share, and the page does not claim it."""
-    async with evening() as here:
-        await here.open()
-        await here.state("ready")
-        await broken(here)
-        here.screens._links._admitted.clear()
-        await here.page.evaluate("() => { window.WebSocket = window.RealSocket }")
-        told = await here.state("denied")
-        assert "This page shares nothing." in told
 
 
 async def test_a_broken_connection_is_mended(evening: OpenEvening) -> None:
@@ -496,22 +384,6 @@ async def test_a_window_that_is_minimised_is_told(evening: OpenEvening) -> None:
             await here.page.wait_for_selector(shown, state="attached")
             if event == "mute":
                 assert "is the window minimised?" in await here.state("sharing", "minimised")
-
-
-async def test_the_bot_may_end_a_share(evening: OpenEvening) -> None:
-    """When the bot ends a share, the page says whether a command or the bot's leaving was the reason."""
-    async with evening() as here:
-        await here.share()
-        sharer = here.room.find(ADA.id)
-        assert sharer is not None
-        await here.room.end(sharer, ShareEnd.COMMAND)
-        assert "Sharing was ended with /watch stop." in await here.state("ended", "commanded")
-        await here.open()
-        await here.state("ready")
-        await here.page.click("#choose")
-        await here.state("sharing")
-        await here.room.finish()
-        assert "The bot has left the voice channel" in await here.state("ended", "closed")
 
 
 async def test_browsers_without_frames_use_a_video(evening: OpenEvening) -> None:

@@ -112,7 +112,7 @@ QUOTED = [
     ("screen", "it reads what it can in # seconds", picture_worker.READ_S),
     ("screen", "when nobody has spoken for # s", commentary.QUIET_S),
     ("screen", "remarks are at least # s apart", commentary.INTERVAL_REMARK_EVERY_S),
-    ("screen", "a number and its end (# minutes)", screens.LINK_VALID_S / 60),
+    ("screen", "for which session and until when (# minutes)", screens.LINK_VALID_S / 60),
     ("screen", "within # s. The socket", sharer.RECONNECT_WITHIN_S),
     ("screen", "more than # header segments", frame.MAX_SEGMENTS),
     ("realtime", "have at most # characters", realtime_instructions.MAX_CHARS),

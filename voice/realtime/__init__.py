@@ -1,8 +1,8 @@
 """Speech-to-speech over OpenAI's Realtime protocol. Start at `port`. `protocol` is sans-I/O, and `session` runs it.
 
 `connector` keeps a session connected, and `connection` holds one websocket; `availability` decides when the session is
-given up and when it is in use again, by its `failure_budget`; `error_messages` says what failed.
-`awaited_transcripts`, `reply_queue` and `tool_calls` are what waits in a session, `untranscribed_inputs` is what was
+given up and when it is in use again; `error_messages` says what failed.
+`reply_queue` and `tool_calls` are what waits in a session, `untranscribed_inputs` is what was
 heard in a conversation and has no text yet, `active_reply` is what is being said, and `open_responses` what it costs.
 `session_tools` are the tools that the server takes. `mixing` makes one track of several people, `speech_assembler`
 frames of a reply, and `word_timing` says which of its words belong to its sound. `protocol` returns `effects`, and

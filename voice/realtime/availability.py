@@ -2,110 +2,108 @@
 
 A session is given up after too many failures in a row, or after one that no retry can mend, such as a refused key. The
 second is for good. After the first, each later connection is a trial: the session is in use again as soon as the server
-accepts it. `failure_budget` counts.
+accepts it, and one failure before its first reply gives it up again.
+
+Failures of all kinds are counted together, but a success resets only its own kind: a service that takes every
+connection and transcribes every word but never replies has failed, and so has one that replies but never transcribes.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from voice.retry_pause import retry_pause_s
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from voice.errors import RealtimeError
-    from voice.realtime.failure_budget import FailureBudget
 
 # Seconds to wait before the next attempt, after the second, third … failure in a row. After the first there is no wait.
-BACKOFF_S = (0.5, 1.0, 2.0, 5.0)
+BACKOFF_S: Final = (0.5, 1.0, 2.0, 5.0)
+# A service that was given up is tried at least twice an hour, however often it fails.
+MAX_RETRY_DELAY_S: Final = 1_800.0
+
+
+class RealtimeWork(StrEnum):
+    """What a service does, and may fail at: hold a connection, transcribe an input in time, reply."""
+
+    CONNECTION = "connection"
+    TRANSCRIPTION = "transcription"
+    REPLY = "reply"
+
+
+# What a success shows to work. A transcription and a reply come over a connection.
+_SHOWN_BY: Final = {
+    RealtimeWork.CONNECTION: (RealtimeWork.CONNECTION,),
+    RealtimeWork.TRANSCRIPTION: (RealtimeWork.CONNECTION, RealtimeWork.TRANSCRIPTION),
+    RealtimeWork.REPLY: (RealtimeWork.CONNECTION, RealtimeWork.REPLY),
+}
 
 
 class Availability:
-    """The availability of one session, which starts in use. A failure is not counted after it was given up."""
+    """The availability of one session, which starts in use. A failure is not counted after it was given up.
 
-    def __init__(self, budget: FailureBudget) -> None:
-        self._budget = budget
-        self._given_up: RealtimeError | None = None
-        self._on_trial = False
+    `failures_in_a_row`: the limit. `retry_delay_s`: the seconds until the service is tried again, doubled each time
+    that it recovers but fails before its first reply. `given_up`: why it was given up, or None while it is in use.
+    `on_trial`: whether there is a connection after it was given up.
+    """
 
-    @property
-    def given_up(self) -> RealtimeError | None:
-        """Return why the session was given up, or None while it is in use."""
-        return self._given_up
+    def __init__(self, *, failures_in_a_row: int, retry_delay_s: float) -> None:
+        self.given_up: RealtimeError | None = None
+        self.on_trial = False
+        self._limit = failures_in_a_row
+        self._first_delay_s = retry_delay_s
+        self._failures: Counter[RealtimeWork] = Counter()
+        self._on_probation = False
+        self._failed_recoveries = 0
 
     @property
     def ended(self) -> bool:
         """Return whether it was given up for good, because no retry can help."""
-        return self._given_up is not None and not self._given_up.retryable
-
-    @property
-    def on_trial(self) -> bool:
-        """Return whether there is a connection after the session was given up."""
-        return self._on_trial
+        return self.given_up is not None and not self.given_up.retryable
 
     @property
     def failures(self) -> int:
         """Return how many failures have not been reset by a success."""
-        return self._budget.failures
+        return self._failures.total()
 
     @property
     def retry_delay_s(self) -> float:
         """Return how many seconds to wait before the next trial."""
-        return self._budget.retry_delay_s
+        longest_s = max(MAX_RETRY_DELAY_S, self._first_delay_s)
+        return retry_pause_s(self._failed_recoveries + 1, first_s=self._first_delay_s, longest_s=longest_s)
 
     @property
     def backoff_s(self) -> float:
         """Return how many seconds to wait before the next connection while the session is in use."""
         return 0.0 if self.failures <= 1 else BACKOFF_S[min(self.failures - 2, len(BACKOFF_S) - 1)]
 
-    def begin_connection(self) -> None:
-        """Begin a connection; after the session was given up it is a trial."""
-        self._on_trial = self._given_up is not None
-
-    def end_connection(self) -> None:
-        """End the connection, and with it the trial."""
-        self._on_trial = False
-
     def record_recovery(self) -> bool:
         """Record that the server has accepted a connection. Returns whether it was a trial, which has succeeded."""
-        if not self._on_trial:
+        if not self.on_trial:
             return False
-        self._on_trial, self._given_up = False, None
-        self._budget.record_recovery()
+        self.on_trial, self.given_up = False, None
+        self._failed_recoveries += self._on_probation
+        self._failures.clear()
+        self._on_probation = True
         return True
 
-    def record_connection(self) -> None:
-        """Record that a connection has lasted long enough to count as good."""
-        self._budget.record_connection()
+    def record_success(self, work: RealtimeWork) -> None:
+        """Record a connection that has lasted, an input that was transcribed (or reported as impossible to transcribe),
+        or a complete reply.
+        """
+        for shown in _SHOWN_BY[work]:
+            del self._failures[shown]
+        if work is RealtimeWork.REPLY:
+            self._failed_recoveries, self._on_probation = 0, False
 
-    def record_transcription(self) -> None:
-        """Record that an input was transcribed, or reported as impossible to transcribe."""
-        self._budget.record_transcription()
-
-    def record_reply(self) -> None:
-        """Record a complete reply."""
-        self._budget.record_reply()
-
-    def record_connection_failure(self, error: RealtimeError) -> bool:
-        """Count a connection that could not be opened or broke soon. Returns whether the session is given up now."""
-        return self._count(self._budget.record_connection_failure, error)
-
-    def record_reply_failure(self, error: RealtimeError) -> bool:
-        """Count a reply that did not come. Returns whether the session is given up now."""
-        return self._count(self._budget.record_reply_failure, error)
-
-    def record_transcription_failure(self, error: RealtimeError) -> bool:
-        """Count an input that was not transcribed in time. Returns whether the session is given up now."""
-        return self._count(self._budget.record_transcription_failure, error)
-
-    def give_up(self, error: RealtimeError) -> None:
-        """Give the session up, or give it up for another reason than before."""
-        self._given_up = error
-
-    def _count(self, count: Callable[[], None], error: RealtimeError) -> bool:
-        if self._given_up is not None:
+    def record_failure(self, work: RealtimeWork, error: RealtimeError) -> bool:
+        """Count a failure. Returns whether the session is given up now."""
+        if self.given_up is not None:
             return False
-        count()
-        if error.retryable and not self._budget.exhausted:
+        self._failures[work] += 1
+        if error.retryable and self.failures < (1 if self._on_probation else self._limit):
             return False
-        self._given_up = error
+        self.given_up = error
         return True

@@ -13,6 +13,7 @@ import structlog
 
 from voice.endpoint import open_client
 from voice.queue_figures import QueueFigures
+from voice.realtime.availability import Availability, RealtimeWork
 from voice.realtime.connection import OUTGOING_EVENTS, ConnectionEnd, RealtimeConnection, dial
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     import openai
 
     from voice.errors import RealtimeError
-    from voice.realtime.availability import Availability
     from voice.realtime.error_messages import ErrorMessages
     from voice.realtime.settings import RealtimeSettings
     from voice.realtime.wire import ClientEvent
@@ -145,9 +145,10 @@ class RealtimeConnector:
     async def _live_once(self, client: openai.AsyncOpenAI) -> bool:
         """Run one connection to its end and handle the reason. Returns whether we ended it to open another at once."""
         given_up, opened_at = self._availability.given_up, self._clock.monotonic()
-        self._availability.begin_connection()
+        # A connection after the session was given up is a trial, for as long as it lasts.
+        self._availability.on_trial = given_up is not None
         end = await self._connected(client)
-        self._availability.end_connection()
+        self._availability.on_trial = False
         self._session.on_disconnected()
         if end.reason not in PLANNED:
             error = end.error or self._errors.ended()
@@ -199,8 +200,8 @@ class RealtimeConnector:
         if self._availability.given_up is not None:
             return
         if held:
-            self._availability.record_connection()
-        elif self._availability.record_connection_failure(error):
+            self._availability.record_success(RealtimeWork.CONNECTION)
+        elif self._availability.record_failure(RealtimeWork.CONNECTION, error):
             self._session.on_given_up(error)
         elif backoff_s := self._availability.backoff_s:
             await self._clock.sleep(backoff_s)
@@ -209,5 +210,5 @@ class RealtimeConnector:
         """Log a failed retry. Give up for good if a retry can no longer help."""
         log.info("realtime_still_gone", problem=error)
         if not error.retryable:
-            self._availability.give_up(error)
+            self._availability.given_up = error
             self._session.on_given_up(error)

@@ -18,8 +18,7 @@ from voice.endpoint_settings import address, without_secrets
 from voice.errors import RealtimeError
 from voice.queue_figures import QueueFigures
 from voice.realtime.active_reply import milliseconds
-from voice.realtime.availability import Availability
-from voice.realtime.awaited_transcripts import AwaitedTranscripts
+from voice.realtime.availability import Availability, RealtimeWork
 from voice.realtime.connector import RealtimeConnector
 from voice.realtime.effects import (
     AudioDelta,
@@ -36,7 +35,6 @@ from voice.realtime.effects import (
     ToolRefused,
 )
 from voice.realtime.error_messages import ErrorMessages
-from voice.realtime.failure_budget import FailureBudget
 from voice.realtime.open_responses import OpenResponses
 from voice.realtime.port import (
     REALTIME_RATE_HZ,
@@ -69,6 +67,40 @@ if TYPE_CHECKING:
         ToolRunner,
     )
     from voice.realtime.settings import RealtimeSettings
+
+
+class AwaitedTranscripts:
+    """The awaited transcripts of one session, by the number of their input. Call everything on one event loop."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[int, asyncio.Future[InputTranscribed]] = {}
+
+    def add(self, input_id: int) -> None:
+        """Expect the transcript of an input from now on."""
+        self._waiting[input_id] = asyncio.get_running_loop().create_future()
+
+    async def wait(self, input_id: int, *, within_s: float) -> InputTranscribed:
+        """Wait for the transcript of an added input, which is expected no more then. Raises `TimeoutError`, and what
+        `fail` was given.
+        """
+        try:
+            async with asyncio.timeout(within_s):
+                return await self._waiting[input_id]
+        finally:
+            self._waiting.pop(input_id, None)
+
+    def resolve(self, found: InputTranscribed) -> None:
+        """Pass a transcript on to who waits for it, if anybody still does."""
+        waiting = self._waiting.get(found.input_id)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(found)
+
+    def fail(self, error: RealtimeError) -> None:
+        """Let everybody who waits get `error`: no transcript comes any more."""
+        for waiting in self._waiting.values():
+            if not waiting.done():
+                waiting.set_exception(error)
+
 
 log = structlog.get_logger()
 
@@ -132,7 +164,7 @@ class RealtimeSession:
         # How many replies were cut off because they were too long.
         self._cut_replies = 0
         self._availability = Availability(
-            FailureBudget(failures_in_a_row=limits.failures_before_fallback, retry_delay_s=settings.retry_after_s)
+            failures_in_a_row=limits.failures_before_fallback, retry_delay_s=settings.retry_after_s
         )
         self._connector = RealtimeConnector(
             self, settings, api_key=api_key, clock=clock, availability=self._availability, errors=self._errors
@@ -203,7 +235,7 @@ class RealtimeSession:
                 if piece.code != GIVEN_UP:
                     self._answer_failed(failure)
                 raise failure
-            self._availability.record_reply()
+            self._availability.record_success(RealtimeWork.REPLY)
             return
 
     async def _next_piece(self, pieces: ReplyQueue) -> ReplyPiece | ReplyResumed | ResponseEnded:
@@ -291,7 +323,7 @@ class RealtimeSession:
                 case SendEvent(event):
                     self._connector.send([event])
                 case InputTranscribed():
-                    self._availability.record_transcription()
+                    self._availability.record_success(RealtimeWork.TRANSCRIPTION)
                     self._transcripts.resolve(effect)
                 case AudioDelta(item_id, pcm):
                     self._hand_on(ReplyPiece(item_id, pcm=pcm))
@@ -348,14 +380,15 @@ class RealtimeSession:
     # -- failing ---------------------------------------------------------------------------------------------
 
     def _answer_failed(self, error: RealtimeError) -> None:
-        if self._availability.record_reply_failure(error):
+        if self._availability.record_failure(RealtimeWork.REPLY, error):
             self.on_given_up(error)
 
     def _not_written(self) -> None:
         """Count a missing transcription, in `turns` mode only: in `mixed` mode the local recogniser transcribes."""
         log.warning("realtime_not_written", within_s=self._limits.hear_timeout_s)
         error = RealtimeError(NOT_WRITTEN)
-        if self._settings.mode == "turns" and self._availability.record_transcription_failure(error):
+        in_use = self._settings.mode == "turns"
+        if in_use and self._availability.record_failure(RealtimeWork.TRANSCRIPTION, error):
             self.on_given_up(error)
 
     def _came_back(self) -> None:

@@ -1,6 +1,6 @@
 """Shared screens. Start at `port`, the interface of a reader of pictures.
 
-- Admission: `share_link` signs and checks links, `frame` checks the pictures that come.
+- Admission: `share_link` gives and redeems links, `frame` checks the pictures that come.
 - Change: `frame_decoder` decodes pictures in another process (`worker_process`, `picture_worker`), `frame_diff` finds
   what changed, and `note_schedule` decides when to read it.
 - Reading: `ocr` reads text without a language model, `ocr_text` finds what is new in it, `notes` takes the notes.

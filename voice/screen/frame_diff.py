@@ -105,24 +105,11 @@ def compare_frames(before: NDArray[np.uint8] | None, now: NDArray[np.uint8]) -> 
     return FrameChange(ChangeKind.SAME, ())
 
 
-def _cells(luma: NDArray[np.uint8]) -> NDArray[np.float32]:
+def _cells(luma: NDArray[np.uint8]) -> NDArray[np.float64]:
     """Return the picture scaled down to 64x36 cells, each the mean of its pixels."""
-    rows = _pooled(luma.astype(np.float32), CELLS_Y)
-    return _pooled(rows.T, CELLS_X).T
-
-
-def _pooled(lines: NDArray[np.float32], into: int) -> NDArray[np.float32]:
-    """Divide the first axis into `into` equal parts and return the mean of each. A line on a border counts
-    proportionally.
-    """
-    total = np.concatenate([np.zeros((1, lines.shape[1]), np.float32), np.cumsum(lines, axis=0, dtype=np.float32)])
-    edges = np.linspace(0, lines.shape[0], into + 1)
-    low = np.floor(edges).astype(int)
-    share = (edges - low).astype(np.float32)[:, None]
-    high = np.minimum(low + 1, lines.shape[0])
-    at_edges = total[low] * (1 - share) + total[high] * share
-    pooled: NDArray[np.float32] = np.diff(at_edges, axis=0) / np.float32(lines.shape[0] / into)
-    return pooled
+    height, width = luma.shape
+    cells: NDArray[np.float64] = luma.reshape(CELLS_Y, height // CELLS_Y, CELLS_X, width // CELLS_X).mean(axis=(1, 3))
+    return cells
 
 
 def _boxes(changed: NDArray[np.bool_]) -> tuple[Box, ...]:

@@ -29,8 +29,7 @@ log = structlog.get_logger()
 
 # Loading the model takes a second, or several on a busy machine.
 START_TIMEOUT_S: Final = 40.0
-# A full screen takes half a second on an idle core. If it takes more than ten times as long, the process hangs or the
-# machine is busy. A restart makes a busy machine busier, so the timeout doubles with each failure in a row.
+# A full screen takes half a second on an idle core. If it takes more than ten times as long, the process hangs.
 READ_TIMEOUT_S: Final = 8.0
 # What people are told of an error: the name of its class.
 _REASON_CHARS: Final = 40
@@ -74,10 +73,6 @@ class OcrReader:
         self._problem: VisionError | None = None
         # CPU seconds of all readings so far.
         self.cpu_s = 0.0
-        # The number of calls that read or wait. `_last_one`: nobody shares a screen any more, so the last call ends the
-        # process.
-        self._readers = 0
-        self._last_one = False
 
     async def __aenter__(self) -> Self:
         return self
@@ -94,27 +89,6 @@ class OcrReader:
 
     async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:
         """See `VisionReader.read`. An urgent reading skips the pause after earlier readings, but waits for its turn."""
-        self._readers += 1
-        self._last_one = False
-        try:
-            return await self._in_turn(latest, urgent=urgent)
-        finally:
-            self._readers -= 1
-            if self._last_one and not self._readers:
-                await self._process.kill()
-
-    async def rest(self) -> None:
-        """End the process to free its memory, because nobody shares a screen any more.
-
-        If calls are still reading, the last of them ends the process; this method does not wait for them. The next
-        picture starts a new process.
-        """
-        if self._readers:
-            self._last_one = True
-        else:
-            await self._process.kill()
-
-    async def _in_turn(self, latest: LatestRequest, *, urgent: bool) -> VisionReading:
         while True:
             if not urgent:
                 # Pause before taking a turn, so that an urgent reading need not wait for the pause.
@@ -123,6 +97,12 @@ class OcrReader:
                 # If another call has read meanwhile, the pause after that reading applies too.
                 if urgent or self._monotonic() >= self._rested_at:
                     return await self._read_now(latest)
+
+    async def rest(self) -> None:
+        """End the process at once to free its memory, because nobody shares a screen any more. A reading in progress
+        fails. The next picture starts a new process.
+        """
+        await self._process.kill()
 
     async def _read_now(self, latest: LatestRequest) -> VisionReading:
         if self._monotonic() < self._given_up_until:
@@ -147,11 +127,11 @@ class OcrReader:
         await self._start()
         look = latest()
         boxes = [(box.left, box.top, box.right, box.bottom) for box in look.boxes]
-        timeout_s = self._timeout_s * 2**self._failures
+        request = json.dumps({"boxes": boxes}).encode()
         try:
-            answer = await self._process.ask(json.dumps({"boxes": boxes}).encode(), look.jpeg, timeout_s=timeout_s)
+            answer = await self._process.ask(request, look.jpeg, timeout_s=self._timeout_s)
         except WorkerHungError as error:
-            log.warning("screen_reader_hung", timeout_s=timeout_s)
+            log.warning("screen_reader_hung", timeout_s=self._timeout_s)
             raise VisionError("Reading the screen took too long; the reader was started again.") from error
         except WorkerBrokeOffError as error:
             raise VisionError("The screen reader broke off; it was started again.") from error

@@ -13,33 +13,13 @@ const MOST_MEASURED = 120;
 const MOST_REPLIES = 24;
 // An utterance is cut after 30 s.
 const LONGEST_INTERIM_MS = 40_000;
-const ELSEWHERE_MS = 15_000;
 const SOURCE = { ocr: t("read as text"), model: t("seen by the model") };
 
-/* The list of rooms. If there is one room only, it is shown itself. Rooms of other processes of the bot are listed with
-   what is stored of them; nothing tells this page of their events, so it asks. */
+/* The list of rooms. If there is one room only, it is shown itself. */
 export async function showRooms(main, onState, isShown) {
   const list = el("ul", { class: "cards" });
-  const others = el("ul", { class: "cards" });
-  const elsewhere = el("section", { "aria-labelledby": "elsewhere-title" },
-    el("h2", { id: "elsewhere-title", text: t("In other processes of the bot") }),
-    el("p", { class: "quiet", text: t("They were opened, or something was said there, in the last half hour. What is stored is here; the dashboard of the process that a room belongs to shows it as it happens.") }),
-    others);
-  let drawn = "";
-  const drawOthers = (shown) => {
-    empty.hidden = list.children.length > 0 || shown.length > 0;
-    // What has the focus keeps it.
-    if (JSON.stringify(shown) === drawn) return;
-    drawn = JSON.stringify(shown);
-    elsewhere.hidden = shown.length === 0;
-    others.replaceChildren(...shown.map((session) => el("li", { class: "card" },
-      el("h3", {}, el("a", { href: `#/history/${encodeURIComponent(session.session)}` }, session.room
-        ? el("span", { lang: "", text: session.room }) : t("A channel whose name Discord does not tell"))),
-      session.guild ? el("p", { class: "quiet", lang: "", text: session.guild }) : null,
-      el("p", {}, counted(session.turn_count, "{count} turn", "{count} turns"), ...(session.turn_count
-        ? [", ", ...around("the last at {time}", { time: time(session.last_at, "short") })] : [])))));
-  };
   const draw = (shown) => {
+    empty.hidden = shown.length > 0;
     list.replaceChildren(...shown.map((room) => el("li", { class: "card" },
       el("h2", {}, el("a", { href: `#/room/${encodeURIComponent(room.session)}`, lang: "", text: room.room })),
       el("p", { class: "quiet", lang: "", text: room.guild }),
@@ -50,29 +30,20 @@ export async function showRooms(main, onState, isShown) {
     el("p", {}, around("What was said before is in the {history}.", { history: el("a", { href: "#/history", text: t("history") }) })));
   const title = el("h1", { text: t("Live"), tabindex: "-1" });
   let only = null;
-  let divided = false;
   const read = async () => {
-    const { rooms, elsewhere: told, mark } = await ask("/api/rooms");
-    const found = told || [];
-    divided = told !== null;
-    if (rooms.length === 1 && !found.length) {
+    const { rooms, mark } = await ask("/api/rooms");
+    if (rooms.length === 1) {
       if (!only || only.session !== rooms[0].session) only = new Room(main, rooms[0].session);
       return only.read();
     }
     only = null;
-    if (title.parentNode !== main) main.replaceChildren(title, empty, list, elsewhere);
+    if (title.parentNode !== main) main.replaceChildren(title, empty, list);
     draw(rooms);
-    drawOthers(found);
     return mark;
   };
   const listener = (kind, data) => (only && !(only.over && kind === "opened")
     ? only.on(kind, data) : ["opened", "closed", "again"].includes(kind));
   await keepUp(read, listener, onState, isShown);
-  const asking = setInterval(() => {
-    if (!isShown()) clearInterval(asking);
-    // Whoever watches one room stays there. Failures are shown by what follows the events.
-    else if (divided && !only) ask("/api/rooms").then(({ elsewhere: told }) => drawOthers(told || []), () => {});
-  }, ELSEWHERE_MS);
 }
 
 export async function showRoom(main, session, onState, isShown) {

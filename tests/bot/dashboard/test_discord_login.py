@@ -16,7 +16,6 @@ from structlog.testing import capture_logs
 import bot.dashboard.discord_login as login_module
 from bot.dashboard.access import Access
 from bot.dashboard.discord_login import DiscordLogin
-from bot.dashboard.pending_login import VALID_S
 from bot.readers import Reader
 from bot.web.dashboard_port import LoginRefusedError
 from bot.web.viewer import Viewer
@@ -108,41 +107,6 @@ async def test_a_stolen_code_fails_at_discord(logging_in: Logging) -> None:
 
 
 @pytest.mark.asyncio
-async def test_made_up_codes_make_no_line_in_the_log(logging_in: Logging) -> None:
-    """Anybody can begin a login and come back with a code of their own, hundreds of times a minute. The web server
-    counts these. A secret that Discord refuses is for the operator to know.
-    """
-    with capture_logs() as logs:
-        for code in ("made up", "x" * 1_000):
-            proof, sent = logging_in.visit()
-            with pytest.raises(LoginRefusedError, match="Begin again"):
-                await logging_in.finish(proof, {**sent, "code": code})
-        assert logs == []
-        wrong = Logging(logging_in.discord, secret="old")
-        with pytest.raises(LoginRefusedError, match="developer portal"):
-            await wrong.finish(*wrong.visit())
-    assert [(each["event"], each["status"]) for each in logs] == [("discord_login_refused", 401)]
-
-
-@pytest.mark.asyncio
-async def test_logins_lapse(logging_in: Logging) -> None:
-    """A login that takes too long is refused."""
-    proof, sent = logging_in.visit()
-    logging_in.clock.advance(VALID_S + 1)
-    with pytest.raises(LoginRefusedError, match="Begin again"):
-        await logging_in.finish(proof, sent)
-
-
-@pytest.mark.asyncio
-async def test_a_flood_of_beginnings_displaces_nobody(logging_in: Logging) -> None:
-    """The server keeps nothing of a login that is under way."""
-    proof, sent = logging_in.visit()
-    for _ in range(2_000):
-        logging_in.login.start(int(CLIENT_ID), BACK)
-    assert (await logging_in.finish(proof, sent)).user_id == 2001
-
-
-@pytest.mark.asyncio
 @pytest.mark.parametrize("trouble", ["down", "busy", "failing", "garbage", "huge", "slow", "redirect"])
 async def test_whatever_discord_answers_ends_in_a_sentence(
     logging_in: Logging, trouble: str, monkeypatch: pytest.MonkeyPatch
@@ -156,18 +120,6 @@ async def test_whatever_discord_answers_ends_in_a_sentence(
     assert str(refused.value).endswith((".", "browser."))
     assert SECRET not in str(logs)
     assert sent["code"] not in str(logs)
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize(("trouble", "status"), [("busy", 429), ("failing", 500)])
-async def test_who_comes_back_while_discord_has_trouble_reads_that_and_waits(
-    logging_in: Logging, trouble: str, status: int
-) -> None:
-    """Nothing is wrong with their login, and who began again at once would ask a busy Discord once more."""
-    logging_in.discord.trouble = trouble
-    with capture_logs() as logs, pytest.raises(LoginRefusedError, match="Try again in a moment"):
-        await logging_in.finish(*logging_in.visit())
-    assert [(each["event"], each["status"]) for each in logs] == [("discord_login_refused", status)]
 
 
 @pytest.mark.asyncio
@@ -391,20 +343,6 @@ async def test_without_a_client_secret_only_the_link_works(tmp_path: Path) -> No
         async with http.post(f"{house.base}/api/login/discord", json={}, headers=headers) as answer:
             assert answer.status == 403
             assert "is not set up here" in (await answer.json())["error"]
-
-
-@pytest.mark.asyncio
-async def test_who_comes_while_the_bot_starts_reads_that_it_starts(public: Public) -> None:
-    """A bot that is started again has its pages before it is connected. The way to log in is there then too, and nobody
-    reads that it is not set up.
-    """
-    directory, public.house.service.directory = public.house.service.directory, None
-    assert (await public.get("me"))[1] == {"discord": True}
-    status, told = await public.post("/api/login/discord", {})
-    assert (status, told["error"]) == (403, "I am still starting. Try again in a moment.")
-    public.house.service.directory = directory
-    public.house.directory.access[2001] = LOUNGE
-    assert (await public.log_in())[0] == 200
 
 
 @pytest.mark.asyncio

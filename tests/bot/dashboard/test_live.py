@@ -12,7 +12,6 @@ import pytest_asyncio
 from bot.channel.port import Person
 from bot.dashboard.access import EVERYTHING, NOTHING, Access
 from bot.dashboard.follower import WAITING_CHARS, WAITING_EVENTS, Follower
-from bot.dashboard.live import LiveRooms
 from bot.events import CompactionLanded, UtteranceTranscribed
 from bot.participation.costs import Cost
 from bot.readers import Reader
@@ -80,37 +79,25 @@ async def test_a_page_gets_what_happens_as_it_happens(house: House) -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_page_that_comes_back_gets_what_it_missed(house: House) -> None:
-    """With the id of its last event it gets the later ones; with an unknown id it is told to read anew."""
+async def test_a_page_that_comes_back_reads_anew_what_it_missed(house: House) -> None:
+    """If it has missed nothing it goes on. An unknown id means that something was missed."""
     with house.live.follow(everything, "") as feed:
         await house.say("One.")
         last = (await waiting(feed))[-1][0]
-    await house.say("Two.")
     with house.live.follow(everything, last) as feed:
-        assert [data["text"] for _, kind, data in await waiting(feed) if kind == "heard"] == ["Two."]
-    boot = last.partition("-")[0]
-    for unknown in ("elsewhere-1", f"{boot}-99999", f"{boot}-x", f"{boot}-", "²-²", "\n\nevent: turn", "9" * 500):
-        with house.live.follow(everything, unknown) as feed:
+        assert await waiting(feed) == []
+    await house.say("Two.")
+    for missed in (last, "elsewhere-1", "²-²", "\n\nevent: turn"):
+        with house.live.follow(everything, missed) as feed:
             assert [kind for _, kind, _ in await waiting(feed)] == ["again"]
 
 
 @pytest.mark.asyncio
-async def test_a_page_that_missed_too_much_reads_anew(house: House) -> None:
-    """Events that are not kept any more are replaced by one that says so."""
-    with house.live.follow(everything, "") as feed:
-        await house.say("One.")
-        last = (await waiting(feed))[0][0]
-    for number in range(WAITING_EVENTS):
-        await house.say(f"And {number}.")
-    with house.live.follow(everything, last) as feed:
-        assert [kind for _, kind, _ in await waiting(feed)] == ["again"]
-
-
-@pytest.mark.asyncio
-async def test_a_slow_page_is_dropped_and_the_others_go_on(house: House) -> None:
+async def test_a_slow_page_is_dropped_and_the_others_go_on(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """What waits for a page is bounded. Beyond it, the feed ends."""
+    monkeypatch.setattr("bot.dashboard.follower.WAITING_EVENTS", 20)
     with house.live.follow(everything, "") as slow, house.live.follow(everything, "") as quick:
-        for number in range(WAITING_EVENTS):
+        for number in range(20):
             await house.say(f"Number {number}.")
             await waiting(quick)
         assert await slow.next() is None
@@ -120,21 +107,14 @@ async def test_a_slow_page_is_dropped_and_the_others_go_on(house: House) -> None
 
 @pytest.mark.asyncio
 async def test_texts_of_any_length_fill_nothing(house: House) -> None:
-    """A page that is behind is dropped, and what is kept is bounded."""
+    """A page that is behind is dropped."""
     words = "x" * (WAITING_CHARS // 3)
-    start = house.live.mark
-    with house.live.follow(everything, start) as slow, house.live.follow(everything, start) as quick:
+    with house.live.follow(everything, "") as slow, house.live.follow(everything, "") as quick:
         for number in range(6):
             house.observe(UtteranceTranscribed(f"u{number}", ADA.id, words, 0.0, 1.0, 2.0))
             assert [kind for _, kind, _ in await waiting(quick)] == ["heard"]
         assert await slow.next() is None
         assert slow.waiting == 0
-    assert [event.number for event in house.live._kept] == [6, 7]
-    with house.live.follow(everything, start) as feed:
-        assert [kind for _, kind, _ in await waiting(feed)] == ["again"]
-    await house.say("Still here.")
-    with house.live.follow(everything, f"{start.partition('-')[0]}-7") as feed:
-        assert [kind for _, kind, _ in await waiting(feed)] == ["heard", "turn"]
 
 
 # Somebody in the channel.
@@ -429,29 +409,12 @@ async def test_a_fault_of_the_dashboard_does_not_reach_the_room(house: House, mo
 
 
 @pytest.mark.asyncio
-async def test_nothing_is_kept_of_a_room_that_nobody_watches(house: House) -> None:
-    """A room's figures have no words in them, however long it lives."""
-    await house.say(SECRET)
-    await house.play(60)
-    (room,) = house.live.rooms(EVERYTHING)
-    figures = json.dumps(room.figures())
-    assert "tangerine" not in figures
-    assert "Lisbon" not in figures
-    assert isinstance(house.live, LiveRooms)
-
-
-@pytest.mark.asyncio
-async def test_of_a_room_that_has_ended_nothing_more_is_told_or_kept(house: House) -> None:
-    """A fold that lands as a room ends is told by no event after its end: nobody would drop its summary when somebody
-    is forgotten, and a page that comes back would get it.
-    """
+async def test_of_a_room_that_has_ended_nothing_more_is_told(house: House) -> None:
+    """A fold that lands as a room ends is told by no event after its end."""
     guild = await house.participation.of_guild(GUILD)
     landed = CompactionLanded(0, 1, 0, SECRET, 1.0, at=house.clock.monotonic())
     with house.live.follow(everything, "") as feed:
         with house.live.show(SessionId("over"), house.place, house.memory, guild) as observe:
-            start = house.live.mark
             observe(landed)
         observe(landed)
         assert [kind for _, kind, _ in await waiting(feed)][-1] == "closed"
-    with house.live.follow(everything, start) as feed:
-        assert [kind for _, kind, _ in await waiting(feed)] == ["closed"]

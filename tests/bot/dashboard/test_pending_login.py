@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.dashboard.pending_login import VALID_S, PendingLoginSeal
+from bot.dashboard.discord_login import VALID_S, PendingLoginSeal
 from tests.fakes.clock import FakeClock
 
 BACK = "https://watch.example.org/login"

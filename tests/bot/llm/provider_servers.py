@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
 from typing import TYPE_CHECKING, Any, Self
 
 from aiohttp import web
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 KEY = "key-of-the-provider"
 SIGNATURE = {"google": {"thought_signature": "c2lnbmVk"}}
-QUESTION = "Who brings the lantern?"
 SCHEMA_WORDS = ("additionalProperties", "const", "$schema")
 
 
@@ -33,6 +31,8 @@ class ProviderServer:
     """
 
     path = "/v1"
+    # Whose endpoint it behaves as; empty: a server of one's own.
+    host = ""
 
     def __init__(self) -> None:
         self.bodies: list[dict[str, Any]] = []
@@ -117,6 +117,8 @@ def _completion(text: str) -> dict[str, Any]:
 class AnthropicServer(ProviderServer):
     """Ignores `response_format`, refuses `temperature`, and sends tool calls with an index and ids of its own."""
 
+    host = "api.anthropic.com"
+
     def models(self) -> Iterable[str]:
         return ["claude-haiku-4-5"]
 
@@ -144,103 +146,35 @@ class AnthropicServer(ProviderServer):
 
 
 class TemplateServer(ProviderServer):
-    """Renders messages with a chat template. `complaint`: the words of its refusal; `status`: that of the
-    refusal, or None if it comes within the stream, as LM Studio's. `takes_system`: whether it takes a system message.
-
-    Qwen 3.5 takes a system message only at the beginning, Gemma besides only user and assistant in turn (its template
-    is in llama.cpp, vLLM and LM Studio; Gemma 2's takes no system message), and Mistral's service refuses a user after
-    a tool's result.
+    """Renders messages with a strict chat template, as Qwen's and Gemma's in llama.cpp and vLLM. `complaint`: the words
+    of its refusal.
     """
 
-    def __init__(self, complaint: str, *, status: int | None = 400, takes_system: bool = True) -> None:
+    def __init__(self, complaint: str) -> None:
         super().__init__()
         self.complaint = complaint
-        self.status = status
-        self.takes_system = takes_system
         self.refused = 0
 
-    @property
-    def _error(self) -> dict[str, Any]:
-        self.refused += 1
-        return {"error": {"code": self.status, "message": self.complaint}}
-
-    def _takes(self, body: dict[str, Any]) -> bool:
+    def refusal(self, body: dict[str, Any]) -> web.Response | None:
         roles = [message["role"] for message in body["messages"]]
         talk = [each["role"] for each in body["messages"] if each["role"] != "tool" and "tool_calls" not in each]
-        if self.takes_system:
-            talk.remove("system")
-        return (
-            "system" not in (roles[1:] if self.takes_system else roles)
+        talk.remove("system")
+        if (
+            "system" not in roles[1:]
             and talk == ["user", "assistant"] * (len(talk) // 2) + ["user"] * (len(talk) % 2)
             and ("tool", "user") not in itertools.pairwise(roles)
             and roles[-1] in {"user", "tool"}
-        )
-
-    def refusal(self, body: dict[str, Any]) -> web.Response | None:
-        if self.status is None or self._takes(body):
+        ):
             return None
-        return web.json_response(self._error, status=self.status)
+        self.refused += 1
+        return web.json_response({"error": {"message": self.complaint}}, status=500)
 
     def chunks(self, body: dict[str, Any]) -> Iterable[dict[str, Any]]:
-        if not self._takes(body):
-            yield self._error
-            return
         yield _chunk({"role": "assistant", "content": "Bo brings the lantern."})
         yield _chunk({}, "stop")
 
     def whole(self, body: dict[str, Any]) -> dict[str, Any]:
         return _completion('{"gist": "Bo brings the lantern."}')
-
-
-class MistralServer(ProviderServer):
-    """Takes only ids of tool calls that could be its own. Some chat templates of its models do the same."""
-
-    def models(self) -> Iterable[str]:
-        return ["mistral-medium-latest"]
-
-    def refusal(self, body: dict[str, Any]) -> web.Response | None:
-        ids = [call["id"] for message in body["messages"] for call in message.get("tool_calls", ())]
-        ids += [message["tool_call_id"] for message in body["messages"] if "tool_call_id" in message]
-        strange = [each for each in ids if not re.fullmatch("[a-zA-Z0-9]{9}", each)]
-        if not strange:
-            return None
-        problem = f"Tool call id was {strange[0]} but must be a-z, A-Z, 0-9, with a length of 9."
-        return web.json_response({"object": "error", "message": problem, "code": "3280"}, status=400)
-
-    def whole(self, body: dict[str, Any]) -> dict[str, Any]:
-        return _completion('{"gist": "Bo brings the lantern."}')
-
-    def chunks(self, body: dict[str, Any]) -> Iterable[dict[str, Any]]:
-        yield _chunk({"role": "assistant", "content": "Bo brings the lantern."})
-        yield _chunk({}, "stop")
-
-
-class KimiServer(MistralServer):
-    """Takes a tool call back only with the thoughts before it, as DeepSeek's do too. `problem`: its words."""
-
-    def __init__(self, problem: str) -> None:
-        super().__init__()
-        self.problem = problem
-        self.refused = 0
-
-    def models(self) -> Iterable[str]:
-        return ["kimi-k2.5"]
-
-    def refusal(self, body: dict[str, Any]) -> web.Response | None:
-        for message in body["messages"]:
-            if "tool_calls" in message and not message.get("reasoning_content"):
-                self.refused += 1
-                error = {"message": self.problem, "type": "invalid_request_error"}
-                return web.json_response({"error": error}, status=400)
-        return None
-
-    def chunks(self, body: dict[str, Any]) -> Iterable[dict[str, Any]]:
-        if body.get("tools") and body["messages"][-1]["content"] == QUESTION:
-            call = {"name": "memory_search", "arguments": '{"query":"lantern"}'}
-            yield _chunk({"tool_calls": [{"index": 0, "id": "memory_search:0", "type": "function", "function": call}]})
-            yield _chunk({}, "tool_calls")
-            return
-        yield from super().chunks(body)
 
 
 class GeminiServer(ProviderServer):
@@ -249,6 +183,7 @@ class GeminiServer(ProviderServer):
     """
 
     path = "/v1beta/openai"
+    host = "generativelanguage.googleapis.com"
 
     def models(self) -> Iterable[str]:
         return ["models/gemini-2.5-flash", "models/gemini-3-flash-preview"]

@@ -262,7 +262,7 @@ def test_nobody_goes_around_it() -> None:
         for path in sorted((ROOT / "bot").rglob("*.py"))
         if path.parent != ROOT / "bot" / "llm"
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.ImportFrom) and node.module in {"bot.llm.openai_chat", "bot.llm.openai_completion"}
+        if isinstance(node, ast.ImportFrom) and node.module in {"bot.llm.openai_chat", "bot.llm.chat_client"}
     ]
     assert around == []
 
@@ -322,29 +322,6 @@ async def test_a_small_model_is_offered_what_it_can_take() -> None:
         stream = model.stream(said(2), max_output_tokens=100, tools=tools, enforce_budget=enforce)
         assert [piece async for piece in stream]
     assert [each.offers for each in endpoint.offered] == [(look,), tools.offers]
-
-
-@pytest.mark.asyncio
-async def test_what_tools_answered_ages_on_its_way() -> None:
-    """A long tool output keeps its head and tail, and becomes a placeholder after five answers. Every call keeps its
-    result.
-    """
-    endpoint = Recorder()
-    call = MessageToolCall("c-1", "read_page", '{"at": 1}')
-    exchange = [
-        ChatMessage(ChatRole.ASSISTANT, "", tool_calls=(call,)),
-        ChatMessage(ChatRole.TOOL, "line of it\n" * 3_000, tool_call_id="c-1", name="read_page"),
-    ]
-    talk = [
-        ChatMessage(role, f"{role} {number}") for number in range(7) for role in (ChatRole.USER, ChatRole.ASSISTANT)
-    ]
-    model = BudgetedModel(endpoint, Budget(BudgetSettings()))
-    await heard(model, [*said(1), *exchange, ChatMessage(ChatRole.USER, "And now?")])
-    await heard(model, [*said(1), *exchange, *talk, ChatMessage(ChatRole.USER, "And now?")])
-    fresh, old = ([message for message in sent if message.role is ChatRole.TOOL] for sent in endpoint.sent)
-    assert "characters left out" in fresh[0].content
-    assert old[0].content.startswith("[Output of read_page, ")
-    assert [message.tool_call_id for message in (*fresh, *old)] == ["c-1", "c-1"]
 
 
 TALK = [

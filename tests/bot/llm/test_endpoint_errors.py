@@ -77,30 +77,6 @@ def test_a_filter_that_refuses_what_was_said_is_no_fault_of_the_settings(code: s
     assert told.retryable
 
 
-def test_a_prompt_that_is_moderated_is_no_fault_of_the_key() -> None:
-    """OpenRouter refuses it with the status of a key that may do less, and quotes it."""
-    metadata = {"reasons": ["violence"], "flagged_input": WORDS, "provider_name": "OpenAI", "model_slug": "m"}
-    body = {"message": "openai/m requires moderation. Your input was flagged.", "code": 403, "metadata": metadata}
-    told = translate_error(refused(body, 403, openai.PermissionDeniedError), model="m", where="w")
-    assert str(told) == FILTERED
-    assert told.retryable
-    other = {"message": "Key limit exceeded.", "code": 403, "metadata": {}}
-    told = translate_error(refused(other, 403, openai.PermissionDeniedError), model="m", where="w")
-    assert "The key may not use the language model" in str(told)
-    assert not told.retryable
-
-
-def test_an_account_without_credit_is_told_as_that() -> None:
-    """No other model and no larger context would help."""
-    told = translate_error(
-        refused({"message": "Insufficient Balance"}, 402, openai.APIStatusError), model="m", where="w"
-    )
-    assert str(told).startswith(
-        "The account for the language model m at w has too little credit: 'Insufficient Balance'."
-    )
-    assert not told.retryable
-
-
 @pytest.mark.parametrize(
     ("status", "kind", "reason"),
     [

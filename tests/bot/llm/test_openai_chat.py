@@ -6,8 +6,6 @@ import asyncio
 import json
 from collections import Counter
 from contextlib import asynccontextmanager
-from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -29,7 +27,6 @@ from bot.llm.port import (
     Usage,
 )
 from bot.llm.settings import LlmSettings
-from compaction.errors import CompletionError
 from compaction.ports import CompletionRequest
 from rehearsal.servers import chat as servers_chat
 from rehearsal.servers import chat_wire
@@ -45,8 +42,6 @@ from rehearsal.servers.loopback import error_response
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
-
-    from aiohttp import web
 
     from bot.llm.port import StreamItem
     from rehearsal.servers.chat import ChatCall
@@ -148,24 +143,6 @@ async def test_stream_failures_are_plain_sentences(
 
 
 @pytest.mark.asyncio
-async def test_an_answer_that_ends_with_an_error_is_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    """OpenRouter ends it so if a provider fails. Half an answer is not taken for the whole, nor half a summary."""
-    monkeypatch.setattr(chat_wire, "mark_cut_off", partial(ended_with, "error"))
-    async with endpoint(ChatMode.LENGTH) as (chat, _):
-        with pytest.raises(ChatModelError, match="broke off its answer: 'finish_reason error'") as caught:
-            await heard(chat)
-        assert caught.value.retryable
-        with pytest.raises(CompletionError, match="broke off its answer"):
-            await chat.complete(REQUEST)
-
-
-def ended_with(reason: str, payload: chat_wire.Payload) -> chat_wire.Payload:
-    """Return a payload that ends, if it does, for this reason."""
-    choices = [each | {"finish_reason": each["finish_reason"] and reason} for each in payload["choices"]]
-    return payload | {"choices": choices}
-
-
-@pytest.mark.asyncio
 async def test_a_long_answer_is_waited_for_as_long_as_it_is_spoken(monkeypatch: pytest.MonkeyPatch) -> None:
     """The time that the voice needs for each piece does not count towards the time limit of the answer."""
     loop = asyncio.get_running_loop()
@@ -201,108 +178,36 @@ async def test_hanging_up_early_frees_the_adapter() -> None:
 
 
 @pytest.mark.asyncio
-async def test_the_cap_takes_the_name_that_the_endpoint_wants() -> None:
-    """If the endpoint insists on `max_completion_tokens`, streams and completions use that name from then on."""
-    async with endpoint() as (chat, server):
-        server.behaviour.cap_name = "max_completion_tokens"
-        assert "".join(await heard(chat)) == WORDS
-        assert server.calls[-1].body["max_completion_tokens"] == 50
-        await chat.complete(REQUEST)
-        assert len(server.calls) == 3
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("limit", ["max_tokens", "max_completion_tokens"])
-@pytest.mark.parametrize(
-    ("efforts", "sent"),
-    [
-        (("none", "low", "medium"), ["none"]),
-        (("minimal", "low", "medium"), ["none", "minimal"]),
-        (("low", "medium"), ["none", "low"]),
-    ],
-)
-async def test_a_model_that_thinks_is_told_to_think_little(
-    limit: str, efforts: tuple[str, ...], sent: list[str]
-) -> None:
+async def test_a_model_that_thinks_is_told_to_think_little() -> None:
     """A model that thinks for as long as it may has no words left for the room. Its least effort is learnt in the same
-    answer, from the name of its limit or from the first answer without words, and used for summaries too.
+    answer, and used for summaries too.
     """
     async with endpoint() as (chat, server):
-        server.behaviour.cap_name, server.behaviour.efforts = limit, efforts
-        assert "".join(await heard(chat)) == WORDS
-        assert [call.body.get("reasoning_effort") for call in server.calls] == [None, *sent]
+        server.behaviour.efforts = ("low", "medium")
         assert "".join(await heard(chat)) == WORDS
         assert (await chat.complete(REQUEST)).text == WORDS
-        assert [call.body.get("reasoning_effort") for call in server.calls[len(sent) + 1 :]] == [sent[-1]] * 2
+        assert [call.body.get("reasoning_effort") for call in server.calls] == [None, "none", "minimal", "low", "low"]
 
 
 @pytest.mark.asyncio
-async def test_a_model_that_thinks_whatever_it_is_told_is_asked_without_a_word_about_it() -> None:
+async def test_a_model_that_thinks_whatever_it_is_told_is_told_about() -> None:
     """Its efforts are all refused, once. The sentence about its silence names the remedy."""
     async with endpoint() as (chat, server):
         server.behaviour.efforts = ("high",)
         for _ in range(2):
             with pytest.raises(ChatModelError, match="no words"):
                 await heard(chat)
-        assert [call.body.get("reasoning_effort") for call in server.calls] == [None, "none", None, None]
-
-
-@pytest.mark.asyncio
-async def test_no_call_is_repeated_unchanged_to_think_less() -> None:
-    """The effort that was really sent has led to no words either, also if it was learnt within that very call."""
-    async with endpoint(ChatMode.LENGTH) as (chat, server):
-        server.behaviour.answer, server.behaviour.efforts = lambda call: "", ("minimal", "low")
-        for sent in ([None, "none", "minimal"], ["minimal"]):
-            server.calls.clear()
-            with pytest.raises(ChatModelError, match="no words"):
-                await heard(chat)
-            assert [call.body.get("reasoning_effort") for call in server.calls] == sent
-
-
-@pytest.mark.asyncio
-async def test_the_first_calls_at_once_keep_the_least_effort() -> None:
-    """Each may be refused for the name of its limit, and neither is for an effort that it did not send."""
-    async with endpoint() as (chat, server):
-        server.behaviour.cap_name, server.behaviour.efforts = "max_completion_tokens", ("none", "low")
-        for words in await asyncio.gather(heard(chat), heard(chat)):
-            assert "".join(words) == WORDS
-        await chat.complete(REQUEST)
         efforts = [call.body.get("reasoning_effort") for call in server.calls]
-        # The second call may be sent before the first one is refused, or after.
-        assert set(efforts) == {None, "none"}
-        assert efforts.count(None) <= 2
-        assert efforts[-1] == "none"
+        assert efforts == [None, "none", "minimal", "low", None, None]
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("behaviour", [{"takes_stream_options": False}, {"efforts": ("none",)}])
-async def test_of_the_first_calls_at_once_none_fails(behaviour: dict[str, object]) -> None:
+async def test_of_the_first_calls_at_once_none_fails() -> None:
     """What the refusal of one teaches repeats the others too, which were sent before."""
     async with endpoint() as (chat, server):
-        for name, value in behaviour.items():
-            setattr(server.behaviour, name, value)
+        server.behaviour.takes_stream_options = False
         for words in await asyncio.gather(*(heard(chat) for _ in range(4))):
             assert "".join(words) == WORDS
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize(("mode", "tries"), [(ChatMode.FILTERED, 1), (ChatMode.BROKEN, 1), (ChatMode.TOO_LONG, 2)])
-@pytest.mark.parametrize("streams", [True, False])
-async def test_a_call_that_fails_takes_no_effort_away(mode: ChatMode, tries: int, streams: bool) -> None:
-    """For what was said, a passing fault or a prompt that is too long: the next call is told to think little again."""
-
-    async def say() -> str:
-        return "".join(await heard(chat)) if streams else (await chat.complete(REQUEST)).text
-
-    async with endpoint(mode) as (chat, server):
-        server.behaviour.efforts = ("none",)
-        assert chat._features.thought_too_long({})
-        with pytest.raises((ChatModelError, CompletionError)):
-            await say()
-        assert len(server.calls) == tries
-        server.behaviour.mode = ChatMode.ANSWER
-        assert await say() == WORDS
-        assert [call.body.get("reasoning_effort") for call in server.calls[tries:]] == ["none"]
 
 
 @pytest.mark.asyncio
@@ -460,23 +365,6 @@ async def test_a_call_that_was_cut_off_is_none() -> None:
 
 
 @pytest.mark.asyncio
-async def test_accidents_of_an_evening_leave_the_tools() -> None:
-    """A model that calls tools properly is offered them still after any number of empty answers, and an answer in which
-    tools could not be called says nothing about them.
-    """
-    shown = OfferedTools(LOOK.offers, callable_now=False)
-    async with endpoint() as (chat, server):
-        for _ in range(4):
-            server.behaviour.answer = lambda call: ASKING
-            await streamed(chat, LOOK)
-            server.behaviour.answer = lambda call: "" if "tools" in call.body else WORDS
-            await streamed(chat, LOOK)
-            await streamed(chat, shown)
-        await streamed(chat, LOOK)
-        assert server.calls[-2].offered == ("memory_search",)
-
-
-@pytest.mark.asyncio
 @pytest.mark.parametrize("text", ["<think>Who brings the lantern? Perhaps", ""])
 async def test_an_answer_of_thoughts_alone_is_a_failure(text: str) -> None:
     """A model that has thought until its limit has no words. It is asked again once, to think less, and keeps its
@@ -484,24 +372,25 @@ async def test_an_answer_of_thoughts_alone_is_a_failure(text: str) -> None:
     """
     async with endpoint(ChatMode.LENGTH) as (chat, server):
         server.behaviour.answer = lambda call: text
-        for _ in range(4):
+        for _ in range(2):
             with pytest.raises(ChatModelError, match="no words to say aloud"):
                 await streamed(chat, LOOK)
-        assert [call.offered for call in server.calls] == [("memory_search",)] * 5
+        assert [call.offered for call in server.calls] == [("memory_search",)] * 3
 
 
 @pytest.mark.asyncio
 async def test_thoughts_are_no_words() -> None:
-    """Thoughts in tags are left out. Those that nothing opens are heard once; later ones are known by the first."""
-    async with endpoint() as (chat, server):
+    """Thoughts in tags are left out. Some models are known by their names to begin with them without a tag; one whose
+    server takes them out is not waited for any more.
+    """
+    async with endpoint(model="deepseek-r1") as (chat, server):
         server.behaviour.answer = lambda call: "<think>Who? Bo.</think>" + WORDS
         assert "".join(await heard(chat)) == WORDS
         server.behaviour.answer = lambda call: "Who? Bo.</think>" + WORDS
-        assert "".join(await heard(chat)) == "Who? Bo.</think>" + WORDS
         assert "".join(await heard(chat)) == WORDS
         server.behaviour.answer = lambda call: WORDS
-        assert "".join(await heard(chat)) == WORDS
-        assert len(await heard(chat)) > 2, "it is not waited for to its end any more"
+        assert await heard(chat) == [WORDS]
+        assert len(await heard(chat)) > 2
 
 
 @pytest.mark.asyncio
@@ -515,25 +404,17 @@ async def test_a_model_that_takes_no_tools_answers_without() -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_malformed_call_that_is_refused_within_the_stream_costs_no_answer(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Groq reads the calls itself: https://github.com/anomalyco/opencode/issues/1018. The model is asked again without
-    tools, and after three times gets none any more. An answer that people have heard the beginning of is broken off.
-    """
-    refusal = {"message": "Failed to call a function.", "type": "invalid_request_error", "code": "tool_use_failed"}
-    chunk = chat_wire.chunk
+async def test_a_server_that_cannot_read_a_call_is_asked_without_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ollama fails so. It is an accident, and the next question has its tools."""
     monkeypatch.setattr(
-        chat_wire, "chunk", lambda *args, **kwargs: {"error": refusal} if "calls" in kwargs else chunk(*args, **kwargs)
+        servers_chat,
+        "_refusal",
+        lambda _, call: error_response(500, "error parsing tool call") if call.offered else None,
     )
     async with endpoint() as (chat, server):
-        server.behaviour.answer = lambda call: ASKING if call.offered else WORDS
-        with pytest.raises(ChatModelError, match="broke off its answer: 'Failed to call a function'"):
-            await streamed(chat, LOOK)
-        server.behaviour.answer = lambda call: replace(ASKING, words="") if call.offered else WORDS
-        for _ in range(4):
+        for _ in range(2):
             assert "".join(map(str, (await streamed(chat, LOOK))[:-1])) == WORDS
-        assert [bool(call.offered) for call in server.calls] == [True] + [True, False] * 3 + [False]
+        assert [bool(call.offered) for call in server.calls] == [True, False] * 2
 
 
 @pytest.mark.asyncio
@@ -548,51 +429,12 @@ async def test_a_call_written_as_text_is_a_call() -> None:
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("nothing", ["", "\n", "<tools></tools>", "<tool_call>\n</tool_call>"])
+@pytest.mark.parametrize("nothing", ["", "<tools></tools>"])
 async def test_tools_never_cost_the_answer(nothing: str) -> None:
-    """A model that answers nothing with tools is asked again without them, and after three times gets none any more.
-
-    Small Qwen models write the tags of a tool call with nothing between them.
+    """A model that answers nothing with tools is asked again without them. Small Qwen models write the tags of a tool
+    call with nothing between them.
     """
     async with endpoint() as (chat, server):
         server.behaviour.answer = lambda call: nothing if call.offered else WORDS
-        for _ in range(4):
-            assert "".join(map(str, (await streamed(chat, LOOK))[:-1])) == WORDS
-        assert [bool(call.offered) for call in server.calls] == [True, False] * 3 + [False]
-
-
-@pytest.mark.asyncio
-async def test_a_tool_whose_schema_is_refused_costs_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    """OpenAI names it. It is left out until its server describes it anew."""
-    refusal = servers_chat._refusal
-
-    def refused(behaviour: ChatBehaviour, call: ChatCall) -> web.Response | None:
-        for tool in call.body.get("tools", ()):
-            if "oneOf" in tool["function"]["parameters"]:
-                name = tool["function"]["name"]
-                return error_response(400, f"Invalid schema for function '{name}': no \"oneOf\" at the top.")
-        return refusal(behaviour, call)
-
-    monkeypatch.setattr(servers_chat, "_refusal", refused)
-    bad = ToolOffer("hub_put", "Puts.", {"type": "object", "properties": {}, "oneOf": []})
-    mended = ToolOffer("hub_put", "Puts.", {"type": "object", "properties": {}})
-    async with endpoint() as (chat, server):
-        for offers in ((*LOOK.offers, bad), (bad, *LOOK.offers), (bad,), (*LOOK.offers, mended)):
-            assert "".join(map(str, (await streamed(chat, OfferedTools(offers)))[:-1])) == WORDS
-        look = ("memory_search",)
-        assert [call.offered for call in server.calls] == [(*look, "hub_put"), look, look, (), (*look, "hub_put")]
-
-
-@pytest.mark.asyncio
-async def test_tools_that_an_endpoint_minds_are_left_out() -> None:
-    """If the endpoint refuses the tools, the call is repeated without them. After three refusals none are offered any
-    more.
-
-    Refusals in a reply's last step, in which tools cannot be called, do not count.
-    """
-    async with endpoint() as (chat, server):
-        server.behaviour.minds_tools = True
-        last = OfferedTools(LOOK.offers, callable_now=False)
-        for tools in (last, last, last, LOOK, LOOK, LOOK, LOOK):
-            assert "".join(map(str, (await streamed(chat, tools))[:-1])) == WORDS
-        assert ["tools" in call.body for call in server.calls] == [True, False] * 6 + [False]
+        assert "".join(map(str, (await streamed(chat, LOOK))[:-1])) == WORDS
+        assert [bool(call.offered) for call in server.calls] == [True, False]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import SecretStr
 
-from bot.llm.chat_wire import OwnCall
+from bot.llm.endpoint_features import ENDPOINT_NEEDS
 from bot.llm.factory import list_served_models
 from bot.llm.openai_chat import OpenAIChat
 from bot.llm.port import (
@@ -33,13 +33,8 @@ from tests.bot.llm.provider_servers import (
     KEY,
     AnthropicServer,
     GeminiServer,
-    KimiServer,
-    MistralServer,
     ProviderServer,
     TemplateServer,
-)
-from tests.bot.llm.provider_servers import (
-    QUESTION as ASKED,
 )
 
 if TYPE_CHECKING:
@@ -54,7 +49,7 @@ TOOLS = OfferedTools((ToolOffer("memory_search", "Finds what was said.", PARAMET
 QUESTION = (
     ChatMessage(ChatRole.SYSTEM, "You are in a room."),
     ChatMessage(ChatRole.USER, "Earlier: Bo is here."),
-    ChatMessage(ChatRole.USER, ASKED),
+    ChatMessage(ChatRole.USER, "Who brings the lantern?"),
 )
 SCHEMA: dict[str, object] = {"type": "object", "properties": {"gist": {"type": "string"}}, "required": ["gist"]}
 REQUEST = CompletionRequest(system="Summarise.", prompt="Ada: hello.", max_output_tokens=200, schema=SCHEMA)
@@ -67,9 +62,12 @@ def settings_for(server: ProviderServer) -> LlmSettings:
 
 @asynccontextmanager
 async def adapter(server: ProviderServer) -> AsyncIterator[OpenAIChat]:
-    """Start the server and open the adapter for it."""
-    async with server, OpenAIChat(settings_for(server)) as chat:
-        yield chat
+    """Start the server and open the adapter for it, which takes its address for the provider's."""
+    with pytest.MonkeyPatch.context() as patch:
+        if server.host in ENDPOINT_NEEDS:
+            patch.setitem(ENDPOINT_NEEDS, "127.0.0.1", ENDPOINT_NEEDS[server.host])
+        async with server, OpenAIChat(settings_for(server)) as chat:
+            yield chat
 
 
 async def answered(
@@ -86,16 +84,6 @@ def with_results(end: StreamEnd) -> tuple[ChatMessage, ...]:
     """Return the question, the calls and their results."""
     results = [ChatMessage(ChatRole.TOOL, "Bo: I bring the lantern.", tool_call_id=call.id) for call in end.calls]
     return (*QUESTION, ChatMessage(ChatRole.ASSISTANT, "", tool_calls=end.calls), *results)
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("server", [AnthropicServer(), GeminiServer()], ids=["anthropic", "gemini"])
-async def test_an_answer_is_streamed(server: ProviderServer) -> None:
-    """The system message is the first and the only one: providers that hoist system messages change nothing."""
-    async with adapter(server) as chat:
-        text, end = await answered(chat, QUESTION)
-    assert (text, end.reason) == ("Bo brings the lantern.", FinishReason.STOP)
-    assert [message["role"] for message in server.bodies[0]["messages"]] == ["system", "user", "user"]
 
 
 @pytest.mark.asyncio
@@ -121,48 +109,22 @@ async def test_tools_are_called_and_their_results_taken(server: ProviderServer, 
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("server", [GeminiServer(), MistralServer()], ids=["gemini", "mistral"])
-async def test_what_another_model_has_found_is_answered_from(server: ProviderServer) -> None:
-    """A model that stands in gets the results of the calls that the one before it made, whose ids it would refuse."""
+async def test_what_another_model_has_found_is_answered_from() -> None:
+    """A model that stands in gets the results of the calls that the one before it made, which Gemini has not signed."""
     call = MessageToolCall("call_zU3kq", "memory_search", '{"query": "lantern"}')
     asked = (
         *QUESTION,
         ChatMessage(ChatRole.ASSISTANT, "Let me look.", tool_calls=(call,)),
         ChatMessage(ChatRole.TOOL, "Bo: I bring the lantern.", tool_call_id=call.id),
-        ChatMessage(ChatRole.ASSISTANT, "", tool_calls=(replace(call, id="call_9"),)),
-        ChatMessage(ChatRole.TOOL, "Bo: Tomorrow.", tool_call_id="call_9"),
     )
+    server = GeminiServer()
     async with adapter(server) as chat:
         text, _ = await answered(chat, asked)
     assert text == "Bo brings the lantern."
     assert server.bodies[-1]["messages"][len(QUESTION) :] == [
         {"role": "assistant", "content": "Let me look."},
         {"role": "user", "content": mark_as_data("a tool", "Bo: I bring the lantern.")},
-        {"role": "user", "content": mark_as_data("a tool", "Bo: Tomorrow.")},
     ]
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize(
-    "problem",
-    [
-        "thinking is enabled but reasoning_content is missing in assistant tool call message at index 3",
-        "The `reasoning_content` in the thinking mode must be passed back to the API.",
-    ],
-)
-async def test_a_model_that_misses_its_thoughts_gets_what_its_calls_found_as_data(problem: str) -> None:
-    """They are not kept. It keeps its tools, and the first refusal is the last."""
-    server = KimiServer(problem)
-    async with adapter(server) as chat:
-        for _ in range(4):
-            _, end = await answered(chat, QUESTION, TOOLS)
-            assert end.reason is FinishReason.TOOL_CALLS
-            text, _ = await answered(chat, with_results(end), TOOLS)
-            assert text == "Bo brings the lantern."
-            found = {"role": "user", "content": mark_as_data("a tool", "Bo: I bring the lantern.")}
-            assert server.bodies[-1]["messages"][-1] == found
-            assert server.bodies[-1]["tools"]
-    assert server.refused == 1
 
 
 @pytest.mark.asyncio
@@ -182,7 +144,7 @@ async def test_one_of_several_calls_is_answered_from(kept: int, role: str) -> No
 @pytest.mark.asyncio
 @pytest.mark.parametrize("server", [AnthropicServer(), GeminiServer()], ids=["anthropic", "gemini"])
 async def test_a_summary_is_written(server: ProviderServer) -> None:
-    """A model without a temperature gets none from then on. An answer may lack its usage."""
+    """Anthropic's models get no temperature. An answer may lack its usage."""
     async with adapter(server) as chat:
         for _ in range(2):
             answer = await chat.complete(REQUEST)
@@ -192,19 +154,9 @@ async def test_a_summary_is_written(server: ProviderServer) -> None:
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize(
-    "server",
-    [
-        TemplateServer("Jinja Exception: System message must be at the beginning.", status=500),
-        TemplateServer("Conversation roles must alternate user/assistant/user/assistant/..."),
-        TemplateServer("Error rendering prompt with jinja template: Conversation roles must alternate", status=None),
-        TemplateServer("Unexpected role 'user' after role 'tool'"),
-        TemplateServer("Expected last role User or Tool (or Assistant with prefix True) for serving but got system"),
-    ],
-    ids=["qwen", "gemma", "gemma-in-stream", "mistral", "mistral-last"],
-)
-async def test_a_strict_template_gets_the_order_that_it_takes(server: TemplateServer) -> None:
-    """The order is learnt from the first refusal. It says nothing about tools, though it may name them."""
+async def test_a_strict_template_gets_the_order_that_it_takes() -> None:
+    """The order is learnt from the first refusal."""
+    server = TemplateServer("Jinja Exception: System message must be at the beginning.")
     call = MessageToolCall("c1", "memory_search", '{"query": "lantern"}')
     asked = (
         *QUESTION,
@@ -214,7 +166,6 @@ async def test_a_strict_template_gets_the_order_that_it_takes(server: TemplateSe
         ChatMessage(ChatRole.SYSTEM, "Now answer in plain words."),
     )
     async with adapter(server) as chat:
-        chat._own_calls[call.id] = OwnCall()
         for _ in range(2):
             text, _ = await answered(chat, asked, TOOLS)
             assert text == "Bo brings the lantern."
@@ -222,43 +173,6 @@ async def test_a_strict_template_gets_the_order_that_it_takes(server: TemplateSe
     assert all(body["tools"] for body in server.bodies[-2:])
     roles = [message["role"] for message in server.bodies[-1]["messages"]]
     assert roles == ["system", "user", "assistant", "tool", "assistant", "user"]
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize(
-    ("server", "refusals"),
-    [
-        (TemplateServer("Error rendering prompt: System role not supported", status=500, takes_system=False), 1),
-        (TemplateServer("System role not supported", status=None, takes_system=False), 1),
-        (TemplateServer("Conversation roles must alternate user/assistant/...", takes_system=False), 2),
-    ],
-    ids=["gemma-2", "gemma-2-in-stream", "old-mistral"],
-)
-async def test_a_template_without_system_messages_gets_the_instructions_from_a_user(
-    server: TemplateServer, refusals: int
-) -> None:
-    """Nothing is lost: each of our instructions stands marked where it belongs, and later calls begin so."""
-    asked = (*QUESTION, ChatMessage(ChatRole.SYSTEM, "Now answer in plain words."))
-    async with adapter(server) as chat:
-        for _ in range(2):
-            text, _ = await answered(chat, asked)
-            assert text == "Bo brings the lantern."
-    assert server.refused == refusals
-    (told,) = server.bodies[-1]["messages"]
-    first, last = (f"<instructions>\n{ours}\n</instructions>" for ours in ("You are in a room.", asked[-1].content))
-    assert told == {"role": "user", "content": f"{first}\n\nEarlier: Bo is here.\n\nWho brings the lantern?\n\n{last}"}
-
-
-@pytest.mark.asyncio
-async def test_a_summary_is_written_by_a_model_without_system_messages() -> None:
-    """The refusal is about the role, not about the form of the answer, which is asked for all the same."""
-    server = TemplateServer("System role not supported", takes_system=False)
-    async with adapter(server) as chat:
-        for _ in range(2):
-            assert (await chat.complete(REQUEST)).text == '{"gist": "Bo brings the lantern."}'
-    assert server.refused == 1
-    assert all(body["response_format"]["type"] == "json_object" for body in server.bodies)
-    assert [message["role"] for message in server.bodies[-1]["messages"]] == ["user"]
 
 
 @pytest.mark.asyncio

@@ -29,6 +29,8 @@ def streamed(*contents: ChunkContent) -> tuple[StreamedAnswer, str]:
         ((ChunkContent("Hello "), ChunkContent("Ada.", finish_reason="stop")), "Hello Ada.", True, False, []),
         ((ChunkContent(" "),), " ", True, True, []),
         ((ChunkContent("<think>Hm.</think>"),), "", True, True, []),
+        ((ChunkContent("<think>I know.</think>Bo."),), "Bo.", True, False, []),
+        ((ChunkContent('<think>I look.</think>\n{"name": "look", "arguments": {}}'),), "", True, False, ["look"]),
         ((LOOK,), "", True, False, ["look"]),
         ((ChunkContent("<tool_call>"), ChunkContent("</tool_call>")), "", True, True, []),
         ((ChunkContent('{"name": "look", "arguments": {}}'),), "", True, False, ["look"]),

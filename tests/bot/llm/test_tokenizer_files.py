@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.llm.tokenizer_files import read_tokenizer
+from bot.llm.tokenizers import read_tokenizer
 from tests.bot.models.tiny_llama import byte_letters
 
 MODELS_DIR = Path(__file__).parents[3] / "data" / "models"

@@ -9,7 +9,6 @@ from random import Random
 
 import pytest
 
-from bot.errors import first_cause
 from bot.llm.model_calls import ignore_call
 from bot.realtime.bridge import BACK, FALLEN_BACK, IT_IS_BACK, NEXT_JOIN
 from bot.realtime.port import session_factory
@@ -17,10 +16,8 @@ from compaction.model import Mode, TurnKind
 from compaction.payload import PartKind, coverage
 from tests.bot.realtime.bridge_scene import SPEECH, desk
 from tests.bot.room.room_scene import settle
-from tests.fakes.cancellation import cancelled_elsewhere
 from tests.fakes.clock import FakeClock
 from tests.rehearsal.servers.realtime_client import FakeModel, served
-from voice.cancellation import CancelledInsideError
 from voice.realtime.port import Briefing, RealtimeToolCall
 from voice.realtime.settings import RealtimeSettings
 
@@ -199,19 +196,3 @@ async def test_the_rolling_mode_may_be_chosen_in_the_middle() -> None:
         assert sum("messages evicted" in text for text in standing) == 1
         kept = [part for part in room.payload if part.kind is PartKind.TURN]
         assert len(standing) == 2 * len(kept) + 2
-
-
-@pytest.mark.asyncio
-async def test_notices_that_are_cancelled_by_mistake_end_the_bridge(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The end of the session waits until all notices are written. Without the task that writes them it would wait for
-    ever.
-    """
-    async with desk() as room:
-        monkeypatch.setattr(room.place, "write", cancelled_elsewhere)
-        running = asyncio.create_task(room.bridge.run(), name="bridge-under-test")
-        room.session.fail("It is overloaded.")
-        room.over.set()
-        await settle(running.done)
-        with pytest.raises(ExceptionGroup) as caught:
-            await running
-        assert isinstance(first_cause(caught.value), CancelledInsideError)

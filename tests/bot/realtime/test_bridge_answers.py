@@ -223,18 +223,6 @@ async def test_a_model_that_has_nothing_to_say_is_not_heard(answer: str) -> None
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize(("answer", "may_skip"), [("Skippers sail", True), ("Sure thing", True), ("Skip", False)])
-async def test_words_that_begin_like_it_are_heard(answer: str, may_skip: bool) -> None:
-    """An answer that only begins like SKIP is spoken, and so is one that may not be skipped."""
-    async with desk() as room:
-        turn = await room.say(1, "look at that")
-        room.session.answers.append(answer)
-        words = await room.answer(turn, may_skip=may_skip)
-        assert " ".join(filter(None, words)) == answer
-        assert room.session.interrupted == []
-
-
-@pytest.mark.asyncio
 async def test_an_answer_gone_on_with_after_a_loss_leaves_the_conversation_whole() -> None:
     """An answer that was continued after a reconnection has each word once, and all its items are deleted when its turn
     is compacted.
@@ -273,15 +261,3 @@ async def test_an_answer_interrupted_after_a_loss_stands_as_it_was_heard(unplaye
         room.bridge.report_heard(0.5, complete=False)
         await room.record(TurnKind.ASSISTANT, "assistant", "Roomtone", "Once")
         assert [text.split(": ", 1)[1] for text in room.session.items.values()] == ["tell me a story", "Once"]
-
-
-@pytest.mark.asyncio
-async def test_an_answer_resumed_and_then_not_heard_at_all_is_not_kept() -> None:
-    """Nothing of an answer that was interrupted before its first sound was played stays in the conversation."""
-    async with desk() as room:
-        turn = await room.say(1, "tell me a story")
-        room.session.answers.append("Once there was a lantern.")
-        room.session.lost_after = 2
-        await room.answer(turn)
-        room.bridge.report_heard(0.0, complete=False)
-        assert [text.split(": ", 1)[1] for text in room.session.items.values()] == ["tell me a story"]

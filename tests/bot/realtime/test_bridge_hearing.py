@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from structlog.testing import capture_logs
 
 from bot.events import SpokenText
 from compaction.model import TurnKind, TurnPart
@@ -33,22 +32,6 @@ async def test_what_is_said_is_heard_by_the_model_and_not_told_again() -> None:
         turn = await room.say(1, "hello there")
         assert turn.parts[0].text == "hello there"
         assert list(room.session.items.values()) == ["Ada speaks:", "hello there"]
-
-
-@pytest.mark.asyncio
-async def test_what_is_heard_again_is_not_said_again() -> None:
-    """If the same sound is recognised a second time, the room's own recogniser does that and nothing is sent again."""
-    async with desk() as room:
-        room.session.heard.append("Room")
-        first = await room.bridge.recognise(SPEECH, speaker_id=1)
-        room.recogniser.repeats = False
-        room.recogniser.texts.append("Roomtone, who is there?")
-        again = await room.bridge.recognise(SPEECH.copy(), speaker_id=1, careful=True)
-        assert (first.text, again.text) == ("Room", "Roomtone, who is there?")
-        assert list(room.session.items.values()) == ["Ada speaks:", "Room"]
-        spoken = spoken_by(1, again)
-        await room.record(TurnKind.SPEECH, "1", "Ada", again.text, spoken)
-        assert list(room.session.items.values()) == ["Ada speaks:", "Room"]
 
 
 @pytest.mark.asyncio
@@ -226,17 +209,3 @@ async def test_a_turn_that_did_not_get_through_is_told_in_writing() -> None:
         await asyncio.sleep(0)
         await room.record(TurnKind.MEMBERSHIP, "2", "Bo", "Bo joined.")
         assert [text.split("] ")[1] for text in room.session.items.values()] == ["Ada: left", "(Bo joined.)"]
-
-
-@pytest.mark.asyncio
-async def test_a_defect_in_hearing_a_turn_is_logged_at_once() -> None:
-    """Nobody awaits what the endpoint says of a mixed sound, so nobody else would see the error."""
-    async with desk("mixed") as room:
-        room.recogniser.texts.append("left")
-        recognition = await room.bridge.recognise(SPEECH, speaker_id=1)
-        room.session.heard.append(KeyError("walrus"))
-        spoken = spoken_by(1, recognition)
-        with capture_logs() as logs:
-            turn = await room.record(TurnKind.SPEECH, "1", "Ada", "left", spoken)
-            await settle(lambda: "task_failed" in [line["event"] for line in logs])
-        assert [line["task"] for line in logs if line["event"] == "task_failed"] == [f"realtime-hearing-{turn.seq}"]

@@ -85,22 +85,6 @@ async def test_a_remark_waits_for_a_pause() -> None:
 
 
 @pytest.mark.asyncio
-async def test_an_occasion_goes_by() -> None:
-    """A note that waited too long for a pause gets no remark, because the people talk about something else by then."""
-    async with Watched().running() as room:
-        room.busy = True
-        room.see()
-        await room.pass_time(STALE_S + 1)
-        assert room.clock.sleeping == 0
-        room.busy = False
-        await room.pass_time(10)
-        assert room.remarks == []
-        room.see()
-        await room.pass_time(4)
-        assert len(room.remarks) == 1
-
-
-@pytest.mark.asyncio
 async def test_what_the_decider_refuses_costs_no_time() -> None:
     """After a refused remark, the next note can get one at once."""
     async with Watched().running() as room:
@@ -123,22 +107,6 @@ async def test_what_an_answer_knows_is_not_remarked_upon_again() -> None:
         room.see()
         await room.pass_time(4)
         assert len(room.remarks) == 1
-
-
-@pytest.mark.asyncio
-async def test_a_share_that_is_over_is_not_remarked_upon() -> None:
-    """After a share has ended, its last note gets no remark."""
-    async with Watched().running() as room:
-        room.busy = True
-        room.see()
-        await room.pass_time(2)
-        room.busy = False
-        room.sharing.clear()
-        await room.pass_time(8)
-        assert room.remarks == []
-        room.sharing.add("Ada")
-        await room.pass_time(8)
-        assert room.remarks == []
 
 
 @pytest.mark.asyncio

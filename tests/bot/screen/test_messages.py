@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.screen.messages import ANY_SURFACE, END_MESSAGES, RECAP_CHARS, ShareEnd, describe_surface, format_recap
+from bot.screen.messages import ANY_SURFACE, RECAP_CHARS, describe_surface, format_recap
 
 
 @pytest.mark.parametrize(
@@ -40,8 +40,3 @@ def test_a_recap_stays_short() -> None:
     assert "after 1 minute." in told
     assert "note 8" in told
     assert "note 0" not in told
-
-
-def test_every_ending_has_its_sentence() -> None:
-    """Every way a share can end has a message for the page."""
-    assert set(END_MESSAGES) == set(ShareEnd)

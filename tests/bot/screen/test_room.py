@@ -73,36 +73,6 @@ async def test_what_is_seen_is_remembered() -> None:
 
 
 @pytest.mark.asyncio
-async def test_what_cannot_be_read_is_told_to_who_asks_and_to_the_page() -> None:
-    """If the screen cannot be read, the status and the page say so in a sentence."""
-    watching = Watching()
-    watching.readers.trouble = "The screen reader could not be started."
-    async with watching.room() as room:
-        sharer = await share(room)
-        await see(watching, room, sharer, "dark", "Tokyo 2099")
-        assert room.status() == (
-            "Ada has shared a window for less than a minute; I took 1 note. The screen reader could not be started."
-        )
-        assert {"t": "trouble", "sentence": "The screen reader could not be started."} in sharer.outbox
-
-
-@pytest.mark.asyncio
-async def test_somebody_shares_something_else() -> None:
-    """Switching to another window or to the whole screen continues the same share."""
-    watching = Watching()
-    async with watching.room() as room:
-        sharer = await share(room)
-        await see(watching, room, sharer, "dark", "Tokyo 2099")
-        watching.clock.advance(60)
-        room.start(sharer, "monitor")
-        await see(watching, room, sharer, "bright", "The train leaves at nine")
-        assert watching.told()[1] == "the whole screen, just shared. It reads “The train leaves at nine”"
-        assert room.status() == "Ada has shared the whole screen for 1 minute; I took 2 notes."
-        await room.end(sharer, ShareEnd.STOPPED)
-        assert watching.turns[-1].parts[0].text.startswith("Ada stopped sharing the whole screen after 1 minute.")
-
-
-@pytest.mark.asyncio
 async def test_stopping_loses_no_note_and_is_told() -> None:
     """When a share ends, its live notes wait for the next compaction, and a recap is added to the timeline."""
     watching = Watching()
@@ -320,19 +290,6 @@ async def test_several_people_share() -> None:
 
 
 @pytest.mark.asyncio
-async def test_one_share_a_person_and_so_many_a_room() -> None:
-    """A person's second link replaces the first share; the number of shares in a room is limited."""
-    watching = Watching(settings=ScreenSettings(max_shares=1))
-    async with watching.room() as room:
-        first = await share(room)
-        second = await share(room, nonce="n2")
-        assert first.ended is ShareEnd.SUPERSEDED
-        assert room.find(ADA.id) is second
-        with pytest.raises(ScreenError, match="As many screens"):
-            await share(room, BO, nonce="n3")
-
-
-@pytest.mark.asyncio
 async def test_links_that_are_opened_together_leave_one_share() -> None:
     """If a person opens several links at the same time, only the last share stays, and it can be ended."""
     watching = Watching(settings=ScreenSettings(max_shares=1))
@@ -452,18 +409,6 @@ async def test_who_has_opted_out_is_looked_at_no_more() -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_page_that_misbehaves_is_thrown_out() -> None:
-    """The share of a page that misbehaves ends, and other shares continue."""
-    watching = Watching()
-    async with watching.room() as room:
-        ada, bo = await share(room, ADA), await share(room, BO, nonce="n2")
-        for _ in range(60):
-            await room.picture(ada, b"no picture")
-        assert ada.ended is ShareEnd.MISBEHAVED
-        await see(watching, room, bo, "bright", "A spreadsheet")
-
-
-@pytest.mark.asyncio
 async def test_a_crashing_share_ends_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """If a share crashes, only that share ends, with a recap."""
     watching = Watching()
@@ -526,15 +471,3 @@ async def test_a_check_that_is_cancelled_by_mistake_crashes_the_room(monkeypatch
     with pytest.raises(ExceptionGroup) as caught:
         await evening()
     assert isinstance(first_cause(caught.value), CancelledInsideError)
-
-
-@pytest.mark.asyncio
-async def test_a_share_that_is_cancelled_by_mistake_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As after a crash, its page is told. Else it would go on sending pictures that nobody reads."""
-    watching = Watching()
-    async with watching.room() as room:
-        sharer = await share(room)
-        assert sharer.share is not None
-        monkeypatch.setattr(sharer.share, "_read", cancelled_elsewhere)
-        await room.picture(sharer, PICTURES["dark"])
-        await until(lambda: sharer.ended is ShareEnd.BROKEN)

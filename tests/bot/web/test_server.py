@@ -222,14 +222,6 @@ async def test_a_foreign_page_is_refused(page: Page) -> None:
 
 
 @pytest.mark.asyncio
-async def test_this_machine_may_be_called_by_its_number(page: Page) -> None:
-    """The local page also works under 127.0.0.1, which some people type and some browsers need."""
-    socket = await page.socket(page.base)
-    await socket.send_json({"t": "hello", "token": "good"})
-    assert (await told(socket))["t"] == "welcome"
-
-
-@pytest.mark.asyncio
 async def test_a_page_shares(page: Page) -> None:
     """A page says hello, is welcomed, sends pictures, gets notes, and stops."""
     socket = await page.socket()
@@ -441,18 +433,6 @@ async def test_refused_requests_make_one_log_line_a_minute(caplog: pytest.LogCap
 
 
 @pytest.mark.asyncio
-async def test_a_flood_of_links_is_one_line_a_minute(page: Page) -> None:
-    """Links that are not accepted, a thousand a second if somebody tries, are counted by reason and logged once."""
-    with capture_logs() as logs:
-        for _ in range(20):
-            socket = await page.socket()
-            await socket.send_json({"t": "hello", "token": "bad"})
-            assert (await told(socket))["t"] == "denied"
-            assert await closed(socket) == 4403
-    assert [(line["event"], line["used_link_count"]) for line in logs] == [("web_requests_refused", 1)]
-
-
-@pytest.mark.asyncio
 async def test_pages_that_hang_up_at_once_are_not_logged(page: Page, caplog: pytest.LogCaptureFixture) -> None:
     """Somebody who resets the connection while they are answered makes no line, and no traceback, in the log."""
     head = (
@@ -501,25 +481,6 @@ async def test_a_socket_of_another_protocol_is_refused_and_not_logged(
 
 
 @pytest.mark.asyncio
-async def test_silent_sockets_lock_nobody_out(page: Page) -> None:
-    """40 silent sockets and 300 silent connections, with the right origin and no link, keep no page from being served.
-    The sockets of admitted pages stay open."""
-    admitted = await page.admitted()
-    silent = [await page.socket() for _ in range(40)]
-    writers = [(await asyncio.open_connection("127.0.0.1", page.server.port))[1] for _ in range(300)]
-    async with page.http.get(f"{page.base}/share") as answer:
-        assert answer.status == 200
-    other = await page.admitted()
-    for socket in (admitted, other):
-        await socket.send_json({"t": "ping"})
-        assert await told(socket) == {"t": "pong"}
-    # The oldest silent one made room.
-    assert await closed(silent[0]) is not None
-    for writer in writers:
-        writer.close()
-
-
-@pytest.mark.asyncio
 async def test_a_forged_origin_is_refused_before_it_counts() -> None:
     """Refused origins take nothing from the limit of their address."""
     headers = {"X-Forwarded-For": "198.51.100.1"}
@@ -560,15 +521,6 @@ async def test_an_address_behind_a_trusted_proxy_has_a_limit(monkeypatch: pytest
         sockets.append(await opened("198.51.100.2"))
         for socket in sockets:
             await socket.close()
-
-
-@pytest.mark.asyncio
-async def test_a_link_has_a_limit(page: Page) -> None:
-    """The sockets of one link are limited: a page that opens more loses its oldest."""
-    sockets = [await page.admitted() for _ in range(limits.MAX_SOCKETS_PER_LINK + 1)]
-    assert await closed(sockets[0]) is not None
-    await sockets[-1].send_json({"t": "ping"})
-    assert await told(sockets[-1]) == {"t": "pong"}
 
 
 @pytest.mark.asyncio

@@ -92,17 +92,6 @@ def test_one_person_logs_out_nobody_else() -> None:
     assert logins.viewer(ada[-1]) is not None
 
 
-def test_a_few_people_log_out_nobody_else() -> None:
-    """However many browsers each of them logs in. They have the places of those who use none."""
-    logins = Logins(Time())
-    operator, silent = logins.log_in(OPERATOR), logins.log_in(ADA)
-    for number in range(2 * MAX_LOGINS):
-        few = logins.log_in(Viewer("Somebody", number % (MAX_LOGINS // MAX_LOGINS_OF_ONE_PERSON)))
-    assert logins.viewer(few) is not None
-    assert logins.viewer(silent) == ADA
-    assert logins.viewer(operator) == OPERATOR
-
-
 def test_a_browser_that_logs_in_again_has_one_login() -> None:
     """Its former cookie is overwritten, so nobody could log it out any more."""
     logins = Logins(Time())

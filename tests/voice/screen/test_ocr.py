@@ -8,7 +8,6 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from structlog.testing import capture_logs
 
 from tests.patience import PATIENCE_S
 from tests.voice.screen.screens import HUD, PATIENT_READER, jpeg, screen
@@ -116,20 +115,6 @@ async def test_a_hang_costs_one_picture() -> None:
 
 
 @pytest.mark.asyncio
-async def test_after_a_hang_it_has_longer() -> None:
-    """The time limit doubles after each hang. On a busy machine, repeated restarts would only add to the load."""
-    async with reader(stand_in("time.sleep(600)"), timeout_s=0.05) as of:
-        with capture_logs() as logs:
-            for _ in range(3):
-                with pytest.raises(VisionError, match="too long"):
-                    await of.read(lambda: LOOK)
-        hung = [each["timeout_s"] for each in logs if each["event"] == "screen_reader_hung"]
-        assert hung == [0.05, 0.1, 0.2]
-        with pytest.raises(VisionError, match="again and again"):
-            await of.read(lambda: LOOK)
-
-
-@pytest.mark.asyncio
 async def test_who_rests_keeps_nobody_waiting_who_asks() -> None:
     """While one reading waits for its pause to end, an urgent reading is answered at once."""
     resting = asyncio.Event()
@@ -151,11 +136,9 @@ async def test_who_rests_keeps_nobody_waiting_who_asks() -> None:
 
 @pytest.mark.asyncio
 async def test_the_end_of_the_last_share_waits_for_nobody() -> None:
-    """The end of the last share does not wait for a reading in progress. The process ends with the last reading, even
-    if it hangs.
-    """
+    """A reading in progress, even one that hangs, fails then. The next picture is read by a new process."""
     act = 'time.sleep(600) if picture == b"hang" else answer({"lines": []})'
-    async with reader(stand_in(act), timeout_s=0.3) as of:
+    async with reader(stand_in(act)) as of:
         reached = asyncio.Event()
 
         def hang() -> VisionRequest:
@@ -165,20 +148,11 @@ async def test_the_end_of_the_last_share_waits_for_nobody() -> None:
         asked = asyncio.create_task(of.read(hang, urgent=True))
         await reached.wait()
         await of.rest()
-        assert runs(of)
-        with pytest.raises(VisionError, match="too long"):
+        with pytest.raises(VisionError, match="broke off"):
             await asked
-        assert not runs(of)
-        of._timeout_s = PATIENCE_S
-        asked = asyncio.create_task(of.read(lambda: LOOK, urgent=True))
-        await asyncio.sleep(0)
-        await of.rest()
-        await asked
         assert not runs(of)
         await of.read(lambda: LOOK)
         assert runs(of)
-        await of.rest()
-        assert not runs(of)
 
 
 @pytest.mark.asyncio
