@@ -36,7 +36,7 @@ async def forget_in_segments(
 ) -> frozenset[str]:
     """Take out what was made of these turns and notes, inside a write transaction. Returns the refs of lost facts.
 
-    `now`: UTC epoch seconds. An export that was made before is not imported any more (`bot.store.forgotten_sessions`).
+    `now`: UTC epoch seconds.
 
     The records of changed segments go too; they are made again when they are next asked for.
     """

@@ -180,26 +180,6 @@ class TierStore:
             return (await connection.execute(delete(tier_opt_outs).where(same))).rowcount == 1
 
 
-async def store_tier(connection: AsyncConnection, session_id: SessionId, tier: StoredTier) -> None:
-    """Store a segment's whole tier state, inside a write transaction. For imports."""
-    kept, accesses = tier.kept, tier.accesses
-    await _upsert(connection, session_id, [kept])
-    values: dict[str, object] = {
-        "queued_at_turn": kept.queued_at_turn,
-        "queued_at": kept.queued_at,
-        "archived_at": kept.archived_at,
-        "pruned_at": kept.pruned_at,
-    }
-    if kept.record is not None:
-        values |= {"compressed_at_turn": kept.compressed_at_turn} | record_values(kept.record)
-    values |= {
-        "access_count": accesses.count,
-        "last_accessed": accesses.last_at,
-        "relevance_score": accesses.relevance,
-    }
-    await _change(connection, session_id, [kept.segment.id], values)
-
-
 async def set_last_check(connection: AsyncConnection, session_id: SessionId, total_turns: int) -> None:
     """Store the turn of the last check, inside a write transaction."""
     await put_row(connection, tier_checks, {"session_id": session_id}, {"last_check_turn": total_turns})

@@ -82,7 +82,7 @@ def command(
     forgotten = ", ".join(f"{count(number, noun)}{where}" for number, noun, where in parts if number)
     where = f", in {count(len(done.sessions), 'session')}" if done.sessions else ""
     say(f"Forgotten: {forgotten or 'nothing but the name'}{where}.")
-    say("Your own backups and exports still have it. An import leaves out what was forgotten.")
+    say("Your own backups and exports still have it.")
     _say_aside(settings)
     if not done.wiped:
         say("The database's files still have bytes of it: another program reads them, or there was no room or time.")
