@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from bot.logs.removal import forget_in_logs
 from bot.store.forgotten_sessions import forgotten_times
 from bot.store.speech_forgetting import SpeechForgetter
-from bot.store.wiping import WIPE_PAUSE_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.store.database import Database
-    from bot.store.forget_report import ForgetReport
+    from bot.store.session_forgetting import ForgetReport
     from bot.store.speakers import StoredSpeaker
     from compaction.model import SessionId
 
@@ -36,13 +35,11 @@ class PersonForgetReport:
 
 
 class PersonForgetter:
-    """Forgets people. `log_folder`: the folder of the log files. `wipe_pause_s`: see `SpeechForgetter`."""
+    """Forgets people. `log_folder`: the folder of the log files."""
 
-    def __init__(
-        self, database: Database, clock: Clock, *, log_folder: Path, wipe_pause_s: float = WIPE_PAUSE_S
-    ) -> None:
+    def __init__(self, database: Database, clock: Clock, *, log_folder: Path) -> None:
         self._database = database
-        self._forgetter = SpeechForgetter(database, clock, wipe_pause_s=wipe_pause_s)
+        self._forgetter = SpeechForgetter(database, clock)
         self._log_folder = log_folder
 
     async def find(self, name_or_id: str, *, session_id: SessionId | None = None) -> tuple[StoredSpeaker, ...]:

@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-# A reply waits for it, and it is tried again for each one while the database does not answer.
-READ_AGAIN_S = 1.0
-
 UNKNOWN_MODE = Text(
     "Server {guild_id} has a mode of memory that this Roomtone does not know: {mode}. Choose one by /rolling-context."
 )
@@ -59,8 +56,6 @@ class GuildStore:
         self._database = database
         self._clock = clock
         self._cache: dict[int, GuildChoice] = {}
-        # Guilds of which the last change failed but may be stored all the same: the cache may be wrong.
-        self._in_doubt: set[int] = set()
         self._watchers: list[Callable[[int, GuildChoice], None]] = []
         # By guild. A change is made of what holds, and writing it may take seconds; another begun meanwhile would be
         # lost, and a read begun meanwhile could cache what held before.
@@ -69,7 +64,7 @@ class GuildStore:
     @contextmanager
     def watched(self, watcher: Callable[[int, GuildChoice], None]) -> Iterator[None]:
         """Call `watcher` after each change, with the guild and its new choice, while the block runs. It must return at
-        once. A change that was stored although storing it failed is told when the choice is needed next.
+        once.
         """
         self._watchers.append(watcher)
         try:
@@ -78,72 +73,34 @@ class GuildStore:
             self._watchers.remove(watcher)
 
     async def choice(self, guild_id: int) -> GuildChoice:
-        if (known := self._known(guild_id)) is not None:
+        if (known := self._cache.get(guild_id)) is not None:
             return known
-        if (before := self._cache.get(guild_id)) is not None:
-            return await self._read_again(guild_id, before)
         async with self._one_at_a_time[guild_id]:
-            return await self._read(guild_id)
-
-    def _known(self, guild_id: int) -> GuildChoice | None:
-        """Return a guild's choice if it is cached and not in doubt."""
-        return None if guild_id in self._in_doubt else self._cache.get(guild_id)
-
-    async def _read_again(self, guild_id: int, before: GuildChoice) -> GuildChoice:
-        """Return a guild's choice that is in doubt; what held `before` if the database does not answer soon."""
-        try:
-            async with asyncio.timeout(READ_AGAIN_S), self._one_at_a_time[guild_id]:
-                return await self._read(guild_id)
-        except (StoreError, TimeoutError) as error:
-            log.warning("guild_choice_unread", guild_id=guild_id, error_class=type(error).__name__)
-            return before
-
-    async def _read(self, guild_id: int) -> GuildChoice:
-        """Return a guild's choice, which is cached from then on."""
-        if (known := self._known(guild_id)) is not None:
-            return known
-        stored = await self._stored(guild_id)
-        if stored.problem is not None:
-            raise StoreError(stored.problem)
-        before = self._cache.get(guild_id)
-        self._keep(guild_id, stored.readable)
-        if before not in (None, stored.readable):
-            self._tell_watchers(guild_id, stored.readable)
-        return stored.readable
+            stored = await self._stored(guild_id)
+            if stored.problem is not None:
+                raise StoreError(stored.problem)
+            self._cache[guild_id] = stored.readable
+            return stored.readable
 
     async def choose(self, guild_id: int, change: Callable[[GuildChoice], GuildChoice], *, by: int) -> GuildChoice:
         """Store what `change` makes of a guild's choice and return it. `by`: the id of the member who chose.
 
         Where the stored choice cannot be read, this repairs it: the settings apply in place of what is unreadable.
-        After a `StoreError` the choice may be stored all the same: it is read again when it is needed.
-
-        *Cancellation*: as after a `StoreError`.
+        After a `StoreError` the choice may be stored all the same; it then holds after the next start.
         """
         async with self._one_at_a_time[guild_id]:
-            before = self._known(guild_id)
+            before = self._cache.get(guild_id)
             if before is None:
                 stored = await self._stored(guild_id)
                 before = stored.readable
                 if stored.problem is not None:
                     log.warning("guild_choice_repaired", guild_id=guild_id, user_id=by)
             choice = change(before)
-            try:
-                await self._put(guild_id, choice, by=by)
-            except (asyncio.CancelledError, StoreError):
-                # A commit that has begun completes all the same, also when the database's deadline ends the wait.
-                self._in_doubt.add(guild_id)
-                raise
-            self._keep(guild_id, choice)
-            self._tell_watchers(guild_id, choice)
+            await self._put(guild_id, choice, by=by)
+            self._cache[guild_id] = choice
+            for watcher in self._watchers:
+                watcher(guild_id, choice)
         return choice
-
-    def _keep(self, guild_id: int, choice: GuildChoice) -> None:
-        self._cache[guild_id] = choice
-        self._in_doubt.discard(guild_id)
-
-    def _tell_watchers(self, guild_id: int, choice: GuildChoice) -> None:
-        for watcher in self._watchers:
-            watcher(guild_id, choice)
 
     async def _stored(self, guild_id: int) -> _StoredChoice:
         wanted = select(guild_settings).where(guild_settings.c.guild_id == guild_id)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,6 @@ from bot.store.history import segments_of
 from bot.store.inserts import execute_for_each
 from bot.store.search.indexing import index_segments_again
 from bot.store.tables import segment_tiers, segments
-from bot.store.thread_work import in_thread
 from bot.store.tier_rows import drop_record
 from bot.store.tiers import mark_archived
 from compaction.memory.segment_forgetting import forget_in_segment
@@ -42,7 +42,7 @@ async def forget_in_segments(
     """
     before = await segments_of(connection, session_id)
     # In a thread: a long session has a thousand.
-    after = await in_thread(connection, lambda: [forget_in_segment(each, seqs, gone_notes)[0] for each in before])
+    after = await asyncio.to_thread(lambda: [forget_in_segment(each, seqs, gone_notes)[0] for each in before])
     changed = [replace(made, created_at=now) for old, made in zip(before, after, strict=True) if made != old]
     await _store(connection, session_id, changed)
     await _drop_records(connection, session_id, {each.id for each in changed})
@@ -57,7 +57,7 @@ async def forget_in_segments(
 async def _store(connection: AsyncConnection, session_id: SessionId, made: Sequence[Segment]) -> None:
     """Store and index the segments, with few statements: a long session has a thousand, and turns wait meanwhile."""
     same = (segments.c.session_id == session_id) & (segments.c.id == bindparam("named"))
-    values = await in_thread(connection, lambda: [rows.segment_values(session_id, each) for each in made])
+    values = await asyncio.to_thread(lambda: [rows.segment_values(session_id, each) for each in made])
     columns: dict[str, object] = {key: bindparam(f"new_{key}") for key in _REMADE}
     await execute_for_each(
         connection,

@@ -5,30 +5,59 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, delete, select, update
 
 from bot.store import rows
-from bot.store.forget_report import ForgetReport
 from bot.store.forgotten_sessions import list_session
 from bot.store.history import rerender_summary
 from bot.store.inserts import execute_for_each
 from bot.store.rebuilding import forget_in_segments
 from bot.store.search.indexing import index_source
 from bot.store.tables import notes, person_facts, sent_prompts, sessions, turns
-from bot.store.thread_work import in_thread
-from bot.store.wiping import mark_deleted
 from compaction.memory.forgotten_turns import has_part_of, turns_of_bot, without_part_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from sqlalchemy import Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.forgetting_key import ForgettingKey
     from compaction.model import SessionId, Turn
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetReport:
+    """How much was forgotten: the person's turns, the bot's answers about them, facts in segments, screen notes,
+    facts about the person (`about`), and servers whose settings named them (`rules`).
+    """
+
+    turns: int = 0
+    answers: int = 0
+    facts: int = 0
+    notes: int = 0
+    about: int = 0
+    rules: int = 0
+    sessions: tuple[SessionId, ...] = ()
+
+    @classmethod
+    def of_sessions(cls, reports: Iterable[ForgetReport]) -> ForgetReport:
+        """Return the sum of what was forgotten in single sessions."""
+        total = cls()
+        for each in reports:
+            total = cls(
+                total.turns + each.turns,
+                total.answers + each.answers,
+                total.facts + each.facts,
+                total.notes + each.notes,
+                total.about + each.about,
+                sessions=(*total.sessions, *each.sessions),
+            )
+        return total
 
 
 async def forget_in_session(
@@ -62,7 +91,6 @@ async def forget_in_session(
     changed = bool(seqs or gone or facts or about)
     if changed:
         await _mark_changed(connection, key, session_id, from_seq=from_seq, now=now)
-        await mark_deleted(connection, now=now)
     return ForgetReport(
         len(theirs), len(answers), len(facts), len(gone), about, sessions=(session_id,) if changed else ()
     )
@@ -89,14 +117,14 @@ def select_turns(session_id: SessionId | None) -> Select[Any]:
 async def _read_turns(connection: AsyncConnection, session_id: SessionId) -> list[Turn]:
     found = (await connection.execute(select_turns(session_id).order_by(turns.c.seq))).all()
     # In a thread: a long session has thousands.
-    return await in_thread(connection, lambda: [rows.turn_from_row(row) for row in found])
+    return await asyncio.to_thread(lambda: [rows.turn_from_row(row) for row in found])
 
 
 async def _store_turns(connection: AsyncConnection, session_id: SessionId, left: Sequence[Turn]) -> None:
     """Store what is left of these turns, in few statements: a long session has thousands."""
     same = (turns.c.session_id == session_id) & (turns.c.seq == bindparam("numbered"))
     new: dict[str, object] = {"parts": bindparam("new_parts"), "tombstone": bindparam("new_tombstone")}
-    values = await in_thread(connection, lambda: [rows.turn_values(session_id, turn) for turn in left])
+    values = await asyncio.to_thread(lambda: [rows.turn_values(session_id, turn) for turn in left])
     # Triggers remove the turns from the index.
     await execute_for_each(
         connection,

@@ -64,7 +64,7 @@ def command(
         where = f"turn {turn} of session {session}" if turn is not None else f"session {session}"
         where = where if session else count(len(speaker.sessions), "session")
         confirm(f"Everything that {speaker.label} ({speaker.id}) said in {where} will be forgotten. Go on?")
-    erased = asyncio.run(_forget(settings, speaker, session, turn))
+    erased, wiped = asyncio.run(_forget(settings, speaker, session, turn))
     done = erased.stored
     if not (done.sessions or done.rules or erased.log_lines):
         if not (speaker.sessions or speaker.names):
@@ -84,9 +84,8 @@ def command(
     say(f"Forgotten: {forgotten or 'nothing but the name'}{where}.")
     say("Your own backups and exports still have it.")
     _say_aside(settings)
-    if not done.wiped:
-        say("The database's files still have bytes of it: another program reads them, or there was no room or time.")
-        say("Close other programs, make room, and run `roomtone memory prune` to wipe the rest.")
+    if not wiped:
+        say("The database's files still have bytes of it, because another program reads them: they go within a day.")
 
 
 def _say_aside(settings: Settings) -> None:
@@ -121,19 +120,18 @@ async def _find(settings: Settings, person: str, session: str | None) -> tuple[S
 
 async def _forget(
     settings: Settings, speaker: StoredSpeaker, session: str | None, turn: int | None
-) -> PersonForgetReport:
+) -> tuple[PersonForgetReport, bool]:
+    """Forget, and return what was forgotten, and whether no byte of it is left in the files."""
     from bot.memory.admin import MemoryAdmin
 
     async with open_existing_database(settings) as database:
         of = None if session is None else await MemoryAdmin(database, SystemClock()).find_session(session)
-        return await _forgetter(settings, database).forget(speaker, session_id=of, seq=turn)
+        done = await _forgetter(settings, database).forget(speaker, session_id=of, seq=turn)
+        return done, await database.wipe()
 
 
 def _forgetter(settings: Settings, database: Database) -> PersonForgetter:
     from bot.logs.log_file import log_path
     from bot.memory.person_forgetting import PersonForgetter
 
-    # Who types this waits for nobody else's wipe.
-    return PersonForgetter(
-        database, SystemClock(), log_folder=log_path(settings.storage.data_dir).parent, wipe_pause_s=0.0
-    )
+    return PersonForgetter(database, SystemClock(), log_folder=log_path(settings.storage.data_dir).parent)

@@ -1,4 +1,4 @@
-"""Divides a PostgreSQL database among the processes of one bot: one serves each shard, and one does what is done once.
+"""Divides a PostgreSQL database among the processes of one bot: one serves each shard.
 
 Two processes that serve the same servers would join the same channels and answer twice. So each takes an advisory lock
 for each of its shards, on a connection of its own; the locks end with their process, however that ends. A shard's lock
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import structlog
@@ -65,8 +65,6 @@ _END_HOLDERS = """
         AND pid <> pg_backend_pid()
     )
 """
-# Work that belongs to the whole database.
-_WORK_LOCK = "SELECT pg_try_advisory_lock(pg_catalog.hashtextextended('roomtone ' || %s || ' ' || current_schema(), 0))"
 
 
 @asynccontextmanager
@@ -277,46 +275,3 @@ async def _unlock(connection: psycopg.AsyncConnection[Any]) -> None:
     with suppress(psycopg.Error, TimeoutError, OSError):
         async with asyncio.timeout(_ANSWER_S):
             await connection.execute("SELECT pg_advisory_unlock_all()")
-
-
-class PostgresWorkLock:
-    """The lock for some work, on a connection of its own. Implements `bot.store.dialects.port.WorkLock`."""
-
-    def __init__(self, options: Mapping[str, Any], work: str) -> None:
-        self._options = {**options, "autocommit": True}
-        self._work = work
-        self._connection: psycopg.AsyncConnection[Any] | None = None
-
-    async def taken(self) -> bool:
-        """See `WorkLock.taken`. Raises `psycopg.Error`, `TimeoutError`, `OSError`."""
-        try:
-            async with asyncio.timeout(_ANSWER_S):
-                if self._connection is not None:
-                    await self._connection.execute("SELECT 1")
-                    return True
-                self._connection = await psycopg.AsyncConnection.connect(**self._options)
-                row = await (await self._connection.execute(_WORK_LOCK, [self._work])).fetchone()
-        except BaseException:
-            await self._close()
-            raise
-        if row is not None and row[0]:
-            return True
-        await self._close()
-        return False
-
-    async def release(self) -> None:
-        """See `WorkLock.release`."""
-        if self._connection is not None:
-            await _unlock(self._connection)
-        await self._close()
-
-    async def _close(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            await connection.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.release()

@@ -12,9 +12,9 @@ from sqlalchemy import insert
 
 from bot.memory.recall import Recall
 from bot.store import quoted_turns, speech_forgetting
-from bot.store.forget_report import ForgetReport
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
+from bot.store.session_forgetting import ForgetReport
 from bot.store.speakers import StoredSpeaker, read_speakers
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.tables import person_facts

@@ -28,9 +28,9 @@ from bot.memory.person_forgetting import PersonForgetReport, PersonForgetter
 from bot.memory.personal_data import FILE_NAME, PersonalData
 from bot.server_settings import ServerSettings
 from bot.store import quoted_turns, rows, speech_forgetting
-from bot.store.forget_report import ForgetReport
 from bot.store.guilds import GuildStore
 from bot.store.servers import SqlServerSettings
+from bot.store.session_forgetting import ForgetReport
 from bot.store.wiping import WIPE_PAUSE_S
 from compaction.errors import StoreError
 from compaction.memory.people import ExtractedFacts, PersonFact
