@@ -14,14 +14,13 @@ from bot.discord import dashboard_access
 from bot.llm import fallback
 from bot.llm.settings import LlmSettings
 from bot.mcp import connection, message_limit, tools
-from bot.memory import people, retention, transcript_files
+from bot.memory import people, transcript_files
 from bot.models import installing
 from bot.monitoring import service_checks
 from bot.room import forgetting_watch, live_message, recap_renewal, room_faults
 from bot.room.conversation import catch_up_offers, eager_recognition, speaking
 from bot.screen import commentary, readers, screens, sharer
 from bot.settings import RESUME_WITHIN_S
-from bot.store import wiping
 from bot.web import login_tries, open_pages, viewer
 from bot.wiring.tools import ATTACHMENT_BYTES
 from compaction.budget import files, prompt, tool_outputs, trim
@@ -77,10 +76,6 @@ QUOTED = [
     ("threat-model", "# of one address behind a trusted proxy", login_tries.MAX_TRIES_OF_ONE_CLIENT),
     ("privacy", "within # minutes after `roomtone memory forget`", recap_renewal.LOOK_EVERY_S / 60),
     ("managing-memory", "Within # seconds it reads its memory again", forgetting_watch.CHECK_FORGETTINGS_S),
-    ("privacy", "the last bytes of others go when # minutes are over", wiping.WIPE_PAUSE_S / 60),
-    ("managing-memory", "by `/forget-me` once in # minutes for everybody", wiping.WIPE_PAUSE_S / 60),
-    ("threat-model", "for `/forget-me` once in # minutes for all together", wiping.WIPE_PAUSE_S / 60),
-    ("managing-memory", "open sessions that began # days ago", retention.UNUSED_S / retention.DAY_S),
     ("managing-memory", "checks the session's Segments every # turns", tiers.CHECK_EVERY_TURNS),
     ("managing-memory", "it was not mentioned for # turns or more", tiers.COLD_AFTER_TURNS),
     ("managing-memory", "left for # turns", tiers.DROPPED_AFTER_TURNS),

@@ -21,13 +21,11 @@ from bot.memory.person_forgetting import PersonForgetter
 from bot.server_settings import ServerSettings
 from bot.settings import LogsSettings
 from bot.store.backup import write_backup
-from bot.store.database import Database
 from bot.store.guilds import GuildStore
 from bot.store.search.vector_store import VectorStore
 from bot.store.servers import SqlServerSettings
 from bot.store.speakers import StoredSpeaker
 from bot.store.tables import person_facts
-from bot.store.wiping import wipe_if_due
 from compaction.errors import StoreError
 from compaction.model import Fact, FactKind, Note, NoteId, Seq, SessionId, TurnKind, TurnPart
 from compaction.payload import PartKind, make_part
@@ -41,6 +39,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
+    from bot.store.database import Database
     from compaction.summary.port import FoldRequest
 
 PERSON = "482915736640102939"
@@ -252,7 +251,7 @@ async def test_no_byte_of_a_forgotten_person_stays(tmp_path: Path) -> None:
         forgetter = PersonForgetter(evening.database, evening.clock, log_folder=log_path(data).parent)
         (person,) = await forgetter.find(PERSON)
         done = await forgetter.forget(person)
-        assert done.stored.wiped
+        assert await evening.database.wipe()
         assert done.stored.rules == 1
         assert (await SqlServerSettings(evening.database, evening.clock).all())[GUILD].auto_join_with == (7,)
         assert set(done.stored.sessions) == {evening.session_id, SessionId("later")}
@@ -315,9 +314,8 @@ async def test_an_interrupted_attempt_is_finished_by_the_next(tmp_path: Path) ->
             (person,) = await PersonForgetter(own.database, own.clock, log_folder=data).find(PERSON)
             try:
                 forgetter = PersonForgetter(database, own.clock, log_folder=log_path(data).parent)
-                done = await forgetter.forget(person, on_changed=changed.append)
+                await forgetter.forget(person, on_changed=changed.append)
                 outage.is_over = True
-                assert await wipe_if_due(own.database, now=own.clock.now(), pause_s=0.0)
             except StoreError:
                 failed = outage.is_over = True
                 # In another process.
@@ -325,8 +323,9 @@ async def test_an_interrupted_attempt_is_finished_by_the_next(tmp_path: Path) ->
                 again = await forgetter.find_by_id(PERSON) or StoredSpeaker(PERSON, (), 0.0, 0, ())
                 await forgetter.forget(again, on_changed=changed.append)
             assert sorted(changed) == [own.session_id, SessionId("telling")]
+            assert await own.database.wipe()
             assert traces(data) == []
-        if not failed and done.stored.wiped:
+        if not failed:
             break
     assert writes >= 4
     assert not failed
@@ -349,26 +348,8 @@ async def test_a_log_that_fails_is_cleaned_by_the_next_attempt(tmp_path: Path) -
         line = {"event": "turn_recorded", "session_id": evening.session_id, "text": WORDS[0], "speech": True}
         rotated.write_text(json.dumps(line) + "\n", "utf-8")
         assert (await forgetter.forget(StoredSpeaker(PERSON, (), 0.0, 0, ()))).log_lines == 1
+        assert await evening.database.wipe()
         assert traces(tmp_path) == []
-
-
-@pytest.mark.asyncio
-async def test_a_wipe_that_fails_leaves_nothing_in_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All is deleted by then, and the last bytes go later."""
-
-    async def wipe(_: Database) -> bool:
-        raise StoreError("The disk is full.")
-
-    monkeypatch.setattr(Database, "wipe", wipe)
-    write_log(tmp_path)
-    async with Evening(tmp_path / "a.db") as evening:
-        await says(evening, WORDS[0])
-        forgetter = PersonForgetter(evening.database, evening.clock, log_folder=log_path(tmp_path).parent)
-        (person,) = await forgetter.find(PERSON)
-        done = await forgetter.forget(person)
-        assert done.log_lines > 0
-        assert not done.stored.wiped
-        assert PERSON not in log_path(tmp_path).read_text("utf-8")
 
 
 @pytest.mark.parametrize(

@@ -244,25 +244,3 @@ async def test_a_file_that_was_written_anew_can_be_written_at_once(tmp_path: Pat
             await check_writable(database)
         await database.wipe()
         await check_writable(database)
-
-
-@pytest.mark.asyncio
-async def test_a_large_file_has_more_time_to_be_written_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a slow disk it takes minutes. Given up it would go on all the same, lock everybody out and be begun again. The
-    index, which is merged before, has as long: otherwise a large one would keep the file from being written anew.
-    """
-    async with open_database(tmp_path / "a.db") as database:
-        small = await database.dialect.wipe_within_s()
-        async with database.writing() as connection:
-            await connection.exec_driver_sql("CREATE TABLE large AS SELECT zeroblob(3000000) AS bytes")
-        large = await database.dialect.wipe_within_s()
-        assert large - small == pytest.approx(3.0, abs=0.1)
-        assert await database.wipe()
-
-        async def at_once() -> float:
-            return 0.0
-
-        monkeypatch.setattr(database.dialect, "wipe_within_s", at_once)
-        for remove in (database.purge_index, database.wipe):
-            with pytest.raises(StoreError, match="did not answer in time"):
-                await remove()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -23,12 +22,8 @@ from compaction.model import Mode
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from sqlalchemy.ext.asyncio import AsyncConnection
-
-    from bot.store.database import Database
     from tests.bot.conftest import Place
 
 
@@ -81,88 +76,6 @@ async def test_what_is_chosen_at_the_same_time_all_holds(tmp_path: Path) -> None
         chosen = GuildChoice(Mode.ROLLING, voice_mode=VoiceMode.FREE, silence=Silence(always=True), persona="A cat.")
         assert (first, last, seen[-1]) == (GuildChoice(persona="A cat."), chosen, chosen)
         assert await GuildStore(database, FakeClock()).choice(1) == chosen
-
-
-def fail_after_the_commit(patched: pytest.MonkeyPatch, database: Database, failure: BaseException) -> None:
-    """Let each write be stored and fail all the same, as when its task or its deadline ends during the commit."""
-    writing = database.writing
-
-    @asynccontextmanager
-    async def failing() -> AsyncIterator[AsyncConnection]:
-        async with writing() as connection:
-            yield connection
-        raise failure
-
-    patched.setattr(database, "writing", failing)
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("failure", [asyncio.CancelledError(), StoreError("The database is too slow.")])
-async def test_a_choice_that_is_stored_although_storing_it_failed_holds(
-    place: Place, monkeypatch: pytest.MonkeyPatch, failure: BaseException
-) -> None:
-    """The task or the deadline may end while the database commits. What holds then is what the database has, and
-    watchers are told.
-    """
-    chosen = GuildChoice(Mode.ROLLING, persona="A cat.")
-    async with open_database(place) as database:
-        guilds = GuildStore(database, FakeClock())
-        assert await guilds.choice(1) == GuildChoice()
-        seen: list[GuildChoice] = []
-        with guilds.watched(lambda _, choice: seen.append(choice)):
-            with monkeypatch.context() as patched:
-                fail_after_the_commit(patched, database, failure)
-                with pytest.raises(type(failure)):
-                    await guilds.choose(1, lambda now: replace(now, mode=Mode.ROLLING), by=7)
-            assert await guilds.choice(1) == GuildChoice(Mode.ROLLING)
-            assert await guilds.choice(1) == GuildChoice(Mode.ROLLING)
-            assert await guilds.choose(1, lambda now: replace(now, persona="A cat."), by=7) == chosen
-            assert seen == [GuildChoice(Mode.ROLLING), chosen]
-        assert await GuildStore(database, FakeClock()).choice(1) == chosen
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("failure", [asyncio.CancelledError(), StoreError("The database is too slow.")])
-async def test_the_next_choice_is_made_of_what_was_stored(
-    place: Place, monkeypatch: pytest.MonkeyPatch, failure: BaseException
-) -> None:
-    """A choice is stored although storing it failed. The next one, made before anybody reads it, does not undo it."""
-    chosen = GuildChoice(Mode.ROLLING, persona="A cat.")
-    async with open_database(place) as database:
-        guilds = GuildStore(database, FakeClock())
-        await guilds.choice(1)
-        with monkeypatch.context() as patched:
-            fail_after_the_commit(patched, database, failure)
-            with pytest.raises(type(failure)):
-                await guilds.choose(1, lambda now: replace(now, mode=Mode.ROLLING), by=7)
-        assert await guilds.choose(1, lambda now: replace(now, persona="A cat."), by=7) == chosen
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("answers", ["an error", "nothing"])
-async def test_what_held_before_holds_until_it_can_be_read_again(
-    place: Place, monkeypatch: pytest.MonkeyPatch, answers: str
-) -> None:
-    """Storing a choice failed, and the database is still away: who needs the choice has what was known before."""
-
-    @asynccontextmanager
-    async def away() -> AsyncIterator[None]:
-        if answers == "an error":
-            raise StoreError("The database is away.")
-        await asyncio.Event().wait()
-        yield
-
-    async with open_database(place) as database:
-        guilds = GuildStore(database, FakeClock())
-        before = await guilds.choose(1, lambda now: replace(now, persona="A cat."), by=7)
-        with monkeypatch.context() as patched:
-            patched.setattr("bot.store.guilds.READ_AGAIN_S", 0)
-            fail_after_the_commit(patched, database, StoreError("The database is too slow."))
-            with pytest.raises(StoreError):
-                await guilds.choose(1, lambda now: replace(now, mode=Mode.ROLLING), by=7)
-            patched.setattr(database, "reading", away)
-            assert await guilds.choice(1) == before
-        assert await guilds.choice(1) == replace(before, mode=Mode.ROLLING)
 
 
 @pytest.mark.asyncio

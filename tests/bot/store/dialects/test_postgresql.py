@@ -18,7 +18,6 @@ from structlog.testing import capture_logs
 
 from bot.cli.doctor.finding import Status
 from bot.cli.doctor.storage import check_database
-from bot.server_settings import ServerSettings
 from bot.shards import ONLY_SHARD, parse_shards
 from bot.store import triggers
 from bot.store.claims import claim_room, fenced, lock_server
@@ -29,11 +28,9 @@ from bot.store.dialects.postgresql_failures import postgresql_failure
 from bot.store.dialects.postgresql_lock import held_lock
 from bot.store.guilds import OptOutStore
 from bot.store.migrations.upgrade import HEAD
-from bot.store.servers import SqlServerSettings
-from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
-from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
+from compaction.model import SessionId
 from tests.bot.store.frozen_writer import SERVER
 from tests.compaction.turn_store_contract import fill, landing, turn
 from tests.fakes.clock import FakeClock
@@ -255,54 +252,6 @@ def test_each_error_has_its_sentence(error: BaseException, said: str) -> None:
 
 
 @pytest.mark.asyncio
-async def test_what_is_forgotten_is_in_no_file_of_the_database(postgres_place: SecretStr) -> None:
-    """After a person was forgotten, no file of the database has a byte of their words, and others' words are there."""
-    server = running_server()
-    async with open_database(postgres_place) as database:
-        clock = FakeClock()
-        store = SqlTurnStore(database, clock)
-        for seq in range(40):
-            words = "quetzalcoatl sleeps" if seq % 2 else "the lighthouse is closed"
-            part = TurnPart(str(seq % 2), "Ada" if seq % 2 else "Bob", f"{words} {seq}")
-            await store.append_turn(EVENING, Turn(Seq(seq), TurnKind.SPEECH, float(seq), seq + 0.5, (part,)))
-        assert b"quetzalcoatl" in server.bytes_of(postgres_place)
-        forgetter = SpeechForgetter(database, clock)
-        (ada,) = await forgetter.find("1")
-        assert (await forgetter.forget(ada)).wiped
-    held = server.bytes_of(postgres_place)
-    assert b"lighthouse" in held
-    assert b"quetzalcoatl" not in held
-
-
-@pytest.mark.asyncio
-async def test_the_id_of_who_was_forgotten_is_in_no_file_either(postgres_place: SecretStr) -> None:
-    """It stood in what a server has chosen, in a table without anybody's words."""
-    server, person_id = running_server(), 190_120_030_040_050_607
-    async with open_database(postgres_place) as database:
-        clock = FakeClock()
-        await SqlServerSettings(database, clock).put(1, ServerSettings(auto_join_with=(person_id,)), by=9)
-        assert str(person_id).encode() in server.bytes_of(postgres_place)
-        forgetter = SpeechForgetter(database, clock)
-        person = await forgetter.find_by_id(str(person_id))
-        assert person is not None
-        assert (await forgetter.forget(person)).wiped
-    assert str(person_id).encode() not in server.bytes_of(postgres_place)
-
-
-@pytest.mark.asyncio
-async def test_a_reader_keeps_deleted_rows_and_that_is_told(postgres_place: SecretStr) -> None:
-    """While another program reads an older state, its rows cannot go: the wipe says so, and the next one is whole."""
-    async with open_database(postgres_place) as database:
-        await fill(SqlTurnStore(database, FakeClock()), 10)
-        with psycopg.connect(postgres_place.get_secret_value()) as reader:
-            reader.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-            reader.execute("SELECT count(*) FROM search_marks")
-            await _delete_turns(database)
-            assert not await database.wipe()
-        assert await database.wipe()
-
-
-@pytest.mark.asyncio
 async def test_a_second_bot_is_kept_away(postgres_place: SecretStr, monkeypatch: pytest.MonkeyPatch) -> None:
     """While a bot holds the database a second one is refused with a plain sentence; commands may look. When the first
     ends, however that comes, the next may start.
@@ -422,27 +371,6 @@ async def test_who_looks_at_the_same_moment_hides_no_reason(
 
 
 @pytest.mark.asyncio
-async def test_one_process_does_some_work(postgres_place: SecretStr) -> None:
-    """Another has it once the first gives it up, or loses its connection; other work has a lock of its own."""
-    async with open_database(postgres_place) as first, open_database(postgres_place) as second:
-        async with (
-            first.work_lock("retention") as mine,
-            second.work_lock("retention") as theirs,
-            second.work_lock("index") as other,
-        ):
-            assert [await mine.taken(), await theirs.taken(), await other.taken()] == [True, False, True]
-            assert await mine.taken(), "asking again does no harm"
-            await mine.release()
-            assert [await theirs.taken(), await mine.taken()] == [True, False]
-            run(postgres_place, _END_HOLDERS)
-            with pytest.raises(StoreError):
-                await theirs.taken()
-            assert await mine.taken()
-        async with second.work_lock("retention") as theirs:
-            assert await theirs.taken()
-
-
-@pytest.mark.asyncio
 async def test_a_lost_lock_is_taken_again(postgres_place: SecretStr, monkeypatch: pytest.MonkeyPatch) -> None:
     """When the server ends the connection that holds the lock, a task takes it again; if another bot was faster, the
     log says so, and who asks for the state of the bot is told.
@@ -550,8 +478,3 @@ class _HeardEvents:
     async def event(self, name: str) -> None:
         async with asyncio.timeout(PATIENCE_S):
             await self._events[name].wait()
-
-
-async def _delete_turns(database: Database) -> None:
-    async with database.writing() as connection:
-        await connection.exec_driver_sql("DELETE FROM turns")
