@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import case, select
 
-from bot.store.dialects.upsert import insert_into
+from bot.store.inserts import insert_into
 from bot.store.tables import forgotten_sessions
 
 if TYPE_CHECKING:

@@ -9,10 +9,8 @@ import asyncio
 import json
 from collections import defaultdict
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import structlog
 from sqlalchemy import and_, delete, select
 
 from bot.guild import GuildChoice, Silence, VoiceMode
@@ -31,22 +29,10 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.store.database import Database
 
-log = structlog.get_logger()
-
-UNKNOWN_MODE = Text(
-    "Server {guild_id} has a mode of memory that this Roomtone does not know: {mode}. Choose one by /rolling-context."
-)
 UNREADABLE = Text(
-    "What server {guild_id} has chosen of when I speak cannot be read. Choose anew by /voice-mode and /wake-names."
+    "What server {guild_id} has chosen cannot be read: the database is damaged. Restore a backup with "
+    "`roomtone restore FILE`."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _StoredChoice:
-    """What is stored of a guild's choice. `readable`: None in place of what cannot be read. `problem`: what that is."""
-
-    readable: GuildChoice
-    problem: Text | None = None
 
 
 class GuildStore:
@@ -76,37 +62,28 @@ class GuildStore:
         if (known := self._cache.get(guild_id)) is not None:
             return known
         async with self._one_at_a_time[guild_id]:
-            stored = await self._stored(guild_id)
-            if stored.problem is not None:
-                raise StoreError(stored.problem)
-            self._cache[guild_id] = stored.readable
-            return stored.readable
+            choice = self._cache[guild_id] = await self._stored(guild_id)
+            return choice
 
     async def choose(self, guild_id: int, change: Callable[[GuildChoice], GuildChoice], *, by: int) -> GuildChoice:
         """Store what `change` makes of a guild's choice and return it. `by`: the id of the member who chose.
 
-        Where the stored choice cannot be read, this repairs it: the settings apply in place of what is unreadable.
         After a `StoreError` the choice may be stored all the same; it then holds after the next start.
         """
         async with self._one_at_a_time[guild_id]:
             before = self._cache.get(guild_id)
-            if before is None:
-                stored = await self._stored(guild_id)
-                before = stored.readable
-                if stored.problem is not None:
-                    log.warning("guild_choice_repaired", guild_id=guild_id, user_id=by)
-            choice = change(before)
+            choice = change(await self._stored(guild_id) if before is None else before)
             await self._put(guild_id, choice, by=by)
             self._cache[guild_id] = choice
             for watcher in self._watchers:
                 watcher(guild_id, choice)
         return choice
 
-    async def _stored(self, guild_id: int) -> _StoredChoice:
+    async def _stored(self, guild_id: int) -> GuildChoice:
         wanted = select(guild_settings).where(guild_settings.c.guild_id == guild_id)
         async with self._database.reading() as connection:
             row = (await connection.execute(wanted)).one_or_none()
-        return _StoredChoice(GuildChoice()) if row is None else _choice(row)
+        return GuildChoice() if row is None else _choice(row)
 
     async def _put(self, guild_id: int, choice: GuildChoice, *, by: int) -> None:
         values: dict[str, object] = {
@@ -125,25 +102,18 @@ class GuildStore:
             await put_row(connection, guild_settings, {"guild_id": guild_id}, values)
 
 
-def _choice(row: Row[Any]) -> _StoredChoice:
-    mode: Mode | None = None
-    voice_mode: VoiceMode | None = None
-    wake_names: tuple[str, ...] | None = None
-    problem: Text | None = None
+def _choice(row: Row[Any]) -> GuildChoice:
     try:
-        voice_mode = None if row.voice_mode is None else VoiceMode(row.voice_mode)
-    except ValueError:
-        problem = UNREADABLE.fill(guild_id=str(row.guild_id))
-    try:
-        wake_names = None if row.wake_names is None else tuple(str(name) for name in json.loads(row.wake_names))
-    except (ValueError, TypeError):
-        problem = UNREADABLE.fill(guild_id=str(row.guild_id))
-    try:
-        mode = None if row.compaction_mode is None else Mode(row.compaction_mode)
-    except ValueError:
-        problem = UNKNOWN_MODE.fill(guild_id=str(row.guild_id), mode=repr(row.compaction_mode))
-    silence = Silence(always=bool(row.quiet_always), session_id=row.quiet_session, until=row.quiet_until)
-    return _StoredChoice(GuildChoice(mode, row.budget_enabled, voice_mode, wake_names, silence, row.persona), problem)
+        return GuildChoice(
+            None if row.compaction_mode is None else Mode(row.compaction_mode),
+            row.budget_enabled,
+            None if row.voice_mode is None else VoiceMode(row.voice_mode),
+            None if row.wake_names is None else tuple(str(name) for name in json.loads(row.wake_names)),
+            Silence(always=bool(row.quiet_always), session_id=row.quiet_session, until=row.quiet_until),
+            row.persona,
+        )
+    except (ValueError, TypeError) as error:
+        raise StoreError(UNREADABLE.fill(guild_id=str(row.guild_id))) from error
 
 
 class OptOutStore:

@@ -2,6 +2,5 @@
 
 `port` lists the differences. `sqlite` and `postgresql` open connections; `sqlite_failures` and `postgresql_failures`
 translate errors; `sqlite_sql` and `postgresql_sql` have the queries that SQLAlchemy cannot express for both, but for
-the `conditions` of a search and `upsert`, which inserts a row unless it is there. For PostgreSQL alone,
-`postgresql_lock` divides a database among the processes of a bot.
+the `conditions` of a search. For PostgreSQL alone, `postgresql_lock` divides a database among the processes of a bot.
 """

@@ -30,14 +30,10 @@ log = structlog.get_logger()
 # The process before may still be closing, or its machine may have died: the server notices that within half a minute.
 WAIT_S = 40.0
 _RETRY_S = 1.0
-# How long at least to wait while others compare their shards, each for milliseconds: after a restart of the server all
-# processes of a bot do, and whoever took that for another bot would give up its rooms. Less than `RoomFences` waits.
-GATE_WAIT_S = 1.0
-_GATE_RETRY_S = 0.1
 CHECK_S = 10.0
 _ANSWER_S = 5.0
 # Held only while a process compares its shards with those of the others.
-_GATE = "SELECT pg_try_advisory_xact_lock(pg_catalog.hashtextextended('roomtone bot ' || current_schema(), 0))"
+_GATE = "SELECT pg_advisory_xact_lock(pg_catalog.hashtextextended('roomtone bot ' || current_schema(), 0))"
 # A shard's lock is of one class for the tables that the search path names. Its number has the total above the shard.
 _TOTAL_SHIFT = 15
 assert MOST_SHARDS << _TOTAL_SHIFT < 2**31, "the number of a lock has 31 bits"
@@ -153,7 +149,6 @@ async def _locked(
 ) -> psycopg.AsyncConnection[Any]:
     """Return a connection that holds the locks."""
     begun_at = asyncio.get_running_loop().time()
-    known: Text | None = None
     is_told = False
     while True:
         connection = await psycopg.AsyncConnection.connect(**{**options, "autocommit": True})
@@ -166,18 +161,10 @@ async def _locked(
             await connection.close()
             raise
         await connection.close()
-        waited_s = asyncio.get_running_loop().time() - begun_at
-        # That somebody looks at the same moment, as another refused process may, tells less than what was found before.
-        if refused != _gate_is_closed(place):
-            known = refused
-        elif waited_s < GATE_WAIT_S:
-            await asyncio.sleep(_GATE_RETRY_S)
-            continue
-        known = known or refused
-        if waited_s >= wait_s:
-            raise StoreError(known)
+        if asyncio.get_running_loop().time() - begun_at >= wait_s:
+            raise StoreError(refused)
         if not is_told:
-            log.warning("waiting_for_other_bot", problem=known, up_to_s=wait_s)
+            log.warning("waiting_for_other_bot", problem=refused, up_to_s=wait_s)
             is_told = True
         await asyncio.sleep(_RETRY_S)
 
@@ -185,21 +172,12 @@ async def _locked(
 async def _try_to_lock(connection: psycopg.AsyncConnection[Any], shards: Shards, place: str) -> Text | None:
     """Take the locks; return why that cannot be, or None."""
     async with connection.transaction():
-        row = await (await connection.execute(_GATE)).fetchone()
-        if row is None or not row[0]:
-            return _gate_is_closed(place)
+        await connection.execute(_GATE)
         numbers = [number for (number,) in await (await connection.execute(HELD)).fetchall()]
         refused = refusal(shards, shards_of_numbers(numbers), place)
         if refused is None:
             await connection.execute(_TAKE, [_numbers(shards)])
         return refused
-
-
-def _gate_is_closed(place: str) -> Text:
-    return Text(
-        "Another bot with {path} is starting. Stop it, or start this one again in a moment.",
-        path=place,
-    )
 
 
 class _HeldLock:

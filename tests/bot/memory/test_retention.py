@@ -83,24 +83,6 @@ async def test_no_byte_of_an_old_session_stays(tmp_path: Path, *, tiers: bool) -
 
 
 @pytest.mark.asyncio
-async def test_facts_that_another_process_deleted_are_told_until_the_next_look_alone(tmp_path: Path) -> None:
-    """`roomtone memory prune` deletes beside a bot, which has the facts about the people present in its memory."""
-    path, clock = tmp_path / "roomtone.db", FakeClock()
-    await an_evening(path, "old", clock)
-    clock.advance(20 * DAY_S)
-    async with Evening(path, name="later", clock=clock) as later:
-        await later.say("The gate code is 4411.", "Bob")
-        await later.people.prime(GUILD, ["id-Ada"])
-        assert SECRET in str(later.people.section(HERE, [("id-Ada", "Ada")]))
-        clock.advance(11 * DAY_S)
-        async with open_database(path) as pruned:
-            assert (await Retention(pruned, TierSettings(), clock=clock).enforce()).sessions == (SessionId("old"),)
-        retention = Retention(later.database, TierSettings(), clock=clock, people=later.people)
-        assert (await retention.enforce()).sessions == ()
-        assert SECRET not in str(later.people.section(HERE, [("id-Ada", "Ada")]))
-
-
-@pytest.mark.asyncio
 async def test_open_sessions_of_other_processes_stay(place: Place) -> None:
     """Sessions are deleted by the process that serves their server: only that knows whether an open one goes on."""
     path, clock = place, FakeClock()
@@ -258,23 +240,6 @@ def test_old_log_lines_are_deleted(tmp_path: Path) -> None:
     assert drop_lines_before(log.parent, 10.0) == 0
     assert log.stat().st_ino == inode
     assert sorted(path.name for path in log.parent.iterdir()) == [log.name, log.name + ".1"]
-
-
-def test_a_log_file_that_fails_stops_no_other(tmp_path: Path) -> None:
-    """Old lines, and what tells of a forgotten person, leave the other files; then the failure is raised."""
-    log = log_path(tmp_path)
-    log.parent.mkdir()
-    first, last = log, log.with_name(f"{log.name}.2")
-    unreadable(log.with_name(f"{log.name}.1"))
-    for path in (first, last):
-        path.write_text(a_line(1.0, "old") + a_line(11.0, SECRET) + a_line(12.0, "new"), "utf-8")
-    with pytest.raises(IsADirectoryError):
-        drop_lines_before(log.parent, 10.0)
-    assert [path.read_text("utf-8") for path in (first, last)] == [a_line(11.0, SECRET) + a_line(12.0, "new")] * 2
-    with pytest.raises(IsADirectoryError):
-        forget_in_logs(log.parent, lambda _: 0.0, person_id=SECRET)
-    for path in (first, last):
-        assert [json.loads(line)["text"] for line in path.read_text("utf-8").splitlines()] == ["new"]
 
 
 def test_a_full_disk_gets_no_half_of_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
