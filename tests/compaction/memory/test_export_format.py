@@ -89,8 +89,9 @@ def test_a_queue_tells_what_waits_and_what_is_done() -> None:
     assert queue.last_check_turn == 70
     written = queue_json(queue)
     assert list(written) == ["pending", "compressed", "last_check_turn"]
-    (entry,) = written["pending"]  # type: ignore[misc]
-    assert list(entry) == [
+    entries = written["pending"]
+    assert isinstance(entries, list)
+    assert list(entries[0]) == [
         "segment_id",
         "topic",
         "start_turn",
