@@ -157,7 +157,7 @@ async def running_bot(
 async def _open_recollection(stack: AsyncExitStack, process: BotProcess) -> Recollection:
     """Open what reads and summarises the memory, and give the dashboard the stored sessions."""
     parts = process.parts
-    language = await open_language_models(stack, parts)
+    language = await open_language_models(stack, parts, process.shards)
     process.dashboard.history = StoredHistory(parts.stores.database, parts.stores.turns, language.recall)
     return await recollection_of(parts, language, choices=parts.stores.guilds, participation=process.participation)
 

@@ -19,9 +19,8 @@ SegmentId = NewType("SegmentId", str)
 Seq = NewType("Seq", int)
 
 
-# Versions of segments that no model wrote.
+# The version of segments that no model wrote.
 EXTRACTIVE = "extractive"
-IMPORTED = "imported"
 
 
 class Mode(StrEnum):
@@ -197,7 +196,7 @@ class Segment:
     @property
     def is_by_model(self) -> bool:
         """Return whether a model wrote it."""
-        return self.prompt_version not in {"", EXTRACTIVE, IMPORTED}
+        return self.prompt_version not in {"", EXTRACTIVE}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,8 @@
-"""Collects which turns and segments were used, and writes the access counts to the store later.
+"""Collects which turns and segments were shown to models and people, and writes it to the store later.
 
-An access counts as a mention, so that a segment does not become cold while people ask about it.
+An access counts as a mention, so that a segment does not become cold while people ask about it. What a model was shown
+of another session is a quote: if it is forgotten there, the bot's replies that may tell of it go too
+(`bot.store.quoted_turns`).
 """
 
 from __future__ import annotations
@@ -8,33 +10,45 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from bot.memory.quote_log import QUOTING
+from bot.store.quoted_turns import QuotedTurn
 from compaction.memory.passage import PassageKind
 from compaction.memory.quotes import parse_citation
+from compaction.payload import PartKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from bot.clock import Clock
-    from bot.memory.quote_log import QuoteLog
+    from bot.store.quoted_turns import QuoteStore
     from bot.store.tiers import TierStore
     from compaction.memory.recall import RecallHit
     from compaction.model import SessionId
     from compaction.payload import PayloadPart
 
+# The kinds of parts that quote earlier talk. Speech-to-speech has a part of its own for earlier sessions.
+_QUOTING = frozenset({PartKind.RECALL, PartKind.CONTINUITY})
 # Beyond this many unwritten ranges the oldest are dropped: counts need not be exact.
 MAX_PENDING = 1_000
+# Of so many quotes it is remembered that they are written. One that is written again changes nothing.
+_MOST_WRITTEN = 10_000
 
 
 class AccessLog:
-    """Accesses not yet written. One for the process; not thread-safe. `quotes`: gets what models were shown."""
+    """What was shown and is not yet written. One for the process; not thread-safe. `quotes`: None: no model is shown
+    anything.
+    """
 
-    def __init__(self, tiers: TierStore, clock: Clock, quotes: QuoteLog | None = None) -> None:
+    def __init__(self, tiers: TierStore, clock: Clock, quotes: QuoteStore | None = None) -> None:
         self._tiers = tiers
         self._quotes = quotes
         self._clock = clock
         self._pending: list[tuple[SessionId, int, int]] = []
         self._last_at = 0.0
+        # The first turn of a session that may tell of a turn of another one (None: a note or a summary there), and of a
+        # fact about a person.
+        self._quoted: dict[tuple[SessionId, SessionId, int | None], int] = {}
+        self._facts: dict[tuple[SessionId, str], int] = {}
+        self._written: set[object] = set()
 
     def note(self, session_id: SessionId, first: int, last: int) -> None:
         """Record that the turns from `first` to `last` of a session were read. Does not wait."""
@@ -42,17 +56,21 @@ class AccessLog:
         self._pending.append((session_id, first, last))
         del self._pending[:-MAX_PENDING]
 
-    def note_quotes(self, parts: Sequence[PayloadPart], session_id: SessionId, *, from_seq: int) -> None:
-        """Record the turns quoted in a prompt that was sent in a session. Does not wait. `from_seq`: the number that
-        the reply will have, or a lower one.
+    def note_quotes(self, parts: Iterable[PayloadPart], session_id: SessionId, *, from_seq: int) -> None:
+        """Record what a prompt quotes that was sent in a session. Does not wait. `from_seq`: the number that the reply
+        will have, or a lower one.
         """
-        if self._quotes is not None:
-            self._quotes.note_payload(parts, session_id, from_seq=from_seq)
         for part in parts:
-            if part.kind in QUOTING:
+            if part.kind is PartKind.PARTICIPANTS:
+                for fact in part.refs:
+                    if (session_id, fact) not in self._written:
+                        self._facts.setdefault((session_id, fact), from_seq)
+            elif part.kind in _QUOTING:
                 for cited in filter(None, map(parse_citation, part.refs)):
-                    if cited.kind is PassageKind.TURN:
-                        self.note(cited.session_id, int(cited.key), int(cited.key))
+                    seq = int(cited.key) if cited.kind is PassageKind.TURN else None
+                    self._note_quote(session_id, cited.session_id, seq, from_seq)
+                    if seq is not None:
+                        self.note(cited.session_id, seq, seq)
 
     def note_hits(self, found: Iterable[RecallHit]) -> None:
         """Record what a search found: a turn without its neighbours, or a segment's range. Does not wait."""
@@ -64,13 +82,19 @@ class AccessLog:
     def note_told(self, found: Sequence[RecallHit], session_id: SessionId, *, from_seq: int) -> None:
         """Record what a search of a model found in a session. Does not wait. `from_seq`: as in `note_quotes`."""
         self.note_hits(found)
-        if self._quotes is not None:
-            self._quotes.note_hits(found, session_id, from_seq=from_seq)
+        for hit in found:
+            seqs: list[int | None] = [turn.seq for turn in hit.turns]
+            for seq in seqs or [None]:
+                self._note_quote(session_id, hit.session_id, seq, from_seq)
+
+    def _note_quote(self, session_id: SessionId, source: SessionId, seq: int | None, from_seq: int) -> None:
+        if source != session_id and (session_id, source, seq) not in self._written:
+            self._quoted.setdefault((session_id, source, seq), from_seq)
 
     async def write(self) -> None:
-        """Write the recorded accesses. Raises `StoreError`; they are then kept for the next call."""
-        if self._quotes is not None:
-            await self._quotes.write()
+        """Write what was recorded. Raises `StoreError`; it is then kept for the next call."""
+        if self._quotes is not None and (self._quoted or self._facts):
+            await self._write_quotes(self._quotes)
         if not self._pending:
             return
         # Taken out before it is written: another room may write at the same time.
@@ -83,3 +107,21 @@ class AccessLog:
         except BaseException:
             self._pending = [*pending, *self._pending][-MAX_PENDING:]
             raise
+
+    async def _write_quotes(self, store: QuoteStore) -> None:
+        quotes, facts = dict(self._quoted), dict(self._facts)
+        said_in = await store.turns_of_facts({fact for _, fact in facts}) if facts else {}
+        told = {QuotedTurn(session_id, first, source, seq) for (session_id, source, seq), first in quotes.items()}
+        told |= {
+            QuotedTurn(session_id, first, *said_in[fact])
+            for (session_id, fact), first in facts.items()
+            if fact in said_in and said_in[fact][0] != session_id
+        }
+        await store.store(told)
+        if len(self._written) > _MOST_WRITTEN:
+            self._written.clear()
+        self._written.update(quotes, facts)
+        for source in quotes:
+            self._quoted.pop(source, None)
+        for fact in facts:
+            self._facts.pop(fact, None)

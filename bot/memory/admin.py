@@ -161,17 +161,11 @@ class MemoryAdmin:
         return chosen
 
     async def clear_archive(self, session_id: SessionId | None) -> int:
-        """Prune everything in the archive now. Returns how many segments were pruned.
-
-        Raises `StoreError` if some could not be pruned, when the others are.
-        """
+        """Prune everything in the archive now. Returns how many segments were pruned."""
         archived = await self._tiers.archived()
         if session_id is not None:
             archived = {session_id: archived[session_id]} if session_id in archived else {}
-        pruned = await self._tiers.prune(archived, now=self._clock.now())
-        if pruned.failure is not None:
-            raise pruned.failure
-        return sum(pruned.results)
+        return await self._tiers.prune(archived, now=self._clock.now())
 
     async def _context_tokens(self, session_id: SessionId) -> int:
         """Return what the session's prompt would have if nothing were folded, without system prompts."""

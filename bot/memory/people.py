@@ -107,16 +107,15 @@ class PeopleBook:
         *,
         through: int,
         is_current: Callable[[int], bool],
-        again: bool = False,
         superseded: Mapping[str, Fact] = NONE_SUPERSEDED,
     ) -> bool:
         """Store what the facts of these turns say about people. Raises `StoreError`.
 
-        `is_current`, `again`: as in `PeopleStore.store_facts`; `superseded`: as in `extract_person_facts`. Returns
+        `is_current`: as in `PeopleStore.store_facts`; `superseded`: as in `extract_person_facts`. Returns
         False if nothing was stored because of the first.
         """
         found = extract_person_facts(facts, turns, session_id=session_id, superseded=superseded)
-        added = await self._store.store_facts(session_id, found, through=through, is_current=is_current, again=again)
+        added = await self._store.store_facts(session_id, found, through=through, is_current=is_current)
         if added is None:
             return False
         if added or found.ended:

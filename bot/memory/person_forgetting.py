@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING
+
+import structlog
 
 from bot.logs.removal import forget_in_logs
 from bot.store.forgotten_sessions import forgotten_times
 from bot.store.speech_forgetting import SpeechForgetter
-from bot.store.wiping import WIPE_PAUSE_S
+from compaction.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,28 +25,38 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.store.database import Database
-    from bot.store.forget_report import ForgetReport
+    from bot.store.session_forgetting import ForgetReport
     from bot.store.speakers import StoredSpeaker
     from compaction.model import SessionId
 
 
+log = structlog.get_logger()
+
+# A wipe writes the database anew, and writers wait meanwhile. Anybody may have themselves forgotten, so it is done once
+# in this time for all together.
+WIPE_PAUSE_S = 900.0
+
+
 @dataclass(frozen=True, slots=True)
 class PersonForgetReport:
-    """What was forgotten in the database, and how many log lines were removed."""
+    """What was forgotten in the database, how many log lines were removed, and whether no byte of it is left in the
+    database's files. If some may be, retention removes them within a day.
+    """
 
     stored: ForgetReport
     log_lines: int
+    wiped: bool = True
 
 
 class PersonForgetter:
-    """Forgets people. `log_folder`: the folder of the log files. `wipe_pause_s`: see `SpeechForgetter`."""
+    """Forgets people. `log_folder`: the folder of the log files."""
 
-    def __init__(
-        self, database: Database, clock: Clock, *, log_folder: Path, wipe_pause_s: float = WIPE_PAUSE_S
-    ) -> None:
+    def __init__(self, database: Database, clock: Clock, *, log_folder: Path) -> None:
         self._database = database
-        self._forgetter = SpeechForgetter(database, clock, wipe_pause_s=wipe_pause_s)
+        self._forgetter = SpeechForgetter(database, clock)
+        self._clock = clock
         self._log_folder = log_folder
+        self._wiped_at = -inf
 
     async def find(self, name_or_id: str, *, session_id: SessionId | None = None) -> tuple[StoredSpeaker, ...]:
         """Return the speakers with that id or name, the latest speaker first. Raises `StoreError`."""
@@ -73,4 +86,14 @@ class PersonForgetter:
         person_id = person.id if session_id is None else None
         # In a thread: the files may have a hundred megabytes.
         lines = await asyncio.to_thread(forget_in_logs, self._log_folder, times.last, person_id=person_id)
-        return PersonForgetReport(stored, lines)
+        return PersonForgetReport(stored, lines, await self._wipe())
+
+    async def _wipe(self) -> bool:
+        if self._clock.monotonic() - self._wiped_at < WIPE_PAUSE_S:
+            return False
+        self._wiped_at = self._clock.monotonic()
+        try:
+            return await self._database.wipe()
+        except StoreError as error:
+            log.warning("wipe_failed", problem=error)
+            return False

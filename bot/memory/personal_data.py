@@ -105,7 +105,6 @@ class PersonalData:
             answers=done.stored.answers,
             session_count=len(done.stored.sessions),
             log_lines=done.log_lines,
-            wiped=done.stored.wiped,
         )
         return done
 

@@ -30,6 +30,5 @@ QUEUES: Final[Mapping[str, str]] = {
     "screen_page": "bot.screen.sharer.Sharer.outbox",
     # Of the process.
     "recogniser": "voice.asr.scheduler.QueuedRecogniser._queue",
-    "embedding": "bot.embedding.worker.ThreadedEmbedder._jobs",
     "dashboard": "bot.dashboard.follower.Follower._waiting",
 }

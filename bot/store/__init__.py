@@ -10,10 +10,8 @@ become columns, `inserts` how rows are added once, `number_range` how large a nu
   on with, and `personal_data` what is stored of one person.
 - Found: `search` keeps the search index and finds passages in it.
 - Removed: `speech_forgetting` what a person said, with `session_forgetting` in each session (`speakers` finds them,
-  `quoted_turns` where else it was told, `rebuilding` what was made of it; `forgotten_sessions` keeps it from coming
-  back with an import, `forgettings` with what open rooms still store or a backup has, both by `forgetting_key`;
-  `forget_report` counts it), `session_expiry` whole sessions; `wiping` their last bytes.
-- Whole files: `backup` and `restore`; `segment_import`; `write_check`.
-
-`each_session` works on many sessions, `thread_work` beside the event loop.
+  `quoted_turns` where else it was told; `forgotten_sessions` lists where, `forgettings` whom, so that open rooms and
+  restored backups bring nothing back, both by `forgetting_key`), `session_expiry` whole sessions. `Database.wipe`
+  removes their last bytes.
+- Whole files: `backup` and `restore`; `write_check`.
 """

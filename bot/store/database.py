@@ -10,14 +10,15 @@ from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
+
+from sqlalchemy import text
 
 from bot.shards import ONLY_SHARD
 from bot.store.dialects.open import open_dialect
 from bot.store.forgetting_key import KEY_FILE, ForgettingKey
-from bot.store.migrations.upgrade import HEAD, migrate, require_current, stored_version
+from bot.store.migrations.upgrade import migrate, require_current, stored_version
 from bot.texts.text import Text
 from compaction.errors import StoreError
 
@@ -29,26 +30,22 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.shards import Shards
-    from bot.store.dialects.port import BotLock, Dialect, PlainConnection, PlainSql, WorkLock
+    from bot.store.dialects.port import BotLock, Dialect, DialectSql
     from bot.store.dialects.sqlite import Synchronous
 
 # How long a transaction may take, besides waiting for the lock, before the database counts as stalled.
 TRANSACTION_GRACE_S = 20.0
 
 # How long a process may take between two statements of a write transaction, in which no other one writes for the same
-# server. One that hangs or whose machine is lost would keep its rooms from beginning elsewhere otherwise.
-STEP_S = 4.0
-# An old database is computed anew, in one transaction: 240 MB took 1.2 s, and the card of a small machine writes some
-# 10 MB in a second.
-MIGRATION_STEP_S = 60.0
-MIGRATION_S = 3600.0
+# server. One that hangs or whose machine is lost would keep its rooms from beginning elsewhere otherwise. A long
+# session is computed in a second, on a busy machine in several.
+STEP_S = 10.0
+# How long removing the bytes of deleted rows may take: a slow disk needs minutes for a gigabyte. A wipe that is given
+# up is for nothing.
+WIPE_TIMEOUT_S = 3600.0
 
 # The data folder of a bot that has none of its own.
 DATA_DIR = Path("data")
-
-_NOTHING: Mapping[str, object] = MappingProxyType({})
-
-T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -92,8 +89,8 @@ class Database:
         return self._work.running > 0
 
     @property
-    def sql(self) -> PlainSql:
-        """Return the queries for `read` and `rows`."""
+    def sql(self) -> DialectSql:
+        """Return the queries that the kind of database writes in its own way."""
         return self.dialect.sql
 
     @asynccontextmanager
@@ -103,18 +100,15 @@ class Database:
             yield connection
 
     @asynccontextmanager
-    async def writing(
-        self, *, server: int | None = None, step_s: float = STEP_S, within_s: float | None = None
-    ) -> AsyncIterator[AsyncConnection]:
+    async def writing(self, *, server: int | None = None, step_s: float = STEP_S) -> AsyncIterator[AsyncConnection]:
         """Yield a connection in a write transaction: commits at the end, rolls back on any error. PostgreSQL ends it if
-        nothing comes for `step_s`. `within_s`: how long all of it may take; None: as long as any other. `server`: the
-        id of the server whose row it will wait for.
+        nothing comes for `step_s`. `server`: the id of the server whose row it will wait for.
 
         Raises `StoreError`, and what a check raises (`checked`). *Cancellation* rolls back, unless the commit has
         already begun; then it completes.
         """
         async with (
-            self._translated(self._deadline_s if within_s is None else within_s),
+            self._translated(self._deadline_s),
             self._turn_of(server or self._server),
             self._writers,
             self.dialect.writers.begin() as connection,
@@ -133,38 +127,21 @@ class Database:
             lock = self._server_locks[server] = asyncio.Lock()
         return lock
 
-    async def read(self, work: Callable[[PlainConnection], T]) -> T:
-        """Run `work` on a plain read-only connection in a thread and return its result. Raises `StoreError`.
-
-        Use it where somebody is waiting: it crosses to a thread only once. `reading` crosses once for each statement
-        and twice more.
-        """
-        async with self._translated(self._deadline_s):
-            return await self.dialect.read(work)
-
-    async def rows(self, sql: str, parameters: Mapping[str, object] = _NOTHING) -> list[tuple[Any, ...]]:
+    async def rows(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[tuple[Any, ...]]:
         """Run one SELECT and return all rows. Parameters are named: `:name`. Raises `StoreError`."""
-        return await self.read(lambda connection: connection.execute(sql, dict(parameters)).fetchall())
-
-    async def purge_index(self) -> None:
-        """Remove deleted words from the search index. Turns can be stored meanwhile. Raises `StoreError`."""
-        within_s = await self._wipe_within_s()
-        async with self._translated(within_s):
-            await self.dialect.purge_index(self.writing)
+        async with self.reading() as connection:
+            return [tuple(row) for row in await connection.execute(text(sql), dict(parameters or {}))]
 
     async def wipe(self) -> bool:
-        """Remove the bytes of deleted rows from the database's files. Writers wait. Raises `StoreError`.
+        """Remove the bytes of deleted rows from SQLite's index and files; turns can be stored in between. Raises
+        `StoreError`. PostgreSQL removes them itself, in time (autovacuum).
 
         Returns False if another connection was reading, so that some may be left.
         """
-        within_s = await self._wipe_within_s()
-        async with self._translated(within_s), self._writers:
-            return await self.dialect.wipe()
-
-    async def _wipe_within_s(self) -> float:
-        """Return how long the dialect lets `wipe` and `purge_index` take. Raises `StoreError`."""
-        async with self._translated(self._deadline_s):
-            return await self.dialect.wipe_within_s()
+        async with self._translated(WIPE_TIMEOUT_S):
+            await self.dialect.purge_index(self.writing)
+            async with self._writers:
+                return await self.dialect.wipe()
 
     @asynccontextmanager
     async def held_by_bot(self, shards: Shards = ONLY_SHARD, *, takes_over: bool = False) -> AsyncIterator[BotLock]:
@@ -179,12 +156,6 @@ class Database:
             except self.dialect.failures as exc:
                 raise self.dialect.failure(exc) from self.dialect.cause(exc)
             yield lock
-
-    @asynccontextmanager
-    async def work_lock(self, work: str) -> AsyncIterator[DatabaseWorkLock]:
-        """Yield the lock for `work`, which only one process does at a time; release it at the end."""
-        async with self.dialect.work_lock(work) as lock:
-            yield DatabaseWorkLock(self.dialect, lock)
 
     async def aclose(self) -> None:
         await self.dialect.aclose()
@@ -202,25 +173,6 @@ class Database:
             self._work.running -= 1
 
 
-class DatabaseWorkLock:
-    """The lock for work that belongs to the whole database. From `Database.work_lock`."""
-
-    def __init__(self, dialect: Dialect, lock: WorkLock) -> None:
-        self._dialect = dialect
-        self._lock = lock
-
-    async def taken(self) -> bool:
-        """Return whether this process has the lock, which it takes if nobody has it. Raises `StoreError`."""
-        try:
-            return await self._lock.taken()
-        except self._dialect.failures as exc:
-            raise self._dialect.failure(exc) from self._dialect.cause(exc)
-
-    async def release(self) -> None:
-        """Let other processes take the lock."""
-        await self._lock.release()
-
-
 @asynccontextmanager
 async def open_database(
     place: Path | SecretStr,
@@ -235,7 +187,7 @@ async def open_database(
 
     `place`: SQLite's file, or the URL of a PostgreSQL database. `synchronous`: of SQLite. `create`: whether to make the
     tables if there are none. `migrates`: False takes the database as it is and changes nothing in it, because another
-    process has it open. A PostgreSQL database with which a bot runs is never migrated. `data_dir`: the folder with the
+    process has it open. `data_dir`: the folder with the
     key of those who were forgotten (`bot.store.forgetting_key`); None: that of SQLite's file, or `DATA_DIR`.
 
     Raises `StoreError`, with the remedy, if it cannot be opened, is damaged, or is of a version that is unknown or must
@@ -249,31 +201,18 @@ async def open_database(
     )
     try:
         if migrates:
-            # In a transaction of its own with the usual time limit: a start on a disk that does not answer says so as
-            # soon as any other write.
             async with database.writing() as connection:
-                found = await stored_version(connection)
-                if found is None and not create:
+                await database.dialect.lock_schema(connection)
+                if await stored_version(connection) is None and not create:
                     raise StoreError(
                         Text(
                             "There is no memory yet in {path}: `roomtone run` creates it.", path=database.dialect.place
                         )
                     )
-            if found != HEAD:
-                await _bring_up_to_date(database)
+                await migrate(connection, database.dialect.place)
         else:
             async with database.reading() as connection:
                 require_current(await stored_version(connection), database.dialect.place)
         yield database
     finally:
         await database.aclose()
-
-
-async def _bring_up_to_date(database: Database) -> None:
-    """Migrate a database of another version. Raises `StoreError` if a bot runs with it."""
-    async with database.writing(step_s=MIGRATION_STEP_S, within_s=MIGRATION_S) as connection:
-        await database.dialect.lock_schema(connection)
-        if await database.dialect.is_held_by_bot(connection):
-            require_current(await stored_version(connection), database.dialect.place)
-        else:
-            await migrate(connection, database.dialect.place)

@@ -1,6 +1,6 @@
 """The key with which the database names people and sessions that were forgotten.
 
-Their ids stand on lists, so that imports and restores leave them out (`bot.store.forgettings`,
+Their ids stand on lists, so that restores leave them out (`bot.store.forgettings`,
 `bot.store.forgotten_sessions`). Discord's ids can all be tried, so a plain hash would name them to whoever has the
 database or a backup. These lists have HMACs instead, and the key is in a file of its own, which no backup holds. All
 processes of one database need the same file. No list has anything that was made of words.
@@ -14,9 +14,10 @@ import secrets
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from sqlalchemy import select
+
 from bot.private_files import make_private_folder, open_private, sync_names
 from bot.store.inserts import put_row
-from bot.store.search.marks import read_marks
 from bot.store.tables import search_marks
 from bot.texts.text import Text
 from compaction.errors import StoreError
@@ -63,7 +64,8 @@ class ForgettingKey:
 
     async def is_of(self, connection: AsyncConnection) -> bool:
         """Return whether this key made the lists of a database, or none has."""
-        return (await read_marks(connection)).get(_MARK) in (None, self._mark())
+        mark = await connection.scalar(select(search_marks.c.value).where(search_marks.c.name == _MARK))
+        return mark in (None, self._mark())
 
     async def adopt(self, connection: AsyncConnection) -> None:
         """Make this the key of the database, inside a write transaction, whatever it was before."""

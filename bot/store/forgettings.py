@@ -97,17 +97,11 @@ async def forgettings_after(connection: AsyncConnection, number: int) -> tuple[F
 class LearnedForgettings:
     """What one room has learned of forgettings, and when, by its own `clock`. Owned by the room's store of turns.
     `key`: that of the database.
-
-    That clock may be set back. Each time here is therefore the latest that the clock had shown by then, so that nothing
-    said before is taken for later. Until the clock shows that time again, what is said later is left out, too.
     """
 
     def __init__(self, key: ForgettingKey, clock: Clock) -> None:
         self._key = key
         self._clock = clock
-        # The latest time that the clock has shown, and what both clocks showed when it was last read.
-        self._latest = self._read_at = clock.now()
-        self._read_monotonic = clock.monotonic()
         # The number of the last forgetting that the room knows of; None: it has not asked yet.
         self._newest: int | None = None
         # When it learned that a person was forgotten, by the digest of their id, and where: everywhere, in one session,
@@ -119,7 +113,7 @@ class LearnedForgettings:
     async def learn(self, connection: AsyncConnection, session_id: SessionId) -> None:
         """Take over what was forgotten since the last call, inside the transaction in which something is stored."""
         listed = await listed_at(connection, self._key, session_id)
-        latest = self._latest_time()
+        latest = self._clock.now()
         known, _ = self._listed.setdefault(session_id, (listed, float("-inf")))
         if known != listed:
             self._listed[session_id] = (listed, latest)
@@ -130,13 +124,6 @@ class LearnedForgettings:
         for found in await forgettings_after(connection, self._newest):
             self._newest = found.number
             self._learned[found.person, found.session_id, found.seq] = latest
-
-    def _latest_time(self) -> float:
-        """Return the latest time that the clock has shown, also if it was set back since it was last read."""
-        now, monotonic = self._clock.now(), self._clock.monotonic()
-        self._latest = max(self._latest, now, self._read_at + monotonic - self._read_monotonic)
-        self._read_at, self._read_monotonic = now, monotonic
-        return self._latest
 
     def left_of_turn(self, session_id: SessionId, turn: Turn) -> Turn:
         """Return the turn without what people said in it who were forgotten since."""

@@ -1,7 +1,7 @@
 """The list of sessions in which something was forgotten, by keyed digests of their ids.
 
-An import of an older export is refused by it, and the log loses what it had of such a session. Open rooms learn from it
-that what they are making may tell of something that was forgotten.
+The log loses what it had of such a session. Open rooms learn from it that what they are making may tell of something
+that was forgotten.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import case, select
 
-from bot.store.dialects.upsert import insert_into
+from bot.store.inserts import insert_into
 from bot.store.tables import forgotten_sessions
 
 if TYPE_CHECKING:
@@ -20,10 +20,9 @@ if TYPE_CHECKING:
 
     from bot.store.database import Database
     from bot.store.forgetting_key import ForgettingKey
-    from compaction.memory.segment_record import SegmentRecord
     from compaction.model import SessionId
 
-# What a session was not changed from: no import is refused because of it.
+# Higher than any turn: what was made of the session stays.
 NOTHING_MADE = 2**31
 
 
@@ -71,10 +70,3 @@ async def forgotten_times(database: Database) -> ForgottenTimes:
     listed = select(forgotten_sessions).where(forgotten_sessions.c.from_seq < NOTHING_MADE)
     async with database.reading() as connection:
         return ForgottenTimes(database.key, {row.digest: row.at for row in await connection.execute(listed)})
-
-
-async def is_forgotten(connection: AsyncConnection, key: ForgettingKey, record: SegmentRecord) -> bool:
-    """Return whether a record was made of turns from which something was forgotten later."""
-    of_session = select(forgotten_sessions).where(forgotten_sessions.c.digest == key.session(record.session_id))
-    listed = (await connection.execute(of_session)).one_or_none()
-    return listed is not None and record.end_turn >= listed.from_seq and record.compressed_at < listed.at

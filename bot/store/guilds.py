@@ -9,10 +9,8 @@ import asyncio
 import json
 from collections import defaultdict
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import structlog
 from sqlalchemy import and_, delete, select
 
 from bot.guild import GuildChoice, Silence, VoiceMode
@@ -31,23 +29,10 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.store.database import Database
 
-log = structlog.get_logger()
-
-# A reply waits for it, and it is tried again for each one while the database does not answer.
-READ_AGAIN_S = 1.0
-
-UNKNOWN_MODE = Text(
-    "Server {guild_id} has a mode of memory that this Roomtone does not know: {mode}. Choose one by /rolling-context."
+UNREADABLE = Text(
+    "What server {guild_id} has chosen cannot be read: the database is damaged. Restore a backup with "
+    "`roomtone restore FILE`."
 )
-UNREADABLE = Text("What server {guild_id} has chosen of when I speak cannot be read. Choose anew by /settings.")
-
-
-@dataclass(frozen=True, slots=True)
-class _StoredChoice:
-    """What is stored of a guild's choice. `readable`: None in place of what cannot be read. `problem`: what that is."""
-
-    readable: GuildChoice
-    problem: Text | None = None
 
 
 class GuildStore:
@@ -57,8 +42,6 @@ class GuildStore:
         self._database = database
         self._clock = clock
         self._cache: dict[int, GuildChoice] = {}
-        # Guilds of which the last change failed but may be stored all the same: the cache may be wrong.
-        self._in_doubt: set[int] = set()
         self._watchers: list[Callable[[int, GuildChoice], None]] = []
         # By guild. A change is made of what holds, and writing it may take seconds; another begun meanwhile would be
         # lost, and a read begun meanwhile could cache what held before.
@@ -67,7 +50,7 @@ class GuildStore:
     @contextmanager
     def watched(self, watcher: Callable[[int, GuildChoice], None]) -> Iterator[None]:
         """Call `watcher` after each change, with the guild and its new choice, while the block runs. It must return at
-        once. A change that was stored although storing it failed is told when the choice is needed next.
+        once.
         """
         self._watchers.append(watcher)
         try:
@@ -76,78 +59,31 @@ class GuildStore:
             self._watchers.remove(watcher)
 
     async def choice(self, guild_id: int) -> GuildChoice:
-        if (known := self._known(guild_id)) is not None:
+        if (known := self._cache.get(guild_id)) is not None:
             return known
-        if (before := self._cache.get(guild_id)) is not None:
-            return await self._read_again(guild_id, before)
         async with self._one_at_a_time[guild_id]:
-            return await self._read(guild_id)
-
-    def _known(self, guild_id: int) -> GuildChoice | None:
-        """Return a guild's choice if it is cached and not in doubt."""
-        return None if guild_id in self._in_doubt else self._cache.get(guild_id)
-
-    async def _read_again(self, guild_id: int, before: GuildChoice) -> GuildChoice:
-        """Return a guild's choice that is in doubt; what held `before` if the database does not answer soon."""
-        try:
-            async with asyncio.timeout(READ_AGAIN_S), self._one_at_a_time[guild_id]:
-                return await self._read(guild_id)
-        except (StoreError, TimeoutError) as error:
-            log.warning("guild_choice_unread", guild_id=guild_id, error_class=type(error).__name__)
-            return before
-
-    async def _read(self, guild_id: int) -> GuildChoice:
-        """Return a guild's choice, which is cached from then on."""
-        if (known := self._known(guild_id)) is not None:
-            return known
-        stored = await self._stored(guild_id)
-        if stored.problem is not None:
-            raise StoreError(stored.problem)
-        before = self._cache.get(guild_id)
-        self._keep(guild_id, stored.readable)
-        if before not in (None, stored.readable):
-            self._tell_watchers(guild_id, stored.readable)
-        return stored.readable
+            choice = self._cache[guild_id] = await self._stored(guild_id)
+            return choice
 
     async def choose(self, guild_id: int, change: Callable[[GuildChoice], GuildChoice], *, by: int) -> GuildChoice:
         """Store what `change` makes of a guild's choice and return it. `by`: the id of the member who chose.
 
-        Where the stored choice cannot be read, this repairs it: the settings apply in place of what is unreadable.
-        After a `StoreError` the choice may be stored all the same: it is read again when it is needed.
-
-        *Cancellation*: as after a `StoreError`.
+        After a `StoreError` the choice may be stored all the same; it then holds after the next start.
         """
         async with self._one_at_a_time[guild_id]:
-            before = self._known(guild_id)
-            if before is None:
-                stored = await self._stored(guild_id)
-                before = stored.readable
-                if stored.problem is not None:
-                    log.warning("guild_choice_repaired", guild_id=guild_id, user_id=by)
-            choice = change(before)
-            try:
-                await self._put(guild_id, choice, by=by)
-            except (asyncio.CancelledError, StoreError):
-                # A commit that has begun completes all the same, also when the database's deadline ends the wait.
-                self._in_doubt.add(guild_id)
-                raise
-            self._keep(guild_id, choice)
-            self._tell_watchers(guild_id, choice)
+            before = self._cache.get(guild_id)
+            choice = change(await self._stored(guild_id) if before is None else before)
+            await self._put(guild_id, choice, by=by)
+            self._cache[guild_id] = choice
+            for watcher in self._watchers:
+                watcher(guild_id, choice)
         return choice
 
-    def _keep(self, guild_id: int, choice: GuildChoice) -> None:
-        self._cache[guild_id] = choice
-        self._in_doubt.discard(guild_id)
-
-    def _tell_watchers(self, guild_id: int, choice: GuildChoice) -> None:
-        for watcher in self._watchers:
-            watcher(guild_id, choice)
-
-    async def _stored(self, guild_id: int) -> _StoredChoice:
+    async def _stored(self, guild_id: int) -> GuildChoice:
         wanted = select(guild_settings).where(guild_settings.c.guild_id == guild_id)
         async with self._database.reading() as connection:
             row = (await connection.execute(wanted)).one_or_none()
-        return _StoredChoice(GuildChoice()) if row is None else _choice(row)
+        return GuildChoice() if row is None else _choice(row)
 
     async def _put(self, guild_id: int, choice: GuildChoice, *, by: int) -> None:
         values: dict[str, object] = {
@@ -166,25 +102,18 @@ class GuildStore:
             await put_row(connection, guild_settings, {"guild_id": guild_id}, values)
 
 
-def _choice(row: Row[Any]) -> _StoredChoice:
-    mode: Mode | None = None
-    voice_mode: VoiceMode | None = None
-    wake_names: tuple[str, ...] | None = None
-    problem: Text | None = None
+def _choice(row: Row[Any]) -> GuildChoice:
     try:
-        voice_mode = None if row.voice_mode is None else VoiceMode(row.voice_mode)
-    except ValueError:
-        problem = UNREADABLE.fill(guild_id=str(row.guild_id))
-    try:
-        wake_names = None if row.wake_names is None else tuple(str(name) for name in json.loads(row.wake_names))
-    except (ValueError, TypeError):
-        problem = UNREADABLE.fill(guild_id=str(row.guild_id))
-    try:
-        mode = None if row.compaction_mode is None else Mode(row.compaction_mode)
-    except ValueError:
-        problem = UNKNOWN_MODE.fill(guild_id=str(row.guild_id), mode=repr(row.compaction_mode))
-    silence = Silence(always=bool(row.quiet_always), session_id=row.quiet_session, until=row.quiet_until)
-    return _StoredChoice(GuildChoice(mode, row.budget_enabled, voice_mode, wake_names, silence, row.persona), problem)
+        return GuildChoice(
+            None if row.compaction_mode is None else Mode(row.compaction_mode),
+            row.budget_enabled,
+            None if row.voice_mode is None else VoiceMode(row.voice_mode),
+            None if row.wake_names is None else tuple(str(name) for name in json.loads(row.wake_names)),
+            Silence(always=bool(row.quiet_always), session_id=row.quiet_session, until=row.quiet_until),
+            row.persona,
+        )
+    except (ValueError, TypeError) as error:
+        raise StoreError(UNREADABLE.fill(guild_id=str(row.guild_id))) from error
 
 
 class OptOutStore:

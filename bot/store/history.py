@@ -5,6 +5,7 @@ Raises `StoreError`.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,6 @@ from bot.store import rows
 from bot.store.speakers import quotable_speakers
 from bot.store.stored_memory import segment_rows
 from bot.store.tables import notes, sessions, turns
-from bot.store.thread_work import in_thread
 from compaction.summary.folded import summary_of
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ async def segments_of(connection: AsyncConnection, session_id: SessionId) -> tup
     """Return the segments of a session, including the closing one, in order."""
     found = await segment_rows(connection, session_id)
     # A long session has a thousand.
-    return await in_thread(connection, lambda: tuple(map(rows.segment_from_row, found)))
+    return await asyncio.to_thread(lambda: tuple(map(rows.segment_from_row, found)))
 
 
 async def rerender_summary(connection: AsyncConnection, session_id: SessionId) -> None:
@@ -111,7 +111,7 @@ async def rerender_summary(connection: AsyncConnection, session_id: SessionId) -
         return summary_of(folded, newest=folded[-1] if folded else None)
 
     # A long session takes a tenth of a second; in a thread it does not delay the audio of other rooms.
-    summary = await in_thread(connection, composed)
+    summary = await asyncio.to_thread(composed)
     await connection.execute(
         update(sessions).where(sessions.c.id == session_id).values(summary=summary, revision=session.revision + 1)
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bot.store.dialects.upsert import insert_into
+from sqlalchemy.dialects import postgresql, sqlite
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 
 # Rows in one call: preparing a thousand at once would keep the event loop from audio for a tenth of a second.
 _ROWS_AT_ONCE = 50
+
+
+def insert_into(connection: AsyncConnection, table: Table) -> sqlite.Insert | postgresql.Insert:
+    """Return an INSERT into `table` with `on_conflict_do_nothing` and `on_conflict_do_update`."""
+    return sqlite.insert(table) if connection.dialect.name == "sqlite" else postgresql.insert(table)
 
 
 async def execute_for_each(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, func, insert, or_, select, update
+from sqlalchemy import delete, func, insert, select, update
 
 from bot.store.claims import lock_server
 from bot.store.inserts import add_once, put_row
@@ -51,19 +51,18 @@ class PeopleStore:
         *,
         through: int,
         is_current: Callable[[int], bool],
-        again: bool = False,
     ) -> tuple[PersonFact, ...] | None:
         """Store the facts drawn from the turns before `through`, superseding older ones; return the new facts.
 
-        Facts from turns that were processed before change nothing, unless they are drawn `again`, from a segment that
-        was repaired. `is_current`: returns whether nobody else has made this revision of the session since they were
-        drawn. Otherwise something may have been forgotten: nothing is stored, and the result is None.
+        Facts from turns that were processed before change nothing. `is_current`: returns whether nobody else has made
+        this revision of the session since they were drawn. Otherwise something may have been forgotten: nothing is
+        stored, and the result is None.
         """
         async with self._database.writing() as connection:
             stored = await connection.scalar(select(sessions.c.revision).where(sessions.c.id == session_id))
             if not is_current(stored or 0):
                 return None
-            if not again and not await _advance(connection, session_id, through):
+            if not await _advance(connection, session_id, through):
                 return ()
             drawn = await _still_said(connection, session_id, drawn)
             theirs = _of_people(drawn.people, await _guild(connection, session_id))
@@ -119,9 +118,7 @@ async def _advance(connection: AsyncConnection, session_id: SessionId, through: 
 
 
 async def _exclude_from_extraction(connection: AsyncConnection, person_id: str, of_guild: Select[Any]) -> None:
-    """Exclude the person's turns so far from extraction, in all sessions from which facts may still be extracted: those
-    that are not fully extracted yet, and those that go on, whose segments may be repaired.
-    """
+    """Exclude the person's turns so far from extraction, in all sessions that are not fully extracted yet."""
     said = (
         select(turns.c.session_id, (func.max(turns.c.seq) + 1).label("through"))
         .where(turns.c.session_id.in_(of_guild))
@@ -130,9 +127,8 @@ async def _exclude_from_extraction(connection: AsyncConnection, person_id: str, 
     )
     undrawn = (
         select(said.c.session_id, said.c.through)
-        .join(sessions, sessions.c.id == said.c.session_id)
         .outerjoin(person_draws, person_draws.c.session_id == said.c.session_id)
-        .where(or_(sessions.c.ended_at.is_(None), func.coalesce(person_draws.c.through_seq, 0) < said.c.through))
+        .where(func.coalesce(person_draws.c.through_seq, 0) < said.c.through)
     )
     for row in (await connection.execute(undrawn)).all():
         key: dict[str, object] = {"session_id": row.session_id, "person_id": person_id}

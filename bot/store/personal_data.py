@@ -7,6 +7,7 @@ that may repeat somebody else who has opted out: nothing is quoted from them in 
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from datetime import UTC, datetime
 from functools import partial
@@ -28,7 +29,6 @@ from bot.store.tables import (
     sessions,
     turns,
 )
-from bot.store.thread_work import in_thread
 from compaction.language.text import plain
 from compaction.model import Seq, TurnKind
 from compaction.withheld import WithheldPeople
@@ -103,7 +103,7 @@ class PersonalDataStore:
             quotable = await quotable_speakers(connection, self._database.sql, session.id, among=hidden)
         # In a thread: a long session has thousands of turns.
         work = partial(_describe, session, stored, seen, person_id, hidden=frozenset(hidden), quotable=quotable)
-        return await in_thread(connection, work)
+        return await asyncio.to_thread(work)
 
 
 def _describe(

@@ -6,6 +6,7 @@ quoted: if it is forgotten, the bot's replies from there on go too. Raises `Stor
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,6 @@ from bot.store.inserts import add_all_once
 from bot.store.rows import turn_from_row
 from bot.store.speakers import may_have_part_of
 from bot.store.tables import notes, person_facts, quoted_turns, sessions, turns
-from bot.store.thread_work import in_thread
 from compaction.memory.forgotten_turns import has_part_of
 from compaction.model import SessionId, TurnKind
 
@@ -125,7 +125,7 @@ async def turns_of_person(
         theirs &= turns.c.seq == seq
     found = (await connection.execute(select(turns).where(theirs).order_by(turns.c.seq))).all()
     # In a thread: a long session has thousands.
-    read = await in_thread(connection, lambda: list(map(turn_from_row, found)))
+    read = await asyncio.to_thread(lambda: list(map(turn_from_row, found)))
     return [turn for turn in read if has_part_of(turn, person_id)]
 
 

@@ -28,10 +28,8 @@ from bot.store.dialects.sqlite import connect_read_only
 from bot.store.dialects.sqlite_failures import sqlite_failure
 from bot.store.forgettings import forgettings_after, last_forgetting, people_among
 from bot.store.migrations.upgrade import HEAD
-from bot.store.search.indexing import catch_up
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.tables import forgettings, forgotten_sessions
-from bot.store.wiping import wipe_deleted
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -99,8 +97,7 @@ async def restore_backup(file: Path, path: Path, *, now: float, regardless: bool
             await asyncio.to_thread(_take_decisions, staged, path)
             forgotten = await _forget_since(staged, known)
         async with open_database(staged) as database:
-            await catch_up(database)
-            await wipe_deleted(database)
+            await database.wipe()
         await asyncio.to_thread(_without_journal, staged)
         content = await asyncio.to_thread(examine_backup, staged)
         aside = await asyncio.to_thread(_swap, staged, path, now)
@@ -123,10 +120,6 @@ def remove_leftovers(path: Path) -> bool:
     Returns whether it was killed before the backup took the database's place: then the database is as it was.
     """
     unfinished = path.with_name(f"{path.name}{_MARK}").exists()
-    with suppress(OSError):
-        for aside in path.parent.glob(f"{path.name}{_ASIDE}*"):
-            if path.exists() and aside.samefile(path):
-                aside.unlink()
     for left in path.parent.glob(f"{path.name}{_MARK}*"):
         with suppress(OSError):
             left.unlink()
@@ -214,7 +207,7 @@ def _take_decisions(staged: Path, present: Path) -> None:
 async def _forget_since(staged: Path, known: int) -> int:
     """Forget in the copy who was forgotten since it was written. Returns how many people that were."""
     async with open_database(staged) as database:
-        forgetter = SpeechForgetter(database, SystemClock(), wipe_pause_s=0.0)
+        forgetter = SpeechForgetter(database, SystemClock())
         async with database.reading() as connection:
             since = await forgettings_after(connection, known)
         people = {person.id: person for person in await forgetter.everybody()} if since else {}
@@ -237,16 +230,12 @@ def _swap(staged: Path, path: Path, now: float) -> Path | None:
     aside = None
     if path.exists():
         aside = path.with_name(f"{path.name}{_ASIDE}{datetime.fromtimestamp(now, UTC):%Y%m%dT%H%M%SZ}")
-        try:
-            os.link(path, aside)
-        except FileExistsError:
-            raise
-        except OSError:
-            # The file system has no links.
-            part = path.with_name(f"{path.name}{_MARK}-aside")
-            with path.open("rb") as source, open(part, "xb", opener=open_private) as target:
-                shutil.copyfileobj(source, target)
-            part.rename(aside)
+        # A copy, so that there is a database at every moment.
+        part = path.with_name(f"{path.name}{_MARK}-aside")
+        with path.open("rb") as source, open(part, "xb", opener=open_private) as target:
+            shutil.copyfileobj(source, target)
+        sync_to_disk(part)
+        part.rename(aside)
         for ending in _JOURNALS:
             # Only a database that could not be read still has one. It must not be applied to the restored one.
             journal = path.with_name(f"{path.name}{ending}")

@@ -5,30 +5,61 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, delete, select, update
 
 from bot.store import rows
-from bot.store.forget_report import ForgetReport
 from bot.store.forgotten_sessions import list_session
-from bot.store.history import rerender_summary
+from bot.store.history import rerender_summary, segments_of
 from bot.store.inserts import execute_for_each
-from bot.store.rebuilding import forget_in_segments
-from bot.store.search.indexing import index_source
-from bot.store.tables import notes, person_facts, sent_prompts, sessions, turns
-from bot.store.thread_work import in_thread
-from bot.store.wiping import mark_deleted
+from bot.store.search.indexing import index_segments_again, index_source
+from bot.store.tables import notes, person_facts, segment_tiers, segments, sent_prompts, sessions, turns
+from bot.store.tier_rows import drop_record
+from bot.store.tiers import mark_archived
 from compaction.memory.forgotten_turns import has_part_of, turns_of_bot, without_part_of
+from compaction.memory.segment_forgetting import forget_in_segment
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from sqlalchemy import Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.forgetting_key import ForgettingKey
-    from compaction.model import SessionId, Turn
+    from compaction.model import Segment, Seq, SessionId, Turn
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetReport:
+    """How much was forgotten: the person's turns, the bot's answers about them, facts in segments, screen notes,
+    facts about the person (`about`), and servers whose settings named them (`rules`).
+    """
+
+    turns: int = 0
+    answers: int = 0
+    facts: int = 0
+    notes: int = 0
+    about: int = 0
+    rules: int = 0
+    sessions: tuple[SessionId, ...] = ()
+
+    @classmethod
+    def of_sessions(cls, reports: Iterable[ForgetReport]) -> ForgetReport:
+        """Return the sum of what was forgotten in single sessions."""
+        total = cls()
+        for each in reports:
+            total = cls(
+                total.turns + each.turns,
+                total.answers + each.answers,
+                total.facts + each.facts,
+                total.notes + each.notes,
+                total.about + each.about,
+                sessions=(*total.sessions, *each.sessions),
+            )
+        return total
 
 
 async def forget_in_session(
@@ -57,12 +88,11 @@ async def forget_in_session(
     )
     gone = await _delete_notes(connection, session_id, person_id) if seq is None else frozenset()
     seqs = frozenset(turn.seq for turn in (*theirs, *answers))
-    facts = await forget_in_segments(connection, session_id, seqs=seqs, gone_notes=gone, now=now)
+    facts = await _forget_in_segments(connection, session_id, seqs=seqs, gone_notes=gone, now=now)
     about = await _delete_facts(connection, session_id, None if seq is not None else person_id, seqs, facts)
     changed = bool(seqs or gone or facts or about)
     if changed:
         await _mark_changed(connection, key, session_id, from_seq=from_seq, now=now)
-        await mark_deleted(connection, now=now)
     return ForgetReport(
         len(theirs), len(answers), len(facts), len(gone), about, sessions=(session_id,) if changed else ()
     )
@@ -89,14 +119,14 @@ def select_turns(session_id: SessionId | None) -> Select[Any]:
 async def _read_turns(connection: AsyncConnection, session_id: SessionId) -> list[Turn]:
     found = (await connection.execute(select_turns(session_id).order_by(turns.c.seq))).all()
     # In a thread: a long session has thousands.
-    return await in_thread(connection, lambda: [rows.turn_from_row(row) for row in found])
+    return await asyncio.to_thread(lambda: [rows.turn_from_row(row) for row in found])
 
 
 async def _store_turns(connection: AsyncConnection, session_id: SessionId, left: Sequence[Turn]) -> None:
     """Store what is left of these turns, in few statements: a long session has thousands."""
     same = (turns.c.session_id == session_id) & (turns.c.seq == bindparam("numbered"))
     new: dict[str, object] = {"parts": bindparam("new_parts"), "tombstone": bindparam("new_tombstone")}
-    values = await in_thread(connection, lambda: [rows.turn_values(session_id, turn) for turn in left])
+    values = await asyncio.to_thread(lambda: [rows.turn_values(session_id, turn) for turn in left])
     # Triggers remove the turns from the index.
     await execute_for_each(
         connection,
@@ -132,3 +162,54 @@ async def _delete_facts(
     ]
     await execute_for_each(connection, delete(person_facts).where(person_facts.c.id == bindparam("gone")), gone)
     return len(gone)
+
+
+# The columns of a segment that are made anew.
+_REMADE = ("facts", "gist", "note_ids", "created_at", "paragraph")
+
+
+async def _forget_in_segments(
+    connection: AsyncConnection, session_id: SessionId, *, seqs: frozenset[Seq], gone_notes: frozenset[str], now: float
+) -> frozenset[str]:
+    """Take out what was made of these turns and notes, inside a write transaction. Returns the refs of lost facts.
+
+    `now`: UTC epoch seconds.
+
+    The records of changed segments go too; they are made again when they are next asked for.
+    """
+    before = await segments_of(connection, session_id)
+    # In a thread: a long session has a thousand.
+    after = await asyncio.to_thread(lambda: [forget_in_segment(each, seqs, gone_notes)[0] for each in before])
+    changed = [replace(made, created_at=now) for old, made in zip(before, after, strict=True) if made != old]
+    await _store_segments(connection, session_id, changed)
+    await _drop_records(connection, session_id, {each.id for each in changed})
+    return frozenset(
+        f"{old.id}#{index}"
+        for old, made in zip(before, after, strict=True)
+        for index, (was, left) in enumerate(zip(old.facts, made.facts, strict=True))
+        if was.text and not left.text
+    )
+
+
+async def _store_segments(connection: AsyncConnection, session_id: SessionId, made: Sequence[Segment]) -> None:
+    """Store and index the segments, with few statements: a long session has a thousand, and turns wait meanwhile."""
+    same = (segments.c.session_id == session_id) & (segments.c.id == bindparam("named"))
+    values = await asyncio.to_thread(lambda: [rows.segment_values(session_id, each) for each in made])
+    columns: dict[str, object] = {key: bindparam(f"new_{key}") for key in _REMADE}
+    await execute_for_each(
+        connection,
+        update(segments).where(same).values(columns),
+        [{"named": each["id"]} | {f"new_{key}": each[key] for key in _REMADE} for each in values],
+    )
+    # Triggers have removed the old text from the index.
+    await index_segments_again(connection, session_id, made)
+
+
+async def _drop_records(connection: AsyncConnection, session_id: SessionId, ids: Collection[str]) -> None:
+    of_session = select(segment_tiers).where(segment_tiers.c.session_id == session_id)
+    for row in (await connection.execute(of_session)).all():
+        if row.segment_id not in ids:
+            continue
+        await drop_record(connection, session_id, row.segment_id)
+        if row.archived_at is not None:
+            await mark_archived(connection, session_id, row.segment_id)

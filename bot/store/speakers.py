@@ -4,6 +4,7 @@ turns; and who may be quoted in a session in which they did not speak.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import dataclass, replace
 from math import inf
@@ -14,7 +15,6 @@ from sqlalchemy import ColumnElement, func, select, text
 
 from bot.store.rows import parts_of
 from bot.store.tables import hearing_opt_outs, notes, sessions, turns
-from bot.store.thread_work import in_thread
 from compaction.model import SessionId
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Select
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-    from bot.store.dialects.port import PlainSql
+    from bot.store.dialects.port import DialectSql
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ async def read_speakers(
     `of`: only the person with this id. `known`: who spoke in earlier rows.
     """
     found = (await connection.execute(wanted)).all()
-    return await in_thread(connection, lambda: _speakers_of(found, of, known))
+    return await asyncio.to_thread(lambda: _speakers_of(found, of, known))
 
 
 def _speakers_of(stored: Iterable[Any], of: str | None, known: Mapping[str, StoredSpeaker]) -> dict[str, StoredSpeaker]:
@@ -127,7 +127,7 @@ async def with_sharers(
 
 
 async def quotable_speakers(
-    connection: AsyncConnection, sql: PlainSql, session_id: SessionId, *, among: Collection[str] | None = None
+    connection: AsyncConnection, sql: DialectSql, session_id: SessionId, *, among: Collection[str] | None = None
 ) -> frozenset[str]:
     """Return the ids of the people who spoke or shared a screen in other sessions of a session's server, and of those
     who shared one in this.

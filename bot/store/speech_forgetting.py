@@ -5,9 +5,8 @@ What was made of it goes: facts, gists and paragraphs of the segments that cover
 the bot said in the session from the person's first turn on. A session in which the person was quoted counts as one in
 which they spoke there (`bot.store.quoted_turns`). What other people said about them stays theirs.
 
-Each session is one transaction (`bot.store.session_forgetting`); an open room then takes over the change. If a session
-fails, for example because a row in it is damaged, the others go on, and the first failure is raised at the end. Raises
-`StoreError`.
+Each session is one transaction (`bot.store.session_forgetting`); an open room then takes over the change. An attempt
+that fails is finished by the next one. The last bytes go with the next `Database.wipe`. Raises `StoreError`.
 """
 
 from __future__ import annotations
@@ -15,13 +14,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import structlog
 from sqlalchemy import delete, select, update
 
 from bot.store.attendance import forget_attendance
-from bot.store.claims import lock_server, wait_for_writes
-from bot.store.each_session import write_each
-from bot.store.forget_report import ForgetReport
+from bot.store.claims import lock_server, wait_for_writes, writing_session
 from bot.store.forgettings import record_forgetting
 from bot.store.forgotten_sessions import NOTHING_MADE, list_session
 from bot.store.history import rerender_summary
@@ -29,11 +25,9 @@ from bot.store.number_range import LARGEST_NUMBER
 from bot.store.prompts import forget_prompts
 from bot.store.quoted_turns import first_turns_about
 from bot.store.servers import drop_person, servers_that_name
-from bot.store.session_forgetting import forget_in_session, select_turns
+from bot.store.session_forgetting import ForgetReport, forget_in_session, select_turns
 from bot.store.speakers import StoredSpeaker, may_have_part_of, read_speakers, with_sharers
 from bot.store.tables import guild_settings, person_facts, person_forgets, sessions, turns
-from bot.store.wiping import WIPE_PAUSE_S, mark_deleted, wipe_if_due
-from compaction.errors import StoreError
 from compaction.model import SessionId
 from compaction.sentence_cache import clear_sentence_caches
 from compaction.speaker_names import is_called
@@ -41,26 +35,18 @@ from compaction.speaker_names import is_called
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from sqlalchemy.ext.asyncio import AsyncConnection
-
     from bot.clock import Clock
     from bot.store.database import Database
-    from bot.store.each_session import SessionResults
-
-log = structlog.get_logger()
 
 
 class SpeechForgetter:
     """Finds people in the database and removes what they said. To forget somebody, call `begin` and then `forget`. All
     methods raise `StoreError`.
-
-    `wipe_pause_s`: the least time from one wipe to the next, whoever is forgotten.
     """
 
-    def __init__(self, database: Database, clock: Clock, *, wipe_pause_s: float = WIPE_PAUSE_S) -> None:
+    def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-        self._wipe_pause_s = wipe_pause_s
 
     async def find(self, name_or_id: str, *, session_id: SessionId | None = None) -> tuple[StoredSpeaker, ...]:
         """Return the speakers with that id, or that name in any capitalisation, the latest speaker first."""
@@ -135,27 +121,26 @@ class SpeechForgetter:
         # Now and at the end: a process that ends before it has finished leaves none of it.
         await self._forget_sent(servers)
 
-        async def forget_in(connection: AsyncConnection, each: SessionId) -> ForgetReport:
-            return await forget_in_session(
-                connection,
-                self._database.key,
-                each,
-                person.id,
-                from_seq=first[each],
-                seq=seq,
-                now=self._clock.now(),
-            )
-
-        def forgotten_in(report: ForgetReport) -> None:
-            for each in report.sessions:
-                on_changed(each)
-
         # Those that quote the person come first: as long as the quoted turns are there, they are found.
-        outcome = await write_each(self._database, first, forget_in, on_done=forgotten_in)
-        total = ForgetReport.of_sessions(outcome.results)
+        reports: list[ForgetReport] = []
+        for each in first:
+            async with writing_session(self._database, each) as connection:
+                report = await forget_in_session(
+                    connection,
+                    self._database.key,
+                    each,
+                    person.id,
+                    from_seq=first[each],
+                    seq=seq,
+                    now=self._clock.now(),
+                )
+            reports.append(report)
+            for changed in report.sessions:
+                on_changed(changed)
+        total = ForgetReport.of_sessions(reports)
         # Before the prompts are deleted: a room whose revision is older stores none. Its fold under way is refused,
         # so this is done on the person's servers alone: anybody could hold up the summaries of others.
-        refreshed = await self._refresh_open_rooms(servers, done=total.sessions)
+        await self._refresh_open_rooms(servers, done=total.sessions)
         await self._forget_sent(servers)
         if seq is None:
             await self._forget_attendance(person.id, session_id)
@@ -163,10 +148,7 @@ class SpeechForgetter:
             about, rules = await self._delete_traces(person.id)
             total = replace(total, about=total.about + about, rules=rules)
         clear_sentence_caches()
-        wiped = await self._wipe()
-        if failure := outcome.failure or refreshed.failure:
-            raise failure
-        return replace(total, wiped=wiped)
+        return total
 
     async def _servers_of(self, person_id: str, where: Collection[SessionId]) -> frozenset[int | None]:
         """Return the servers of these sessions and of the facts about a person. None: there are some of no server."""
@@ -182,8 +164,7 @@ class SpeechForgetter:
         if not servers:
             return
         async with self._database.writing() as connection:
-            if await forget_prompts(connection, servers):
-                await mark_deleted(connection, now=self._clock.now())
+            await forget_prompts(connection, servers)
 
     async def _delete_traces(self, person_id: str) -> tuple[int, int]:
         """Delete all facts about a person, and their id where it stands for itself. Returns the number of facts, and of
@@ -199,28 +180,15 @@ class SpeechForgetter:
                 await connection.execute(update(guild_settings).where(by_them).values(changed_by=None))
                 rules = await drop_person(connection, number)
             about = await connection.execute(delete(person_facts).where(person_facts.c.person_id == person_id))
-            if about.rowcount or rules:
-                await mark_deleted(connection, now=self._clock.now())
         return about.rowcount, rules
 
     async def _forget_attendance(self, person_id: str, session_id: SessionId | None) -> None:
         async with self._database.writing() as connection:
-            if await forget_attendance(connection, person_id, session_id=session_id):
-                await mark_deleted(connection, now=self._clock.now())
+            await forget_attendance(connection, person_id, session_id=session_id)
 
-    async def _wipe(self) -> bool:
-        # All is deleted, and the mark is stored: a wipe that fails is no reason to stop before the logs.
-        try:
-            return await wipe_if_due(self._database, now=self._clock.now(), pause_s=self._wipe_pause_s)
-        except StoreError as error:
-            log.warning("wipe_failed", problem=error)
-            return False
-
-    async def _refresh_open_rooms(
-        self, servers: Collection[int | None], *, done: Collection[SessionId]
-    ) -> SessionResults[SessionId]:
+    async def _refresh_open_rooms(self, servers: Collection[int | None], *, done: Collection[SessionId]) -> None:
         """Raise the revision of the other open sessions of these servers, and list them: their rooms may hold quotes or
-        facts from the changed sessions, and so may their replies in progress. Returns which these are.
+        facts from the changed sessions, and so may their replies in progress.
         """
         async with self._database.reading() as connection:
             found = await connection.scalars(
@@ -229,14 +197,12 @@ class SpeechForgetter:
                 )
             )
             waiting = [SessionId(each) for each in found if each not in done]
-
-        async def refresh(connection: AsyncConnection, session_id: SessionId) -> SessionId:
-            now = self._clock.now()
-            await rerender_summary(connection, session_id)
-            await list_session(connection, self._database.key, session_id, from_seq=NOTHING_MADE, at=now)
-            return session_id
-
-        return await write_each(self._database, waiting, refresh)
+        for session_id in waiting:
+            async with writing_session(self._database, session_id) as connection:
+                await rerender_summary(connection, session_id)
+                await list_session(
+                    connection, self._database.key, session_id, from_seq=NOTHING_MADE, at=self._clock.now()
+                )
 
 
 def _discord_id(person_id: str) -> int | None:

@@ -5,6 +5,7 @@ A row that cannot be read raises `UnreadableRowError`: the database is damaged, 
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,6 @@ from sqlalchemy import func, select, text
 from bot.store import rows
 from bot.store.speakers import quotable_speakers
 from bot.store.tables import notes, segments, sessions, turns
-from bot.store.thread_work import in_thread
 from compaction.model import CompactionState, Seq
 from compaction.ports import StoredMemory
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from sqlalchemy import Row
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-    from bot.store.dialects.port import PlainSql
+    from bot.store.dialects.port import DialectSql
     from compaction.model import Note, SessionId, Turn
 
 
-async def read_memory(connection: AsyncConnection, sql: PlainSql, session_id: SessionId) -> StoredMemory:
+async def read_memory(connection: AsyncConnection, sql: DialectSql, session_id: SessionId) -> StoredMemory:
     """Return everything that a restart needs. The memory of an unknown session is empty."""
     session = await session_row(connection, session_id)
     cursor = 0 if session is None else session.cursor
@@ -55,7 +55,7 @@ async def read_memory(connection: AsyncConnection, sql: PlainSql, session_id: Se
         )
 
     # In a thread: a long session has thousands of rows.
-    return await in_thread(connection, make)
+    return await asyncio.to_thread(make)
 
 
 async def segment_rows(connection: AsyncConnection, session_id: SessionId) -> Sequence[Row[Any]]:
@@ -70,7 +70,7 @@ async def read_turns(
     """Return the stored turns with `start <= seq < end`, in order."""
     found = await _turn_rows(connection, session_id, start=start, end=end)
     # Commands read whole sessions: decoding ten thousand turns takes a fifth of a second.
-    return await in_thread(connection, lambda: tuple(map(rows.turn_from_row, found)))
+    return await asyncio.to_thread(lambda: tuple(map(rows.turn_from_row, found)))
 
 
 async def session_row(connection: AsyncConnection, session_id: SessionId) -> Row[Any] | None:
@@ -87,7 +87,7 @@ async def _turn_rows(
     return (await connection.execute(wanted)).all()
 
 
-async def _speakers(connection: AsyncConnection, sql: PlainSql, session_id: SessionId) -> tuple[tuple[str, str], ...]:
+async def _speakers(connection: AsyncConnection, sql: DialectSql, session_id: SessionId) -> tuple[tuple[str, str], ...]:
     """Return id and name of each speaker, as they first appeared, and then of whose screens there are notes."""
     of_session = select(notes.c.person_id, notes.c.who).where(notes.c.session_id == session_id)
     shown = await connection.execute(of_session.where(notes.c.person_id.is_not(None)).order_by(notes.c.position))

@@ -194,9 +194,8 @@ corrections = Table(
     Column("new_seq", Number, nullable=False),
 )
 
-# `generation` increases when passages are deleted or retagged. `purged`: the generation whose deleted words are gone
-# from the index pages. `deleted`, `wiped`, `wipe_begun`, `wipe_tries`: what is wiped from the files
-# (`bot.store.wiping`).
+# `generation` increases when passages are deleted or retagged. `forgetting_key`: tells which key made the lists of who
+# was forgotten (`bot.store.forgetting_key`).
 search_marks = Table(
     "search_marks",
     metadata,

@@ -6,13 +6,11 @@ pruned. Every method raises `StoreError`, and each is one transaction but `prune
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, bindparam, case, delete, func, or_, select, update
 
 from bot.store.claims import writing_session
-from bot.store.each_session import SessionResults, write_each
 from bot.store.history import rerender_summary
 from bot.store.inserts import add_all_once, add_once, put_row
 from bot.store.rows import segment_from_row
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
 
     from bot.store.database import Database
     from bot.store.tier_rows import StoredTier
-    from compaction.errors import StoreError
     from compaction.memory.tiers import TierChanges
     from compaction.model import Segment
 
@@ -130,21 +127,17 @@ class TierStore:
                 for first, last in ranges:
                     await _count_access(connection, session_id, first, last, at)
 
-    async def prune(self, segment_ids: Mapping[SessionId, Sequence[SegmentId]], *, now: float) -> SessionResults[int]:
-        """Reduce these archived segments to their short content; return how many were pruned in each transaction.
+    async def prune(self, segment_ids: Mapping[SessionId, Sequence[SegmentId]], *, now: float) -> int:
+        """Reduce these archived segments to their short content; return how many were pruned.
 
-        It makes many short transactions, so that turns can be stored in between; if one fails, the others go on. Raises
-        `StoreError` if all would fail.
+        It makes many short transactions, so that turns can be stored in between.
         """
-        pruned: tuple[int, ...] = ()
-        failure: StoreError | None = None
+        pruned = 0
         for session_id, names in segment_ids.items():
             for start in range(0, len(names), MOST_PRUNED):
-                work = partial(_prune_some, names=names[start : start + MOST_PRUNED], now=now)
-                done = await write_each(self._database, [session_id], work)
-                pruned += done.results
-                failure = failure or done.failure
-        return SessionResults(pruned, failure)
+                async with writing_session(self._database, session_id) as connection:
+                    pruned += await _prune_some(connection, session_id, names[start : start + MOST_PRUNED], now)
+        return pruned
 
     async def archived(self, *, before: float | None = None) -> Mapping[SessionId, tuple[SegmentId, ...]]:
         """Return the archived, unpruned segments of all sessions.
@@ -178,26 +171,6 @@ class TierStore:
                 return await add_once(connection, tier_opt_outs, {"scope": scope, "name": name})
             same = and_(tier_opt_outs.c.scope == scope, tier_opt_outs.c.name == name)
             return (await connection.execute(delete(tier_opt_outs).where(same))).rowcount == 1
-
-
-async def store_tier(connection: AsyncConnection, session_id: SessionId, tier: StoredTier) -> None:
-    """Store a segment's whole tier state, inside a write transaction. For imports."""
-    kept, accesses = tier.kept, tier.accesses
-    await _upsert(connection, session_id, [kept])
-    values: dict[str, object] = {
-        "queued_at_turn": kept.queued_at_turn,
-        "queued_at": kept.queued_at,
-        "archived_at": kept.archived_at,
-        "pruned_at": kept.pruned_at,
-    }
-    if kept.record is not None:
-        values |= {"compressed_at_turn": kept.compressed_at_turn} | record_values(kept.record)
-    values |= {
-        "access_count": accesses.count,
-        "last_accessed": accesses.last_at,
-        "relevance_score": accesses.relevance,
-    }
-    await _change(connection, session_id, [kept.segment.id], values)
 
 
 async def set_last_check(connection: AsyncConnection, session_id: SessionId, total_turns: int) -> None:

@@ -6,7 +6,7 @@ each deletion, so that copies of embeddings in memory are dropped.
 
 from __future__ import annotations
 
-_MARKS = "INSERT INTO search_marks (name, value) VALUES ('generation', 0), ('purged', 0)"
+_MARKS = "INSERT INTO search_marks (name, value) VALUES ('generation', 0)"
 _COUNTED = "UPDATE search_marks SET value = value + 1 WHERE name = 'generation'"
 # What each event does on both databases. '$' is the character after '#': a range uses the index.
 _TURN_GONE = (

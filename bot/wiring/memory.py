@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from bot.brain.recall_quotes import QuoteFinder
 from bot.embedding.factory import open_embedder
-from bot.embedding.worker import ThreadedEmbedder
 from bot.memory.indexer import Indexer
 from bot.memory.recall import Recall, RoomRecall
 from bot.memory.room_audience import RoomAudience
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from bot.memory.people import PeopleBook
     from bot.memory.personal_data import RoomMemory
     from bot.memory.recall import RecallScope
-    from bot.monitoring.metrics import Metrics
     from bot.room.guild_policy import GuildPolicy
     from bot.room.services import OpenMemory, OpenUpkeep
     from bot.store.attendance import AttendanceStore
@@ -51,14 +49,14 @@ async def open_recall(
     database: Database,
     store: TurnStore,
     clock: Clock,
-    metrics: Metrics | None = None,
+    *,
+    indexes: bool = True,
 ) -> Recall:
-    """Start memory search and its indexer on `stack`. `metrics`: measures the texts that wait to be embedded."""
+    """Start memory search on `stack`, and the indexer if this process `indexes`: one of a bot does."""
     embedder = await stack.enter_async_context(open_embedder(settings.recall, models=settings.models, llm=settings.llm))
-    if metrics is not None and isinstance(embedder, ThreadedEmbedder):
-        metrics.add_queue(lambda: embedder.queue)
     vectors = VectorStore(database, most=settings.recall.vectors_in_memory)
-    await stack.enter_async_context(Indexer.running(database, vectors, embedder=embedder, clock=clock))
+    if indexes and embedder is not None:
+        await stack.enter_async_context(Indexer.running(vectors, embedder, clock))
     return Recall(SqlRecallIndex(database, vectors), store, embedder=embedder)
 
 

@@ -8,7 +8,6 @@ from weakref import WeakSet
 
 from bot.memory.access_log import AccessLog
 from bot.memory.people import PeopleBook
-from bot.memory.quote_log import QuoteLog
 from bot.monitoring.measured_store import MeasuredTurnStore
 from bot.server_settings import ServerSettingsBook
 from bot.store.claims import fenced
@@ -93,7 +92,7 @@ async def open_stores(
         opt_outs=OptOutStore(database, clock),
         servers=servers,
         people=PeopleBook(PeopleStore(database), settings.people),
-        accesses=AccessLog(TierStore(database), clock, QuoteLog(QuoteStore(database))),
+        accesses=AccessLog(TierStore(database), clock, QuoteStore(database)),
         in_use=set(),
         upkeeps=WeakSet(),
     )

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from bot.llm.fallback import FallbackModel
     from bot.memory.recall import Recall
     from bot.participation.all_guilds import GuildParticipations
+    from bot.shards import Shards
     from bot.wiring.process_parts import ProcessParts
     from bot.wiring.settings import BotSettings
     from compaction.summary.port import Summariser
@@ -45,7 +46,7 @@ class LanguageModels:
     first_sentences: FirstSentences
 
 
-async def open_language_models(stack: AsyncExitStack, parts: ProcessParts) -> LanguageModels:
+async def open_language_models(stack: AsyncExitStack, parts: ProcessParts, shards: Shards) -> LanguageModels:
     """Open them, and register with the metrics what can be measured. `watch_model` is for what can fail.
 
     Raises `BotError` when something needed is missing.
@@ -59,7 +60,7 @@ async def open_language_models(stack: AsyncExitStack, parts: ProcessParts) -> La
         model = await stack.enter_async_context(opening)
     else:
         log.info("no_language_model", responder="embedded")
-    recall = await open_recall(stack, settings, stores.database, stores.turns, parts.clock, parts.metrics)
+    recall = await open_recall(stack, settings, stores.database, stores.turns, parts.clock, indexes=shards.leads)
     examples = FirstSentences.running(recall.embedder if model is None else None)
     return LanguageModels(model, recall, await stack.enter_async_context(examples))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Protocol
 
 from snowballstemmer.english_stemmer import EnglishStemmer
@@ -14,8 +13,6 @@ from snowballstemmer.german_stemmer import GermanStemmer
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-# Part of what tells whether a stored search index is current.
-STEMMER_VERSION = version("snowballstemmer")
 # More words tell nothing new of a text's language.
 _WORDS = 200
 # One stemmer of each language for each thread, because a stemmer keeps the word at hand in itself.

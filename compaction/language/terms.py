@@ -8,13 +8,12 @@ nothing that people say can be mistaken for search syntax.
 from __future__ import annotations
 
 import re
-import zlib
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 from unicodedata import category, normalize
 
-from compaction.language.languages import LANGUAGES, STEMMER_VERSION
+from compaction.language.languages import LANGUAGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -36,14 +35,6 @@ UNSPACED = re.compile(
 )
 # Two more words are ignored, because questions begin with them ('Do you remember …', 'Tell me …').
 _OPENING = frozenset({"remember", "tell"})
-# Increase this number with every change in the results of `terms`. Stored passages are then indexed again
-# (`bot.store.search.indexing`).
-_RULES_VERSION = 5
-
-
-def terms_version() -> int:
-    """Return a number that changes whenever `terms` may return something else, by its rules or by the stemmer."""
-    return zlib.crc32(f"{_RULES_VERSION} snowball {STEMMER_VERSION}".encode())
 
 
 def terms(text: str) -> tuple[str, ...]:

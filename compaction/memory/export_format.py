@@ -1,4 +1,4 @@
-"""Writes and reads segments and the compression queue in the JSON format of spec 3. Pure.
+"""Writes segments and the compression queue in the JSON format of spec 3. Pure.
 
 Times are ISO 8601 in UTC, with the part of a second, which tells what was made before something was forgotten and what
 after it. `end_turn` is the last turn of a segment (inclusive).
@@ -8,31 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
-
-from compaction.memory.segment_record import RecordMetadata, SegmentRecord
-from compaction.model import SegmentId, SessionId
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from compaction.memory.segment_record import SegmentRecord
     from compaction.memory.tiers import TieredSegment
-    from compaction.model import Segment
-
-_MISSING = object()
-# Bounds of what a file may hold. One value outside them would break search and export for every session: no time before
-# 1970 or after 9999 can be computed with, and no turn beyond SQLite's integers stored.
-LATEST = datetime(2100, 1, 1, tzinfo=UTC).timestamp()
-# Ten years of one turn a minute.
-MOST_TURNS = 5_000_000
-_MOST_COUNT = 10**12
-_MOST_ID_CHARS = 200
-_MOST_TEXT_CHARS = 100_000
-_MOST_ENTRIES = 10_000
-
-
-class ExportFormatError(ValueError):
-    """A file does not match the export format. The message says what is wrong and in which field."""
+    from compaction.model import Segment, SegmentId
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +102,6 @@ def segment_json(segment: Segment, record: SegmentRecord) -> dict[str, object]:
     return record_json(record) | ({"paragraph": segment.paragraph} if segment.paragraph else {})
 
 
-def read_paragraph(written: object) -> str:
-    """Return the paragraph of a segment's file; empty if it has none, as those of earlier versions."""
-    fields = _Fields(written, "a segment")
-    return fields.text("paragraph") if "paragraph" in fields else ""
-
-
 def record_json(record: SegmentRecord) -> dict[str, object]:
     return {
         "segment_id": record.segment_id,
@@ -148,45 +125,6 @@ def record_json(record: SegmentRecord) -> dict[str, object]:
             "task_completed": record.metadata.task_completed,
         },
     }
-
-
-def read_record(written: object, *, latest: float = LATEST) -> SegmentRecord:
-    """Return the record in a JSON object. Raises ExportFormatError for the first mistake.
-
-    `latest`: the latest time that a file may hold, in UTC epoch seconds.
-    """
-    fields = _Fields(written, "a segment", latest)
-    start, end = fields.turn("start_turn"), fields.turn("end_turn", least=-1)
-    if end < start - 1:
-        raise ExportFormatError(
-            f'"end_turn" is {end} and "start_turn" {start}: a segment does not end before it begins.'
-        )
-    flags = _Fields(fields.raw("metadata"), '"metadata"', latest)
-    relevance = fields.real("relevance_score")
-    if not 0.0 <= relevance <= 1.0:
-        raise ExportFormatError('"relevance_score" must be between 0 and 1, for example 0.85.')
-    return SegmentRecord(
-        segment_id=SegmentId(fields.name("segment_id")),
-        topic=fields.text("topic"),
-        session_id=SessionId(fields.name("session_id")),
-        start_turn=start,
-        end_turn=end,
-        original_tokens=fields.number("original_tokens"),
-        compressed_tokens=fields.number("compressed_tokens"),
-        compression_ratio=fields.real("compression_ratio"),
-        compressed_at=fields.moment("compressed_at"),
-        last_accessed=fields.moment("last_accessed"),
-        access_count=fields.number("access_count"),
-        relevance_score=relevance,
-        compressed_content=fields.text("compressed_content"),
-        key_decisions=fields.texts("key_decisions"),
-        key_files=fields.texts("key_files"),
-        metadata=RecordMetadata(
-            contains_code=flags.flag("contains_code"),
-            contains_errors=flags.flag("contains_errors"),
-            task_completed=flags.flag("task_completed"),
-        ),
-    )
 
 
 def queue_json(queue: CompressionQueue) -> dict[str, object]:
@@ -221,145 +159,6 @@ def queue_json(queue: CompressionQueue) -> dict[str, object]:
     }
 
 
-def read_queue(written: object, *, latest: float = LATEST) -> CompressionQueue:
-    """Return the queue in a JSON object. Raises ExportFormatError as `read_record` does."""
-    fields = _Fields(written, "a queue", latest)
-    return CompressionQueue(
-        tuple(_pending(each, latest) for each in fields.list("pending")),
-        tuple(_compressed(each, latest) for each in fields.list("compressed")),
-        fields.turn("last_check_turn"),
-    )
-
-
-def is_queue(written: object) -> bool:
-    """Return whether a JSON object looks like a queue rather than a segment."""
-    return isinstance(written, dict) and "last_check_turn" in written
-
-
 def iso(at: float) -> str:
     """Return a time as it is written in the files. `at`: UTC epoch seconds."""
     return datetime.fromtimestamp(at, UTC).isoformat()
-
-
-def _pending(written: object, latest: float) -> PendingEntry:
-    fields = _Fields(written, 'an entry of "pending"', latest)
-    return PendingEntry(
-        segment_id=SegmentId(fields.name("segment_id")),
-        topic=fields.text("topic"),
-        start_turn=fields.turn("start_turn"),
-        end_turn=fields.turn("end_turn", least=-1),
-        message_count=fields.turn("message_count"),
-        turns_since_mention=fields.turn("turns_since_mention"),
-        queued_at_turn=fields.turn("queued_at_turn"),
-        timestamp=fields.moment("timestamp"),
-    )
-
-
-def _compressed(written: object, latest: float) -> CompressedEntry:
-    fields = _Fields(written, 'an entry of "compressed"', latest)
-    return CompressedEntry(
-        segment_id=SegmentId(fields.name("segment_id")),
-        topic=fields.text("topic"),
-        compressed_at_turn=fields.turn("compressed_at_turn"),
-        original_tokens=fields.number("original_tokens"),
-        compressed_tokens=fields.number("compressed_tokens"),
-        compression_ratio=fields.real("compression_ratio"),
-        storage_location=fields.text("storage_location"),
-        timestamp=fields.moment("timestamp"),
-    )
-
-
-class _Fields:
-    """Reads the fields of one JSON object. Raises ExportFormatError for a missing or wrong field, and for a value that
-    is out of range.
-    """
-
-    def __init__(self, written: object, what: str, latest: float = LATEST) -> None:
-        if not isinstance(written, dict):
-            raise ExportFormatError(f"{what[0].upper()}{what[1:]} must be a JSON object, in braces.")
-        self._written: dict[str, Any] = written
-        self._what = what
-        self._latest = latest
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._written
-
-    def raw(self, key: str) -> object:
-        value = self._written.get(key, _MISSING)
-        if value is _MISSING:
-            raise ExportFormatError(f'"{key}" is missing in {self._what}.')
-        return value
-
-    def text(self, key: str) -> str:
-        value = self.raw(key)
-        if not isinstance(value, str) or not value.strip():
-            raise ExportFormatError(f'"{key}" in {self._what} must be some text, for example "{key}": "…".')
-        self._check_text(key, value, _MOST_TEXT_CHARS)
-        return value
-
-    def name(self, key: str) -> str:
-        """Return an id."""
-        value = self.text(key)
-        self._check_text(key, value, _MOST_ID_CHARS)
-        return value
-
-    def _check_text(self, key: str, value: str, most_chars: int) -> None:
-        if len(value) > most_chars:
-            raise ExportFormatError(f'"{key}" in {self._what} is longer than {most_chars} characters.')
-        if any("\ud800" <= each <= "\udfff" for each in value):
-            raise ExportFormatError(f'"{key}" in {self._what} holds half a character (a lone surrogate).')
-
-    def number(self, key: str, *, least: int = 0, most: int = _MOST_COUNT) -> int:
-        value = self.raw(key)
-        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-            raise ExportFormatError(f'"{key}" in {self._what} must be a whole number from {least} to {most}.')
-        return value
-
-    def turn(self, key: str, *, least: int = 0) -> int:
-        """Return the number of a turn, or a number of turns."""
-        return self.number(key, least=least, most=MOST_TURNS)
-
-    def real(self, key: str) -> float:
-        value = self.raw(key)
-        if not isinstance(value, int | float) or isinstance(value, bool) or not 0.0 <= value < 1e12:
-            raise ExportFormatError(f'"{key}" in {self._what} must be a number of 0 or more, for example 6.3.')
-        return float(value)
-
-    def flag(self, key: str) -> bool:
-        value = self.raw(key)
-        if not isinstance(value, bool):
-            raise ExportFormatError(f'"{key}" in {self._what} must be true or false.')
-        return value
-
-    def list(self, key: str) -> list[object]:
-        value = self.raw(key)
-        if not isinstance(value, list):
-            raise ExportFormatError(f'"{key}" in {self._what} must be a list, in brackets.')
-        if len(value) > _MOST_ENTRIES:
-            raise ExportFormatError(f'"{key}" in {self._what} has more than {_MOST_ENTRIES} entries.')
-        return value
-
-    def texts(self, key: str) -> tuple[str, ...]:
-        value = self.list(key)
-        if not all(isinstance(each, str) for each in value):
-            raise ExportFormatError(f'"{key}" in {self._what} must be a list of texts.')
-        for each in value:
-            self._check_text(key, str(each), _MOST_TEXT_CHARS)
-        return tuple(str(each) for each in value)
-
-    def moment(self, key: str) -> float:
-        """Return a time in UTC epoch seconds, 1970 or later. A time without an offset is read as UTC."""
-        value = self.raw(key)
-        try:
-            at = datetime.fromisoformat(str(value))
-        except ValueError:
-            raise ExportFormatError(
-                f'"{key}" in {self._what} must be a time, for example "{key}": "2026-02-16T15:32:00".'
-            ) from None
-        moment = (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
-        if not 0.0 <= moment <= self._latest:
-            raise ExportFormatError(
-                f'"{key}" in {self._what} must be a time from 1970 to {iso(self._latest)}. Correct it, or this '
-                "machine's clock."
-            )
-        return moment

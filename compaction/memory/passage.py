@@ -130,7 +130,7 @@ def source_terms(source: PassageSource) -> tuple[str, ...]:
 
 def source_speakers(source: PassageSource) -> tuple[tuple[str, str], ...]:
     """Return (id, display name) of the speakers, and of whose screen a note is. The id is empty if it is not known: for
-    segments, and for notes of earlier versions.
+    segments, and for notes of nobody.
     """
     match source:
         case Turn():

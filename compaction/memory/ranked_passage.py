@@ -120,8 +120,10 @@ def _weight(passage: Passage) -> float:
     weight = _KIND_WEIGHT[source_kind(source)]
     if isinstance(source, Turn):
         weight *= _TURN_WEIGHT[source.kind]
-        if ends_in_question(passage.text):
-            weight *= ASKED_BOT_WEIGHT if _is_answered_by_bot(passage, source) else QUESTION_WEIGHT
+        if _is_answered_by_bot(passage, source):
+            weight *= ASKED_BOT_WEIGHT
+        elif ends_in_question(passage.text):
+            weight *= QUESTION_WEIGHT
     return weight
 
 
@@ -131,4 +133,4 @@ def _named(name: str, words: frozenset[str]) -> bool:
 
 
 def _is_answered_by_bot(passage: Passage, source: Turn) -> bool:
-    return any(turn.kind is TurnKind.ASSISTANT and turn.seq == source.seq + 1 for turn in passage.around)
+    return any(turn.kind is TurnKind.ASSISTANT and turn.answers == source.seq for turn in passage.around)

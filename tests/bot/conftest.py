@@ -28,7 +28,6 @@ Place: TypeAlias = "Path | SecretStr"
 # goes on without what it waited for, and a test would fail because the machine stood still for a moment.
 BOT_LIMITS = (
     ("bot.brain.recall_quotes", "PREFETCH_S"),
-    ("bot.embedding.worker", "STOP_TIMEOUT_S"),
     ("bot.llm.chat_client", "CONNECT_TIMEOUT_S"),
     ("bot.models.loaded_voices", "WAIT_FOR_VOICE_S"),
     ("bot.room.conversation.conversation", "LAST_NOTICES_S"),
@@ -41,7 +40,6 @@ BOT_LIMITS = (
     ("bot.room.other_processes", "ANSWER_WITHIN_S"),
     ("bot.room.room", "UPKEEP_S"),
     ("bot.store.dialects.postgresql_lock", "_ANSWER_S"),
-    ("bot.store.guilds", "READ_AGAIN_S"),
     ("bot.web.dashboard_routes", "WRITE_TIMEOUT_S"),
     ("bot.web.socket", "HELLO_TIMEOUT_S"),
     ("bot.web.socket", "SEND_TIMEOUT_S"),

@@ -12,7 +12,6 @@ from bot.brain.context import build_context_messages
 from bot.memory.access_log import AccessLog
 from bot.memory.admin import MemoryAdmin
 from bot.memory.people import PeopleBook
-from bot.memory.quote_log import QuoteLog
 from bot.memory.upkeep import MemoryUpkeep
 from bot.store.database import Database, open_database
 from bot.store.people import PeopleStore
@@ -96,7 +95,7 @@ class Evening:
         self.facts = PeopleStore(self.database)
         self.people = PeopleBook(self.facts, self._people_settings)
         self.prompts = PromptStore(self.database)
-        self.accesses = AccessLog(self.tier_store, self.clock, QuoteLog(QuoteStore(self.database)))
+        self.accesses = AccessLog(self.tier_store, self.clock, QuoteStore(self.database))
         self.memory = await self._stack.enter_async_context(
             SessionMemory.open(
                 self.session_id,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from compaction.model import EXTRACTIVE, IMPORTED, CompactionState, Seq
+from compaction.model import EXTRACTIVE, CompactionState, Seq
 from tests.compaction.turn_store_contract import segment
 
 
@@ -16,9 +16,7 @@ def test_covered_through_turn_is_the_last_folded() -> None:
     assert CompactionState(cursor=Seq(10)).covered_through_turn == 9
 
 
-@pytest.mark.parametrize(
-    ("version", "by_model"), [("fold.v1", True), (EXTRACTIVE, False), (IMPORTED, False), ("", False)]
-)
+@pytest.mark.parametrize(("version", "by_model"), [("fold.v1", True), (EXTRACTIVE, False), ("", False)])
 def test_who_wrote_a_segment(version: str, *, by_model: bool) -> None:
     """The version of the prompt tells it."""
     assert replace(segment(0, 10), prompt_version=version).is_by_model is by_model

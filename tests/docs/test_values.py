@@ -21,7 +21,6 @@ from bot.room import live_message, other_processes, recap, room_faults
 from bot.room.conversation import eager_recognition, membership, speaking
 from bot.screen import commentary, screens, sharer
 from bot.settings import RESUME_WITHIN_S
-from bot.store import wiping
 from bot.web import login_tries, open_pages, viewer
 from bot.wiring.tools import ATTACHMENT_BYTES
 from compaction.budget import files, prompt, tool_outputs, trim
@@ -74,8 +73,6 @@ QUOTED = [
     ("operations", "limits each link to # sockets", open_pages.MAX_SOCKETS_PER_LINK),
     ("privacy", "within # minutes after `roomtone memory forget`", recap.LOOK_EVERY_S / 60),
     ("memory", "Within # seconds it reads its memory again", other_processes.CHECK_FORGETTINGS_S),
-    ("privacy", "the last bytes of others go when # minutes are over", wiping.WIPE_PAUSE_S / 60),
-    ("memory", "by `/forget-me` once in # minutes for everybody", wiping.WIPE_PAUSE_S / 60),
     ("memory", "checks the session's Segments every # turns", tiers.CHECK_EVERY_TURNS),
     ("memory", "it was not mentioned for # turns or more", tiers.COLD_AFTER_TURNS),
     ("memory", "left for # turns", tiers.DROPPED_AFTER_TURNS),

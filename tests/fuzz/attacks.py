@@ -19,14 +19,6 @@ from structlog.testing import capture_logs
 from bot.memory.transcript import TranscriptError, parse_transcript
 from bot.settings import WebSettings
 from bot.web.server import WebServer
-from compaction.memory.export_format import (
-    ExportFormatError,
-    queue_json,
-    read_paragraph,
-    read_queue,
-    read_record,
-    record_json,
-)
 from rehearsal.discord import LocalDiscord
 from tests.bot.web.test_server import FakeHost, Page, told
 from tests.fakes.dave_room import DaveRoom
@@ -47,25 +39,6 @@ _ODD_VALUES: tuple[Any, ...] = (
     None, True, -1, 0, 2**31, 2**63, 2**70, 1e308, float("inf"), float("nan"), "", "x" * 5_000, "\0", "\ud800",
     "\u202e", [], {}, [[]], [None], {"op": 5}, "9999-12-31T23:59:59+00:00", "0001-01-01T00:00:00+00:00",
 )  # fmt: skip
-
-
-_AT = "2026-11-20T19:02:00+00:00"
-_RECORD: dict[str, Any] = {
-    "segment_id": "seg_1", "topic": "The boat", "session_id": "evening", "start_turn": 0, "end_turn": 9,
-    "original_tokens": 900, "compressed_tokens": 100, "compression_ratio": 9.0, "compressed_at": _AT,
-    "last_accessed": _AT, "access_count": 2, "relevance_score": 0.5, "compressed_content": "Ada has a green boat.",
-    "key_decisions": ["The boat is green."], "key_files": [], "paragraph": "Ada has a green boat.",
-    "metadata": {"contains_code": False, "contains_errors": False, "task_completed": False},
-}  # fmt: skip
-_PENDING: dict[str, Any] = {
-    "segment_id": "seg_2", "topic": "The cat", "start_turn": 10, "end_turn": 19, "message_count": 10,
-    "turns_since_mention": 3, "queued_at_turn": 20, "timestamp": _AT,
-}  # fmt: skip
-_COMPRESSED: dict[str, Any] = {
-    "segment_id": "seg_1", "topic": "The boat", "compressed_at_turn": 20, "original_tokens": 900,
-    "compressed_tokens": 100, "compression_ratio": 9.0, "storage_location": "seg_1.json", "timestamp": _AT,
-}  # fmt: skip
-_QUEUE: dict[str, Any] = {"pending": [_PENDING], "compressed": [_COMPRESSED], "last_check_turn": 20}
 
 
 # -- making hostile input -------------------------------------------------------------------------------------
@@ -194,14 +167,8 @@ def links(chance: random.Random) -> None:
 
 
 def imports(chance: random.Random) -> None:
-    """Files with missing and odd fields are read or refused with a sentence, and what is read can be written again."""
+    """Transcripts with missing and odd fields are read or refused with a sentence."""
     for _ in range(150):
-        with contextlib.suppress(ExportFormatError):
-            written = distorted(_RECORD, chance)
-            json.dumps(record_json(read_record(written)))
-            read_paragraph(written)
-        with contextlib.suppress(ExportFormatError):
-            json.dumps(queue_json(read_queue(distorted(_QUEUE, chance))))
         line = json.dumps(distorted({"speaker": "Ada", "text": "Hello.", "at": _NOW}, chance))
         for each in (line, damaged(line.encode(), chance).decode("utf-8", "replace")):
             with contextlib.suppress(TranscriptError):

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from bot.cli.doctor.finding import Finding, Status
 from bot.shards import Shards, ranges
 from bot.store.dialects.open import describe_database
-from bot.store.dialects.port import STRANGERS_REMEDY
 from bot.store.dialects.sqlite import verify_database_file
 from compaction.errors import StoreError
 
@@ -83,7 +82,4 @@ def _described(database: DatabaseDescription) -> Finding:
             detail += f", and nobody serves {ranges(unserved)}: their servers do not reach the bot"
             orders.append(f'`roomtone run --shards "{Shards(unserved, each.total)}"`')
     remedies = [f"Start a process for the rest: {' or '.join(orders)}."] if orders else []
-    if database.strangers:
-        detail += "; other users of its server can have the bot run functions of theirs, and so read and change it all"
-        remedies.append(STRANGERS_REMEDY)
     return Finding("database", Status.WARNING if remedies else Status.OK, detail, " ".join(remedies))

@@ -82,11 +82,10 @@ def command(
     forgotten = ", ".join(f"{count(number, noun)}{where}" for number, noun, where in parts if number)
     where = f", in {count(len(done.sessions), 'session')}" if done.sessions else ""
     say(f"Forgotten: {forgotten or 'nothing but the name'}{where}.")
-    say("Your own backups and exports still have it. An import leaves out what was forgotten.")
+    say("Your own backups and exports still have it.")
     _say_aside(settings)
-    if not done.wiped:
-        say("The database's files still have bytes of it: another program reads them, or there was no room or time.")
-        say("Close other programs, make room, and run `roomtone memory prune` to wipe the rest.")
+    if not erased.wiped:
+        say("The database's files still have bytes of it, because another program reads them: they go within a day.")
 
 
 def _say_aside(settings: Settings) -> None:
@@ -133,7 +132,4 @@ def _forgetter(settings: Settings, database: Database) -> PersonForgetter:
     from bot.logs.log_file import log_path
     from bot.memory.person_forgetting import PersonForgetter
 
-    # Who types this waits for nobody else's wipe.
-    return PersonForgetter(
-        database, SystemClock(), log_folder=log_path(settings.storage.data_dir).parent, wipe_pause_s=0.0
-    )
+    return PersonForgetter(database, SystemClock(), log_folder=log_path(settings.storage.data_dir).parent)

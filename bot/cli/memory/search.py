@@ -74,7 +74,7 @@ def command(
 async def _search(
     settings: Settings, query: str, scope: Scope, session: str | None, limit: int
 ) -> tuple[RecallHit, ...]:
-    """Search the configured database, after indexing what an earlier version stored.
+    """Search the configured database.
 
     `session`: the beginning of a session's id. Raises `MemoryAdminError` if not exactly one session begins with it.
     """
@@ -85,7 +85,6 @@ async def _search(
     from bot.memory.access_log import AccessLog
     from bot.memory.admin import MemoryAdmin
     from bot.memory.recall import Recall
-    from bot.store.search.indexing import catch_up
     from bot.store.search.search import SqlRecallIndex
     from bot.store.search.vector_store import VectorStore
     from bot.store.tiers import TierStore
@@ -96,7 +95,6 @@ async def _search(
         clock = SystemClock()
         if session is not None:
             scope = replace(scope, session_id=await MemoryAdmin(database, clock).find_session(session))
-        await catch_up(database)
         embedder = await stack.enter_async_context(
             open_embedder(settings.recall, models=settings.models, llm=settings.llm)
         )

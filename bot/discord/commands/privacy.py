@@ -267,11 +267,10 @@ async def forget_person(records: PersonalRecords, person_id: str) -> Text:
         notes=counted(stored.notes, "{count} note", "{count} notes"),
         facts=counted(stored.about, "{count} fact", "{count} facts"),
     )
-    later = "" if stored.wiped else Text("Its last bytes go within a day.")
     return joined(
         (
             done_with,
-            later,
+            "" if done.wiped else Text("Its last bytes go within a day."),
             Text("What other people said stays theirs. An /opt-out stays."),
             OUT_OF_REACH,
             Text("If you go on talking with me, I keep that again; /opt-out prevents it."),

@@ -1,4 +1,4 @@
-"""PostgreSQL: opens a database by its URL, and removes deleted rows from its tables.
+"""PostgreSQL: opens a database by its URL.
 
 Writes of different servers wait for each other nowhere. Those of one server take the row of its claim first
 (`bot.store.claims`). So every read in such a transaction sees all that was committed before, and the store's
@@ -11,51 +11,39 @@ swallows packets.
 
 from __future__ import annotations
 
-import re
 import secrets
 from contextlib import asynccontextmanager
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, LiteralString, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import psycopg
-import structlog
-from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import Conninfo
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
-from bot.store.dialects.port import WIPE_TIMEOUT_S, DatabaseDescription
+from bot.store.dialects.port import DatabaseDescription
 from bot.store.dialects.postgresql_failures import postgresql_failure
-from bot.store.dialects.postgresql_lock import HELD, PostgresWorkLock, held_lock, held_shards
+from bot.store.dialects.postgresql_lock import held_lock, held_shards
 from bot.store.dialects.postgresql_sql import POSTGRESQL_SQL
-from bot.store.dialects.postgresql_strangers import count_strangers, warn_of_strangers
-from bot.store.dialects.reader import ThreadedReader
 from bot.store.migrations.upgrade import VERSION_QUERY, require_current
-from bot.store.tables import metadata
 from bot.texts.text import Text
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Callable
     from contextlib import AbstractAsyncContextManager
 
     from bot.shards import Shards
-    from bot.store.dialects.port import BotLock, PlainConnection, PlainRows
-
-log = structlog.get_logger()
-
-T = TypeVar("T")
+    from bot.store.dialects.port import BotLock
 
 # Three connections write, so that a server of which another process holds the row keeps no other waiting, and the
-# others read; two threads have one each besides.
+# others read.
 WRITERS = 3
 POOL_SIZE = 6
 CONNECT_TIMEOUT_S = 5
 # How long one statement may take on the server: as long as a transaction of `Database`.
 _STATEMENT_TIMEOUT_S = 20.0
-_VACUUM_TIMEOUT_S = 110.0
 # A transaction that waits for the bot longer was forgotten by it.
 _IDLE_TIMEOUT_S = 60.0
 # How long sent data may stay unacknowledged before the connection counts as lost.
@@ -64,9 +52,6 @@ _NETWORK_TIMEOUT_S = 15.0
 # counts as lost after as long: Linux looks at `tcp_user_timeout` with the next question, other systems count these.
 _ASK_EVERY_S = 5.0
 _MOST_UNANSWERED = 2
-# For VACUUM. Not only texts are deleted: ids of people are, too.
-_KEEP_ALL_ROWS = {"room_claims", "search_marks"}
-_TABLES = sql.SQL(", ").join(sql.Identifier(name) for name in metadata.tables if name not in _KEEP_ALL_ROWS)
 # How long `describe` waits for a lock.
 _CHECK_WAIT_S = 2.0
 _DESCRIBED = """
@@ -74,18 +59,10 @@ _DESCRIBED = """
     to_regclass('alembic_version') IS NOT NULL
 """
 _BEGIN = "SELECT set_config('idle_in_transaction_session_timeout', :step, true)"
-# A server's database may have several schemas with a bot each. A statement may take as long as all of a migration.
+# A server's database may have several schemas with a bot each.
 _SCHEMA_LOCK = """
-    SELECT pg_advisory_xact_lock(pg_catalog.hashtextextended('roomtone schema ' || current_schema(), 0)),
-    set_config('statement_timeout', '0', true)
+    SELECT pg_advisory_xact_lock(pg_catalog.hashtextextended('roomtone schema ' || current_schema(), 0))
 """
-# Snapshots that are older than the deletion: their transactions may still read what was deleted.
-_OLDER_SNAPSHOTS = """
-    SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
-    AND backend_xmin IS NOT NULL AND age(backend_xmin) > 0 AND backend_type = 'client backend'
-"""
-
-
 _NO_URL = Text(
     "ROOMTONE_DATABASE_URL is not the address of a PostgreSQL database. It looks like this: "
     "postgresql://user:password@host:5432/name. In the password, signs such as @, / and % are percent-encoded: "
@@ -118,7 +95,6 @@ class PostgresDialect:
         self.readers = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         # Each statement sees what was committed before it: the first ones wait for the server's row.
         self.writers = engine.execution_options(isolation_level="READ COMMITTED")
-        self._reader = ThreadedReader(partial(ReconnectingConnection, self._options))
 
     async def _connect(self) -> psycopg.AsyncConnection[Any]:
         return await psycopg.AsyncConnection.connect(**self._options)
@@ -129,20 +105,10 @@ class PostgresDialect:
     async def lock_schema(self, connection: AsyncConnection) -> None:
         await connection.execute(text(_SCHEMA_LOCK))
 
-    async def is_held_by_bot(self, connection: AsyncConnection) -> bool:
-        return (await connection.exec_driver_sql(HELD)).first() is not None
-
     @asynccontextmanager
     async def held_by_bot(self, shards: Shards, *, takes_over: bool = False) -> AsyncIterator[BotLock]:
         async with held_lock(self._options, self.place, shards, takes_over=takes_over) as lock:
-            await warn_of_strangers(self._options)
             yield lock
-
-    def work_lock(self, work: str) -> PostgresWorkLock:
-        return PostgresWorkLock(self._options, work)
-
-    async def read(self, work: Callable[[PlainConnection], T]) -> T:
-        return await self._reader.read(work)
 
     def failure(self, error: BaseException) -> StoreError:
         return postgresql_failure(error, self.place)
@@ -152,73 +118,16 @@ class PostgresDialect:
         return None
 
     async def purge_index(self, writing: Callable[[], AbstractAsyncContextManager[AsyncConnection]]) -> None:
-        """Free the index's and the tables' space that deleted rows had; others can read and write meanwhile."""
-        await self._vacuum("VACUUM")
-
-    async def wipe_within_s(self) -> float:
-        """Return the same for every database: nobody can read meanwhile."""
-        return WIPE_TIMEOUT_S
+        """Do nothing: autovacuum frees the index's space."""
 
     async def wipe(self) -> bool:
-        """Write the tables anew, without the deleted rows. Nobody can read or write meanwhile.
-
-        What the server keeps besides (its write-ahead log, archives, replicas, freed blocks of the disk) is its
-        operator's (docs/privacy.md).
+        """Do nothing: the server removes deleted rows itself. What it keeps (its write-ahead log, archives, replicas,
+        freed blocks of the disk) is its operator's (docs/privacy.md).
         """
-        try:
-            older = await self._vacuum("VACUUM (FULL)", besides=_OLDER_SNAPSHOTS)
-        except psycopg.errors.LockNotAvailable:
-            # A reader holds a table.
-            older = 1
-        if older:
-            log.warning("deleted_rows_kept", remedy="end other programs that read the database")
-        return not older
-
-    async def _vacuum(self, statement: LiteralString, *, besides: str = "SELECT 0") -> int:
-        """Run a VACUUM of the tables on a connection of its own, and return the number that `besides` selects
-        before it.
-        """
-        async with await psycopg.AsyncConnection.connect(**{**self._options, "autocommit": True}) as connection:
-            await connection.execute(f"SET statement_timeout = {round(_VACUUM_TIMEOUT_S * 1000)}")
-            row = await (await connection.execute(besides)).fetchone()
-            await connection.execute(sql.SQL(statement) + sql.SQL(" ") + _TABLES)
-            return int(row[0]) if row is not None else 0
+        return True
 
     async def aclose(self) -> None:
-        await self._reader.aclose()
         await self.readers.dispose()
-
-
-class ReconnectingConnection:
-    """A read-only connection of one thread. A connection that the server has ended is made again once."""
-
-    def __init__(self, options: Mapping[str, Any]) -> None:
-        self._options = {**options, "autocommit": True}
-        self._options["options"] = f"{options['options']} -c default_transaction_read_only=on"
-        self._connection: psycopg.Connection[Any] | None = None
-
-    def execute(self, sql: str, parameters: Mapping[str, Any] | None = None, /) -> PlainRows:
-        """Run one query with named parameters."""
-        statement = _with_psycopg_names(sql)
-        reused = self._connection is not None and not self._connection.closed
-        try:
-            return self._open().execute(statement, parameters)
-        except psycopg.OperationalError:
-            if not reused or self._open_is_whole():
-                raise
-        return self._open().execute(statement, parameters)
-
-    def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-
-    def _open(self) -> psycopg.Connection[Any]:
-        if self._connection is None or self._connection.closed:
-            self._connection = psycopg.connect(**self._options)
-        return self._connection
-
-    def _open_is_whole(self) -> bool:
-        return self._connection is not None and not self._connection.closed
 
 
 def describe(url: str) -> DatabaseDescription:
@@ -232,14 +141,13 @@ def describe(url: str) -> DatabaseDescription:
             server, size_bytes, is_made = row
             found = connection.execute(VERSION_QUERY).fetchone() if is_made else None
             running = held_shards(connection)
-            strangers = count_strangers(connection)
     except PostgresDialect.failures as exc:
         raise postgresql_failure(exc, place) from None
     if found is not None:
         require_current(str(found[0]), place)
     held = "no memory in it yet; the first session makes it" if found is None else f"{size_bytes // 1_000_000:,} MB"
     told = f"{place}, PostgreSQL {server}, {held}"
-    return DatabaseDescription(told, tuple(running), strangers)
+    return DatabaseDescription(told, tuple(running))
 
 
 def place_of(url: str) -> str:
@@ -313,9 +221,3 @@ def _options(url: str, busy_timeout_s: float) -> dict[str, Any]:
         "application_name": f"roomtone {secrets.token_hex(8)}",
         "options": f"{own.get('options') or ''} {wanted}".strip(),
     }
-
-
-@lru_cache(maxsize=256)
-def _with_psycopg_names(sql: str) -> str:
-    """Return a query with `%(name)s` for `:name`. Casts (`::json`) stay."""
-    return re.sub(r"(?<!:):([a-z_]\w*)", r"%(\1)s", sql.replace("%", "%%"))

@@ -1,4 +1,4 @@
-"""Divides a PostgreSQL database among the processes of one bot: one serves each shard, and one does what is done once.
+"""Divides a PostgreSQL database among the processes of one bot: one serves each shard.
 
 Two processes that serve the same servers would join the same channels and answer twice. So each takes an advisory lock
 for each of its shards, on a connection of its own; the locks end with their process, however that ends. A shard's lock
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import structlog
@@ -30,14 +30,10 @@ log = structlog.get_logger()
 # The process before may still be closing, or its machine may have died: the server notices that within half a minute.
 WAIT_S = 40.0
 _RETRY_S = 1.0
-# How long at least to wait while others compare their shards, each for milliseconds: after a restart of the server all
-# processes of a bot do, and whoever took that for another bot would give up its rooms. Less than `RoomFences` waits.
-GATE_WAIT_S = 1.0
-_GATE_RETRY_S = 0.1
 CHECK_S = 10.0
 _ANSWER_S = 5.0
 # Held only while a process compares its shards with those of the others.
-_GATE = "SELECT pg_try_advisory_xact_lock(pg_catalog.hashtextextended('roomtone bot ' || current_schema(), 0))"
+_GATE = "SELECT pg_advisory_xact_lock(pg_catalog.hashtextextended('roomtone bot ' || current_schema(), 0))"
 # A shard's lock is of one class for the tables that the search path names. Its number has the total above the shard.
 _TOTAL_SHIFT = 15
 assert MOST_SHARDS << _TOTAL_SHIFT < 2**31, "the number of a lock has 31 bits"
@@ -65,8 +61,6 @@ _END_HOLDERS = """
         AND pid <> pg_backend_pid()
     )
 """
-# Work that belongs to the whole database.
-_WORK_LOCK = "SELECT pg_try_advisory_lock(pg_catalog.hashtextextended('roomtone ' || %s || ' ' || current_schema(), 0))"
 
 
 @asynccontextmanager
@@ -155,7 +149,6 @@ async def _locked(
 ) -> psycopg.AsyncConnection[Any]:
     """Return a connection that holds the locks."""
     begun_at = asyncio.get_running_loop().time()
-    known: Text | None = None
     is_told = False
     while True:
         connection = await psycopg.AsyncConnection.connect(**{**options, "autocommit": True})
@@ -168,18 +161,10 @@ async def _locked(
             await connection.close()
             raise
         await connection.close()
-        waited_s = asyncio.get_running_loop().time() - begun_at
-        # That somebody looks at the same moment, as another refused process may, tells less than what was found before.
-        if refused != _gate_is_closed(place):
-            known = refused
-        elif waited_s < GATE_WAIT_S:
-            await asyncio.sleep(_GATE_RETRY_S)
-            continue
-        known = known or refused
-        if waited_s >= wait_s:
-            raise StoreError(known)
+        if asyncio.get_running_loop().time() - begun_at >= wait_s:
+            raise StoreError(refused)
         if not is_told:
-            log.warning("waiting_for_other_bot", problem=known, up_to_s=wait_s)
+            log.warning("waiting_for_other_bot", problem=refused, up_to_s=wait_s)
             is_told = True
         await asyncio.sleep(_RETRY_S)
 
@@ -187,21 +172,12 @@ async def _locked(
 async def _try_to_lock(connection: psycopg.AsyncConnection[Any], shards: Shards, place: str) -> Text | None:
     """Take the locks; return why that cannot be, or None."""
     async with connection.transaction():
-        row = await (await connection.execute(_GATE)).fetchone()
-        if row is None or not row[0]:
-            return _gate_is_closed(place)
+        await connection.execute(_GATE)
         numbers = [number for (number,) in await (await connection.execute(HELD)).fetchall()]
         refused = refusal(shards, shards_of_numbers(numbers), place)
         if refused is None:
             await connection.execute(_TAKE, [_numbers(shards)])
         return refused
-
-
-def _gate_is_closed(place: str) -> Text:
-    return Text(
-        "Another bot with {path} is starting. Stop it, or start this one again in a moment.",
-        path=place,
-    )
 
 
 class _HeldLock:
@@ -277,46 +253,3 @@ async def _unlock(connection: psycopg.AsyncConnection[Any]) -> None:
     with suppress(psycopg.Error, TimeoutError, OSError):
         async with asyncio.timeout(_ANSWER_S):
             await connection.execute("SELECT pg_advisory_unlock_all()")
-
-
-class PostgresWorkLock:
-    """The lock for some work, on a connection of its own. Implements `bot.store.dialects.port.WorkLock`."""
-
-    def __init__(self, options: Mapping[str, Any], work: str) -> None:
-        self._options = {**options, "autocommit": True}
-        self._work = work
-        self._connection: psycopg.AsyncConnection[Any] | None = None
-
-    async def taken(self) -> bool:
-        """See `WorkLock.taken`. Raises `psycopg.Error`, `TimeoutError`, `OSError`."""
-        try:
-            async with asyncio.timeout(_ANSWER_S):
-                if self._connection is not None:
-                    await self._connection.execute("SELECT 1")
-                    return True
-                self._connection = await psycopg.AsyncConnection.connect(**self._options)
-                row = await (await self._connection.execute(_WORK_LOCK, [self._work])).fetchone()
-        except BaseException:
-            await self._close()
-            raise
-        if row is not None and row[0]:
-            return True
-        await self._close()
-        return False
-
-    async def release(self) -> None:
-        """See `WorkLock.release`."""
-        if self._connection is not None:
-            await _unlock(self._connection)
-        await self._close()
-
-    async def _close(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            await connection.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.release()

@@ -12,9 +12,8 @@ import json
 from typing import TYPE_CHECKING
 
 from bot.store.dialects.conditions import row_conditions
-from bot.store.dialects.port import PlainQuery, PlainSql
-from bot.store.search.fact_kind import KIND as FACT_KIND
-from bot.store.search.tags import ARCHIVED_TAG, NOTHING_TAG, tag_clauses
+from bot.store.dialects.port import DialectSql, Query
+from bot.store.search.tags import FACT_KIND, NOTHING_TAG, tag_clauses
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +29,7 @@ _TYPICAL_OF = 500
 _ASKED = """
     SELECT term, in_own, in_preceding, in_following, holding FROM (
         SELECT term, ('''o' || term || '''')::tsquery AS in_own, ('''p' || term || '''')::tsquery AS in_preceding,
-        ('''f' || term || '''')::tsquery AS in_following FROM json_array_elements_text(:terms::json) AS term
+        ('''f' || term || '''')::tsquery AS in_following FROM json_array_elements_text(CAST(:terms AS json)) AS term
     ) terms CROSS JOIN LATERAL (
         SELECT count(*) AS holding FROM passages WHERE words @@ (in_own || in_preceding || in_following)
     ) counted
@@ -60,30 +59,29 @@ _RANKED = f"""
     ) ranked
     WHERE {{conditions}} ORDER BY ranked.score DESC, p.id LIMIT :limit
 """  # noqa: S608 - constants
-NUMBERS = "(SELECT value::bigint FROM json_array_elements_text({name}::json) AS value)"
 
 
-def _count_terms(terms: Sequence[str]) -> PlainQuery:
-    return PlainQuery(_COUNTS, {"terms": _encoded(terms)})
+def _count_terms(terms: Sequence[str]) -> Query:
+    return Query(_COUNTS, {"terms": _encoded(terms)})
 
 
-def _search_words(terms: Sequence[str], scope: Scope, limit: int, newest: int | None) -> PlainQuery:
+def _search_words(terms: Sequence[str], scope: Scope, limit: int, newest: int | None) -> Query:
     conditions, values = row_conditions(scope, newest)
-    conditions.append("p.words @@ :match::tsquery")
+    conditions.append("p.words @@ CAST(:match AS tsquery)")
     anywhere = " | ".join(_quoted(place, term) for term in _cut(terms) for place in "opf")
     values |= {"match": match_expression(f"({anywhere})", tag_clauses(scope)), "terms": _encoded(terms), "limit": limit}
-    return PlainQuery(_RANKED.format(conditions=" AND ".join(conditions)), values)
+    return Query(_RANKED.format(conditions=" AND ".join(conditions)), values)
 
 
-def _search_newest(scope: Scope, limit: int) -> PlainQuery:
+def _search_newest(scope: Scope, limit: int) -> Query:
     conditions, values = row_conditions(scope, None)
     conditions.append(f"p.kind <> '{FACT_KIND}'")
     if match := match_expression("", tag_clauses(scope)):
         values["match"] = match
-        conditions.append("p.words @@ :match::tsquery")
+        conditions.append("p.words @@ CAST(:match AS tsquery)")
     # No outside text is in the SQL: words are parameters.
     sql = f"SELECT p.id FROM passages p WHERE {' AND '.join(conditions)} ORDER BY p.id DESC LIMIT :limit"  # noqa: S608
-    return PlainQuery(sql, {**values, "limit": limit})
+    return Query(sql, {**values, "limit": limit})
 
 
 def match_expression(words: str, clauses: Clauses) -> str:
@@ -113,33 +111,7 @@ def _encoded(terms: Sequence[str]) -> str:
     return json.dumps(_cut(terms))
 
 
-POSTGRESQL_SQL = PlainSql(
-    cited_turns=f"""
-        SELECT f.id, t.id FROM passages f
-        JOIN passages t ON t.session_id = f.session_id AND t.kind = 'turn' AND t.start_seq = f.start_seq
-        WHERE f.kind = 'fact' AND f.id IN {NUMBERS.format(name=":ids")}
-    """,  # noqa: S608 - a constant
-    fact_terms="""
-        SELECT f.session_id, f.start_seq, f.own FROM json_array_elements(:turns::json) AS found
-        JOIN passages f ON f.session_id = found ->> 0 AND f.start_seq = (found ->> 1)::bigint
-        WHERE f.kind = 'fact'
-    """,
-    passages=f"""
-        SELECT p.id, p.session_id, p.kind, p."key", p.start_seq, p.own, p.preceding, p.following, c.new_seq,
-        position('{ARCHIVED_TAG}' in p.tags) > 0
-        FROM passages p LEFT JOIN corrections c
-        ON p.kind = 'turn' AND c.session_id = p.session_id AND c.old_seq = p.start_seq
-        WHERE p.id IN {NUMBERS.format(name=":ids")}
-    """,  # noqa: S608 - a constant
-    around="""
-        SELECT DISTINCT t.session_id, t.seq, t.kind, t.started_at, t.ended_at, t.parts, t.tombstone
-        FROM json_array_elements(:ranges::json) AS found JOIN turns t ON t.session_id = found ->> 0
-        AND t.seq BETWEEN (found ->> 1)::bigint AND (found ->> 2)::bigint
-    """,
-    turn_passages=f"""
-        SELECT p.id FROM passages p WHERE p.session_id = :session AND p.kind = 'turn'
-        AND p.start_seq IN {NUMBERS.format(name=":seqs")} ORDER BY p.start_seq
-    """,  # noqa: S608 - a constant
+POSTGRESQL_SQL = DialectSql(
     # Without `->`: it decodes what it passes by, and a name may have characters that only JSON can write.
     first_speakers="""
         SELECT seq, (SELECT id::text FROM json_array_elements(parts::json) WITH ORDINALITY AS p (part, place),

@@ -11,7 +11,7 @@ import asyncio
 import sqlite3
 from contextlib import closing, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 import structlog
 from sqlalchemy import URL, event, text
@@ -19,11 +19,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from bot.private_files import make_private_files, make_private_folder
-from bot.store.dialects.port import WIPE_TIMEOUT_S
-from bot.store.dialects.reader import ThreadedReader
 from bot.store.dialects.sqlite_failures import sqlite_failure
 from bot.store.dialects.sqlite_sql import SQLITE_SQL
-from bot.store.dialects.stalled_connections import WAIT_S, StalledConnections
 from bot.store.migrations.upgrade import VERSION_QUERY, require_current
 from bot.texts.text import Text
 from compaction.errors import StoreError
@@ -37,11 +34,9 @@ if TYPE_CHECKING:
     from sqlalchemy.pool import ConnectionPoolEntry
 
     from bot.shards import Shards
-    from bot.store.dialects.port import BotLock, PlainConnection
+    from bot.store.dialects.port import BotLock
 
 log = structlog.get_logger()
-
-T = TypeVar("T")
 
 Synchronous = Literal["full", "normal"]
 
@@ -50,23 +45,17 @@ POOL_SIZE = 4
 # Pages of the file that each connection keeps: 128. SQLite's default of 2 MB each is more than an evening's file, which
 # the system caches too. Searches take as long. Negative: KiB instead of pages.
 _CACHE_SIZE = "PRAGMA cache_size = -512"
-# Prepared statements of a reader's thread are cached: those of searches differ only in the number of terms.
-_PREPARED = 256
 # How long `verify_database_file` waits for a lock.
 _CHECK_WAIT_S = 2.0
 # Index pages that one step of a purge rewrites: it holds the write lock for about 100 ms.
 _PURGE_PAGES = 500
 # Each try waits for readers as long as a connection waits for a lock, so more tries would keep writers waiting.
 _WIPE_TRIES = 2
-# What the slowest disks make anew of a database in a second: it is written three times. A wipe that is given up earlier
-# is for nothing, because its thread goes on and keeps the lock: the next one would begin again.
-_LEAST_WIPED_BYTES_PER_S = 1_000_000
-_SIZE = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
 _READ_SCHEMA = text("SELECT 1 FROM sqlite_master LIMIT 1")
 # Reads a text that a failing disk has changed, so that it is no UTF-8 any more, with a sign in place of what is lost
 # (`bot.store.rows` knows it by that). The driver itself would fail at such a row, for all rows of the query, and quote
 # it.
-TEXT_FACTORY = partial(str, encoding="utf-8", errors="replace")
+_TEXT_FACTORY = partial(str, encoding="utf-8", errors="replace")
 
 
 class SqliteBotLock:
@@ -81,21 +70,6 @@ class SqliteBotLock:
     async def taken_over(self) -> None:
         """See `BotLock.taken_over`. Never returns."""
         await asyncio.Event().wait()
-
-
-class SqliteWorkLock:
-    """The lock for some work: always this process's. Implements `bot.store.dialects.port.WorkLock`."""
-
-    async def taken(self) -> bool:
-        return True
-
-    async def release(self) -> None:
-        """Do nothing: nobody waits."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None: ...
 
 
 class SqliteDialect:
@@ -125,9 +99,7 @@ class SqliteDialect:
             hide_parameters=True,
         )
         _prepare_connections(self.readers, synchronous=synchronous, busy_timeout_s=busy_timeout_s)
-        self.stalled = StalledConnections(self.readers, wait_s=busy_timeout_s + WAIT_S)
         self.writers = self.readers.execution_options(roomtone_begin="BEGIN IMMEDIATE")
-        self._reader = ThreadedReader(partial(open_plain, path, busy_timeout_s=busy_timeout_s))
 
     async def begin_writing(self, connection: AsyncConnection, step_s: float) -> None:
         """Read the tables' definitions; BEGIN IMMEDIATE has waited for other processes. They are of this machine, and
@@ -139,10 +111,6 @@ class SqliteDialect:
 
     async def lock_schema(self, connection: AsyncConnection) -> None:
         """Do nothing: BEGIN IMMEDIATE keeps others away."""
-
-    async def is_held_by_bot(self, connection: AsyncConnection) -> bool:
-        """Return False: the lock of the data folder knows (`bot.folder_lock`)."""
-        return False
 
     def held_by_bot(self, shards: Shards, *, takes_over: bool = False) -> AbstractAsyncContextManager[BotLock]:
         """Refuse a part of the servers: another machine cannot use the file. Raises `StoreError`.
@@ -158,12 +126,6 @@ class SqliteDialect:
                 )
             )
         return nullcontext(SqliteBotLock())
-
-    def work_lock(self, work: str) -> SqliteWorkLock:
-        return SqliteWorkLock()
-
-    async def read(self, work: Callable[[PlainConnection], T]) -> T:
-        return await self._reader.read(work)
 
     def failure(self, error: BaseException) -> StoreError:
         return sqlite_failure(error, self._path)
@@ -183,11 +145,6 @@ class SqliteDialect:
                 if await _changes(connection) - before < 2:
                     return
             pages = _PURGE_PAGES
-
-    async def wipe_within_s(self) -> float:
-        """Return more for a larger file."""
-        ((size_bytes,),) = await self._maintain(_SIZE)
-        return WIPE_TIMEOUT_S + size_bytes / _LEAST_WIPED_BYTES_PER_S
 
     async def wipe(self) -> bool:
         """Write the database anew and truncate the journal.
@@ -218,24 +175,7 @@ class SqliteDialect:
             return found
 
     async def aclose(self) -> None:
-        await self._reader.aclose()
         await self.readers.dispose()
-
-
-def open_plain(path: Path, *, busy_timeout_s: float) -> sqlite3.Connection:
-    """Open a connection that cannot write."""
-    # `ThreadedReader` closes it from another thread.
-    connection = sqlite3.connect(
-        path,
-        timeout=busy_timeout_s,
-        isolation_level=None,
-        check_same_thread=False,
-        cached_statements=_PREPARED,
-    )
-    connection.text_factory = TEXT_FACTORY
-    connection.execute("PRAGMA query_only = ON")
-    connection.execute(_CACHE_SIZE)
-    return connection
 
 
 def _prepare_connections(engine: AsyncEngine, *, synchronous: Synchronous, busy_timeout_s: float) -> None:
@@ -245,7 +185,7 @@ def _prepare_connections(engine: AsyncEngine, *, synchronous: Synchronous, busy_
         # None: the driver begins no transaction by itself (docs.sqlalchemy.org, "SQLite transaction isolation").
         connection.isolation_level = None
         assert connection.driver_connection is not None, "an open connection has a driver connection"
-        connection.driver_connection.text_factory = TEXT_FACTORY
+        connection.driver_connection.text_factory = _TEXT_FACTORY
         cursor = connection.cursor()
         try:
             cursor.execute(f"PRAGMA busy_timeout = {round(busy_timeout_s * 1000)}")

@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bot.store.dialects.conditions import row_conditions
-from bot.store.dialects.port import PlainQuery, PlainSql
-from bot.store.search.fact_kind import KIND as FACT_KIND
-from bot.store.search.tags import ARCHIVED_TAG, NOTHING_TAG, place_tags, tag_clauses
+from bot.store.dialects.port import DialectSql, Query
+from bot.store.search.tags import FACT_KIND, NOTHING_TAG, place_tags, tag_clauses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,11 +25,11 @@ _COUNTS = """
 """
 
 
-def _count_terms(terms: Sequence[str]) -> PlainQuery:
-    return PlainQuery(_COUNTS, {"terms": json.dumps(list(terms))})
+def _count_terms(terms: Sequence[str]) -> Query:
+    return Query(_COUNTS, {"terms": json.dumps(list(terms))})
 
 
-def _search_words(terms: Sequence[str], scope: Scope, limit: int, newest: int | None) -> PlainQuery:
+def _search_words(terms: Sequence[str], scope: Scope, limit: int, newest: int | None) -> Query:
     # BM25 scores every word of the query, so tags that half the passages have are checked in the row instead.
     conditions, values = row_conditions(scope, newest)
     narrow = replace(scope, guild_id=None, channels=None)
@@ -43,7 +42,7 @@ def _search_words(terms: Sequence[str], scope: Scope, limit: int, newest: int | 
     return _select_ids(_INDEXED, conditions, values, "f.rank", limit)
 
 
-def _search_newest(scope: Scope, limit: int) -> PlainQuery:
+def _search_newest(scope: Scope, limit: int) -> Query:
     conditions, values = row_conditions(scope, None)
     conditions.append(f"p.kind <> '{FACT_KIND}'")
     match = match_expression("", tag_clauses(scope))
@@ -54,13 +53,11 @@ def _search_newest(scope: Scope, limit: int) -> PlainQuery:
     return _select_ids(_INDEXED, conditions, values, "f.rowid DESC", limit)
 
 
-def _select_ids(
-    source: str, conditions: Sequence[str], values: Mapping[str, object], order: str, limit: int
-) -> PlainQuery:
+def _select_ids(source: str, conditions: Sequence[str], values: Mapping[str, object], order: str, limit: int) -> Query:
     where = f"WHERE {' AND '.join(conditions)} " if conditions else ""
     # No outside text is in the SQL: words are parameters.
     sql = f"SELECT p.id FROM {source} {where}ORDER BY {order} LIMIT :limit"  # noqa: S608
-    return PlainQuery(sql, {**values, "limit": limit})
+    return Query(sql, {**values, "limit": limit})
 
 
 def any_term_query(terms: Sequence[str]) -> str:
@@ -85,33 +82,7 @@ def _quoted(term: str) -> str:
     return f'"{term}"'
 
 
-SQLITE_SQL = PlainSql(
-    cited_turns="""
-        SELECT f.id, t.id FROM json_each(:ids) found JOIN passages f ON f.id = found.value
-        JOIN passages t ON t.session_id = f.session_id AND t.kind = 'turn' AND t.start_seq = f.start_seq
-        WHERE f.kind = 'fact'
-    """,
-    fact_terms="""
-        SELECT f.session_id, f.start_seq, f.own FROM json_each(:turns) found
-        JOIN passages f ON f.session_id = found.value ->> 0 AND f.start_seq = found.value ->> 1
-        WHERE f.kind = 'fact'
-    """,
-    passages=f"""
-        SELECT p.id, p.session_id, p.kind, p."key", p.start_seq, p.own, p.preceding, p.following, c.new_seq,
-        instr(p.tags, '{ARCHIVED_TAG}') > 0
-        FROM passages p LEFT JOIN corrections c
-        ON p.kind = 'turn' AND c.session_id = p.session_id AND c.old_seq = p.start_seq
-        WHERE p.id IN (SELECT value FROM json_each(:ids))
-    """,  # noqa: S608 - a constant
-    around="""
-        SELECT DISTINCT t.session_id, t.seq, t.kind, t.started_at, t.ended_at, t.parts, t.tombstone
-        FROM json_each(:ranges) found JOIN turns t ON t.session_id = found.value ->> 0
-        AND t.seq BETWEEN found.value ->> 1 AND found.value ->> 2
-    """,
-    turn_passages="""
-        SELECT p.id FROM passages p WHERE p.session_id = :session AND p.kind = 'turn'
-        AND p.start_seq IN (SELECT value FROM json_each(:seqs)) ORDER BY p.start_seq
-    """,
+SQLITE_SQL = DialectSql(
     first_speakers="""
         SELECT seq, parts -> '$[0][0]' FROM turns WHERE session_id = :session AND NOT tombstone ORDER BY seq
     """,

@@ -1,8 +1,7 @@
 """The search index of the database: what of it is findable, and how it is found.
 
-- Written: `indexing` makes passages of turns, notes and segments, `fact_passages` of facts (`fact_kind`);
-  `vector_store` keeps their embeddings, and `withheld_vectors` deletes those that an opt-out forbids. `tags` are
-  what passages are filtered by.
+- Written: `indexing` makes passages of turns, notes and segments, `fact_passages` of facts; `vector_store` keeps their
+  embeddings. `tags` are what passages are filtered by.
 - Read: `search` finds passages by words and by embeddings, `passage_rows` reads them. `vector_memory` compares
   embeddings with a set of `vectors`.
 """

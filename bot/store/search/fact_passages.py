@@ -7,24 +7,22 @@ a hit is always what was said. A fact in somebody's own words needs no passage o
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
-from sqlalchemy import select
+from sqlalchemy import and_, select, tuple_
 
 from bot.store.inserts import add_all_once
 from bot.store.rows import segment_from_row
-from bot.store.search.fact_kind import KIND
+from bot.store.search.tags import FACT_KIND
 from bot.store.tables import passages, segments
 from compaction.language.terms import name_terms, normalized_words, terms
 from compaction.memory.passage import LEAST_EMBEDDED_WORDS, PassageId, PassageKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-    from bot.store.dialects.port import PlainConnection, PlainSql
     from compaction.model import Fact, Segment, SessionId
 
 
@@ -51,7 +49,7 @@ async def index_facts(connection: AsyncConnection, session_id: SessionId, segmen
     values: list[dict[str, object]] = [
         {
             "session_id": session_id,
-            "kind": KIND,
+            "kind": FACT_KIND,
             "key": key,
             "start_seq": seq,
             "at": turns[seq].at,
@@ -80,17 +78,27 @@ async def text_of_fact(connection: AsyncConnection, session_id: str, key: str) -
     return text if len(normalized_words(text)) >= LEAST_EMBEDDED_WORDS else None
 
 
-def cited_turns(connection: PlainConnection, sql: PlainSql, ids: Iterable[PassageId]) -> dict[PassageId, PassageId]:
+async def cited_turns(connection: AsyncConnection, ids: Sequence[PassageId]) -> dict[PassageId, PassageId]:
     """Return the passages of the cited turns, by the facts among `ids`."""
-    found = connection.execute(sql.cited_turns, {"ids": json.dumps(list(ids))})
-    return {PassageId(fact): PassageId(turn) for fact, turn in found}
+    turn = passages.alias()
+    same = and_(
+        turn.c.session_id == passages.c.session_id,
+        turn.c.kind == PassageKind.TURN.value,
+        turn.c.start_seq == passages.c.start_seq,
+    )
+    facts = passages.c.id.in_(ids) & (passages.c.kind == FACT_KIND)
+    found = await connection.execute(select(passages.c.id, turn.c.id.label("turn")).join(turn, same).where(facts))
+    return {PassageId(row.id): PassageId(row.turn) for row in found}
 
 
-def terms_of_facts(
-    connection: PlainConnection, sql: PlainSql, turns: Iterable[tuple[str, int]]
+async def terms_of_facts(
+    connection: AsyncConnection, turns: Sequence[tuple[str, int]]
 ) -> dict[tuple[str, int], frozenset[str]]:
     """Return the search terms of the facts that cite these turns, by session and seq."""
+    citing = tuple_(passages.c.session_id, passages.c.start_seq).in_(turns) & (passages.c.kind == FACT_KIND)
+    wanted = select(passages.c.session_id, passages.c.start_seq, passages.c.own).where(citing)
     found: dict[tuple[str, int], frozenset[str]] = {}
-    for session_id, seq, own in connection.execute(sql.fact_terms, {"turns": json.dumps(list(turns))}):
-        found[session_id, seq] = found.get((session_id, seq), frozenset()) | frozenset(own.split())
+    for row in await connection.execute(wanted):
+        key = (row.session_id, row.start_seq)
+        found[key] = found.get(key, frozenset()) | frozenset(row.own.split())
     return found

@@ -1,46 +1,32 @@
 """Writes the search index: turns, notes and segments become passages in the transaction that stores them.
 
-`search` reads the index. Database triggers remove what is deleted or forgotten. `catch_up` indexes what is not indexed.
+`search` reads the index. Database triggers remove what is deleted or forgotten.
 """
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, delete, select, update
+from sqlalchemy import and_, select, update
 
 from bot.store import rows
-from bot.store.claims import writing_session
-from bot.store.inserts import add_all_once, add_once, put_row
+from bot.store.inserts import add_all_once, add_once
 from bot.store.search.fact_passages import index_facts
-from bot.store.search.marks import read_marks
 from bot.store.search.tags import passage_tags
-from bot.store.tables import corrections, notes, passages, search_marks, segments, sessions, turns
-from bot.store.thread_work import in_thread
-from compaction.language.terms import terms_version
+from bot.store.tables import corrections, passages, segments, sessions
 from compaction.memory.passage import PassageKind, source_kind, source_terms
 from compaction.model import FactKind, Note, Segment, Seq, SessionId, Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
-    from sqlalchemy import Select, Table
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-    from bot.store.database import Database
     from compaction.memory.passage import PassageSource
 
 # Facts whose closing says that they are so no longer.
 _CORRECTED = frozenset({FactKind.LASTING, FactKind.DECISION, FactKind.OTHER})
-# Rows indexed in one transaction: few, because new turns wait for it.
-CATCH_UP_BATCH = 50
-# The mark that says which version of `terms` made the index.
-_TERMS_MARK = "terms"
-_READ: Mapping[str, Callable[[Any], PassageSource]] = {
-    "turns": rows.turn_from_row,
-    "notes": rows.note_from_row,
-    "segments": rows.segment_from_row,
-}
 
 
 async def index_source(connection: AsyncConnection, session_id: SessionId, source: PassageSource) -> None:
@@ -63,53 +49,13 @@ async def index_segments_again(connection: AsyncConnection, session_id: SessionI
     """
     place = await _place_of(connection, session_id)
     # In a thread: a long session has hundreds of segments.
-    values = await in_thread(
-        connection,
+    values = await asyncio.to_thread(
         lambda: [_values(session_id, each, place, key=each.id, start=each.start, at=each.started_at) for each in made],
     )
     if values:
         await add_all_once(connection, passages, values)
     for each in made:
         await index_facts(connection, session_id, each)
-
-
-async def catch_up(database: Database) -> int:
-    """Index all stored items that are not indexed, and return how many were. Uses short transactions, one after the
-    other, each of one server. If another version of `terms` made the index, all of it is made anew.
-    """
-    async with database.writing() as connection:
-        made_by = (await read_marks(connection)).get(_TERMS_MARK)
-        if made_by not in (None, terms_version()):
-            await connection.execute(delete(passages))
-        await put_row(connection, search_marks, {"name": _TERMS_MARK}, {"value": terms_version()})
-    count = 0
-    for table, present in (
-        (turns, passages.c.start_seq == turns.c.seq),
-        (notes, passages.c.key == notes.c.id),
-        (segments, passages.c.key == segments.c.id),
-    ):
-        unindexed = _select_unindexed(table, present)
-        async with database.reading() as connection:
-            waiting = (await connection.scalars(unindexed.with_only_columns(table.c.session_id).distinct())).all()
-        for session_id in map(SessionId, waiting):
-            of_session = unindexed.where(table.c.session_id == session_id).limit(CATCH_UP_BATCH)
-            more = True
-            while more:
-                async with writing_session(database, session_id) as connection:
-                    found = (await connection.execute(of_session)).all()
-                    for row in found:
-                        await index_source(connection, session_id, _READ[table.name](row))
-                count += len(found)
-                more = len(found) == CATCH_UP_BATCH
-    return count
-
-
-def _select_unindexed(table: Table, present: Any) -> Select[Any]:
-    """Return the query for the rows of `table` without a passage. `present`: which passage is a row's."""
-    kind = {"turns": PassageKind.TURN, "notes": PassageKind.NOTE, "segments": PassageKind.SEGMENT}[table.name]
-    same = and_(passages.c.session_id == table.c.session_id, passages.c.kind == kind.value, present)
-    wanted = select(table).outerjoin(passages, same).where(passages.c.id.is_(None))
-    return wanted.where(turns.c.tombstone.is_(False)) if table is turns else wanted
 
 
 async def _index_turn(connection: AsyncConnection, session_id: SessionId, turn: Turn) -> None:

@@ -5,18 +5,20 @@ This module only runs the queries of `bot.store.dialects`; `compaction.memory.re
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
-from bot.store.dialects.port import PlainQuery
+from sqlalchemy import select
+
 from bot.store.search.fact_passages import cited_turns
 from bot.store.search.passage_rows import read_passages
-from compaction.memory.passage import PassageId, TermCounts
+from bot.store.tables import passages
+from compaction.memory.passage import PassageId, PassageKind, TermCounts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from bot.store.database import Database
+    from bot.store.dialects.port import Query
     from bot.store.search.vector_store import VectorStore
     from compaction.memory.passage import Passage, Scope
     from compaction.model import Seq, SessionId
@@ -60,20 +62,24 @@ class SqlRecallIndex:
 
     async def _turns_of(self, ids: Sequence[PassageId]) -> Mapping[PassageId, PassageId]:
         """Return each id with itself, and a fact's with the turn that the fact cites, in this order."""
-        sql = self._database.sql
-        cited = await self._database.read(lambda connection: cited_turns(connection, sql, ids)) if ids else {}
+        if not ids:
+            return {}
+        async with self._database.reading() as connection:
+            cited = await cited_turns(connection, ids)
         return {each: cited.get(each, each) for each in ids}
 
     async def passages(self, ids: Sequence[PassageId]) -> Sequence[Passage]:
-        sql = self._database.sql
-        return await self._database.read(lambda connection: read_passages(connection, sql, ids))
+        async with self._database.reading() as connection:
+            return await read_passages(connection, ids)
 
     async def find_turns(self, session_id: SessionId, seqs: Sequence[Seq]) -> Sequence[PassageId]:
-        values = {"session": session_id, "seqs": json.dumps(list(seqs))}
-        return await self._ids(PlainQuery(self._database.sql.turn_passages, values))
+        turns = (passages.c.session_id == session_id) & (passages.c.kind == PassageKind.TURN.value)
+        wanted = select(passages.c.id).where(turns, passages.c.start_seq.in_(seqs)).order_by(passages.c.start_seq)
+        async with self._database.reading() as connection:
+            return tuple(map(PassageId, await connection.scalars(wanted)))
 
-    async def _ids(self, query: PlainQuery) -> tuple[PassageId, ...]:
+    async def _ids(self, query: Query) -> tuple[PassageId, ...]:
         return tuple(PassageId(row[0]) for row in await self._rows(query))
 
-    async def _rows(self, query: PlainQuery) -> list[tuple[Any, ...]]:
+    async def _rows(self, query: Query) -> list[tuple[Any, ...]]:
         return await self._database.rows(query.sql, query.values)

@@ -8,14 +8,12 @@ from sqlalchemy import String, cast, delete, exists, insert, or_, select, update
 
 from bot.settings import VECTORS_IN_MEMORY
 from bot.store import rows
-from bot.store.search.fact_kind import KIND as FACT_KIND
 from bot.store.search.fact_passages import text_of_fact
-from bot.store.search.marks import read_marks
+from bot.store.search.tags import FACT_KIND
 from bot.store.search.vector_memory import MemoryVectorSearch
 from bot.store.search.vectors import quantize
-from bot.store.search.withheld_vectors import WITHHELD, read_opt_outs, withhold_embeddings
 from bot.store.speakers import may_have_part_of
-from bot.store.tables import hearing_opt_outs, notes, passage_vectors, passages, search_marks, segments, sessions, turns
+from bot.store.tables import hearing_opt_outs, notes, passage_vectors, passages, segments, sessions, turns
 from compaction.memory.passage import PassageId, PassageKind, text_to_embed
 
 if TYPE_CHECKING:
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
-    from bot.store.search.withheld_vectors import OptOuts
     from compaction.memory.passage import PassageSource, Scope
 
 
@@ -35,8 +32,6 @@ class VectorStore:
     def __init__(self, database: Database, *, most: int = VECTORS_IN_MEMORY) -> None:
         self._database = database
         self._search = MemoryVectorSearch(database, most=most)
-        # The opt-outs that the stored embeddings obey. None: nobody has looked yet.
-        self._obeyed: OptOuts | None = None
 
     async def nearest(
         self, vector: Sequence[float], scope: Scope, *, model: str, limit: int
@@ -48,7 +43,7 @@ class VectorStore:
 
     async def discard_other_models(self, model: str) -> None:
         """Delete the embeddings of all other models: they are not comparable with this model's."""
-        others = passages.c.embedded_by.is_not(None) & passages.c.embedded_by.not_in((model, WITHHELD))
+        others = passages.c.embedded_by.is_not(None) & (passages.c.embedded_by != model)
         async with self._database.writing() as connection:
             await connection.execute(delete(passage_vectors).where(passage_vectors.c.model != model))
             await connection.execute(update(passages).where(others).values(embedded_by=None))
@@ -70,20 +65,6 @@ class VectorStore:
             found = (await connection.execute(wanted)).all()
             return [(PassageId(row.id), await _text_of(connection, row)) for row in found]
 
-    async def obey_opt_outs(self) -> bool:
-        """Delete some embeddings of what is withheld, or let them be made again. Returns whether there was anything to
-        do.
-        """
-        async with self._database.reading() as connection:
-            out = await read_opt_outs(connection)
-        if out == self._obeyed:
-            return False
-        async with self._database.writing() as connection:
-            if await withhold_embeddings(connection, out):
-                return True
-        self._obeyed = out
-        return False
-
     async def store(self, model: str, embedded: Mapping[PassageId, Sequence[float] | None]) -> None:
         """Store the embeddings of these passages. None marks a passage that needs none. Passages deleted meanwhile are
         ignored.
@@ -98,20 +79,6 @@ class VectorStore:
                     values = {"passage_id": passage_id, "model": model, "scale": scale, "vector": data}
                     await connection.execute(insert(passage_vectors).values(values))
                 await connection.execute(update(passages).where(passages.c.id == passage_id).values(embedded_by=model))
-
-    async def purge(self) -> bool:
-        """Remove deleted words from the index. Returns whether there was anything to do."""
-        async with self._database.reading() as connection:
-            marks = await read_marks(connection)
-        generation = marks["generation"]
-        if marks["purged"] >= generation:
-            return False
-        await self._database.purge_index()
-        async with self._database.writing() as connection:
-            await connection.execute(
-                update(search_marks).where(search_marks.c.name == "purged").values(value=generation)
-            )
-        return True
 
 
 async def _sessions_of_opted_out(connection: AsyncConnection) -> Sequence[str]:

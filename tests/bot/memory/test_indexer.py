@@ -1,4 +1,4 @@
-"""The indexer's background work: it catches up, embeds newest first, wipes deleted text, and survives failures."""
+"""The indexer's background work: it embeds newest first and survives failures."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ import pytest
 import pytest_asyncio
 from structlog.testing import capture_logs
 
-from bot.memory.indexer import BATCH, FIRST_RETRY_S, IDLE_S, LONGEST_RETRY_S, PAUSE_S, SETTLED_S, Indexer
-from bot.store.database import Database, open_database
-from bot.store.wiping import mark_deleted
+from bot.memory.indexer import BATCH, FIRST_RETRY_S, IDLE_S, LONGEST_RETRY_S, PAUSE_S, Indexer
+from bot.store.database import open_database
 from compaction.errors import EmbeddingError
-from compaction.memory.passage import Scope
 from tests.bot.store.search.test_search import _Room
 from tests.compaction.memory.recall_index_contract import EVENING, LetterEmbedder, turn
 from tests.fakes.clock import FakeClock
@@ -60,7 +58,7 @@ async def stored(room: _Room) -> int:
 async def test_everything_is_embedded_newest_first(room: _Room) -> None:
     """All turns are embedded in small steps, newest first."""
     embedder = Moody()
-    indexer = Indexer(room.database, room.vectors, embedder=embedder, clock=FakeClock())
+    indexer = Indexer(room.vectors, embedder, FakeClock())
     while await indexer.step():
         pass
     assert await stored(room) == 20
@@ -69,55 +67,10 @@ async def test_everything_is_embedded_newest_first(room: _Room) -> None:
 
 
 @pytest.mark.asyncio
-async def test_what_is_forgotten_is_wiped(room: _Room) -> None:
-    """A step wipes deleted text once, also without an embedder."""
-    indexer = Indexer(room.database, room.vectors, embedder=None, clock=FakeClock())
-    assert not await indexer.step()
-    await room.forget(EVENING, 7)
-    assert await indexer.step()
-    assert not await indexer.step()
-
-
-@pytest.mark.asyncio
-async def test_an_embedder_that_is_away_keeps_no_forgotten_words(room: _Room, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The index is purged and the database is wiped before anything is embedded."""
-    wiped: list[Database] = []
-
-    async def wipe(database: Database) -> bool:
-        wiped.append(database)
-        return True
-
-    monkeypatch.setattr(Database, "wipe", wipe)
-    clock = FakeClock()
-    embedder = Moody(*(EmbeddingError("Away.", retryable=True) for _ in range(9)))
-    indexer = Indexer(room.database, room.vectors, embedder=embedder, clock=clock)
-    await room.forget(EVENING, 7)
-    async with room.database.writing() as connection:
-        await mark_deleted(connection, now=clock.now())
-    clock.advance(SETTLED_S)
-    assert await indexer.step()
-    assert not await room.vectors.purge(), "it is done"
-    with pytest.raises(EmbeddingError):
-        await indexer.step()
-    assert wiped == [room.database]
-
-
-@pytest.mark.asyncio
-async def test_what_was_rewritten_is_indexed_again(room: _Room) -> None:
-    """A trigger removes the passage of a changed turn, and the indexer adds a new one without a restart."""
-    async with room.database.writing() as connection:
-        await connection.exec_driver_sql('UPDATE turns SET parts = \'[["1", "Ada", "A zeppelin!"]]\' WHERE seq = 4')
-    indexer = Indexer(room.database, room.vectors, embedder=None, clock=FakeClock())
-    while await indexer.step():
-        pass
-    assert len(await room.index.full_text(("zeppelin",), Scope(), limit=9)) == 3
-
-
-@pytest.mark.asyncio
 async def test_the_task_works_rests_and_ends(room: _Room) -> None:
     """The task embeds the waiting turns in steps, later also new turns, and ends with its context."""
     clock, embedder = FakeClock(), Moody()
-    async with Indexer.running(room.database, room.vectors, embedder=embedder, clock=clock):
+    async with Indexer.running(room.vectors, embedder, clock):
         await _until_asleep(clock)
         assert await stored(room) == BATCH
         await _steps(clock, 3)
@@ -135,7 +88,7 @@ async def test_a_trouble_is_told_once_and_tried_again(room: _Room) -> None:
     clock = FakeClock()
     embedder = Moody(EmbeddingError("Busy.", retryable=True), TimeoutError())
     with capture_logs() as logs:
-        async with Indexer.running(room.database, room.vectors, embedder=embedder, clock=clock):
+        async with Indexer.running(room.vectors, embedder, clock):
             await _until_asleep(clock)
             assert await stored(room) == 0
             clock.advance(FIRST_RETRY_S)
@@ -155,7 +108,7 @@ async def test_a_wrong_key_is_not_tried_every_second(room: _Room) -> None:
     """A failure that is not retryable is tried again only after the longest interval."""
     clock = FakeClock()
     embedder = Moody(EmbeddingError("The key is wrong.", retryable=False))
-    async with Indexer.running(room.database, room.vectors, embedder=embedder, clock=clock):
+    async with Indexer.running(room.vectors, embedder, clock):
         await _until_asleep(clock)
         clock.advance(LONGEST_RETRY_S - 1)
         assert clock.sleeping == 1

@@ -17,22 +17,16 @@ from bot.guild import GuildChoice
 from bot.logs.log_file import log_path
 from bot.logs.output import configured_logging
 from bot.logs.removal import forget_in_logs
-from bot.memory.admin import MemoryAdmin
 from bot.memory.person_forgetting import PersonForgetter
 from bot.server_settings import ServerSettings
 from bot.settings import LogsSettings
 from bot.store.backup import write_backup
-from bot.store.database import Database
-from bot.store.dialects.sqlite import SqliteDialect
 from bot.store.guilds import GuildStore
 from bot.store.search.vector_store import VectorStore
-from bot.store.segment_import import SegmentImporter, SegmentImportError
 from bot.store.servers import SqlServerSettings
 from bot.store.speakers import StoredSpeaker
 from bot.store.tables import person_facts
-from bot.store.wiping import wipe_if_due
 from compaction.errors import StoreError
-from compaction.memory.export_format import read_paragraph, read_record, segment_json
 from compaction.model import Fact, FactKind, Note, NoteId, Seq, SessionId, TurnKind, TurnPart
 from compaction.payload import PartKind, make_part
 from compaction.summary.port import Fold
@@ -40,11 +34,12 @@ from tests.bot.evening import GUILD, Evening
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
+    from bot.store.database import Database
     from compaction.summary.port import FoldRequest
 
 PERSON = "482915736640102939"
@@ -207,25 +202,6 @@ async def note_fact(database: Database, session_id: SessionId) -> None:
         )
 
 
-async def export(evening: Evening) -> list[dict[str, object]]:
-    """Return the files of all segments, as an export writes them."""
-    overview = await MemoryAdmin(evening.database, evening.clock).overview(evening.session_id)
-    return [segment_json(tier.kept.segment, overview.record(tier)) for tier in overview.tiers]
-
-
-async def bring_back(evening: Evening, files: Sequence[object]) -> int:
-    """Import these files and return how many were refused."""
-    refused = 0
-    for written in files:
-        try:
-            await SegmentImporter(evening.database).import_record(
-                read_record(written), paragraph=read_paragraph(written)
-            )
-        except SegmentImportError:
-            refused += 1
-    return refused
-
-
 def write_log(folder: Path) -> None:
     """Write a log with speech on, and one line of another time."""
     with configured_logging(LogsSettings(speech=True, level="debug"), data_dir=folder):
@@ -241,11 +217,6 @@ def write_log(folder: Path) -> None:
         log.info("reply_spoken", session_id="evening", seconds=3)
 
 
-async def _checkpoint(evening: Evening) -> bool:
-    assert isinstance(evening.database.dialect, SqliteDialect)
-    return await evening.database.dialect.checkpoint()
-
-
 def quotes(evening: Evening, session_id: SessionId, seq: int) -> None:
     """Let a prompt quote a turn of another session."""
     evening.upkeep.on_payload_sent([make_part("user", PartKind.RECALL, "…", refs=(f"turn:{session_id}#{seq}",))])
@@ -254,8 +225,7 @@ def quotes(evening: Evening, session_id: SessionId, seq: int) -> None:
 @pytest.mark.asyncio
 async def test_no_byte_of_a_forgotten_person_stays(tmp_path: Path) -> None:
     """A person's id, name and words, planted everywhere, are in no byte of the data folder while the database is open,
-    nor of a backup that is made then, also not after older exports are imported. Nothing is there from which they could
-    be guessed. What other people said stays, and an export made afterwards is imported.
+    nor of a backup that is made then. Nothing is there from which they could be guessed. What other people said stays.
     """
     data = tmp_path / "data"
     data.mkdir()
@@ -274,7 +244,6 @@ async def test_no_byte_of_a_forgotten_person_stays(tmp_path: Path) -> None:
         async with Evening(path, name="quiet", clock=evening.clock) as quiet:
             await quiet.say("It is late.", "Bob")
             await note_fact(quiet.database, quiet.session_id)
-        old = await export(evening)
         before = traces(data)
         assert {each.split(": ")[1] for each in before} >= {PERSON, NAME, "live in zanzibarq", "my boat is"}
         assert guessed(data)
@@ -282,7 +251,7 @@ async def test_no_byte_of_a_forgotten_person_stays(tmp_path: Path) -> None:
         forgetter = PersonForgetter(evening.database, evening.clock, log_folder=log_path(data).parent)
         (person,) = await forgetter.find(PERSON)
         done = await forgetter.forget(person)
-        assert done.stored.wiped
+        assert await evening.database.wipe()
         assert done.stored.rules == 1
         assert (await SqlServerSettings(evening.database, evening.clock).all())[GUILD].auto_join_with == (7,)
         assert set(done.stored.sessions) == {evening.session_id, SessionId("later")}
@@ -293,11 +262,6 @@ async def test_no_byte_of_a_forgotten_person_stays(tmp_path: Path) -> None:
         for folder in (data, backups):
             assert traces(folder) == []
             assert guessed(folder) == []
-
-        assert await bring_back(evening, old) == len(old)
-        assert await _checkpoint(evening)
-        assert traces(data) == []
-        assert await bring_back(evening, await export(evening)) == 0
 
         kept = {int(turn.seq): turn for turn in await evening.store.turns(evening.session_id, Seq(0), Seq(12))}
         assert [seq for seq, turn in kept.items() if turn.tombstone] == [0, 3, 4, 6, 8, 10]
@@ -350,9 +314,8 @@ async def test_an_interrupted_attempt_is_finished_by_the_next(tmp_path: Path) ->
             (person,) = await PersonForgetter(own.database, own.clock, log_folder=data).find(PERSON)
             try:
                 forgetter = PersonForgetter(database, own.clock, log_folder=log_path(data).parent)
-                done = await forgetter.forget(person, on_changed=changed.append)
+                await forgetter.forget(person, on_changed=changed.append)
                 outage.is_over = True
-                assert await wipe_if_due(own.database, now=own.clock.now(), pause_s=0.0)
             except StoreError:
                 failed = outage.is_over = True
                 # In another process.
@@ -360,8 +323,9 @@ async def test_an_interrupted_attempt_is_finished_by_the_next(tmp_path: Path) ->
                 again = await forgetter.find_by_id(PERSON) or StoredSpeaker(PERSON, (), 0.0, 0, ())
                 await forgetter.forget(again, on_changed=changed.append)
             assert sorted(changed) == [own.session_id, SessionId("telling")]
+            assert await own.database.wipe()
             assert traces(data) == []
-        if not failed and done.stored.wiped:
+        if not failed:
             break
     assert writes >= 4
     assert not failed
@@ -384,26 +348,8 @@ async def test_a_log_that_fails_is_cleaned_by_the_next_attempt(tmp_path: Path) -
         line = {"event": "turn_recorded", "session_id": evening.session_id, "text": WORDS[0], "speech": True}
         rotated.write_text(json.dumps(line) + "\n", "utf-8")
         assert (await forgetter.forget(StoredSpeaker(PERSON, (), 0.0, 0, ()))).log_lines == 1
+        assert await evening.database.wipe()
         assert traces(tmp_path) == []
-
-
-@pytest.mark.asyncio
-async def test_a_wipe_that_fails_leaves_nothing_in_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All is deleted by then, and the last bytes go later."""
-
-    async def wipe(_: Database) -> bool:
-        raise StoreError("The disk is full.")
-
-    monkeypatch.setattr(Database, "wipe", wipe)
-    write_log(tmp_path)
-    async with Evening(tmp_path / "a.db") as evening:
-        await says(evening, WORDS[0])
-        forgetter = PersonForgetter(evening.database, evening.clock, log_folder=log_path(tmp_path).parent)
-        (person,) = await forgetter.find(PERSON)
-        done = await forgetter.forget(person)
-        assert done.log_lines > 0
-        assert not done.stored.wiped
-        assert PERSON not in log_path(tmp_path).read_text("utf-8")
 
 
 @pytest.mark.parametrize(

@@ -108,23 +108,6 @@ async def test_likeness_finds_what_no_word_does() -> None:
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("query", ["", "   ", "what did he say", "?!"])
-async def test_a_query_without_words_finds_what_was_said_last(query: str) -> None:
-    """A query without content words returns the newest turns of the given speaker."""
-    index, store = await evening(*SAID)
-    found = await Recall(index, store).search(query, Scope(speaker="bob"), limit=2)
-    assert [each.seq for each in found] == [5, 3]
-
-
-@pytest.mark.asyncio
-async def test_what_nobody_said_is_not_found() -> None:
-    """A word that nobody said finds nothing."""
-    index, store = await evening(*SAID)
-    assert await Recall(index, store).search("zeppelin") == ()
-    assert await Recall(*(await evening())).search("zeppelin") == ()
-
-
-@pytest.mark.asyncio
 async def test_a_room_finds_nothing_beyond_its_reach() -> None:
     """A room's search finds nothing outside its session, channel or guild, whatever the query asks for."""
     index, store = await evening(turn(0, "Lisbon is lovely."))
@@ -222,12 +205,3 @@ async def test_a_failing_store_is_told() -> None:
     assert [
         task for task in asyncio.all_tasks() if task.get_name().startswith("recall") and not task.cancelling()
     ] == []
-
-
-@pytest.mark.asyncio
-async def test_what_was_on_a_screen_is_found() -> None:
-    """A note of a shared screen is found; a note has no turn number and no neighbouring turns."""
-    index, store = await evening(*SAID)
-    index.tell(EVENING, note("n", "A map of the Algarve"), guild_id=1, channel_id=10)
-    (found,) = await Recall(index, store).search("algarve map")
-    assert (found.seq, found.turns, found.speaker, found.text) == (None, (), "Bob", "A map of the Algarve")

@@ -9,7 +9,6 @@ import pytest
 
 from bot.memory.replay import Replay, TranscriptClock, replay
 from bot.memory.transcript import NoteLine, SaidLine, TranscriptLine
-from compaction.errors import CompletionError
 from compaction.model import Mode
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
@@ -18,7 +17,7 @@ from tests.fakes.turn_store import InMemoryTurnStore
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from compaction.summary.port import Fold, FoldRequest, Summariser
+    from compaction.summary.port import Summariser
 
 NAMES = ("Ada", "Bo", "Cy")
 
@@ -86,59 +85,6 @@ async def test_the_payload_is_reported_part_by_part() -> None:
     assert [part["seq_from"] for part in payload if part["kind"] == "turn"] == list(range(10, 69))
     assert payload[-1]["content"].endswith("Cy: I put parcel 69 into shed 6." if 69 % 3 == 2 else "into shed 6.")
     assert set(payload[0]) == {"role", "kind", "seq_from", "seq_to", "tokens", "content"}
-
-
-@pytest.mark.asyncio
-async def test_sixty_turns_need_no_summary() -> None:
-    """Compaction starts only when there are more than sixty turns after the cursor."""
-    result = await play(talk(60))
-    assert (result.cursor, result.summary, result.landed) == (0, "", [])
-    assert (await play(talk(61))).cursor == 10
-
-
-@pytest.mark.asyncio
-async def test_without_folding_what_left_the_window_is_missing_and_said_so() -> None:
-    """In mode off, turns that left the window are lost, and the report says so."""
-    result = await play(talk(100), mode=Mode.OFF)
-    assert result.covered is not None
-    assert result.covered.verbatim == ((50, 99),)
-    assert result.covered.missing == ((0, 49),)
-
-
-@pytest.mark.asyncio
-async def test_a_window_too_large_for_the_model_leaves_a_note() -> None:
-    """Turns that do not fit are reported as evicted with their range."""
-    result = await play(talk(60), room=1200)
-    assert result.covered is not None
-    assert result.covered.evicted
-    assert result.covered.missing == ()
-
-
-class Away:
-    """A summariser whose model never answers."""
-
-    name = "llm"
-    model = "away"
-
-    def __init__(self) -> None:
-        self.asked = 0
-
-    async def fold(self, request: FoldRequest) -> Fold:
-        """Fail."""
-        self.asked += 1
-        raise CompletionError("No model answers. Start it.", retryable=True)
-
-
-@pytest.mark.asyncio
-async def test_a_model_that_is_away_costs_nothing_but_its_words() -> None:
-    """The window grows, so every turn is still covered, and nothing is folded without the model."""
-    away = Away()
-    result = await play(talk(200), summariser=away)
-    assert away.asked >= 3
-    assert result.failed[0].error_class == "CompletionError"
-    assert result.landed == []
-    assert result.covered is not None
-    assert result.covered.missing == ()
 
 
 def test_the_transcripts_clock_never_goes_back() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,9 +10,7 @@ import pytest
 from bot.memory import session_reader
 from bot.memory.session_reader import SessionReader
 from bot.readers import Reader
-from bot.store import rows
 from bot.store.attendance import AttendanceStore, Presence
-from bot.store.history import SessionHistory
 from bot.store.sessions import Sessions
 from compaction.model import Seq, SessionId, TurnKind
 from tests.bot.evening import CHANNEL, GUILD, Evening
@@ -138,34 +135,6 @@ async def test_a_session_of_days_is_read_from_its_newest_turns(place: Place, mon
         await evening.say("Good night.", "Ada")
         read = await sessions.read(found)
         assert ([turn.seq for turn in read.turns], read.cut) == ([3], 2)
-
-
-@pytest.mark.asyncio
-async def test_a_long_session_is_read_beside_the_event_loop(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Decoding ten thousand turns takes a fifth of a second, and a thousand segments half of that: on the event loop
-    nobody would be heard meanwhile.
-    """
-    async with Evening(place) as evening:
-        await evening.talk(61)
-        threads: dict[str, set[threading.Thread]] = {}
-
-        def watch(name: str) -> None:
-            original = getattr(rows, name)
-
-            def watched(row: object) -> object:
-                threads.setdefault(name, set()).add(threading.current_thread())
-                return original(row)
-
-            monkeypatch.setattr(rows, name, watched)
-
-        watch("turn_from_row")
-        watch("segment_from_row")
-        found = await reader(evening).find(MANAGER)
-        assert found is not None
-        assert len((await reader(evening).read(found)).turns) == 61
-        assert len(await SessionHistory(evening.database).segments(found.id)) == 1
-        assert threads.keys() == {"turn_from_row", "segment_from_row"}
-        assert threading.main_thread() not in set().union(*threads.values())
 
 
 @pytest.mark.asyncio

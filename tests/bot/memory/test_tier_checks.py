@@ -68,23 +68,6 @@ async def test_a_check_happens_every_ten_turns(place: Place) -> None:
 
 
 @pytest.mark.asyncio
-async def test_what_is_spoken_of_again_leaves_the_queue(place: Place) -> None:
-    """A queued segment that is mentioned again before the check is not compressed."""
-    async with Evening(place) as evening:
-        await evening.talk(100)
-        filled(evening, 0.7)
-        await evening.upkeep.run_once()
-        await evening.say("Where was parcel 2? In shed 5002, I think.", "Bob")
-        await evening.talk(9)
-        await evening.upkeep.run_once()
-        first, second, *_ = await evening.tier_store.tiers_of(evening.session_id)
-        assert first.kept.record is None
-        assert first.kept.queued_at_turn is None
-        assert first.kept.last_mention == 100
-        assert second.kept.record is not None
-
-
-@pytest.mark.asyncio
 @pytest.mark.parametrize("scope", ["guild", "session", "setting"])
 async def test_who_opted_out_is_left_alone(place: Place, scope: str) -> None:
     """Tiers can be switched off for a guild, for a session, or by the settings."""

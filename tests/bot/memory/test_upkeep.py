@@ -16,8 +16,8 @@ from bot.store.search.vector_store import VectorStore
 from bot.store.speech_forgetting import SpeechForgetter
 from compaction.errors import StoreError
 from compaction.memory.passage import PassageKind, Scope
-from compaction.memory.people import Audience, PersonFact
-from compaction.model import Note, NoteId, Seq, SessionId
+from compaction.memory.people import Audience
+from compaction.model import Note, NoteId
 from compaction.settings import TierSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from tests.bot.evening import CHANNEL, GUILD, HERE, Evening
@@ -142,13 +142,6 @@ async def test_a_fact_is_told_to_those_who_could_have_heard_it(
         assert ("Lisbon" in str(evening.upkeep.introductions(audience, present))) is told
 
 
-def test_a_fact_of_no_known_channel_is_told_to_its_person_alone() -> None:
-    """A fact whose channel is unknown is told only if the person that it is about asks."""
-    fact = PersonFact("1#0", "id-Ada", "Ada", "I live in Lisbon.", SessionId("s"), Seq(0), 0.0)
-    for asker_id, told in ((None, False), ("id-Bob", False), ("id-Ada", True)):
-        assert Audience(GUILD, frozenset({CHANNEL}), asker_id).may_hear(fact) is told
-
-
 @pytest.mark.asyncio
 async def test_a_store_that_fails_costs_nothing_but_time(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """A failure of the store is logged once, and the work is done at the next run."""
@@ -263,24 +256,6 @@ async def test_a_fold_that_is_under_way_does_not_bring_it_back(place: Place) -> 
         assert "Zanzibar" not in str(stored.segments)
 
 
-@pytest.mark.asyncio
-async def test_folded_turns_that_are_still_in_memory_are_forgotten_too(place: Place) -> None:
-    """Forgotten turns that are already compacted are also removed from memory, because the next compaction would use
-    them as context.
-    """
-    async with Evening(place) as evening:
-        await evening.talk(9)
-        await evening.say("I live in Zanzibar.")
-        await evening.talk(60)
-        assert evening.memory.cursor >= 10
-        assert "Zanzibar" in str(evening.memory.turns)
-        forgetting = SpeechForgetter(evening.database, evening.clock)
-        (ada,) = await forgetting.find("Ada")
-        await forgetting.forget(ada)
-        await evening.upkeep.run_once()
-        assert "Zanzibar" not in str(evening.memory.turns)
-
-
 class _Held:
     """A summariser that waits until the test lets it go on."""
 
@@ -356,49 +331,3 @@ async def test_a_refused_landing_is_a_forgetting_like_any_other(place: Place) ->
         assert "Zanzibar" not in str(evening.memory.turns)
         await evening.upkeep.run_once()
         assert evening.people.section(HERE, [("id-Ada", "Ada")]) == ()
-
-
-@pytest.mark.asyncio
-async def test_what_is_forgotten_of_an_older_session_leaves_the_running_rooms(place: Place) -> None:
-    """Facts from an older session are used in a running room until they are forgotten."""
-    async with Evening(place, name="yesterday", summariser=LabellingSummariser()) as yesterday:
-        await yesterday.say("I live in Zanzibar.")
-        await yesterday.talk(60)
-        await yesterday.upkeep.finish()
-        await yesterday.memory.end()
-    async with Evening(place, name="today") as today:
-        await today.say("Hello.", "Bob")
-        today.upkeep.on_join(["id-Ada"])
-        await today.upkeep.run_once()
-        assert "Zanzibar" in str(today.people.section(HERE, [("id-Ada", "Ada")]))
-        forgetting = SpeechForgetter(today.database, today.clock)
-        (ada,) = await forgetting.find("Ada")
-        await forgetting.forget(ada, session_id=SessionId("yesterday"))
-        await today.upkeep.run_once()
-        assert today.people.section(HERE, [("id-Ada", "Ada")]) == ()
-
-
-@pytest.mark.asyncio
-async def test_every_turn_asks_whether_something_was_forgotten(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every turn checks whether something was forgotten. The check of the tiers, every ten turns, would be too late."""
-    async with Evening(place) as evening:
-        asked = asyncio.Event()
-        revision = evening.tier_store.revision
-
-        async def tell(session_id: SessionId) -> int:
-            asked.set()
-            return await revision(session_id)
-
-        monkeypatch.setattr(evening.tier_store, "revision", tell)
-        await evening.talk(1)
-        task = asyncio.create_task(evening.upkeep.run(), name="upkeep")
-        try:
-            async with asyncio.timeout(PATIENCE_S):
-                await asked.wait()
-                asked.clear()
-                await evening.talk(1)
-                evening.upkeep.on_turn()
-                await asked.wait()
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)

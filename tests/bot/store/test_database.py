@@ -20,7 +20,7 @@ from bot.store.turns import SqlTurnStore
 from bot.store.write_check import check_writable
 from compaction.errors import StoreError
 from compaction.model import SessionId
-from tests.compaction.turn_store_contract import fill, landing, turn
+from tests.compaction.turn_store_contract import fill, turn
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
@@ -50,14 +50,6 @@ async def test_connections_are_durable_and_checked(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-async def test_directories_are_made(tmp_path: Path) -> None:
-    """Missing directories are created when the database is opened."""
-    async with open_database(tmp_path / "a" / "b" / "roomtone.db"):
-        pass
-    assert (tmp_path / "a" / "b" / "roomtone.db").is_file()
-
-
-@pytest.mark.asyncio
 async def test_a_failed_write_leaves_nothing(place: Place) -> None:
     """If a transaction raises an error, nothing that it wrote is stored."""
     async with open_database(place) as database:
@@ -71,56 +63,6 @@ async def test_a_failed_write_leaves_nothing(place: Place) -> None:
             await fail()
         async with database.reading() as connection:
             assert (await connection.execute(text("SELECT count(*) FROM sessions"))).scalar_one() == 0
-
-
-@pytest.mark.asyncio
-async def test_full_disk_is_told_and_survived(tmp_path: Path) -> None:
-    """On a full disk a turn is refused with an error, and it can be stored once there is space again."""
-    async with open_database(tmp_path / "a.db") as database:
-        store = SqlTurnStore(database, FakeClock())
-        await fill(store, 3)
-        pages = await pragma(database, "page_count")
-        async with database.writing() as connection:
-            await connection.execute(text(f"PRAGMA max_page_count = {pages}"))
-        long = turn(3, "word " * 10_000)
-        with pytest.raises(StoreError, match=r"^The disk is full, so nothing more can be stored in .*a\.db\. Free"):
-            await store.append_turn(EVENING, long)
-        assert (await store.load(EVENING)).total_turns == 3
-        async with database.writing() as connection:
-            await connection.execute(text("PRAGMA max_page_count = 100000"))
-        await store.append_turn(EVENING, long)
-        assert (await store.load(EVENING)).window[-1] == long
-
-
-@pytest.mark.asyncio
-async def test_locked_database_is_told(tmp_path: Path) -> None:
-    """While another program holds a write transaction, a write fails after the busy timeout and reading still works."""
-    path = tmp_path / "a.db"
-    async with open_database(path, busy_timeout_s=0.01) as database:
-        store = SqlTurnStore(database, FakeClock())
-        other = sqlite3.connect(path, isolation_level=None)
-        try:
-            other.execute("BEGIN IMMEDIATE")
-            with pytest.raises(StoreError, match="is locked: another process is writing to it"):
-                await store.append_turn(EVENING, turn(0))
-            assert (await store.load(EVENING)).total_turns == 0
-            other.execute("COMMIT")
-        finally:
-            other.close()
-        await store.append_turn(EVENING, turn(0))
-
-
-@pytest.mark.asyncio
-async def test_read_only_database_is_told(tmp_path: Path) -> None:
-    """A read-only database refuses to store a landing with an error, and can still be read."""
-    async with open_database(tmp_path / "a.db") as database:
-        store = SqlTurnStore(database, FakeClock())
-        await fill(store, 61)
-        async with database.reading() as connection:
-            await connection.execute(text("PRAGMA query_only = ON"))
-        with pytest.raises(StoreError, match="cannot be written"):
-            await store.land(landing(0, 10, revision=0))
-        assert (await store.load(EVENING)).state.cursor == 0
 
 
 @pytest.mark.asyncio
@@ -244,25 +186,3 @@ async def test_a_file_that_was_written_anew_can_be_written_at_once(tmp_path: Pat
             await check_writable(database)
         await database.wipe()
         await check_writable(database)
-
-
-@pytest.mark.asyncio
-async def test_a_large_file_has_more_time_to_be_written_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a slow disk it takes minutes. Given up it would go on all the same, lock everybody out and be begun again. The
-    index, which is merged before, has as long: otherwise a large one would keep the file from being written anew.
-    """
-    async with open_database(tmp_path / "a.db") as database:
-        small = await database.dialect.wipe_within_s()
-        async with database.writing() as connection:
-            await connection.exec_driver_sql("CREATE TABLE large AS SELECT zeroblob(3000000) AS bytes")
-        large = await database.dialect.wipe_within_s()
-        assert large - small == pytest.approx(3.0, abs=0.1)
-        assert await database.wipe()
-
-        async def at_once() -> float:
-            return 0.0
-
-        monkeypatch.setattr(database.dialect, "wipe_within_s", at_once)
-        for remove in (database.purge_index, database.wipe):
-            with pytest.raises(StoreError, match="did not answer in time"):
-                await remove()

@@ -182,44 +182,6 @@ async def test_a_reply_is_left_out_whatever_the_clock_of_who_forgets_says(
         assert texts == [[], ["Where is it moored?"], [], ["What time is it?"], ["It is nine."]]
 
 
-@pytest.mark.asyncio
-@pytest.mark.parametrize("back_s", [0.0, 60.0, 0.9 * HOUR_S])
-async def test_what_was_said_before_the_clock_was_set_back_is_left_out(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, back_s: float
-) -> None:
-    """The room's own clock is set back before the room learns of the forgetting. What waited and what was on its way is
-    left out: turns, a note, and the reply to a question of before. Once the clock has caught up, all is kept again.
-    """
-    async with Evening(place) as evening, another_process(place, evening, tmp_path) as forgetter:
-        await evening.say(SECRET)
-        question = await evening.say("Where is it moored?", "Bob")
-        outage = refuse_writes(evening, monkeypatch)
-        await say_unstored(evening, "Well.", "Bob")
-        await say_unstored(evening, "I am going to Wickhamq.", "Ada")
-        shown_at = evening.clock.now()
-        evening.clock.advance(1.0)
-        evening.clock.set_wall(-back_s)
-        (ada,) = await forgetter.find("Ada")
-        await forgetter.forget(ada)
-        outage.undo()
-        await evening.memory.store_waiting()
-        reply = (TurnPart("assistant", "Roomtone", "Behind the old lighthouse."),)
-        now = evening.clock.now()
-        await evening.memory.append(TurnKind.ASSISTANT, reply, started_at=now, ended_at=now + 2.0, answers=question.seq)
-        await evening.memory.add_note(Note(NoteId("n1"), shown_at, "Ada", "A map of Wickhamq.", person_id=ADA))
-        await evening.upkeep.run_once()
-        stored = await evening.store.load(EVENING)
-        texts = [[part.text for part in turn.parts] for turn in stored.window]
-        assert texts == [[], ["Where is it moored?"], ["Well."], [], []]
-        assert stored.live_notes == ()
-        evening.clock.advance(back_s + 30.0)
-        asked = await evening.say("I am back.")
-        now = evening.clock.now()
-        await evening.memory.append(TurnKind.ASSISTANT, reply, started_at=now, ended_at=now + 2.0, answers=asked.seq)
-        texts = [[part.text for part in turn.parts] for turn in (await evening.store.load(EVENING)).window]
-        assert texts[-2:] == [["I am back."], ["Behind the old lighthouse."]]
-
-
 def said(text: str, speaker: str, *, seq: int = 0, at: float = 0.0) -> Turn:
     """Return a turn."""
     return Turn(Seq(seq), TurnKind.SPEECH, at, at + 1.0, (TurnPart(f"id-{speaker}", speaker, text),))
@@ -265,31 +227,6 @@ async def test_only_what_was_to_be_forgotten_is_left_out(
         assert not learned.has_forgotten_note(session_id, replace(shown, at=101.0))
         assert not learned.has_forgotten_note(session_id, replace(shown, person_id="id-Bob"))
     assert found == gone
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("ahead_s", [-1000 * HOUR_S, -2 * HOUR_S, 0.0, 2 * HOUR_S, 1000 * HOUR_S])
-async def test_no_clock_loses_what_an_open_room_does_not_know_yet(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ahead_s: float
-) -> None:
-    """The clock of who forgets is wrong. Other people are forgotten, old notes are deleted and another room begins
-    before the room stores what it has.
-    """
-    async with Evening(place) as evening, open_database(place, synchronous="normal") as database:
-        await evening.say("Good evening.")
-        outage = refuse_writes(evening, monkeypatch)
-        await say_unstored(evening, SECRET, "Ada")
-        clock = FakeClock(evening.clock.now() + ahead_s)
-        forgetter = PersonForgetter(database, clock, log_folder=log_path(tmp_path).parent)
-        (ada,) = await forgetter.find("Ada")
-        await forgetter.forget(ada)
-        async with Evening(place, name="other", clock=evening.clock, channel=702):
-            await forgetter.forget(StoredSpeaker("id-Bob", (), 0.0, 0, ()))
-            await Retention(database, TierSettings(retention_days=0), clock=clock).enforce()
-            outage.undo()
-            await evening.memory.store_waiting()
-        stored = await evening.store.load(EVENING)
-    assert [[part.text for part in each.parts] for each in stored.window] == [[], []]
 
 
 @pytest.mark.asyncio

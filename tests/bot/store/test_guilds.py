@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from sqlalchemy import insert
-from structlog.testing import capture_logs
 
 from bot.guild import GuildChoice, Silence, VoiceMode
-from bot.participation.all_guilds import GuildParticipations, ParticipationUnreadError
+from bot.participation.all_guilds import GuildParticipations
 from bot.participation.settings import ParticipationSettings
 from bot.store.database import open_database
 from bot.store.guilds import GuildStore, OptOutStore
@@ -23,12 +21,8 @@ from compaction.model import Mode
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from sqlalchemy.ext.asyncio import AsyncConnection
-
-    from bot.store.database import Database
     from tests.bot.conftest import Place
 
 
@@ -83,102 +77,6 @@ async def test_what_is_chosen_at_the_same_time_all_holds(tmp_path: Path) -> None
         assert await GuildStore(database, FakeClock()).choice(1) == chosen
 
 
-def fail_after_the_commit(patched: pytest.MonkeyPatch, database: Database, failure: BaseException) -> None:
-    """Let each write be stored and fail all the same, as when its task or its deadline ends during the commit."""
-    writing = database.writing
-
-    @asynccontextmanager
-    async def failing() -> AsyncIterator[AsyncConnection]:
-        async with writing() as connection:
-            yield connection
-        raise failure
-
-    patched.setattr(database, "writing", failing)
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("failure", [asyncio.CancelledError(), StoreError("The database is too slow.")])
-async def test_a_choice_that_is_stored_although_storing_it_failed_holds(
-    place: Place, monkeypatch: pytest.MonkeyPatch, failure: BaseException
-) -> None:
-    """The task or the deadline may end while the database commits. What holds then is what the database has, and
-    watchers are told.
-    """
-    chosen = GuildChoice(Mode.ROLLING, persona="A cat.")
-    async with open_database(place) as database:
-        guilds = GuildStore(database, FakeClock())
-        assert await guilds.choice(1) == GuildChoice()
-        seen: list[GuildChoice] = []
-        with guilds.watched(lambda _, choice: seen.append(choice)):
-            with monkeypatch.context() as patched:
-                fail_after_the_commit(patched, database, failure)
-                with pytest.raises(type(failure)):
-                    await guilds.choose(1, lambda now: replace(now, mode=Mode.ROLLING), by=7)
-            assert await guilds.choice(1) == GuildChoice(Mode.ROLLING)
-            assert await guilds.choice(1) == GuildChoice(Mode.ROLLING)
-            assert await guilds.choose(1, lambda now: replace(now, persona="A cat."), by=7) == chosen
-            assert seen == [GuildChoice(Mode.ROLLING), chosen]
-        assert await GuildStore(database, FakeClock()).choice(1) == chosen
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("failure", [asyncio.CancelledError(), StoreError("The database is too slow.")])
-async def test_the_next_choice_is_made_of_what_was_stored(
-    place: Place, monkeypatch: pytest.MonkeyPatch, failure: BaseException
-) -> None:
-    """A choice is stored although storing it failed. The next one, made before anybody reads it, does not undo it."""
-    chosen = GuildChoice(Mode.ROLLING, persona="A cat.")
-    async with open_database(place) as database:
-        guilds = GuildStore(database, FakeClock())
-        await guilds.choice(1)
-        with monkeypatch.context() as patched:
-            fail_after_the_commit(patched, database, failure)
-            with pytest.raises(type(failure)):
-                await guilds.choose(1, lambda now: replace(now, mode=Mode.ROLLING), by=7)
-        assert await guilds.choose(1, lambda now: replace(now, persona="A cat."), by=7) == chosen
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("answers", ["an error", "nothing"])
-async def test_what_held_before_holds_until_it_can_be_read_again(
-    place: Place, monkeypatch: pytest.MonkeyPatch, answers: str
-) -> None:
-    """Storing a choice failed, and the database is still away: who needs the choice has what was known before."""
-
-    @asynccontextmanager
-    async def away() -> AsyncIterator[None]:
-        if answers == "an error":
-            raise StoreError("The database is away.")
-        await asyncio.Event().wait()
-        yield
-
-    async with open_database(place) as database:
-        guilds = GuildStore(database, FakeClock())
-        before = await guilds.choose(1, lambda now: replace(now, persona="A cat."), by=7)
-        with monkeypatch.context() as patched:
-            patched.setattr("bot.store.guilds.READ_AGAIN_S", 0)
-            fail_after_the_commit(patched, database, StoreError("The database is too slow."))
-            with pytest.raises(StoreError):
-                await guilds.choose(1, lambda now: replace(now, mode=Mode.ROLLING), by=7)
-            patched.setattr(database, "reading", away)
-            assert await guilds.choice(1) == before
-        assert await guilds.choice(1) == replace(before, mode=Mode.ROLLING)
-
-
-@pytest.mark.asyncio
-async def test_an_unknown_mode_is_a_plain_sentence(tmp_path: Path) -> None:
-    """A mode that this version does not know is reported with the command that replaces it."""
-    async with open_database(tmp_path / "a.db") as database:
-        connection = sqlite3.connect(tmp_path / "a.db")
-        connection.execute(
-            "INSERT INTO guild_settings (guild_id, compaction_mode, changed_at) VALUES (1, 'dreaming', 0.0)"
-        )
-        connection.commit()
-        connection.close()
-        with pytest.raises(StoreError, match=r"dreaming.*/rolling-context"):
-            await GuildStore(database, FakeClock()).choice(1)
-
-
 @pytest.mark.asyncio
 async def test_when_the_bot_speaks_is_kept(place: Place) -> None:
     """The voice mode, names in any script and a silence are stored with all their values."""
@@ -193,75 +91,17 @@ async def test_when_the_bot_speaks_is_kept(place: Place) -> None:
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("column", ["voice_mode", "wake_names"])
-async def test_what_cannot_be_read_is_a_plain_sentence(tmp_path: Path, column: str) -> None:
-    """A value that cannot be read is reported with the commands that replace it."""
-    async with open_database(tmp_path / "a.db") as database:
-        connection = sqlite3.connect(tmp_path / "a.db")
-        connection.execute(f"INSERT INTO guild_settings (guild_id, {column}, changed_at) VALUES (1, 'shouting', 0.0)")
-        connection.commit()
-        connection.close()
-        with pytest.raises(StoreError, match=r"cannot be read.*/settings"):
-            await GuildStore(database, FakeClock()).choice(1)
-
-
-UNREADABLE = [("compaction_mode", "dreaming"), ("voice_mode", "shouting"), ("wake_names", "["), ("wake_names", "7")]
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize(("column", "value"), UNREADABLE)
-async def test_choosing_anew_repairs_what_cannot_be_read(place: Place, column: str, value: str) -> None:
-    """Each of the commands that the sentence names works, and so does any other choice: the settings apply in place of
-    what was unreadable, and what could be read stays, above all a moderator's silence.
-    """
-    for number, change in enumerate(
-        (
-            GuildChoice(Mode.ROLLING, silence=Silence(always=True)),
-            GuildChoice(voice_mode=VoiceMode.FREE, silence=Silence(always=True)),
-            GuildChoice(wake_names=("Otto",), silence=Silence(always=True)),
-        )
-    ):
-        async with open_database(place) as database:
-            row = {"guild_id": number, column: value, "quiet_always": True, "changed_at": 0.0}
-            async with database.writing() as connection:
-                await connection.execute(insert(guild_settings).values(row))
-            guilds = GuildStore(database, FakeClock())
-            with pytest.raises(StoreError):
-                await guilds.choice(number)
-            with capture_logs() as logs:
-                await guilds.choose(
-                    number,
-                    lambda now, new=change: replace(  # type: ignore[misc]
-                        now,
-                        mode=new.mode or now.mode,
-                        voice_mode=new.voice_mode or now.voice_mode,
-                        wake_names=new.wake_names or now.wake_names,
-                    ),
-                    by=7,
-                )
-            assert [each["event"] for each in logs] == ["guild_choice_repaired"]
-            assert await guilds.choice(number) == change
-            assert await GuildStore(database, FakeClock()).choice(number) == change
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize(("column", "value"), UNREADABLE)
-async def test_the_commands_repair_how_the_bot_takes_part(tmp_path: Path, column: str, value: str) -> None:
-    """Choosing mode and names works although nothing could be read before, and from then on the server is served."""
-    async with open_database(tmp_path / "a.db") as database:
-        for guild_id in (1, 2):
-            row = {"guild_id": guild_id, column: value, "quiet_always": True, "changed_at": 0.0}
-            async with database.writing() as connection:
-                await connection.execute(insert(guild_settings).values(row))
-        clock = FakeClock()
-        guilds = GuildStore(database, clock)
-        participation = GuildParticipations(
-            guilds, OptOutStore(database, clock), ParticipationSettings(), wake_names=("Otto",), clock=clock
-        )
-        with pytest.raises(ParticipationUnreadError):
-            await participation.of_guild(1)
-        await participation.choose_mode(1, VoiceMode.FREE, by=7)
-        await participation.choose_names(2, ("Žofie",), by=7)
-        first, second = await participation.of_guild(1), await participation.of_guild(2)
-    assert (first.voice_mode, first.wake_names, first.silence.always) == (VoiceMode.FREE, ("Otto",), True)
-    assert (second.voice_mode, second.wake_names, second.silence.always) == (VoiceMode.ENGAGED, ("Žofie",), True)
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("compaction_mode", "dreaming"), ("voice_mode", "shouting"), ("wake_names", "["), ("wake_names", "7")],
+)
+async def test_what_cannot_be_read_is_a_plain_sentence(place: Place, column: str, value: str) -> None:
+    """Whoever asks or chooses reads what to do."""
+    async with open_database(place) as database:
+        async with database.writing() as connection:
+            await connection.execute(insert(guild_settings).values(guild_id=1, changed_at=0.0, **{column: value}))
+        guilds = GuildStore(database, FakeClock())
+        with pytest.raises(StoreError, match="roomtone restore"):
+            await guilds.choice(1)
+        with pytest.raises(StoreError, match="roomtone restore"):
+            await guilds.choose(1, lambda now: replace(now, persona="A cat."), by=7)

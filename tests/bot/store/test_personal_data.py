@@ -11,11 +11,8 @@ from bot.store.personal_data import PersonalDataStore
 from bot.store.speech_forgetting import SpeechForgetter
 from compaction.model import Seq, TurnKind, TurnPart
 from tests.bot.evening import GUILD, Evening
-from tests.bot.store.read_transactions import ReadTransactions
 
 if TYPE_CHECKING:
-    from sqlalchemy.ext.asyncio import AsyncConnection
-
     from tests.bot.conftest import Place
 
 ADA, BEN = "1001", "1002"
@@ -76,25 +73,6 @@ async def test_a_reply_may_repeat_somebody_of_an_earlier_session(place: Place) -
             await talk(evening, (ADA, "Where does Ben live?"), ("assistant", "In Lisbon."))
             await OptOutStore(evening.database, evening.clock).put(GUILD, int(BEN), out=True)
             assert await replies(evening, ADA) == [([], 1)]
-
-
-@pytest.mark.asyncio
-async def test_each_session_is_read_in_a_transaction_of_its_own(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All sessions of some years take longer than one transaction may, and nobody could see what is kept of them."""
-    async with Evening(place, name="before", channel=702) as before:
-        await talk(before, (ADA, "I live in Oslo."))
-        async with Evening(place, clock=before.clock) as evening:
-            await talk(evening, (ADA, "I live in Lisbon."))
-            transactions, of_session = ReadTransactions(monkeypatch), PersonalDataStore._of_session
-
-            async def noted(store: PersonalDataStore, connection: AsyncConnection, session: Any, *rest: Any) -> Any:
-                transactions.note(session.id)
-                return await of_session(store, connection, session, *rest)
-
-            monkeypatch.setattr(PersonalDataStore, "_of_session", noted)
-            found: Any = (await PersonalDataStore(evening.database).of(ADA))["sessions"]
-            assert [each["what_you_said"][0]["text"] for each in found] == ["I live in Oslo.", "I live in Lisbon."]
-            assert transactions.with_sessions == [[before.session_id], [evening.session_id]]
 
 
 @pytest.mark.asyncio

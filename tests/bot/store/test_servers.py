@@ -30,7 +30,7 @@ from bot.server_settings import (
     without_person,
 )
 from bot.store.database import open_database
-from bot.store.servers import SqlServerSettings, drop_person
+from bot.store.servers import SqlServerSettings
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.tables import server_settings
 from compaction.errors import StoreError
@@ -258,19 +258,3 @@ async def test_the_book_tells_of_changes_that_are_stored() -> None:
     with pytest.raises(StoreError):
         await broken.change(1, lambda _: CHOSEN, by=9)
     assert broken.of(1) == DEFAULTS
-
-
-@pytest.mark.asyncio
-async def test_a_damaged_row_is_told_wherever_it_is_read(tmp_path: Path) -> None:
-    """Also when a person is taken out of it."""
-    clock = FakeClock()
-    async with open_database(tmp_path / "a.db") as database:
-        async with database.writing() as connection:
-            broken = {"guild_id": 3, "choices": '{"auto_join_with": [2001], "follow": 5}', "changed_at": 0.0}
-            await connection.execute(server_settings.insert().values(broken))
-        with capture_logs() as logs:
-            await SqlServerSettings(database, clock).all()
-            async with database.writing() as connection:
-                assert await drop_person(connection, 2001) == 1
-            await SqlServerSettings(database, clock).all()
-    assert [(each["event"], each["guild_id"]) for each in logs] == [("server_settings_damaged", 3)] * 2

@@ -9,12 +9,12 @@ import pytest
 import pytest_asyncio
 
 from bot.store.database import open_database
-from bot.store.sessions import Sessions, new_session_id
+from bot.store.sessions import Sessions
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StaleOwnerError, StoreError
-from compaction.model import CompactionState, NoteId, SessionId
-from tests.compaction.turn_store_contract import T0, fill, landing, note, turn
+from compaction.model import CompactionState, SessionId
+from tests.compaction.turn_store_contract import T0, fill, turn
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
@@ -33,14 +33,6 @@ async def database(place: Place) -> AsyncIterator[Database]:
     """An empty database."""
     async with open_database(place, synchronous="normal") as opened:
         yield opened
-
-
-def test_ids_can_be_read_and_sorted() -> None:
-    """An id begins with its time in UTC and does not repeat."""
-    first, second = new_session_id(T0), new_session_id(T0)
-    assert first.startswith("20251009-085320-")
-    assert first != second
-    assert new_session_id(T0 + 1) > max(first, second)
 
 
 @pytest.mark.asyncio
@@ -175,41 +167,6 @@ async def test_a_session_of_another_channel_is_not_taken(database: Database) -> 
     await sessions.end_open(GUILD)
     with pytest.raises(StoreError, match="has ended"):
         await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800, session_id=EVENING)
-
-
-@pytest.mark.asyncio
-async def test_unfinished_sessions_are_listed_for_rejoining(database: Database) -> None:
-    """The unfinished sessions are listed, except those that are too old or have no channel."""
-    clock = FakeClock(T0)
-    sessions = Sessions(database, clock)
-    old = await sessions.open(guild_id=GUILD, channel_id=CHANNEL, resume_within_s=1800)
-    clock.advance(3000)
-    young = await sessions.open(guild_id=GUILD, channel_id=OTHER_CHANNEL, resume_within_s=1800)
-    await fill(SqlTurnStore(database, clock), 1, session_id=EVENING, start=1010)
-    assert await sessions.unfinished(resume_within_s=1800) == (young.session,)
-    assert [each.id for each in await sessions.recent(limit=2)] == [EVENING, young.session.id]
-    assert old.session.id in {each.id for each in await sessions.recent()}
-
-
-@pytest.mark.asyncio
-async def test_deleting_leaves_nothing(database: Database) -> None:
-    """Deleting a session deletes its turns, notes and segments, and other sessions stay."""
-    clock = FakeClock(T0)
-    sessions, store = Sessions(database, clock), SqlTurnStore(database, clock)
-    await fill(store, 61)
-    await fill(store, 3, session_id=SessionId("other"))
-    await store.add_note(EVENING, note("a"))
-    await store.move_notes_to_pending(EVENING, [NoteId("a")])
-    assert await store.land(landing(0, 10, revision=0))
-    assert await sessions.delete(EVENING)
-    assert not await sessions.delete(EVENING)
-    async with database.reading() as connection:
-        for table in ("turns", "notes", "segments", "sessions"):
-            column = "id" if table == "sessions" else "session_id"
-            left = await connection.exec_driver_sql(f"SELECT count(*) FROM {table} WHERE {column} = 'evening'")
-            assert left.scalar_one() == 0, table
-    assert (await store.load(SessionId("other"))).total_turns == 3
-    assert await sessions.find(EVENING) is None
 
 
 @pytest.mark.asyncio

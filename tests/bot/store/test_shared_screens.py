@@ -15,7 +15,7 @@ from bot.store.search.vector_store import VectorStore
 from bot.store.sessions import Sessions
 from bot.store.speech_forgetting import SpeechForgetter
 from compaction.memory.passage import Scope
-from compaction.model import Note, NoteId, Seq, TurnKind
+from compaction.model import Note, NoteId, TurnKind
 from tests.bot.evening import GUILD, Evening
 
 if TYPE_CHECKING:
@@ -51,30 +51,6 @@ async def test_their_notes_are_theirs_after_a_restart(place: Place) -> None:
         index = SqlRecallIndex(evening.database, VectorStore(evening.database))
         (found,) = await index.passages(await index.newest(Scope(speaker=CY), limit=9))
         assert found.source == Note(NoteId("n"), found.at, "Cy", SCREEN, person_id=CY)
-
-
-@pytest.mark.asyncio
-async def test_their_screen_is_forgotten(place: Place) -> None:
-    """Their notes go, and what the bot told of them, in other words too; what was said before, and other notes, stay.
-    A note of an earlier version, without an id, is nobody's who never spoke.
-    """
-    async with Evening(place) as evening:
-        await evening.say("The balance is the issue.", "Roomtone", kind=TurnKind.ASSISTANT)
-        await evening.say("Look here.", "Ada")
-        await show(evening)
-        await show(evening, "hers", who="Ada", person_id="id-Ada")
-        await show(evening, "old", person_id=None)
-        await evening.say("Its overdraft stands at 300, and its balance at 4,210.", "Roomtone", kind=TurnKind.ASSISTANT)
-        forgetting = SpeechForgetter(evening.database, evening.clock)
-        cy = await forgetting.find_by_id(CY)
-        assert cy is not None
-        done = await forgetting.forget(cy)
-        assert (done.turns, done.answers, done.notes, done.sessions) == (0, 1, 1, (evening.session_id,))
-        left = await SessionHistory(evening.database).latest_notes(evening.session_id, limit=9)
-        assert [each.id for each in left] == ["hers", "old"]
-        turns = await evening.store.turns(evening.session_id, Seq(0), Seq(9))
-        assert [turn.tombstone for turn in turns] == [False, False, True]
-        assert await forgetting.find_by_id(CY) is None
 
 
 @pytest.mark.asyncio

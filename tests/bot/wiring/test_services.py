@@ -21,6 +21,7 @@ from bot.monitoring.traces import open_traces
 from bot.participation.all_guilds import GuildParticipations
 from bot.participation.statistics import mode_sentence
 from bot.room.room_check import CHECK_ROOM_S
+from bot.shards import ONLY_SHARD
 from bot.wiring import services
 from bot.wiring.dashboard import open_dashboard
 from bot.wiring.process_parts import ProcessParts, open_stores
@@ -110,7 +111,7 @@ async def equipped(
         house.stores = stores
         voices = await stack.enter_async_context(open_voices(parts.speaking, parts.models, [stores.servers]))
         process = ProcessParts(parts, stores, UTC, clock, metrics)
-        language = await open_language_models(stack, process)
+        language = await open_language_models(stack, process, ONLY_SHARD)
         house.equipment = room_services(
             process,
             await open_room_models(stack, process, language),

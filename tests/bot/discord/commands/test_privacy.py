@@ -31,10 +31,8 @@ from bot.memory.person_forgetting import PersonForgetReport, PersonForgetter
 from bot.memory.personal_data import FILE_NAME, PersonalData
 from bot.server_settings import ServerSettings
 from bot.store import quoted_turns, rows, speech_forgetting
-from bot.store.forget_report import ForgetReport
 from bot.store.guilds import GuildStore
 from bot.store.servers import SqlServerSettings
-from bot.store.wiping import WIPE_PAUSE_S
 from compaction.errors import StoreError
 from compaction.memory.people import ExtractedFacts, PersonFact
 from compaction.model import Note, NoteId, Seq, SessionId, TurnKind, TurnPart
@@ -239,9 +237,9 @@ async def test_open_rooms_take_over_what_an_interrupted_attempt_changed(
             patch.setattr(speech_forgetting.SpeechForgetter, "_delete_traces", fails)
             assert "The disk is full" in await forget_person(records, str(BEN))
         assert refreshed[2:] == [f"before {BEN}", "after evening"]
-        evening.clock.advance(WIPE_PAUSE_S)
         for person in (ADA, BEN):
             await records.forget(str(person))
+        assert await evening.database.wipe()
         left = bytes_in(tmp_path).lower()
         assert b"zanzibarq" not in left
         assert b"4411" not in left
@@ -334,18 +332,6 @@ async def test_facts_are_shown_with_their_days_and_forgotten_alone() -> None:
     assert "The disk is full." in await delete_facts(BrokenFacts(), 500, str(ADA))
 
 
-@pytest.mark.asyncio
-async def test_an_unfinished_wipe_is_told() -> None:
-    """If another program reads the database, or it was wiped just now, the answer says that the last bytes go later."""
-
-    class Busy(FailingRecords):
-        async def forget(self, person_id: str) -> PersonForgetReport:
-            return PersonForgetReport(ForgetReport(turns=1, wiped=False), 0)
-
-    assert "within a day" in await forget_person(Busy(StoreError("")), "1")
-
-
-@pytest.mark.asyncio
 async def test_many_who_ask_at_once_keep_nobody_from_being_heard(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

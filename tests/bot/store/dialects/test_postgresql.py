@@ -14,26 +14,22 @@ import psycopg
 import pytest
 from pydantic import SecretStr
 from sqlalchemy import text
-from structlog.testing import capture_logs
 
 from bot.cli.doctor.finding import Status
 from bot.cli.doctor.storage import check_database
-from bot.server_settings import ServerSettings
 from bot.shards import ONLY_SHARD, parse_shards
 from bot.store import triggers
-from bot.store.claims import claim_room, fenced, lock_server
+from bot.store.claims import claim_room, fenced
 from bot.store.database import Database, open_database
 from bot.store.dialects import postgresql_lock
-from bot.store.dialects.postgresql import PostgresDialect, place_of
+from bot.store.dialects.postgresql import PostgresDialect
 from bot.store.dialects.postgresql_failures import postgresql_failure
 from bot.store.dialects.postgresql_lock import held_lock
 from bot.store.guilds import OptOutStore
 from bot.store.migrations.upgrade import HEAD
-from bot.store.servers import SqlServerSettings
-from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
-from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
+from compaction.model import SessionId
 from tests.bot.store.frozen_writer import SERVER
 from tests.compaction.turn_store_contract import fill, landing, turn
 from tests.fakes.clock import FakeClock
@@ -46,7 +42,6 @@ if TYPE_CHECKING:
 
     from bot.shards import Shards
     from bot.store.dialects.port import BotLock
-    from bot.texts.text import Text
 
 pytestmark = pytest.mark.postgres
 EVENING = SessionId("evening")
@@ -165,21 +160,6 @@ async def test_writes_of_one_server_follow_one_another(postgres_place: SecretStr
 
 
 @pytest.mark.asyncio
-async def test_a_lock_that_is_held_is_told(postgres_place: SecretStr) -> None:
-    """While another process writes for the server, a write fails after the time for locks, and reading goes on."""
-    async with open_database(postgres_place) as other, open_database(postgres_place, busy_timeout_s=0.05) as database:
-        async with other.writing() as connection:
-            claim = await claim_room(connection, 1)
-        store = SqlTurnStore(fenced(database, claim), FakeClock())
-        async with other.writing() as connection:
-            await lock_server(connection, 1)
-            with pytest.raises(StoreError, match="is locked: another process is writing to it"):
-                await store.append_turn(EVENING, turn(0))
-            assert (await store.load(EVENING)).total_turns == 0
-        await store.append_turn(EVENING, turn(0))
-
-
-@pytest.mark.asyncio
 async def test_a_restarted_server_is_found_again(postgres_place: SecretStr) -> None:
     """When the server is away a turn is refused with a plain sentence; when it is back the same turn is stored, and
     threads read again.
@@ -220,13 +200,6 @@ def test_what_is_no_url_is_told_without_it(url: str) -> None:
     assert PASSWORD not in f"{found}"
 
 
-def test_a_place_has_no_secret() -> None:
-    """What sentences call a database has its host and name alone."""
-    assert place_of(f"postgresql://me:{PASSWORD}@db.example:5433/rooms?sslmode=require") == (
-        "postgresql://db.example:5433/rooms"
-    )
-
-
 @pytest.mark.parametrize(
     ("error", "said"),
     [
@@ -252,54 +225,6 @@ def test_each_error_has_its_sentence(error: BaseException, said: str) -> None:
     assert re.search(said, told)
     assert "postgresql://h/rooms" in told
     assert "Ada" not in told
-
-
-@pytest.mark.asyncio
-async def test_what_is_forgotten_is_in_no_file_of_the_database(postgres_place: SecretStr) -> None:
-    """After a person was forgotten, no file of the database has a byte of their words, and others' words are there."""
-    server = running_server()
-    async with open_database(postgres_place) as database:
-        clock = FakeClock()
-        store = SqlTurnStore(database, clock)
-        for seq in range(40):
-            words = "quetzalcoatl sleeps" if seq % 2 else "the lighthouse is closed"
-            part = TurnPart(str(seq % 2), "Ada" if seq % 2 else "Bob", f"{words} {seq}")
-            await store.append_turn(EVENING, Turn(Seq(seq), TurnKind.SPEECH, float(seq), seq + 0.5, (part,)))
-        assert b"quetzalcoatl" in server.bytes_of(postgres_place)
-        forgetter = SpeechForgetter(database, clock)
-        (ada,) = await forgetter.find("1")
-        assert (await forgetter.forget(ada)).wiped
-    held = server.bytes_of(postgres_place)
-    assert b"lighthouse" in held
-    assert b"quetzalcoatl" not in held
-
-
-@pytest.mark.asyncio
-async def test_the_id_of_who_was_forgotten_is_in_no_file_either(postgres_place: SecretStr) -> None:
-    """It stood in what a server has chosen, in a table without anybody's words."""
-    server, person_id = running_server(), 190_120_030_040_050_607
-    async with open_database(postgres_place) as database:
-        clock = FakeClock()
-        await SqlServerSettings(database, clock).put(1, ServerSettings(auto_join_with=(person_id,)), by=9)
-        assert str(person_id).encode() in server.bytes_of(postgres_place)
-        forgetter = SpeechForgetter(database, clock)
-        person = await forgetter.find_by_id(str(person_id))
-        assert person is not None
-        assert (await forgetter.forget(person)).wiped
-    assert str(person_id).encode() not in server.bytes_of(postgres_place)
-
-
-@pytest.mark.asyncio
-async def test_a_reader_keeps_deleted_rows_and_that_is_told(postgres_place: SecretStr) -> None:
-    """While another program reads an older state, its rows cannot go: the wipe says so, and the next one is whole."""
-    async with open_database(postgres_place) as database:
-        await fill(SqlTurnStore(database, FakeClock()), 10)
-        with psycopg.connect(postgres_place.get_secret_value()) as reader:
-            reader.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-            reader.execute("SELECT count(*) FROM search_marks")
-            await _delete_turns(database)
-            assert not await database.wipe()
-        assert await database.wipe()
 
 
 @pytest.mark.asyncio
@@ -379,70 +304,6 @@ async def test_processes_with_different_shards_share_a_database(
 
 
 @pytest.mark.asyncio
-async def test_who_looks_at_the_same_moment_hides_no_reason(
-    postgres_place: SecretStr, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of two processes that are refused, each reads why, though each may find the other one looking at last."""
-    tries = 0
-    try_to_lock = postgresql_lock._try_to_lock
-
-    async def with_another(connection: psycopg.AsyncConnection[Any], shards: Shards, place: str) -> Text | None:
-        """Try, from the second time on while another process looks."""
-        nonlocal tries
-        tries += 1
-        if tries > 1:
-            looking.execute(postgresql_lock._GATE)
-        return await try_to_lock(connection, shards, place)
-
-    def held_at_the_second_try(
-        dialect: PostgresDialect, shards: Shards, *, takes_over: bool = False
-    ) -> AbstractAsyncContextManager[BotLock]:
-        assert not takes_over
-        return held_lock(dialect._options, dialect.place, shards, wait_s=0.5)
-
-    async with (
-        open_database(postgres_place) as first,
-        open_database(postgres_place) as second,
-        first.held_by_bot(parse_shards("0-1/4")),
-    ):
-        monkeypatch.setattr(postgresql_lock, "_try_to_lock", with_another)
-        monkeypatch.setattr(PostgresDialect, "held_by_bot", held_at_the_second_try)
-        with psycopg.connect(postgres_place.get_secret_value()) as looking:
-            with (
-                capture_logs() as logged,
-                pytest.raises(StoreError, match="into 4 shards, and this one into 8") as refused,
-            ):
-                async with second.held_by_bot(parse_shards("4-7/8")):
-                    pass
-            looking.rollback()
-        # Who starts the second one sees at once what it waits for.
-        assert [(each["event"], str(each["problem"])) for each in logged] == [
-            ("waiting_for_other_bot", str(refused.value))
-        ]
-
-
-@pytest.mark.asyncio
-async def test_one_process_does_some_work(postgres_place: SecretStr) -> None:
-    """Another has it once the first gives it up, or loses its connection; other work has a lock of its own."""
-    async with open_database(postgres_place) as first, open_database(postgres_place) as second:
-        async with (
-            first.work_lock("retention") as mine,
-            second.work_lock("retention") as theirs,
-            second.work_lock("index") as other,
-        ):
-            assert [await mine.taken(), await theirs.taken(), await other.taken()] == [True, False, True]
-            assert await mine.taken(), "asking again does no harm"
-            await mine.release()
-            assert [await theirs.taken(), await mine.taken()] == [True, False]
-            run(postgres_place, _END_HOLDERS)
-            with pytest.raises(StoreError):
-                await theirs.taken()
-            assert await mine.taken()
-        async with second.work_lock("retention") as theirs:
-            assert await theirs.taken()
-
-
-@pytest.mark.asyncio
 async def test_a_lost_lock_is_taken_again(postgres_place: SecretStr, monkeypatch: pytest.MonkeyPatch) -> None:
     """When the server ends the connection that holds the lock, a task takes it again; if another bot was faster, the
     log says so, and who asks for the state of the bot is told.
@@ -500,35 +361,6 @@ async def test_who_looks_learns_of_another_bot_at_once(
                 pass
 
 
-@pytest.mark.asyncio
-async def test_who_takes_its_own_locks_again_at_the_same_moment_is_no_other_bot(
-    postgres_place: SecretStr, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After a restart of the server all processes of a bot look at once. Each waits until the others have looked."""
-    monkeypatch.setattr("bot.store.dialects.postgresql_lock.CHECK_S", 600.0)
-    monkeypatch.setattr(PostgresDialect, "held_by_bot", _held_at_once)
-    try_to_lock = postgresql_lock._try_to_lock
-    refusals: list[Text | None] = []
-
-    async def after_another(connection: psycopg.AsyncConnection[Any], shards: Shards, place: str) -> Text | None:
-        """Try, at first while another process looks."""
-        if not refusals:
-            looking.execute(postgresql_lock._GATE)
-        refusals.append(await try_to_lock(connection, shards, place))
-        looking.rollback()
-        return refusals[-1]
-
-    async with open_database(postgres_place) as first, first.held_by_bot() as lock:
-        monkeypatch.setattr(postgresql_lock, "_try_to_lock", after_another)
-        with psycopg.connect(postgres_place.get_secret_value()) as looking:
-            run(postgres_place, _END_HOLDERS)
-            with capture_logs() as logged:
-                assert not await lock.look()
-            looking.rollback()
-    assert [each is None for each in refusals] == [False, True]
-    assert [each["event"] for each in logged] == ["bot_lock_lost", "bot_lock_held_again"]
-
-
 def _held_at_once(
     dialect: PostgresDialect, shards: Shards, *, takes_over: bool = False
 ) -> AbstractAsyncContextManager[BotLock]:
@@ -550,8 +382,3 @@ class _HeardEvents:
     async def event(self, name: str) -> None:
         async with asyncio.timeout(PATIENCE_S):
             await self._events[name].wait()
-
-
-async def _delete_turns(database: Database) -> None:
-    async with database.writing() as connection:
-        await connection.exec_driver_sql("DELETE FROM turns")

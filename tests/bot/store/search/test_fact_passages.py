@@ -9,7 +9,6 @@ import pytest
 import pytest_asyncio
 
 from bot.store.database import open_database
-from bot.store.search.indexing import catch_up
 from compaction.language.terms import terms
 from compaction.memory.passage import PassageKind, Scope, source_text
 from compaction.model import Seq
@@ -120,18 +119,3 @@ async def test_a_fact_goes_with_its_segment(room: _Room) -> None:
     async with room.database.writing() as connection:
         await connection.exec_driver_sql("UPDATE segments SET facts = '[]'")
     assert await facts(room) == 0
-
-
-@pytest.mark.asyncio
-async def test_an_older_index_gets_its_facts(room: _Room) -> None:
-    """A segment that is indexed later brings its facts; terms of another version are made anew."""
-    await room.tell(EVENING, *TURNS, written())
-    async with room.database.writing() as connection:
-        await connection.exec_driver_sql("DELETE FROM passages WHERE kind IN ('segment', 'fact')")
-    await catch_up(room.database)
-    assert SAID in await found(room, "lives")
-    async with room.database.writing() as connection:
-        await connection.exec_driver_sql("UPDATE search_marks SET value = 1 WHERE name = 'terms'")
-        await connection.exec_driver_sql("UPDATE passages SET own = 'nothing' WHERE kind = 'fact'")
-    await catch_up(room.database)
-    assert SAID in await found(room, "lives")

@@ -14,7 +14,6 @@ from sqlalchemy import text, update
 
 from bot.store.database import open_database
 from bot.store.dialects.sqlite import SqliteDialect
-from bot.store.search.indexing import catch_up
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from bot.store.sessions import Sessions
@@ -192,36 +191,6 @@ async def test_a_session_taken_over_by_a_channel_is_found_there(room: _Room) -> 
     assert len(await room.index.full_text(("lisbon",), Scope(guild_id=1, channels=frozenset({11})), limit=5)) == 1
 
 
-@pytest.mark.asyncio
-async def test_what_is_not_indexed_yet_is_indexed_once(room: _Room) -> None:
-    """Turns, notes and segments that are not indexed yet are indexed once, except for forgotten turns."""
-    await room.tell(EVENING, *SAID, note("n1", "A map of the Algarve"), segment(0, 4, "They settle on Lisbon."))
-    await room.forget(EVENING, 4)
-    before = {query: await _texts(room, query) for query in ("lisbon", "algarve", "lighthouse closed", "zlutoucky")}
-    async with room.database.writing() as connection:
-        await connection.exec_driver_sql("DELETE FROM passages")
-    assert await _texts(room, "lisbon") == []
-    assert await catch_up(room.database) == 7
-    assert {query: await _texts(room, query) for query in before} == before
-    assert await catch_up(room.database) == 0
-
-
-@pytest.mark.asyncio
-async def test_an_index_of_other_terms_is_made_anew(room: _Room) -> None:
-    """If the index was made with other search terms, everything is indexed again."""
-    await room.tell(EVENING, *SAID, note("n1", "A map of the Algarve"), segment(0, 4, "They settle on Lisbon."))
-    assert await catch_up(room.database) == 0
-    before = await _texts(room, "lisbon")
-    async with room.database.writing() as connection:
-        await connection.exec_driver_sql("UPDATE search_marks SET value = 1 WHERE name = 'terms'")
-        for column in ("own", "preceding", "following"):
-            await connection.exec_driver_sql(f"UPDATE passages SET {column} = replace({column}, 'lisbon', 'lisbo')")
-    assert await _texts(room, "lisbon") == []
-    assert await catch_up(room.database) > 0
-    assert await _texts(room, "lisbon") == before
-    await _check_index(room.database)
-
-
 async def _check_index(database: Database) -> None:
     """Let SQLite compare its index with the passages. PostgreSQL makes its own from them."""
     if isinstance(database.dialect, SqliteDialect):
@@ -249,15 +218,13 @@ async def test_a_deleted_session_leaves_nothing(room: _Room) -> None:
 
 @pytest.mark.asyncio
 async def test_what_is_forgotten_is_not_in_the_file(tmp_path: Path) -> None:
-    """After a purge the file contains no byte of a forgotten word."""
+    """After a wipe no file contains a byte of a forgotten word."""
     path = tmp_path / "roomtone.db"
     async with open_database(path) as database:
         room = _Room(database)
         await room.tell(EVENING, *SAID, turn(6, "My secret is quetzalcoatl."), turn(7, "Is it?"))
-        assert not await room.vectors.purge()
         await room.forget(EVENING, 6)
-        assert await room.vectors.purge()
-        assert not await room.vectors.purge()
+        assert await database.wipe()
         assert await _texts(room, "lighthouse closed") != []
     held = _bytes_in(tmp_path)
     assert b"lighthouse" in held
@@ -266,22 +233,6 @@ async def test_what_is_forgotten_is_not_in_the_file(tmp_path: Path) -> None:
 
 def _bytes_in(folder: Path) -> bytes:
     return b"".join(each.read_bytes() for each in folder.iterdir())
-
-
-@pytest.mark.asyncio
-async def test_a_changed_turn_is_found_by_its_new_words(room: _Room) -> None:
-    """After the index has caught up, a rewritten turn is no longer found by its old words."""
-    await room.tell(EVENING, *SAID)
-    async with room.database.writing() as connection:
-        await connection.execute(
-            update(turns)
-            .where(turns.c.session_id == EVENING, turns.c.seq == 2)
-            .values(parts='[["11", "Ada Lovelace", "The museum is shut."]]')
-        )
-    assert await catch_up(room.database) == 1
-    assert await _texts(room, "closed") == []
-    assert "The museum is shut." in await _texts(room, "museum")
-    assert source_text(SAID[1]) in await _texts(room, "museum")
 
 
 @pytest.mark.asyncio

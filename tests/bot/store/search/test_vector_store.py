@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,17 +10,15 @@ from sqlalchemy.dialects import sqlite
 from bot.store.database import open_database
 from bot.store.guilds import OptOutStore
 from bot.store.search.vector_store import VectorStore, select_withheld_sessions
-from compaction.memory.passage import PassageId, Scope
-from compaction.model import Fact, Seq, TurnKind
+from compaction.memory.passage import Scope
+from compaction.model import Seq
 from tests.bot.store.search.test_search import _Room
 from tests.compaction.memory.recall_index_contract import (
     ELSEWHERE,
     EVENING,
     MORNING,
     SAID,
-    T0,
     LetterEmbedder,
-    segment,
     turn,
 )
 from tests.fakes.clock import FakeClock
@@ -141,43 +138,6 @@ async def test_only_waiting_sessions_of_that_guild_are_read_for_opt_outs(tmp_pat
         await room.tell(EVENING, turn(3, "Rather the harbour."))
         await room.tell(ELSEWHERE, turn(3, "Rather the harbour."))
         assert await database.rows(wanted) == [(EVENING,)]
-
-
-@pytest.mark.asyncio
-async def test_embeddings_of_what_may_repeat_who_opted_out_are_deleted(place: Place) -> None:
-    """Those of what a person said go, and in the whole server those of the bot's answers, facts and segments since
-    then: a fact leads to a turn of somebody else. What others said stays, and so does another server. All are made
-    again after an opt-in.
-    """
-    early, ada = turn(0, "We might see the lighthouse.", "Bob"), turn(1, "The lighthouse is closed until May.")
-    bob = turn(0, "When is the lighthouse open?", "Bob", at=T0 + 5_000)
-    told = turn(1, "Ada said: the lighthouse opens in May.", "Roomtone", at=T0 + 5_010)
-    fact = Fact((Seq(0),), "Ada's lighthouse opens in May.", speaker="Bob", at=T0)
-    quoting = replace(
-        segment(0, 2, "They spoke of Ada's lighthouse."), started_at=T0 + 5_000, facts=(fact,), prompt_version="fold.v1"
-    )
-    async with open_database(place) as database:
-        room, opt_outs = _Room(database), OptOutStore(database, FakeClock(T0 + 10_000))
-        await room.tell(EVENING, early, ada)
-        await room.tell(MORNING, bob, replace(told, kind=TurnKind.ASSISTANT), replace(quoting, session_id=MORNING))
-        await room.tell(ELSEWHERE, turn(0, "A lighthouse far from everything."))
-        await room.embed()
-        before = await like(room.vectors, "lighthouse")
-        assert len(before) == 7
-        assert not await room.vectors.obey_opt_outs()
-        await opt_outs.put(1, 11, out=True)
-        while await room.vectors.obey_opt_outs():
-            await room.embed()
-        left = await like(room.vectors, "lighthouse")
-        found = [each.text for each in await room.index.passages([PassageId(each) for each in left])]
-        assert sorted(found) == sorted([early.parts[0].text, bob.parts[0].text, "A lighthouse far from everything."])
-        await room.vectors.discard_other_models("letters")
-        await room.embed()
-        assert await like(room.vectors, "lighthouse") == left
-        await opt_outs.put(1, 11, out=False)
-        while await room.vectors.obey_opt_outs():
-            await room.embed()
-        assert sorted(await like(room.vectors, "lighthouse")) == sorted(before)
 
 
 @pytest.mark.asyncio

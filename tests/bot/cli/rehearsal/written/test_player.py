@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from rich.console import Console
@@ -13,7 +12,6 @@ from bot.cli.rehearsal.written import player as playing
 from bot.cli.rehearsal.written.player import open_player, play_written
 from bot.cli.rehearsal.written.services import EVENING_SETTINGS
 from bot.folder_lock import is_locked
-from bot.store.dialects.reader import ThreadedReader
 from config.load import load
 from rehearsal.report.terminal import TerminalReport
 from rehearsal.script.written_evening import (
@@ -26,7 +24,6 @@ from rehearsal.script.written_evening import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from rehearsal.report.report import RehearsalReport
@@ -109,30 +106,6 @@ async def test_an_answer_that_does_not_come_is_waited_for_and_told(monkeypatch: 
     report = await play(written("In vain", (BOAT, unasked, SpeechEvent(who="bo", say="It is done."))))
     assert broken(report) == ["wait", "answered"]
     assert len(report.utterances) == 3
-
-
-@pytest.mark.asyncio
-async def test_the_clock_waits_for_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its threads follow another one. On a busy machine an evening would be over before it has answered."""
-    read, took_s = ThreadedReader.read, list[float]()
-
-    async def slow(self: ThreadedReader[Any], work: Callable[[Any], Any]) -> Any:
-        begun = player.clock.monotonic()
-        for _ in range(100):
-            await asyncio.sleep(0)
-        found = await read(self, work)
-        took_s.append(player.clock.monotonic() - begun)
-        return found
-
-    async with open_player(EVENING, load(overrides=EVENING_SETTINGS)) as player:
-        monkeypatch.setattr(ThreadedReader, "read", slow)
-        await player.begin()
-        await player.perform(1, BOAT)
-        await player.perform(2, SpeechEvent(who="bo", say=ASKED, answer=("green",)))
-        await player.leave()
-    assert took_s
-    # It may begin at the end of a step.
-    assert max(took_s) < 2 * playing.STEP_S
 
 
 @pytest.mark.asyncio
