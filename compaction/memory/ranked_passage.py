@@ -120,10 +120,8 @@ def _weight(passage: Passage) -> float:
     weight = _KIND_WEIGHT[source_kind(source)]
     if isinstance(source, Turn):
         weight *= _TURN_WEIGHT[source.kind]
-        if _is_answered_by_bot(passage, source):
-            weight *= ASKED_BOT_WEIGHT
-        elif ends_in_question(passage.text):
-            weight *= QUESTION_WEIGHT
+        if ends_in_question(passage.text):
+            weight *= ASKED_BOT_WEIGHT if _is_answered_by_bot(passage, source) else QUESTION_WEIGHT
     return weight
 
 

@@ -121,7 +121,7 @@ def listen(
     transcripts: Transcripts = None,
     only: Only = None,
 ) -> None:
-    """Measure whether the bot waits for ends, answers what is for it, and is silent otherwise."""
+    """Measure ends of speech, who is meant, and remarks unasked."""
     from benchmarks.listen.bench import ListenBenchOptions, run
 
     options = ListenBenchOptions(
@@ -151,7 +151,7 @@ def asr(
 
 @app.command()
 def load(json_file: JsonFile = None, only: Only = None, quick: Quick = False) -> None:
-    """Measure what receiving many people costs, and whether anything grows."""
+    """Measure what many people cost, and whether anything grows."""
     from benchmarks.load.bench import LoadBenchOptions, run
 
     parts = _parts("load", only)

@@ -102,8 +102,11 @@ async def test_a_file_is_whole_though_discord_never_said_that_it_waits_for_it(mo
     async def file_of(_: str) -> Any:
         return SimpleNamespace(is_empty=False, turn_count=1, name="ada.json", content=b"x" * 1_000)
 
-    records = cast("Any", SimpleNamespace(file_of=file_of))
-    command = partial(add_privacy_commands, records=records, facts=cast("Any", None))
+    async def nothing(*_: object, **_others: object) -> tuple[()]:
+        return ()
+
+    records = cast("Any", SimpleNamespace(file_of=file_of, facts_about=nothing))
+    command = partial(add_privacy_commands, records=records, people=records, facts=cast("Any", None))
     async with LocalDiscord() as local, connected(settings_for(local), FakeSupervisor(), [command]):
         await local.fault("interaction_errors", count=1, status=500, carried_out=1)
         result = await local.invoke(ADA, "my-data")

@@ -332,6 +332,7 @@ async def test_facts_are_shown_with_their_days_and_forgotten_alone() -> None:
     assert "The disk is full." in await delete_facts(BrokenFacts(), 500, str(ADA))
 
 
+@pytest.mark.asyncio
 async def test_many_who_ask_at_once_keep_nobody_from_being_heard(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
