@@ -40,7 +40,6 @@ _MIN_SECRET_CHARS = 8
 NAME_KEYS = frozenset(
     {
         "api_base",
-        "audio",
         "button",
         "change",
         "channel_id",
@@ -53,7 +52,6 @@ NAME_KEYS = frozenset(
         "event",
         "family",
         "finish_reason",
-        "form",
         "guild_id",
         "host",
         "how",

@@ -54,6 +54,8 @@ class TierChecks:
         self._clock = clock
         self._max_input_tokens = max_input_tokens
         self.context_tokens = 0
+        # The turns in the answers to which a tool has failed, since the process began.
+        self.failed_turns: set[int] = set()
         # What the first so many segments are about.
         self._topics = SegmentTopics()
         self._read_segments = 0
@@ -90,6 +92,7 @@ class TierChecks:
             context_tokens=unfolded_tokens(self._memory.segments, self.context_tokens),
             max_input_tokens=self._max_input_tokens,
             now=self._clock.now(),
+            failed_turns=self.failed_turns,
         )
         changed = [
             each

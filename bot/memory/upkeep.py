@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bot.store.prompts import PromptStore, SentPrompt
     from bot.store.tiers import TierStore
     from compaction.memory.people import Audience
-    from compaction.model import SessionId
+    from compaction.model import Seq, SessionId
     from compaction.payload import PayloadPart
     from compaction.ports import TurnStore
     from compaction.session import SessionMemory
@@ -105,6 +105,10 @@ class MemoryUpkeep:
         """A model call was sent: have it stored. Does not wait. If the store is away for long, the newest are kept."""
         self._prompts.append(prompt)
         self._wake.set()
+
+    def on_tool_failed(self, turn: Seq) -> None:
+        """A tool has failed in the answer to this turn. Does not wait."""
+        self._tier_checks.failed_turns.add(turn)
 
     def participants(self, audience: Audience, present: Sequence[tuple[str, str]]) -> tuple[PayloadPart, ...]:
         """Return the prompt part about the people present, (id, display name): what they said in other sessions. Does

@@ -17,7 +17,7 @@ from compaction.memory.segment_record import SegmentRecord, make_record
 from compaction.model import FactKind, Segment, SegmentId, TurnKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from compaction.model import Turn
 
@@ -184,14 +184,15 @@ def check_tiers(
     context_tokens: int,
     max_input_tokens: int,
     now: float,
+    failed_turns: Collection[int] = (),
     regardless: bool = False,
 ) -> TierChanges:
     """Return which of a session's segments change their tier.
 
     `context_tokens`: what the session would have to send if nothing were folded (`unfolded_tokens`). Its share of
-    `max_input_tokens` decides whether anything is queued or archived. `now`: UTC epoch seconds. `regardless`: act as if
-    the context were full, compress queued segments at once, and move any number of segments. Otherwise at most 10
-    segments are queued, 10 compressed and 10 archived.
+    `max_input_tokens` decides whether anything is queued or archived. `now`: UTC epoch seconds. `failed_turns`: those
+    in the answers to which a tool has failed. `regardless`: act as if the context were full, compress queued segments
+    at once, and move any number of segments. Otherwise at most 10 segments are queued, 10 compressed and 10 archived.
     """
     filled = 1.0 if regardless else context_tokens / max(1, max_input_tokens)
     queue: list[SegmentId] = []
@@ -206,12 +207,12 @@ def check_tiers(
             if not cold:
                 release.append(each.segment.id)
             elif regardless or total_turns > each.queued_at_turn:
-                compress.append(_record(each, subjects, now))
+                compress.append(_record(each, subjects, now, failed_turns))
         elif each.record is None:
             if cold and filled > QUEUE_ABOVE:
                 queue.append(each.segment.id)
                 if regardless:
-                    compress.append(_record(each, subjects, now))
+                    compress.append(_record(each, subjects, now, failed_turns))
         elif cold and filled > ARCHIVE_ABOVE and each.age(total_turns) > ARCHIVE_AFTER_TURNS:
             archive.append(each.segment.id)
     most = None if regardless else MOST_MOVED
@@ -257,5 +258,7 @@ def with_last_mention(kept: TieredSegment, mentions: Mapping[SegmentId, int]) ->
     return kept if last is None or last <= kept.last_mention else replace(kept, last_mention=last)
 
 
-def _record(kept: TieredSegment, subjects: SegmentTopics, now: float) -> SegmentRecord:
-    return make_record(kept.segment, superseded=subjects.superseded, task_completed=True, at=now)
+def _record(kept: TieredSegment, subjects: SegmentTopics, now: float, failed_turns: Collection[int]) -> SegmentRecord:
+    segment = kept.segment
+    failed = any(segment.start <= turn < segment.end for turn in failed_turns)
+    return make_record(segment, superseded=subjects.superseded, task_completed=True, contains_errors=failed, at=now)

@@ -32,6 +32,10 @@ class ToolOutcome(StrEnum):
     BROKEN = "broken"
 
 
+# Ends after which nobody has what the tool was called for.
+FAILURES = frozenset({ToolOutcome.FAILED, ToolOutcome.TIMEOUT, ToolOutcome.BROKEN})
+
+
 async def run_tool(tool: RoomTool, arguments: Mapping[str, object]) -> tuple[ToolOutcome, str]:
     """Call a tool with arguments that fit its schema. Return how it ended and what the model reads: bounded, and what
     comes from outside marked as data. *Cancellation* cancels the call.

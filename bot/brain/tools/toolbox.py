@@ -14,7 +14,7 @@ import structlog
 from bot.brain.tools.exchanges import ToolExchange, ToolExchanges
 from bot.brain.tools.frozen_calls import LAPSE_S, FrozenCall, FrozenCalls
 from bot.brain.tools.permission import NOBODY, Asker
-from bot.brain.tools.running import ToolOutcome, error_text, run_tool
+from bot.brain.tools.running import FAILURES, ToolOutcome, error_text, run_tool
 from bot.brain.tools.schema import read_arguments
 from bot.brain.tools.tool import ToolError
 from bot.channel.port import ChatError
@@ -72,6 +72,8 @@ class Toolbox:
         self.frozen = FrozenCalls(ask_for_press, self._find_for_press, lapse_s=lapse_s)
         # The turn of the question that is answered now; None: unknown.
         self.question: Seq | None = None
+        # Gets the turn of each question for which a tool has failed.
+        self.on_failure: Callable[[Seq], None] = lambda _: None
 
     def add(self, personal: Callable[[Asker], Sequence[RoomTool]]) -> None:
         """Add tools that act for the person who asks."""
@@ -109,7 +111,7 @@ class Toolbox:
     def for_asker(self, asker: Asker = NOBODY, *, answering: Seq | None = None) -> QuestionTools:
         """Return what runs the calls for one question. `answering`: its turn."""
         self.question = answering
-        return QuestionTools(self, asker)
+        return QuestionTools(self, asker, answering)
 
     def drop_derived(self) -> None:
         """Forget the results, and end the calls that wait or run: words that may not be used any more may be in all of
@@ -122,9 +124,10 @@ class Toolbox:
 class QuestionTools:
     """Runs the tool calls for one question, on behalf of the person who asked it."""
 
-    def __init__(self, toolbox: Toolbox, asker: Asker) -> None:
+    def __init__(self, toolbox: Toolbox, asker: Asker, answering: Seq | None = None) -> None:
         self._toolbox = toolbox
         self._asker = asker
+        self._answering = answering
         # What is cleared from then on may be in a result of this question.
         self._clearings = toolbox.exchanges.clearings
         self._frozen: list[tuple[MessageToolCall, FrozenCall]] = []
@@ -181,6 +184,8 @@ class QuestionTools:
             outcome, output = ToolOutcome.UNKNOWN, f"There is no tool {call.name[:60]!r}."
         else:
             outcome, output = await self._run(tool, call)
+        if outcome in FAILURES and self._answering is not None:
+            self._toolbox.on_failure(self._answering)
         log.info(
             "tool_called",
             # An unknown name comes from the model, which may quote people, so it is not logged.

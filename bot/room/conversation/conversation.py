@@ -84,6 +84,8 @@ class Conversation:
         self._quoting = services.memory.open_quoting(here, place)
         self._toolbox = services.replies.open_toolbox(here, place)
         self._toolbox.frozen.on_done = self._tell_result
+        if self._upkeep is not None:
+            self._toolbox.on_failure = self._upkeep.on_tool_failed
         # Each part is made after those that it needs.
         participants = Participants(place, self._memory.name_of)
         self._participation = Participation(

@@ -61,7 +61,9 @@ def kept(what: Segment = CABIN, **others: object) -> TieredSegment:
     return TieredSegment(what, **values)  # type: ignore[arg-type]
 
 
-def judged(*each: TieredSegment, total: int, share: float, regardless: bool = False) -> TierChanges:
+def judged(
+    *each: TieredSegment, total: int, share: float, regardless: bool = False, failed_turns: frozenset[int] = frozenset()
+) -> TierChanges:
     subjects = SegmentTopics(one.segment for one in each)
     return check_tiers(
         each,
@@ -70,6 +72,7 @@ def judged(*each: TieredSegment, total: int, share: float, regardless: bool = Fa
         context_tokens=round(1000 * share),
         max_input_tokens=1000,
         now=NOW,
+        failed_turns=failed_turns,
         regardless=regardless,
     )
 
@@ -121,6 +124,14 @@ def test_what_is_queued_is_compressed_at_the_next_check() -> None:
     assert [each.segment_id for each in judged(queued, total=100, share=0.0).compress] == [CABIN.id]
     again = replace(queued, last_mention=95)
     assert judged(again, total=100, share=0.9) == TierChanges(release=(CABIN.id,))
+
+
+def test_a_record_tells_whether_a_tool_has_failed_in_its_turns() -> None:
+    """By the turns that were answered, not by words."""
+    queued = kept(queued_at_turn=90, queued_at=NOW)
+    for turns, told in (set(), False), ({CABIN.end}, False), ({CABIN.start, 900}, True):
+        (record,) = judged(queued, total=100, share=0.0, failed_turns=frozenset(turns)).compress
+        assert record.metadata.contains_errors is told
 
 
 def test_only_what_is_compressed_and_old_goes_to_the_archive() -> None:
