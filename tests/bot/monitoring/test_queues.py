@@ -21,7 +21,6 @@ MAKERS = {"Queue", "LifoQueue", "PriorityQueue", "SimpleQueue", "JoinableQueue",
 # What looks like a queue and needs no metric, and why.
 NO_METRIC = {
     # Nothing waits there for another task: it is the memory of a decision.
-    "bot.dashboard.live.LiveRooms._kept": "the last events, for pages that come back",
     "bot.dashboard.room_charts.RoomCharts._costs": "points of a chart",
     "bot.dashboard.room_charts.RoomCharts._folds": "points of a chart",
     "bot.dashboard.room_charts.RoomCharts._packets": "points of a chart",

@@ -78,7 +78,7 @@ async def test_people_are_told_heard_and_answered(tmp_path: Path) -> None:
         assert not house.of(events.ContextBuilt)
         await house.say(BO.id, "Roomtone, where is the spare key?")
         reply = await house.reply(1)
-        assert reply.text == f"Just now, Ada said: The spare key is under the blue flower pot. {NO_MODEL}"
+        assert reply.text == f"Ada said: The spare key is under the blue flower pot. {NO_MODEL}"
         assert (reply.answer_to, reply.interrupted) == (1, False)
         assert [turn.seq for turn in house.turns] == [0, 1, 2]
         assert house.turns[2].kind is TurnKind.ASSISTANT

@@ -80,14 +80,20 @@ async def test_a_voice_that_fails_is_written(tmp_path: Path) -> None:
     as a turn.
     """
     async with a_house(tmp_path) as house, living(house):
-        house.voice.mute = {"Hello, Ada.", NO_MODEL}
-        await house.say(ADA.id, "Hello, Roomtone, good evening!")
+        house.voice.mute = {"I am here, Ada.", "Ask me about what was said.", NO_MODEL}
+        await house.say(ADA.id, "Roomtone, how are you?")
         await settle(lambda: len(house.place.written) == 1)
-        assert house.place.written[0] == f"The voice is hoarse. Give it tea.\nI wanted to say: Hello, Ada. {NO_MODEL}"
+        assert (
+            house.place.written[0]
+            == f"The voice is hoarse. Give it tea.\nI wanted to say: I am here, Ada. Ask me about what was said. {NO_MODEL}"
+        )
         problems = [event.sentence for event in house.seen if isinstance(event, events.Problem)]
         assert problems == ["The voice is hoarse. Give it tea."]
         await settle(lambda: len(house.turns) == 2)
-        assert (house.turns[1].kind, house.said[1]) == (TurnKind.ASSISTANT, f"Roomtone: Hello, Ada. {NO_MODEL}")
+        assert (house.turns[1].kind, house.said[1]) == (
+            TurnKind.ASSISTANT,
+            f"Roomtone: I am here, Ada. Ask me about what was said. {NO_MODEL}",
+        )
         assert not house.of(events.ReplySpoken)
 
 
@@ -106,10 +112,10 @@ async def test_a_reply_that_is_spoken_over_is_remembered_as_far_as_it_was_heard(
         link.pull(6)
         await house.say(ADA.id, "Never mind, I have found it already.")
         reply = await house.reply(1)
-        assert (reply.text, reply.interrupted) == ("Just now, Ada", True)
+        assert (reply.text, reply.interrupted) == ("Ada said: The", True)
         await settle(lambda: len(house.turns) == 4)
         assert house.said[2:] == [
-            "Roomtone: Just now, Ada (interrupted)",
+            "Roomtone: Ada said: The (interrupted)",
             "Ada: Never mind, I have found it already.",
         ]
         link.pulling = True
@@ -117,5 +123,5 @@ async def test_a_reply_that_is_spoken_over_is_remembered_as_far_as_it_was_heard(
         await house.reply(2)
         built = house.of(events.ContextBuilt)[-1]
         assert isinstance(built, events.ContextBuilt)
-        assert built.parts[4].content.endswith("Just now, Ada (interrupted)")
+        assert built.parts[4].content.endswith("Ada said: The (interrupted)")
         assert "(interrupted)" in built.parts[0].content
