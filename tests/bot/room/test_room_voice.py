@@ -80,19 +80,17 @@ async def test_a_voice_that_fails_is_written(tmp_path: Path) -> None:
     as a turn.
     """
     async with a_house(tmp_path) as house, living(house):
+        wanted = f"I am here, Ada. Ask me about what was said. {NO_MODEL}"
         house.voice.mute = {"I am here, Ada.", "Ask me about what was said.", NO_MODEL}
         await house.say(ADA.id, "Roomtone, how are you?")
         await settle(lambda: len(house.place.written) == 1)
-        assert (
-            house.place.written[0]
-            == f"The voice is hoarse. Give it tea.\nI wanted to say: I am here, Ada. Ask me about what was said. {NO_MODEL}"
-        )
+        assert house.place.written[0] == f"The voice is hoarse. Give it tea.\nI wanted to say: {wanted}"
         problems = [event.sentence for event in house.seen if isinstance(event, events.Problem)]
         assert problems == ["The voice is hoarse. Give it tea."]
         await settle(lambda: len(house.turns) == 2)
         assert (house.turns[1].kind, house.said[1]) == (
             TurnKind.ASSISTANT,
-            f"Roomtone: I am here, Ada. Ask me about what was said. {NO_MODEL}",
+            f"Roomtone: {wanted}",
         )
         assert not house.of(events.ReplySpoken)
 
