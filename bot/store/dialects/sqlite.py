@@ -11,11 +11,11 @@ import asyncio
 import sqlite3
 from contextlib import closing, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import structlog
 from sqlalchemy import URL, event, text
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import MissingGreenlet, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from bot.private_files import make_private_files, make_private_folder
@@ -51,6 +51,8 @@ _CHECK_WAIT_S = 2.0
 _PURGE_PAGES = 500
 # Each try waits for readers as long as a connection waits for a lock, so more tries would keep writers waiting.
 _WIPE_TRIES = 2
+# How long a cancelled connection has to roll back, besides the time that it may wait for another program's lock.
+_ROLLBACK_S = 1.0
 _READ_SCHEMA = text("SELECT 1 FROM sqlite_master LIMIT 1")
 # Reads a text that a failing disk has changed, so that it is no UTF-8 any more, with a sign in place of what is lost
 # (`bot.store.rows` knows it by that). The driver itself would fail at such a row, for all rows of the query, and quote
@@ -99,6 +101,7 @@ class SqliteDialect:
             hide_parameters=True,
         )
         _prepare_connections(self.readers, synchronous=synchronous, busy_timeout_s=busy_timeout_s)
+        _roll_back_cancelled(self.readers, wait_s=busy_timeout_s + _ROLLBACK_S)
         self.writers = self.readers.execution_options(roomtone_begin="BEGIN IMMEDIATE")
 
     async def begin_writing(self, connection: AsyncConnection, step_s: float) -> None:
@@ -204,6 +207,42 @@ def _prepare_connections(engine: AsyncEngine, *, synchronous: Synchronous, busy_
 
     event.listen(engine.sync_engine, "connect", on_connect)
     event.listen(engine.sync_engine, "begin", on_begin)
+
+
+def _roll_back_cancelled(engine: AsyncEngine, *, wait_s: float) -> None:
+    """Roll back a connection whose statement was cancelled, before it is closed.
+
+    Closing alone does not end its transaction: a half-read cursor keeps it and its lock for as long as somebody holds
+    the cancelled task. `wait_s`: how long the connection's thread has for that. One that a disk holds cannot be ended,
+    and is left behind.
+    """
+
+    async def rolled_back(driver: Any) -> bool:
+        has_answered = False
+        try:
+            async with asyncio.timeout(wait_s):
+                await driver.rollback()
+            has_answered = True
+        except TimeoutError:
+            log.error("database_thread_left_behind", remedy="look at the disk")  # noqa: TRY400 - nothing here failed
+        except (sqlite3.Error, ValueError):
+            # The driver raises a `ValueError` where the connection is closed already.
+            has_answered = True
+        finally:
+            if not has_answered:
+                driver.stop()
+        return has_answered
+
+    def terminate(connection: DBAPIConnection) -> None:
+        try:
+            has_answered = connection.run_async(rolled_back)
+        except MissingGreenlet:
+            # Outside a greenlet nothing is open and nothing can wait.
+            has_answered = True
+        if has_answered:
+            connection.terminate()
+
+    engine.dialect.do_terminate = terminate  # type: ignore[assignment,method-assign]
 
 
 async def _changes(connection: AsyncConnection) -> int:
