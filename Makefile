@@ -95,6 +95,7 @@ DURATION ?= 60
 
 endurance: $(SYNCED) models postgresql
 	$(BIN)/python -m tests.endurance --minutes $(DURATION) --json docs/benchmarks/endurance.json
+	$(BIN)/python -m tests.cluster_faults --times 3 --json docs/benchmarks/cluster-faults.json
 	$(BIN)/python -m benchmarks.document
 
 docs: $(SYNCED)

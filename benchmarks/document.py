@@ -27,7 +27,10 @@ RESULTS = ROOT / "docs" / "benchmarks"
 BEGIN = "<!-- kept results: made by `python -m benchmarks.document` -->"
 END = "<!-- end of the kept results -->"
 # Runs that are no benchmark of `roomtone bench`: they break what they measure, or take hours.
-LONG_RUNS = {"endurance": "An hour with faults, eight hours of rooms, 1,000 kills: `make endurance`"}
+LONG_RUNS = {
+    "endurance": "An hour with faults, eight hours of rooms, 1,000 kills: `make endurance`",
+    "cluster-faults": "Machines and services that a cluster loses, each three times: `make endurance`",
+}
 
 
 @dataclass(frozen=True, slots=True)

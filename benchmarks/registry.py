@@ -57,8 +57,8 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     ),
     Benchmark(
         "cluster",
-        "How much longer a call to the recogniser service takes than one in process",
-        "5 minutes, as root: it runs in a network of its own",
+        "What a call to the recogniser service costs, how much it recognises at once, and what a bot takes",
+        "10 minutes, as root: it runs in a network of its own",
         "benchmarks.cluster.bench",
         ("cluster",),
     ),

@@ -1,6 +1,7 @@
-"""`roomtone bench cluster`: how much longer a call to the recogniser service takes than one in process.
+"""`roomtone bench cluster`: how much longer a call to the recogniser service takes than one in process, how much it
+recognises by the number of requests at once, and what a bot with some rooms takes.
 
-Both share this one machine, and nothing crosses a cable, which would add its own delay.
+All share this one machine: what more recognisers bring is bounded by its cores, and nothing crosses a cable.
 """
 
 from __future__ import annotations
@@ -9,10 +10,14 @@ import asyncio
 import tempfile
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.child_process import child_process, python_module
+from benchmarks.cluster.bot_process import measure_bot
 from benchmarks.cluster.ray_nodes import check_own_network, in_own_network
+from benchmarks.cluster.sizing import ASSUMED, sizes
 from benchmarks.figures import number_at
 from benchmarks.measuring import Measuring
 from benchmarks.recordings import load_recordings
@@ -21,7 +26,6 @@ from config.load import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from benchmarks.progress import Progress
     from benchmarks.report import BenchmarkReport, Json
@@ -36,11 +40,22 @@ _RECORDINGS = 12
 @dataclass(frozen=True, slots=True)
 class ClusterBenchOptions:
     """The options of one run. `speech`: a folder of real recordings with a manifest.json; None: the sound of the
-    bundled scenarios. `calls`: pairs of recognitions, one by the service and one in process.
+    bundled scenarios. `calls`: pairs of recognitions, one by the service and one in process. `recognisers`: the sizes
+    of the service. `at_once`: the numbers of requests at once to each. `rooms`: how many a bot has. `seconds`: how long
+    each of these goes on.
     """
 
     speech: Path | None = None
     calls: int = 100
+    recognisers: tuple[int, ...] = (1, 2)
+    at_once: tuple[int, ...] = (1, 2, 6)
+    rooms: tuple[int, ...] = (1, 6)
+    seconds: float = 30.0
+
+    @classmethod
+    def quick(cls, speech: Path | None = None) -> ClusterBenchOptions:
+        """Return a short run that still measures everything."""
+        return cls(speech, calls=5, recognisers=(1,), at_once=(1, 3), rooms=(1, 2), seconds=5.0)
 
 
 async def run(
@@ -62,8 +77,23 @@ async def run(
         opened = await child.ask("open", folder=folder, model=model, timeout_s=_OPEN_TIMEOUT_S)
         measuring.part_measured("cluster", opened)
         progress.step("calls, by the service and in process", total=1)
-        asked = {"clips": clips, "calls": options.calls}
+        asked: dict[str, object] = {"clips": clips, "calls": options.calls}
         measuring.part_measured("a call", await child.ask("pairs", **asked, timeout_s=_OPEN_TIMEOUT_S))
+        for recognisers, at_once in product(options.recognisers, options.at_once):
+            name = f"{recognisers} recogniser{'s' if recognisers > 1 else ''}, {at_once} at once"
+            progress.step(name, total=1)
+            asked = {"clips": clips, "recognisers": recognisers, "at_once": at_once, "seconds": options.seconds}
+            timeout_s = _OPEN_TIMEOUT_S + options.seconds
+            measuring.part_measured(name, await child.ask("throughput", **asked, timeout_s=timeout_s))
+    for rooms in options.rooms:
+        name = f"a bot with {rooms} room{'s' if rooms > 1 else ''}"
+        progress.step(name, total=1)
+        models = settings.models.directory.absolute()
+        with tempfile.TemporaryDirectory(prefix="roomtone-bot-") as place:
+            found = await measure_bot(Path(place), models, clips, rooms=rooms, seconds=options.seconds)
+            measuring.part_measured(name, dict(found))
+    measuring.ours |= sizes(measuring.ours)
+    measuring.remark(f"All share the {measuring.machine.cores} cores of one machine, and no cable. {ASSUMED}")
     return measuring.report()
 
 

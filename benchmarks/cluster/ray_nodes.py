@@ -13,7 +13,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
-from benchmarks.cluster.processes import signal_family
+from benchmarks.cluster.processes import family, signal_family
 from benchmarks.errors import BenchmarkError
 from bot.cluster.ray_files import ray_environment, write_ray_files
 from bot.store.forgetting_key import KEY_FILE
@@ -61,6 +61,11 @@ class RayNode:
     cpus: int
     folder: Path
     process: Process | None = None
+
+    @property
+    def pids(self) -> list[int]:
+        """Return its processes, with the bots that it keeps."""
+        return [] if self.process is None else family(self.process.pid)
 
 
 @dataclass(slots=True)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 
 from benchmarks.asr.bench import asr_targets
 from benchmarks.cluster.bench import ClusterBenchOptions, cluster_targets, run
+from benchmarks.cluster.processes import cpu_s, memory_mb, running, use_of
+from benchmarks.cluster.sizing import sizes
 from benchmarks.errors import BenchmarkError
 from benchmarks.figures import counted_of, cut_sample, number_at, sample_at
 from benchmarks.listen.decisions import deciding_targets
@@ -21,6 +24,7 @@ from benchmarks.report import Target, at_least, at_most
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from benchmarks.report import Json
 
@@ -108,6 +112,35 @@ def test_one_unasked_reply_misses_the_target() -> None:
     """The goal is none at all."""
     first, _ = unasked_targets({"unasked": {"whole turns": {"spoken_unasked": 1, "minutes": 90.0}}})
     assert (first.met, first.sample) == (False, "90 minutes")
+
+
+def test_sizes_are_the_figures_of_a_cluster_multiplied() -> None:
+    """The dearest service and the largest bot count. A further room takes what six take more than one."""
+    bot: dict[str, Json] = {"cpu_s_a_silent_s": 0.02, "cpu_s_a_speech_s": 0.04}
+    ours: dict[str, Json] = {
+        "cluster": {"memory_mb_a_recogniser": 200, "memory_mb_of_the_head": 800},
+        "1 recogniser, 2 at once": {"cpu_s_a_speech_s": 0.04},
+        "1 recogniser, 6 at once": {"cpu_s_a_speech_s": 0.05},
+        "a bot with 1 room": {"rooms": 1, "memory_mb": 500, "cpu_s_a_silent_s": 0.01, "cpu_s_a_speech_s": 0.02},
+        "a bot with 6 rooms": {"rooms": 6, "memory_mb": 600, **bot},
+    }
+    assert sizes(ours)["100 rooms"] == {"bots": 8, "cores_of_recognisers": 8, "memory_gb": 7.4}
+    assert sizes({name: each for name, each in ours.items() if name != "cluster"}) == {}
+
+
+def test_what_processes_take_is_read(tmp_path: Path) -> None:
+    """CPU time and memory are counted for those whose command line has the words; the ended and odd are left out."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    for number, command, share in ((7, b"ray::ServeReplica:pool", 300_000), (8, b"python\0-m\0ray", 100_000)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "cmdline").write_bytes(command + b"\0")
+        (folder / "stat").write_text(f"{number} (ray (odd) name) S {'0 ' * 10}{2 * ticks} {ticks} 0 0", "utf-8")
+        (folder / "smaps_rollup").write_text(f"00-ff rollup\nRss: 999999 kB\nPss: {share} kB\n", "utf-8")
+    (tmp_path / "9").mkdir()
+    found = use_of(running(tmp_path), tmp_path)
+    assert (cpu_s(found, "ServeReplica:"), memory_mb(found, "ServeReplica:")) == (3.0, 300.0)
+    assert memory_mb(found, "ray") == 400.0
 
 
 @pytest.mark.asyncio

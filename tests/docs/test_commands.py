@@ -78,6 +78,11 @@ RUN_THERE = {
         "tests/endurance/test_endurance.py",
         '"--only", piece, "--kills"',
     ),
+    "python -m tests.cluster_faults --times 3 --json FILE": (
+        "Makefile",
+        "python -m tests.cluster_faults --times 3 --json",
+    ),
+    "python -m tests.cluster_faults --rooms 3 --only process": ("tests/cluster_faults/__main__.py", '"--only"'),
     "roomtone cluster up --ip 10.0.0.1": ("tests/bot/cli/test_cluster.py", '"cluster", "up", "--ip", "10.0.0.1"'),
     "roomtone cluster up --shards 16 --groups 4 --recognisers 1-4": (
         "tests/bot/cli/test_cluster.py",

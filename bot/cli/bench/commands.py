@@ -5,6 +5,7 @@ Benchmarks are imported when they run, so that the command line starts fast.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -162,12 +163,16 @@ def load(json_file: JsonFile = None, only: Only = None, quick: Quick = False) ->
 def cluster(
     json_file: JsonFile = None,
     speech: SpeechDir = None,
-    calls: Annotated[int, typer.Option(min=1, max=10_000, help="Number of pairs of recognitions.")] = 100,
+    calls: Annotated[
+        int | None, typer.Option(min=1, max=10_000, help="Number of pairs of recognitions; default 100.")
+    ] = None,
+    quick: Quick = False,
 ) -> None:
-    """Measure how much longer a call to the recogniser service takes."""
+    """Measure what the recogniser service costs and recognises, and what a bot takes."""
     from benchmarks.cluster.bench import ClusterBenchOptions, run
 
-    measure(run, ClusterBenchOptions(speech, calls), json_file)
+    options = ClusterBenchOptions.quick(speech) if quick else ClusterBenchOptions(speech)
+    measure(run, options if calls is None else replace(options, calls=calls), json_file)
 
 
 def _parts(bench: str, only: list[str] | None) -> tuple[str, ...]:

@@ -17,10 +17,11 @@ from bot.guild import GuildChoice
 from bot.logs.log_file import log_path
 from bot.logs.output import configured_logging
 from bot.logs.removal import forget_in_logs
-from bot.memory.person_forgetting import PersonForgetter
+from bot.memory.person_forgetting import WIPE_PAUSE_S, PersonForgetter
 from bot.server_settings import ServerSettings
 from bot.settings import LogsSettings
 from bot.store.backup import write_backup
+from bot.store.database import Database
 from bot.store.guilds import GuildStore
 from bot.store.search.vector_store import VectorStore
 from bot.store.servers import SqlServerSettings
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
     from sqlalchemy.ext.asyncio import AsyncConnection
 
-    from bot.store.database import Database
     from compaction.summary.port import FoldRequest
 
 PERSON = "482915736640102939"
@@ -379,3 +379,53 @@ def test_log_lines_go_by_person_and_session(tmp_path: Path, line: object, *, goe
     later = json.dumps({"timestamp": "2026-01-02T21:00:00Z", "session_id": "theirs", "speech": True})
     log.write_text(later + "\n", "utf-8")
     assert forget_in_logs(log.parent, lambda each: forgotten_at.get(each, 0.0), person_id=PERSON) == 0
+
+
+class Wipes:
+    """Counts the calls of `Database.wipe`. `error`: raise it instead."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        self.error: StoreError | None = None
+        wipe = Database.wipe
+
+        async def counted(database: Database) -> bool:
+            self.count += 1
+            if self.error is not None:
+                raise self.error
+            return await wipe(database)
+
+        monkeypatch.setattr(Database, "wipe", counted)
+
+
+@pytest.mark.asyncio
+async def test_many_who_are_forgotten_have_one_wipe_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first is wiped at once. Who comes within the pause is told that bytes may be left, and the next wipe after it
+    takes these too. A wipe that fails forgets all the same.
+    """
+    wipes = Wipes(monkeypatch)
+    async with Evening(tmp_path / "a.db") as evening:
+        for text in WORDS[:2]:
+            await says(evening, text)
+        for name in ("Bob", "Cy", "Dee"):
+            await evening.say(f"Xylander{name} lives here.", name)
+        forgetter = PersonForgetter(evening.database, evening.clock, log_folder=log_path(tmp_path).parent)
+
+        async def forget(who: str) -> bool:
+            (person,) = await forgetter.find(who)
+            return (await forgetter.forget(person)).wiped
+
+        assert await forget(PERSON)
+        assert traces(tmp_path) == []
+        assert not await forget("Bob")
+        assert wipes.count == 1
+        evening.clock.advance(WIPE_PAUSE_S)
+        assert await forget("Cy")
+        assert wipes.count == 2
+        held = b"".join(files_in(tmp_path).values()).lower()
+        assert [name in held for name in (b"xylanderbob", b"xylandercy", b"xylanderdee")] == [False, False, True]
+        evening.clock.advance(WIPE_PAUSE_S)
+        wipes.error = StoreError("The disk is full.")
+        assert not await forget("Dee")
+        assert wipes.count == 3
+        assert await forgetter.find("Dee") == ()

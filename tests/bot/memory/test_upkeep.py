@@ -17,7 +17,7 @@ from bot.store.speech_forgetting import SpeechForgetter
 from compaction.errors import StoreError
 from compaction.memory.passage import PassageKind, Scope
 from compaction.memory.people import Audience
-from compaction.model import Note, NoteId
+from compaction.model import Note, NoteId, SessionId
 from compaction.settings import TierSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from tests.bot.evening import CHANNEL, GUILD, HERE, Evening
@@ -331,3 +331,41 @@ async def test_a_refused_landing_is_a_forgetting_like_any_other(place: Place) ->
         assert "Zanzibar" not in str(evening.memory.turns)
         await evening.upkeep.run_once()
         assert evening.people.section(HERE, [("id-Ada", "Ada")]) == ()
+
+
+@pytest.mark.asyncio
+async def test_folded_turns_that_are_still_in_memory_are_forgotten_too(place: Place) -> None:
+    """Forgotten turns that are already compacted are also removed from memory, because the next compaction would use
+    them as context.
+    """
+    async with Evening(place) as evening:
+        await evening.talk(9)
+        await evening.say("I live in Zanzibar.")
+        await evening.talk(60)
+        assert evening.memory.cursor >= 10
+        assert "Zanzibar" in str(evening.memory.turns)
+        forgetting = SpeechForgetter(evening.database, evening.clock)
+        (ada,) = await forgetting.find("Ada")
+        await forgetting.forget(ada)
+        await evening.upkeep.run_once()
+        assert "Zanzibar" not in str(evening.memory.turns)
+
+
+@pytest.mark.asyncio
+async def test_what_is_forgotten_of_an_older_session_leaves_the_running_rooms(place: Place) -> None:
+    """Facts from an older session are used in a running room until they are forgotten."""
+    async with Evening(place, name="yesterday", summariser=LabellingSummariser()) as yesterday:
+        await yesterday.say("I live in Zanzibar.")
+        await yesterday.talk(60)
+        await yesterday.upkeep.finish()
+        await yesterday.memory.end()
+    async with Evening(place, name="today") as today:
+        await today.say("Hello.", "Bob")
+        today.upkeep.on_join(["id-Ada"])
+        await today.upkeep.run_once()
+        assert "Zanzibar" in str(today.people.section(HERE, [("id-Ada", "Ada")]))
+        forgetting = SpeechForgetter(today.database, today.clock)
+        (ada,) = await forgetting.find("Ada")
+        await forgetting.forget(ada, session_id=SessionId("yesterday"))
+        await today.upkeep.run_once()
+        assert today.people.section(HERE, [("id-Ada", "Ada")]) == ()

@@ -184,3 +184,24 @@ async def test_a_room_that_never_joined_leaves_no_session(tmp_path: Path, error:
         async with living(house) as (_, task):
             await settle(task.done)
         assert await house.sessions.recent() == ()
+
+
+@pytest.mark.asyncio
+async def test_while_a_sentence_ends_people_are_heard_and_not_answered(tmp_path: Path) -> None:
+    """What is said while the process ends becomes a turn, also over the bot's sentence, and nobody is answered."""
+    async with a_house(tmp_path) as house:
+        responder = ScriptedResponder("One two three four.")
+        house.new_responder = lambda: responder
+        async with living(house) as (room, task):
+            link = house.place.links[-1]
+            link.pulling = False
+            await house.say(ADA.id, "Roomtone, count to four.")
+            await settle(lambda: len(house.voice.spoken) == 1)
+            link.pull(2)
+            room.close(PROCESS_ENDS)
+            await house.say(BO.id, "Roomtone, and what comes after four?")
+            link.pulling = True
+            assert await ended(house, task) == PROCESS_ENDS
+        # Bo has interrupted the answer, so it is recorded before what they said.
+        assert house.said[1:] == ["Roomtone: One (interrupted)", "Bo: Roomtone, and what comes after four?"]
+        assert len(responder.contexts) == 1

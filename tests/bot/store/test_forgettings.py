@@ -243,3 +243,28 @@ async def test_the_list_is_kept_and_has_nothing_of_the_person(place: Place) -> N
             rows = (await connection.execute(select(forgettings))).all()
         assert [row.number for row in rows] == [1, 2]
         assert "Ada" not in str(rows)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("ahead_s", [-1000 * HOUR_S, -2 * HOUR_S, 0.0, 2 * HOUR_S, 1000 * HOUR_S])
+async def test_no_clock_loses_what_an_open_room_does_not_know_yet(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ahead_s: float
+) -> None:
+    """The clock of who forgets is wrong. Other people are forgotten, old notes are deleted and another room begins
+    before the room stores what it has.
+    """
+    async with Evening(place) as evening, open_database(place, synchronous="normal") as database:
+        await evening.say("Good evening.")
+        outage = refuse_writes(evening, monkeypatch)
+        await say_unstored(evening, SECRET, "Ada")
+        clock = FakeClock(evening.clock.now() + ahead_s)
+        forgetter = PersonForgetter(database, clock, log_folder=log_path(tmp_path).parent)
+        (ada,) = await forgetter.find("Ada")
+        await forgetter.forget(ada)
+        async with Evening(place, name="other", clock=evening.clock, channel=702):
+            await forgetter.forget(StoredSpeaker("id-Bob", (), 0.0, 0, ()))
+            await Retention(database, TierSettings(retention_days=0), clock=clock).enforce()
+            outage.undo()
+            await evening.memory.store_waiting()
+        stored = await evening.store.load(EVENING)
+    assert [[part.text for part in each.parts] for each in stored.window] == [[], []]

@@ -13,8 +13,8 @@ from bot.store.sessions import Sessions
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StaleOwnerError, StoreError
-from compaction.model import CompactionState, SessionId
-from tests.compaction.turn_store_contract import T0, fill, turn
+from compaction.model import CompactionState, NoteId, SessionId
+from tests.compaction.turn_store_contract import T0, fill, landing, note, turn
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
@@ -198,3 +198,24 @@ async def test_a_deleted_session_is_frozen_no_more(place: Place) -> None:
         await TierStore(database).set_frozen("guild", "one", frozen=True)
         await Sessions(database, clock).delete(SessionId("one"))
         assert await TierStore(database).frozen() == (("guild", "one"), ("session", "two"))
+
+
+@pytest.mark.asyncio
+async def test_deleting_leaves_nothing(database: Database) -> None:
+    """Deleting a session deletes its turns, notes and segments, and other sessions stay."""
+    clock = FakeClock(T0)
+    sessions, store = Sessions(database, clock), SqlTurnStore(database, clock)
+    await fill(store, 61)
+    await fill(store, 3, session_id=SessionId("other"))
+    await store.add_note(EVENING, note("a"))
+    await store.move_notes_to_pending(EVENING, [NoteId("a")])
+    assert await store.land(landing(0, 10, revision=0))
+    assert await sessions.delete(EVENING)
+    assert not await sessions.delete(EVENING)
+    async with database.reading() as connection:
+        for table in ("turns", "notes", "segments", "sessions"):
+            column = "id" if table == "sessions" else "session_id"
+            left = await connection.exec_driver_sql(f"SELECT count(*) FROM {table} WHERE {column} = 'evening'")
+            assert left.scalar_one() == 0, table
+    assert (await store.load(SessionId("other"))).total_turns == 3
+    assert await sessions.find(EVENING) is None

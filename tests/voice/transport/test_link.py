@@ -4,6 +4,7 @@ talkspurt is heard.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ import pytest
 
 from rehearsal.runner.scripted_member import scripted_member
 from tests.rehearsal.discord.stock import until
-from tests.voice.transport.link_scene import ADA, BOT, scene
+from tests.voice.transport.link_scene import ADA, BEN, BOT, scene
 from voice.audio import DISCORD_FRAME_SAMPLES, Pcm
 from voice.transport.audio_events import SpeakerLeft, SpeechFrames
 from voice.transport.link_events import Connected
@@ -99,3 +100,50 @@ async def test_the_bot_is_heard_through_the_paced_sender_on_each_connection(tmp_
                     await until(lambda: room.listener.kinds().count(Connected) == 2, "the migration")
         assert paced_sender is not None
         assert paced_sender.alive
+
+
+@pytest.mark.asyncio
+async def test_speech_before_op_5_is_heard_from_its_start(tmp_path: Path) -> None:
+    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
+        await ada.meet(BOT)
+        await room.local.fault("late_speaking", delay_s=0.3)
+        await room.hears(ada)
+        assert room.link.counters().unknown_ssrc == 0
+
+
+@pytest.mark.asyncio
+async def test_padding_loss_and_reordering_lose_no_talkspurt(tmp_path: Path) -> None:
+    """With 5 % padding, loss and reordering, every talkspurt has its full length. Missing frames are recovered or
+    concealed.
+    """
+    async with (
+        scene(tmp_path) as room,
+        scripted_member(room.local, ADA) as ada,
+        scripted_member(room.local, BEN) as ben,
+    ):
+        await ada.meet(BOT)
+        await ben.meet(BOT)
+        await ada.meet(BEN)
+        room.local.network.update({"padding": 0.05, "loss": 0.05, "reorder": 0.05})
+        for _ in range(3):
+            await asyncio.gather(room.hears(ada), room.hears(ben))
+        room.local.network.update({"padding": 0.0, "loss": 0.0, "reorder": 0.0})
+        counts = room.link.counters()
+        assert counts.dave_failures == counts.undecodable == 0
+        assert counts.recovered + counts.concealed <= counts.lost
+
+
+@pytest.mark.asyncio
+async def test_excluded_people_are_not_heard(tmp_path: Path) -> None:
+    async with (
+        scene(tmp_path) as room,
+        scripted_member(room.local, ADA) as ada,
+        scripted_member(room.local, BEN) as ben,
+    ):
+        room.listener.excluded.add(BEN)
+        await ada.meet(BOT)
+        await ben.meet(BOT)
+        await ben.say(room.clip)
+        await room.hears(ada)
+        assert room.listener.seconds_of(BEN) == 0
+        assert room.link.counters().excluded > 30

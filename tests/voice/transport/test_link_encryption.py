@@ -87,3 +87,19 @@ async def test_a_session_that_began_without_encryption_hears_after_an_upgrade(tm
         await room.hears(ada)
         assert room.link.privacy_code
         assert room.listener.kinds()[-1] is Connected
+
+
+@pytest.mark.asyncio
+async def test_downgrade_and_upgrade_are_heard(tmp_path: Path) -> None:
+    """People are heard after encryption goes down to version 0 and after it goes up again."""
+    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
+        await ada.meet(BOT)
+        await room.hears(ada)
+        await room.local.fault("downgrade")
+        await until(lambda: ada.dave_version == 0, "the downgrade")
+        await room.hears(ada)
+        await room.local.fault("upgrade")
+        await until(lambda: ada.dave_version == 1, "the upgrade")
+        await ada.meet(BOT)
+        await room.hears(ada)
+        assert room.link.counters().undecodable == 0

@@ -32,6 +32,7 @@ from rehearsal.discord.dave import mls
 from tests.patience import PATIENCE_S
 from tests.rehearsal.discord.stock import until
 from voice.errors import LinkError
+from voice.transport import receive_buffer
 from voice.transport.private import socket_reader as socket_reader_module
 from voice.transport.private import websocket as websocket_module
 from voice.transport.private.connection_state import ReceivingState
@@ -547,3 +548,28 @@ async def test_late_word_of_the_client_before_takes_nobody_out() -> None:
 def test_the_stock_classes_are_what_we_think() -> None:
     assert issubclass(ReceivingState, VoiceConnectionState)
     assert issubclass(TolerantWebSocket, DiscordVoiceWebSocket)
+
+
+@pytest.mark.asyncio
+async def test_the_voice_socket_has_a_large_receive_buffer() -> None:
+    """A new socket gets the largest buffer that the system grants."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        most = receive_buffer.enlarge(probe)
+    async with connection_state() as state:
+        state._create_socket()
+        assert receive_buffer.granted(state.socket) == most
+        state._socket_reader.pause()
+        state.socket.close()
+
+
+@pytest.mark.asyncio
+async def test_changes_of_keys_end_with_their_connection() -> None:
+    """If the connection breaks between a transition's announcement and its execution, the new connection does not wait
+    for it.
+    """
+    async with websocket() as (ws, state, _):
+        await ws.received_message({"op": 21, "d": {"transition_id": 0, "protocol_version": 0}})
+        await ws.received_message({"op": 21, "d": {"transition_id": 5, "protocol_version": 1}})
+        assert [state.in_transition, state.dave_downgraded] == [True, True]
+        state.begin_anew()
+        assert [state.in_transition, state.dave_downgraded] == [False, False]

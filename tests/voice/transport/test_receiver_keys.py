@@ -135,3 +135,34 @@ def test_announced_and_never_heard_raises_the_alarm() -> None:
     assert ear.receiver.check(connected=True, runner_alive=True, in_transition=False, deafened=False) == [
         SpeakerNotHeard(ANA, 100.0)
     ]
+
+
+def test_frames_from_before_the_group_use_up_no_tries() -> None:
+    """Frames from before the group is ready do not use up the tries. The first frame afterwards identifies
+    the sender.
+    """
+    ear = Ear()
+    ana = ear.sender(ANA, 11)
+    for unready in (None, DaveRoom().bot):
+        ear.keys.dave_session = unready
+        ear.say(ana, 40)
+    ear.keys.dave_session = ear.room.bot
+    ear.say(ana, 5)
+    ear.rest(0.5)
+    assert ear.frames_of(ANA) == 5
+
+
+def test_a_new_owner_who_begins_with_the_former_one_s_numbers_is_heard() -> None:
+    """Both count from the same sequence number and timestamp, and nothing tells that the SSRC has a new owner. After
+    the silence between them, the packets of the second are no copies of the first one's.
+    """
+    ear = Ear()
+    ana, ben = ear.sender(ANA, 11), ear.sender(BEN, 11)
+    ear.receiver.speaks(11, ANA)
+    ear.say(ana, 100)
+    ear.rest(3.0)
+    ear.say(ben, 100)
+    ear.rest(0.5)
+    assert (ear.frames_of(ANA), ear.frames_of(BEN)) == (100, 100)
+    assert ear.counters.duplicate == 0
+    assert_each_datagram_has_one_fate(ear)

@@ -1,0 +1,147 @@
+"""What one bot takes that serves some rooms, without recognition: `roomtone run` in the local Discord.
+
+The recogniser is a local endpoint that answers at once with the same words, so that the processor time is that of
+rooms alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.cluster.processes import cpu_s, family, memory_mb, use_of
+from benchmarks.errors import BenchmarkError
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
+from rehearsal.discord.server import LocalDiscord
+from rehearsal.errors import PersonError
+from rehearsal.people.clip import Clip
+from rehearsal.runner.scripted_member import scripted_member
+from rehearsal.servers.transcription import LocalTranscriptionServer, Transcription, TranscriptionBehaviour
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+
+    from benchmarks.report import Json
+    from rehearsal.people.person import ScriptedPerson
+    from rehearsal.servers.transcription import TranscriptionRequest
+
+_PEOPLE = ((2001, "Ada"), (2002, "Ben"))
+_START_S, _MEET_S = 120.0, 60.0
+_GAP_S = 0.5
+_WORDS = "we spoke about the garden and the long way home by the lake"
+
+
+async def measure_bot(
+    folder: Path, models: Path, clips: Sequence[str], *, rooms: int, seconds: float
+) -> Mapping[str, Json]:
+    """Run a bot with so many rooms, and return its memory and processor time: in silence, and for each second of
+    speech. `folder`: an empty one. `seconds`: of silence, and then of speech. Raises `BenchmarkError`.
+    """
+    loaded = [await asyncio.to_thread(Clip.load, Path(clip)) for clip in clips]
+    async with AsyncExitStack() as stack:
+        hearing = await stack.enter_async_context(LocalTranscriptionServer(TranscriptionBehaviour(_hear)))
+        discords = [await stack.enter_async_context(LocalDiscord(guild=_server(0)))]
+        for number in range(1, rooms):
+            discord = LocalDiscord(guild=_server(number), beside=discords[0])
+            discords.append(await stack.enter_async_context(discord))
+        environment = {
+            "DISCORD_TOKEN": f"{ROOMTONE_BOT_ID}.local",
+            "ROOMTONE_DISCORD__API_BASE": discords[0].api_base,
+            "ROOMTONE_DISCORD__CA_FILE": str(discords[0].certificate_path),
+            "ROOMTONE_ASR__ENGINE": "endpoint",
+            "ROOMTONE_ASR__BASE_URL": hearing.base_url,
+            "ROOMTONE_MODELS__DIRECTORY": str(models),
+            "ROOMTONE_PARTICIPATION__VOICE_MODE": "name",
+            "ROOMTONE_WEB__PORT": "0",
+        }
+        pid = await stack.enter_async_context(_running(folder, environment))
+        people = [await _opened(stack, discord) for discord in discords]
+        before = _cpu_s(pid)
+        await asyncio.sleep(seconds)
+        silent_s = (_cpu_s(pid) - before) / seconds
+        before, begun = _cpu_s(pid), time.monotonic()
+        spoken_s = sum(await asyncio.gather(*(_talk(each, loaded, seconds) for each in people)))
+        passed_s, used_s = time.monotonic() - begun, _cpu_s(pid) - before
+        return {
+            "rooms": rooms,
+            "memory_mb": round(memory_mb(use_of(family(pid)))),
+            "cpu_s_a_silent_s": round(silent_s / rooms, 5),
+            "cpu_s_a_speech_s": round(max(0.0, used_s - silent_s * passed_s) / spoken_s, 5),
+        }
+
+
+def _server(number: int) -> GuildSpec:
+    return GuildSpec(
+        id=500 + number,
+        name=f"Server {number}",
+        voice_channels=(Channel(1_000 + number, "Evening"),),
+        text_channel=Channel(2_000 + number, "chat"),
+        people=tuple(Member(person, name, moderator=True) for person, name in _PEOPLE),
+    )
+
+
+@asynccontextmanager
+async def _running(folder: Path, environment: Mapping[str, str]) -> AsyncIterator[int]:
+    """Run a bot during the block, and yield its process once it is on Discord. Raises `BenchmarkError`."""
+    (folder / "roomtone.toml").touch()
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("ROOMTONE_")}
+    output = folder / "output.txt"
+    with output.open("wb") as file:
+        bot = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "bot", "run"),
+            cwd=folder,
+            env={**kept, **environment, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONUNBUFFERED": "1"},
+            stdout=file,
+            stderr=file,
+        )
+    try:
+        async with asyncio.timeout(_START_S):
+            while b"is on Discord" not in await asyncio.to_thread(output.read_bytes):
+                if bot.returncode is not None:
+                    raise TimeoutError
+                await asyncio.sleep(0.1)
+        yield bot.pid
+    except TimeoutError as error:
+        raise BenchmarkError(f"The bot did not get on the local Discord: {output.read_text()[-400:]}") from error
+    finally:
+        if bot.returncode is None:
+            bot.terminate()
+            await bot.wait()
+
+
+async def _opened(stack: AsyncExitStack, discord: LocalDiscord) -> list[ScriptedPerson]:
+    """Bring two people into a room, let one call the bot, and return them once they have met it."""
+    people = [await stack.enter_async_context(scripted_member(discord, person)) for person, _ in _PEOPLE]
+    await discord.invoke(_PEOPLE[0][0], "join")
+    try:
+        for person in people:
+            await person.meet(ROOMTONE_BOT_ID, timeout_s=_MEET_S)
+    except PersonError as error:
+        raise BenchmarkError(f"The bot did not come to {discord.guild.name}. Run this on an idle machine.") from error
+    return people
+
+
+async def _talk(people: Sequence[ScriptedPerson], clips: Sequence[Clip], seconds: float) -> float:
+    """Let two people speak in turn, and return how many seconds of recordings they spoke."""
+    begun, spoken, number = time.monotonic(), 0.0, 0
+    while time.monotonic() - begun < seconds:
+        clip = clips[number % len(clips)]
+        await people[number % len(people)].say(clip)
+        spoken += clip.duration_s
+        number += 1
+        await asyncio.sleep(_GAP_S)
+    return spoken
+
+
+def _cpu_s(pid: int) -> float:
+    return cpu_s(use_of(family(pid)))
+
+
+async def _hear(request: TranscriptionRequest) -> Transcription:
+    del request
+    return Transcription(_WORDS)
