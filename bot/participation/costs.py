@@ -109,8 +109,7 @@ _CHARS_PER_TOKEN: Final = 4
 class MeteredCompletion:
     """A text model (`compaction.ports.Completion`) whose calls count in the ledger of one server.
 
-    At the ceiling it fails without a call. Folding then uses its rules, and the model writes those parts anew when the
-    hour has room again.
+    At the ceiling it fails without a call. Nothing is folded then until the hour has room again.
     """
 
     def __init__(self, completion: Completion, costs: CostLedger, *, monotonic: Callable[[], float]) -> None:

@@ -40,8 +40,8 @@ class ParticipationSettings(BaseModel):
             ge=0,
             le=100_000,
             description="Most calls of the language model for answers and summaries in an hour, for each server. At "
-            "the limit the bot says so once and stays silent until enough time has passed; rules write the summary. "
-            "Default 240: one every 15 s. 0 means no limit.",
+            "the limit the bot says so once and stays silent until enough time has passed; nothing is folded "
+            "meanwhile. Default 240: one every 15 s. 0 means no limit.",
         ),
     ] = 240
     max_tokens_per_hour: Annotated[
