@@ -88,6 +88,7 @@ _DEMANDS: dict[str, str] = {
 # What a text must look like, in words, for each pattern in the schema.
 FORMS: dict[str, str] = {
     r"^(auto|[a-z]{2,3})$": "must be auto or a language code of two or three small letters",
+    r"^[a-z]{2,3}$": "must be a language code of two or three small letters",
     r"^(https?://[^\s/?#@]+/?)?$": "must be an http:// or https:// address without a path",
     LISTEN_HOST: "must be a host's name or an IP address, without http:// and without a port (web.port)",
     r"^(all|[1-9][0-9]{0,19})$": "must be the id of a server, or all for every server",

@@ -133,8 +133,8 @@ class Database:
             return [tuple(row) for row in await connection.execute(text(sql), dict(parameters or {}))]
 
     async def wipe(self) -> bool:
-        """Remove the bytes of deleted rows from SQLite's index and files; turns can be stored in between. Raises
-        `StoreError`. PostgreSQL removes them itself, in time (autovacuum).
+        """Remove the bytes of deleted rows from the index and the files; turns can be stored in between. Raises
+        `StoreError`.
 
         Returns False if another connection was reading, so that some may be left.
         """

@@ -22,7 +22,7 @@ from tests.endurance.outages import open_session, talk
 from tests.endurance.samples import allocated_mb
 from tests.fakes.clock import FakeClock
 from voice.audio import DISCORD_FRAME_SAMPLES, DISCORD_RATE_HZ
-from voice.speaking import piper
+from voice.speaking import embedded, piper
 from voice.speaking.piper import PiperSynthesizer
 from voice.speaking.playback import REMEMBERED_PIECES, Playback
 from voice.speaking.port import Speech
@@ -91,7 +91,7 @@ def test_new_lengths_of_speech_take_no_memory(whisper_model_dir: Path) -> None:
 async def test_a_long_sentence_gives_its_memory_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """After a sentence of 40 words the voice holds 60 MB more at most, and not 190."""
     # A machine that is busy with other tests needs longer.
-    monkeypatch.setattr(piper, "SENTENCE_TIMEOUT_S", 120.0)
+    monkeypatch.setattr(embedded, "SENTENCE_TIMEOUT_S", 120.0)
     async with PiperSynthesizer.open(MODELS / "voice-joe") as voice:
         before = allocated_mb()
         await voice.synthesize(LONG_SENTENCE)

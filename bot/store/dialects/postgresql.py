@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import psycopg
+from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import Conninfo
 from sqlalchemy import text
@@ -27,6 +28,7 @@ from bot.store.dialects.postgresql_failures import postgresql_failure
 from bot.store.dialects.postgresql_lock import held_lock, held_shards
 from bot.store.dialects.postgresql_sql import POSTGRESQL_SQL
 from bot.store.migrations.upgrade import VERSION_QUERY, require_current
+from bot.store.tables import metadata
 from bot.texts.text import Text
 from compaction.errors import StoreError
 
@@ -44,6 +46,7 @@ POOL_SIZE = 6
 CONNECT_TIMEOUT_S = 5
 # How long one statement may take on the server: as long as a transaction of `Database`.
 _STATEMENT_TIMEOUT_S = 20.0
+_VACUUM_TIMEOUT_S = 110.0
 # A transaction that waits for the bot longer was forgotten by it.
 _IDLE_TIMEOUT_S = 60.0
 # How long sent data may stay unacknowledged before the connection counts as lost.
@@ -52,6 +55,9 @@ _NETWORK_TIMEOUT_S = 15.0
 # counts as lost after as long: Linux looks at `tcp_user_timeout` with the next question, other systems count these.
 _ASK_EVERY_S = 5.0
 _MOST_UNANSWERED = 2
+# Rows of these are never deleted for anybody, and every process reads them all the time.
+_KEEP_ALL_ROWS = {"room_claims", "search_marks"}
+_TABLES = sql.SQL(", ").join(sql.Identifier(name) for name in metadata.tables if name not in _KEEP_ALL_ROWS)
 # How long `describe` waits for a lock.
 _CHECK_WAIT_S = 2.0
 _DESCRIBED = """
@@ -121,9 +127,18 @@ class PostgresDialect:
         """Do nothing: autovacuum frees the index's space."""
 
     async def wipe(self) -> bool:
-        """Do nothing: the server removes deleted rows itself. What it keeps (its write-ahead log, archives, replicas,
-        freed blocks of the disk) is its operator's (docs/privacy.md).
+        """Write the tables anew, without the deleted rows. Nobody can read or write meanwhile.
+
+        What the server keeps besides (its write-ahead log, archives, replicas, freed blocks of the disk) is its
+        operator's (docs/privacy.md).
         """
+        async with await psycopg.AsyncConnection.connect(**{**self._options, "autocommit": True}) as connection:
+            await connection.execute(f"SET statement_timeout = {round(_VACUUM_TIMEOUT_S * 1000)}")
+            try:
+                await connection.execute(sql.SQL("VACUUM (FULL) ") + _TABLES)
+            except psycopg.errors.LockNotAvailable:
+                # A reader holds a table.
+                return False
         return True
 
     async def aclose(self) -> None:

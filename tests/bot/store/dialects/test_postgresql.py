@@ -27,9 +27,10 @@ from bot.store.dialects.postgresql_failures import postgresql_failure
 from bot.store.dialects.postgresql_lock import held_lock
 from bot.store.guilds import OptOutStore
 from bot.store.migrations.upgrade import HEAD
+from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError
-from compaction.model import SessionId
+from compaction.model import Seq, SessionId, Turn, TurnKind, TurnPart
 from tests.bot.store.frozen_writer import SERVER
 from tests.compaction.turn_store_contract import fill, landing, turn
 from tests.fakes.clock import FakeClock
@@ -382,3 +383,24 @@ class _HeardEvents:
     async def event(self, name: str) -> None:
         async with asyncio.timeout(PATIENCE_S):
             await self._events[name].wait()
+
+
+@pytest.mark.asyncio
+async def test_what_is_forgotten_is_in_no_file_of_the_database(postgres_place: SecretStr) -> None:
+    """After a person was forgotten, no file of the database has a byte of their words, and others' words are there."""
+    server = running_server()
+    async with open_database(postgres_place) as database:
+        clock = FakeClock()
+        store = SqlTurnStore(database, clock)
+        for seq in range(40):
+            words = "quetzalcoatl sleeps" if seq % 2 else "the lighthouse is closed"
+            part = TurnPart(str(seq % 2), "Ada" if seq % 2 else "Bob", f"{words} {seq}")
+            await store.append_turn(EVENING, Turn(Seq(seq), TurnKind.SPEECH, float(seq), seq + 0.5, (part,)))
+        assert b"quetzalcoatl" in server.bytes_of(postgres_place)
+        forgetter = SpeechForgetter(database, clock)
+        (ada,) = await forgetter.find("1")
+        await forgetter.forget(ada)
+        assert await database.wipe()
+    held = server.bytes_of(postgres_place)
+    assert b"lighthouse" in held
+    assert b"quetzalcoatl" not in held
