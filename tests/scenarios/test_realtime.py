@@ -97,7 +97,7 @@ async def test_a_service_in_trouble_costs_an_answer_its_end_and_nothing_else(tmp
     assert broken_off["text"].endswith(MODEL_BROKE_OFF)
     assert "this morning" not in broken_off["text"]
     assert "ride it every day" in meanwhile["text"]
-    assert again["text"].startswith("Earlier, Ada said")
+    assert again["text"].startswith("Ada said")
     written = [str(message) for message in played.report["messages"]]
     assert sum("Speech-to-speech is gone" in text for text in written) == 1
     assert sum("status 503" in text for text in written) == 1
