@@ -168,7 +168,7 @@ def cluster(
     ] = None,
     quick: Quick = False,
 ) -> None:
-    """Measure what the recogniser service costs and recognises, and what a bot takes."""
+    """Measure what the recogniser service and a bot take."""
     from benchmarks.cluster.bench import ClusterBenchOptions, run
 
     options = ClusterBenchOptions.quick(speech) if quick else ClusterBenchOptions(speech)
