@@ -98,6 +98,9 @@ class PostgresDialect:
             # Parameters hold what people said, which must not reach errors and logs.
             hide_parameters=True,
         )
+        # SQLAlchemy would ask for writing by name after each reading, also of a server whose administrator forbids it.
+        dialect: Any = engine.dialect
+        dialect.set_readonly = lambda connection, value: connection.set_read_only(value or None)
         self.readers = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         # Each statement sees what was committed before it: the first ones wait for the server's row.
         self.writers = engine.execution_options(isolation_level="READ COMMITTED")
