@@ -86,7 +86,9 @@ class PersonForgetter:
         person_id = person.id if session_id is None else None
         # In a thread: the files may have a hundred megabytes.
         lines = await asyncio.to_thread(forget_in_logs, self._log_folder, times.last, person_id=person_id)
-        return PersonForgetReport(stored, lines, await self._wipe())
+        # Whoever has said nothing must not hold up writers, nor use up the pause of those of whom something is deleted.
+        has_deleted = bool(stored.sessions or stored.about or stored.rules)
+        return PersonForgetReport(stored, lines, has_deleted and await self._wipe())
 
     async def _wipe(self) -> bool:
         if self._clock.monotonic() - self._wiped_at < WIPE_PAUSE_S:

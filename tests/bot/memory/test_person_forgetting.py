@@ -401,7 +401,7 @@ class Wipes:
 @pytest.mark.asyncio
 async def test_many_who_are_forgotten_have_one_wipe_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first is wiped at once. Who comes within the pause is told that bytes may be left, and the next wipe after it
-    takes these too. A wipe that fails forgets all the same.
+    takes these too. A wipe that fails forgets all the same, and a stranger begins none.
     """
     wipes = Wipes(monkeypatch)
     async with Evening(tmp_path / "a.db") as evening:
@@ -415,6 +415,9 @@ async def test_many_who_are_forgotten_have_one_wipe_at_a_time(tmp_path: Path, mo
             (person,) = await forgetter.find(who)
             return (await forgetter.forget(person)).wiped
 
+        stranger = StoredSpeaker("190120030040050607", (), 0.0, 0, ())
+        assert not (await forgetter.forget(stranger)).wiped
+        assert wipes.count == 0, "of whom nothing is stored, nothing is wiped"
         assert await forget(PERSON)
         assert traces(tmp_path) == []
         assert not await forget("Bob")
