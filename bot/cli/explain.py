@@ -74,7 +74,6 @@ async def _explain(session: str | None, turn: int | None, fact: str | None, *, a
         turns = SqlTurnStore(database, clock)
         explainer = Explainer(database, turns)
         out = open_console()
-        summary = (await turns.load(session_id)).state.summary
         if turn is not None:
             explained = await _explained(explainer, turns, session_id, turn)
             facts = _matching(explained.facts, fact)
@@ -84,6 +83,7 @@ async def _explain(session: str | None, turn: int | None, fact: str | None, *, a
                 _show_reply(explained, out, parts=fact is None)
                 _show_facts(facts, fact, out)
             return
+        summary = (await turns.load(session_id)).state.summary
         replies = await explainer.replies(session_id)
         facts = _matching(await explainer.facts_now(session_id), fact)
         if as_json:
