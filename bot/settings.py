@@ -297,6 +297,11 @@ class StorageSettings(BaseModel):
     database_url: Annotated[SecretStr | None, Field(json_schema_extra={"internal": True})] = None
 
     @property
+    def machine_dir(self) -> Path:
+        """Return the folder of what all processes of this machine share: the key of forgetting, and approvals."""
+        return self.data_dir
+
+    @property
     def database_path(self) -> Path:
         """Return the file of the embedded database."""
         return self.data_dir / "roomtone.db"
@@ -305,6 +310,16 @@ class StorageSettings(BaseModel):
     def database(self) -> Path | SecretStr:
         """Return where the database is: the file, or the URL if there is one."""
         return self.database_path if self.database_url is None else self.database_url
+
+
+class KeptStorageSettings(StorageSettings):
+    """Where a process that Ray keeps has its data: `data_dir` is its own folder, inside `machine_folder`."""
+
+    machine_folder: Path
+
+    @property
+    def machine_dir(self) -> Path:
+        return self.machine_folder
 
 
 LogLevel = Literal["debug", "info", "warning", "error"]

@@ -111,15 +111,20 @@ AS_ROOT = (
 
 def kept_settings(settings: Settings, shards: Shards, number: int) -> Settings:
     """Return the settings of a process that Ray keeps (`bot.cluster.shard_keeper`): others of them may come to the same
-    machine, so its data folder and the port of its pages are its own. `number`: of its group.
+    machine, so its data folder and the port of its pages are its own. What belongs to the machine, it finds where all
+    of them do. `number`: of its group.
     """
+    from bot.settings import KeptStorageSettings
     from bot.shards import ranges
 
-    folder = settings.storage.data_dir / f"shards-{ranges(shards.ids).replace(', ', '+')}"
+    storage = settings.storage
+    folder = storage.data_dir / f"shards-{ranges(shards.ids).replace(', ', '+')}"
     port = settings.web.port + number if settings.web.port else 0
     return settings.model_copy(
         update={
-            "storage": settings.storage.model_copy(update={"data_dir": folder}),
+            "storage": KeptStorageSettings(
+                data_dir=folder, machine_folder=storage.data_dir, database_url=storage.database_url
+            ),
             "web": settings.web.model_copy(update={"port": port}),
         }
     )

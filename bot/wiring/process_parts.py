@@ -71,7 +71,7 @@ async def open_stores(
     """
     storage = settings.storage
     database = await stack.enter_async_context(
-        open_database(storage.database, migrates=migrates, data_dir=storage.data_dir)
+        open_database(storage.database, migrates=migrates, data_dir=storage.machine_dir)
     )
     async with database.writing() as connection:
         # With another key, the rooms would not know whom they have to leave out.

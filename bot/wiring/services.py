@@ -278,7 +278,7 @@ async def _open_servers(stack: AsyncExitStack, parts: ProcessParts) -> McpServer
     # Imported here because the library takes a second to load.
     from bot.mcp.servers import running_servers
 
-    approvals = Approvals(settings.storage.data_dir)
+    approvals = Approvals(settings.storage.machine_dir)
     servers = await stack.enter_async_context(running_servers(settings.mcp, parts.clock, approvals))
     parts.metrics.health.add_check(servers.problems)
     return servers

@@ -6,24 +6,29 @@ import asyncio
 import base64
 import os
 import signal
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 
 from bot.cli.app import run_command_line
-from bot.cli.run import WITHOUT_DISCORD, _shards, named_servers
+from bot.cli.run import WITHOUT_DISCORD, _shards, kept_settings, named_servers
 from bot.errors import SetupError
 from bot.logs.log_file import log_path
 from bot.shards import ONLY_SHARD, Shards
 from bot.store.database import open_database
+from bot.wiring.process_parts import open_stores
+from bot.wiring.settings import BotSettings
 from compaction.errors import StoreError
 from config.load import load
+from tests.fakes.clock import FakeClock
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
+
+    from pydantic import SecretStr
 
     from bot.cli.rehearsal.options import RehearsalOptions
 
@@ -192,3 +197,15 @@ async def test_the_embedded_database_serves_all_shards_or_none(tmp_path: Path) -
                 pass
         async with database.held_by_bot(Shards((0, 1), 2)):
             pass
+
+
+@pytest.mark.postgres
+@pytest.mark.asyncio
+async def test_bots_that_ray_keeps_on_one_machine_have_one_key(tmp_path: Path, postgres_place: SecretStr) -> None:
+    """Each has a data folder of its own, but who was forgotten is named by the key of the machine."""
+    settings = load(directory=tmp_path, environ={"ROOMTONE_DATABASE_URL": postgres_place.get_secret_value()})
+    kept = [BotSettings.from_schema(kept_settings(settings, Shards((shard,), 2), shard)) for shard in (0, 1)]
+    assert kept[0].storage.data_dir != kept[1].storage.data_dir
+    for each in kept:
+        async with AsyncExitStack() as stack:
+            await open_stores(stack, each, FakeClock())
