@@ -18,14 +18,14 @@ from bot.brain.decider import PendingReply
 from bot.brain.wakeword import mentions_name
 from bot.channel.participants import Participants
 from bot.channel.port import Person
-from bot.cli.rehearsal.written.channel import WrittenChannel
-from bot.cli.rehearsal.written.clock import ManualClock
 from bot.events import SpokenText
 from bot.guild import GuildChoice
 from bot.participation.all_guilds import GuildParticipations
 from bot.participation.participation import Participation, ReplyState
 from bot.participation.settings import ParticipationSettings
 from bot.room.conversation.hearing import GROUP_WAIT_S
+from rehearsal.roomtone.written.channel import WrittenChannel
+from rehearsal.roomtone.written.clock import ManualClock
 from voice.asr.port import Recognition
 from voice.listening.coalesce import UtteranceCoalescer
 from voice.listening.utterance import Utterance

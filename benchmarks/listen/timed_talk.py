@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from bot.cli.rehearsal.written.audio import speech_duration_s
 from compaction.language.text import sentences
+from rehearsal.roomtone.written.audio import speech_duration_s
 
 if TYPE_CHECKING:
     from benchmarks.memory.conversations.conversation import RecordedConversation

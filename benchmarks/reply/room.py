@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from benchmarks.usual_glossary import CHANNEL, PEOPLE, SERVER
-from bot.cli.rehearsal.companion import InProcessCompanion
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.people.clip import Clip
+from rehearsal.roomtone.companion import InProcessCompanion
 from rehearsal.runner.local_environment import discord_addresses
 from rehearsal.runner.ports import BotSetup
 from rehearsal.runner.record import RunRecord

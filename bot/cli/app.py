@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # What a command's module has: `command`, or the `app` of a group of commands.
 _COMMANDS = {
     "run": "run",
-    "rehearse": "rehearsal.command",
+    "rehearse": "rehearse",
     "replay": "replay",
     "tail": "log_view.tail",
     "explain": "explain",

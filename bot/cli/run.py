@@ -64,8 +64,7 @@ def _rehearse(settings: Settings, on_discord_only: list[str]) -> NoReturn:
     has.
     """
     from bot.cli.environment import TRIAL_FOLDER
-    from bot.cli.rehearsal.command import rehearse
-    from bot.cli.rehearsal.options import RehearsalOptions
+    from bot.cli.rehearse import RehearsalOptions, rehearse
 
     if on_discord_only:
         raise SetupError(

@@ -1,5 +1,4 @@
 """Judges a run by its record.
 
 `report_builder` is the entry point. `matching` assigns utterances to lines. `expectations` judges each expectation.
-`written_evening` judges and reports a written evening.
 """

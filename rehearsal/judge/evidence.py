@@ -17,7 +17,13 @@ if TYPE_CHECKING:
         UnmatchedUtteranceReport,
         UtteranceReport,
     )
-    from rehearsal.runner.observations import LoggedProblem, ObservedTurn, ObservedUtterance
+    from rehearsal.runner.observations import (
+        LoggedProblem,
+        ObservedPrompt,
+        ObservedReply,
+        ObservedTurn,
+        ObservedUtterance,
+    )
     from rehearsal.script.expectations import ExpectSilent
 
 
@@ -50,6 +56,9 @@ class RunEvidence:
     problems: tuple[LoggedProblem, ...]
     turns: tuple[ObservedTurn, ...]
     heard: tuple[ObservedUtterance, ...]
+    replies: tuple[ObservedReply, ...] = ()
+    prompts: tuple[ObservedPrompt, ...] = ()
+    failed_compactions: tuple[str, ...] = ()
     stored_turns: int = 0
     # When each step with an id began and ended, in seconds since the live start.
     step_times: Mapping[str, tuple[float, float]] = field(default_factory=dict)

@@ -5,6 +5,7 @@ The functions are pure: they take the evidence of a run and return one result fo
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, assert_never
 
 from rehearsal.judge import replies
@@ -13,6 +14,7 @@ from rehearsal.script.expectations import (
     ExpectAnswer,
     ExpectAttributed,
     ExpectCompaction,
+    ExpectCompactionsUnbroken,
     ExpectDaveFailures,
     ExpectEveryUtteranceHeardOnce,
     ExpectFactOnlyInSummary,
@@ -23,6 +25,7 @@ from rehearsal.script.expectations import (
     ExpectModelKnew,
     ExpectNothingRaised,
     ExpectNoticePosted,
+    ExpectPromptsComplete,
     ExpectRealtimeSessions,
     ExpectRecorded,
     ExpectSilent,
@@ -39,13 +42,15 @@ if TYPE_CHECKING:
 
     from rehearsal.judge.evidence import RunEvidence
     from rehearsal.report.report import UtteranceReport
-    from rehearsal.runner.observations import LoggedProblem, ObservedTurn, ObservedUtterance
+    from rehearsal.runner.observations import LoggedProblem, ObservedPrompt, ObservedTurn, ObservedUtterance
     from rehearsal.script.expectations import Expectation
 
 # A text is another person's if it has two in three of their words and one in three of its own speaker's at most.
 OWN_WORDS_WER, OTHERS_WER = 0.67, 0.34
 # Lines that begin at most so far apart may overlap.
 TOGETHER_S = 10.0
+# The kinds of prompt parts that stand for the turns whose numbers they have.
+_COVERING_PARTS = frozenset({"turn", "current", "summary", "eviction_note"})
 
 
 def judge_expectation(expected: Expectation, evidence: RunEvidence) -> ExpectationResult:
@@ -89,6 +94,10 @@ def _verdict(expected: Expectation, evidence: RunEvidence) -> tuple[bool, str]:
             steps = [(done.old_cursor, done.new_cursor) for done in evidence.compactions]
             seen = ", ".join(f"{old} -> {new}" for old, new in steps) or "none"
             return (expected.old_cursor, expected.new_cursor) in steps, f"landed: {seen}"
+        case ExpectCompactionsUnbroken():
+            return _compactions_unbroken(evidence)
+        case ExpectPromptsComplete():
+            return _prompts_complete(expected, evidence)
         case ExpectAnswer():
             return replies.judge_answer(expected, evidence)
         case ExpectInterrupted():
@@ -209,6 +218,35 @@ def _timeline_complete(heard: Sequence[ObservedUtterance], turns: Sequence[Obser
         wrong += word_errors(" ".join(spoken.get(speaker, [])), " ".join(written.get(speaker, []))).errors
     total = sum(len(texts) for texts in spoken.values())
     return total > 0 and not wrong, f"{count(total, 'utterance')}, {count(wrong, 'word')} missing or twice"
+
+
+def _compactions_unbroken(evidence: RunEvidence) -> tuple[bool, str]:
+    steps = [(done.old_cursor, done.new_cursor) for done in evidence.compactions]
+    connected = all(earlier[1] == later[0] for earlier, later in pairwise([(0, 0), *steps]))
+    reasons = [] if connected else ["they do not follow each other"]
+    reasons += [f"one failed: {reason}" for reason in evidence.failed_compactions[:1]]
+    return not reasons, "; ".join([count(len(steps), "compaction"), *reasons])
+
+
+def _prompts_complete(expected: ExpectPromptsComplete, evidence: RunEvidence) -> tuple[bool, str]:
+    known = {built.answer_to for built in evidence.prompts}
+    unknown = [reply for reply in evidence.replies if not reply.unasked and reply.answer_to not in known]
+    lacking = [(built.answer_to, missing) for built in evidence.prompts if (missing := _missing_turns(built))]
+    largest = max((sum(part.tokens for part in built.parts) for built in evidence.prompts), default=0)
+    reasons = [f'no prompt is known for "{unknown[0].text}"'] if unknown else []
+    reasons += [f"that for turn {seq} lacks turn {_first_ten(missing)}" for seq, missing in lacking[:1]]
+    met = not reasons and largest <= expected.max_tokens
+    size = f"{count(len(evidence.prompts), 'prompt')}, at most {largest} of {expected.max_tokens} tokens"
+    return met, "; ".join([size, *reasons])
+
+
+def _missing_turns(built: ObservedPrompt) -> list[int]:
+    """Return the turns before the answered one that no part of the prompt covers."""
+    covered: set[int] = set()
+    for part in built.parts:
+        if part.kind in _COVERING_PARTS and part.seq_from is not None and part.seq_to is not None:
+            covered.update(range(part.seq_from, part.seq_to + 1))
+    return [seq for seq in range(built.answer_to or 0) if seq not in covered]
 
 
 def _recorded(expected: ExpectRecorded, evidence: RunEvidence) -> tuple[bool, str]:

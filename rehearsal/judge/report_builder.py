@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from rehearsal.judge.matching import UtteranceMatching
     from rehearsal.runner.observations import ObservedPromptPart, ObservedReply, ObservedUtterance, ServerObservations
-    from rehearsal.runner.ports import HeardSoundRecogniser, RehearsalEnvironment
+    from rehearsal.runner.ports import HeardSoundRecogniser, ReceivedOfBot
     from rehearsal.runner.record import RunRecord, SpokenLine
     from rehearsal.script.scenario import Scenario
 
@@ -61,12 +61,13 @@ QUALIFYING_S = 0.7
 async def build_report(
     scenario: Scenario,
     record: RunRecord,
-    environment: RehearsalEnvironment,
+    environment: ReceivedOfBot,
     recogniser: HeardSoundRecogniser,
     *,
     servers: ServerObservations,
+    clock_s: float | None = None,
 ) -> RehearsalReport:
-    """Return the report of a run that is over.
+    """Return the report of a run that is over. `clock_s`: how long it lasted on a virtual clock.
 
     Never raises when the run lacks something: the report says what is missing.
     """
@@ -97,13 +98,14 @@ async def build_report(
         problems=tuple(f"{one.level}: {one.event}: {one.detail}" for one in record.problems),
         machine=machine_facts(),
         servers=servers,
+        clock_s=None if clock_s is None else round(clock_s, 1),
     )
 
 
 async def _evidence(
     scenario: Scenario,
     record: RunRecord,
-    environment: RehearsalEnvironment,
+    environment: ReceivedOfBot,
     recogniser: HeardSoundRecogniser,
     *,
     servers: ServerObservations,
@@ -133,6 +135,9 @@ async def _evidence(
         problems=tuple(record.problems),
         turns=tuple(record.turns),
         heard=accepted,
+        replies=tuple(record.replies),
+        prompts=tuple(record.prompts),
+        failed_compactions=tuple(one.reason for one in record.failed_compactions),
         stored_turns=len(scenario.history),
         step_times={
             name: (begun - record.live_at, over - record.live_at) for name, (begun, over) in record.step_times.items()
@@ -143,9 +148,7 @@ async def _evidence(
     )
 
 
-def _silences(
-    scenario: Scenario, record: RunRecord, environment: RehearsalEnvironment
-) -> dict[ExpectSilent, SilenceEvidence]:
+def _silences(scenario: Scenario, record: RunRecord, environment: ReceivedOfBot) -> dict[ExpectSilent, SilenceEvidence]:
     """Return what people received of the bot in each time in which the scenario expects silence."""
     found: dict[ExpectSilent, SilenceEvidence] = {}
     for expected in scenario.expect:
@@ -213,7 +216,10 @@ async def _qualified_s(scenario: Scenario, record: RunRecord, line: SpokenLine) 
         return None
     step = scenario.steps[line.number]
     assert isinstance(step, SayStep), "a line is a spoken step"
-    after_s = await asyncio.to_thread(_voiced_after_s, step.audio, QUALIFYING_S)
+    if step.audio is None:
+        after_s: float | None = QUALIFYING_S if line.voice_ended_at - line.voice_started_at >= QUALIFYING_S else None
+    else:
+        after_s = await asyncio.to_thread(_voiced_after_s, step.audio, QUALIFYING_S)
     return None if after_s is None else round(line.voice_started_at - record.live_at + after_s, 3)
 
 
@@ -261,7 +267,7 @@ def _stray(scenario: Scenario, record: RunRecord, heard: ObservedUtterance) -> U
 async def _bot_turn(
     scenario: Scenario,
     record: RunRecord,
-    environment: RehearsalEnvironment,
+    environment: ReceivedOfBot,
     recogniser: HeardSoundRecogniser,
     matching: UtteranceMatching,
     reply: ObservedReply,
@@ -337,7 +343,7 @@ def _listener(record: RunRecord, reply: ObservedReply, question: SpokenLine | No
 
 async def _recognised(
     record: RunRecord,
-    environment: RehearsalEnvironment,
+    environment: ReceivedOfBot,
     recogniser: HeardSoundRecogniser,
     listener: int,
     since: float,

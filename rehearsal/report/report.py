@@ -120,8 +120,8 @@ class LatencyReport:
 class RehearsalReport:
     """The whole report of one run.
 
-    `clock_s`: how long a written evening lasted on its virtual clock, or None for a scenario in real time. A written
-    evening has no sound, so nothing was heard or recognised in it.
+    `clock_s`: how long a written scenario lasted on its virtual clock, or None for a scenario in real time. A written
+    scenario has no sound, so nothing was recognised in it.
     """
 
     passed: bool

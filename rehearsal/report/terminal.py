@@ -80,22 +80,17 @@ class TerminalReport(RunObserver):
         facts = [f"{names} in {scenario.guild}, {scenario.channel}", count(len(scenario.says), "thing") + " to say"]
         if scenario.history:
             facts.append(count(len(scenario.history), "turn") + " remembered from before")
-        network = {name: value for name, value in scenario.network.model_dump().items() if value}
-        facts += [f"{value:.0%} {name}" for name, value in network.items()]
-        self._begin(scenario.title, scenario.bot.name, [person.name for person in scenario.people], facts)
-        self._line_count = len(scenario.says)
-
-    def opened_in_writing(self, title: str, bot: str, names: Sequence[str], to_say: int) -> None:
-        """Print the title and who takes part in a written evening."""
-        facts = [", ".join(names), count(to_say, "thing") + " to say", "in writing, on a virtual clock"]
-        self._begin(title, bot, names, facts)
-
-    def _begin(self, title: str, bot: str, names: Sequence[str], facts: Sequence[str]) -> None:
-        self._bot = bot
-        self._colours = {name: _COLOURS[index % len(_COLOURS)] for index, name in enumerate(names)}
-        longest = max(len(name) for name in (bot, *names))
+        if scenario.written:
+            facts.append("in writing, on a virtual clock")
+        else:
+            network = {name: value for name, value in scenario.network.model_dump().items() if value}
+            facts += [f"{value:.0%} {name}" for name, value in network.items()]
+        self._bot = scenario.bot.name
+        self._colours = {person.name: _COLOURS[index % len(_COLOURS)] for index, person in enumerate(scenario.people)}
+        longest = max(len(name) for name in (self._bot, *self._colours))
         self._name_columns = min(max(longest, _NAME_COLUMNS[0]), _NAME_COLUMNS[1])
-        self._console.print(Text(title, style="bold"))
+        self._line_count = len(scenario.says)
+        self._console.print(Text(scenario.title, style="bold"))
         self._console.print(Text("; ".join(facts), style="dim"))
         self._console.print()
 
@@ -156,7 +151,7 @@ class TerminalReport(RunObserver):
 
     def show(self, report: RehearsalReport) -> None:
         """Print the whole report. The verdict comes last, so that it is the last thing on the screen."""
-        # A written evening has no sound, so the conversation that was already printed replaces these tables.
+        # A written scenario has no sound, so the conversation that was already printed replaces these tables.
         if report.clock_s is None:
             self._utterances(report)
             self._bot_turns(report)

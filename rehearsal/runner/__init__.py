@@ -7,5 +7,4 @@
 - `bot_lifecycle` starts and stops the bot.
 - `local_environment` is the local Discord with people; each is a `scripted_member`.
 - `local_servers` are the model servers, and the script by which the language model answers.
-- `evening_record` is the record of a written evening.
 """

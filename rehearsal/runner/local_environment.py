@@ -41,7 +41,7 @@ async def open_local_environment(scenario: Scenario) -> AsyncIterator[LocalEnvir
     Raises `RehearsalError` when a clip cannot be read or a port cannot be opened.
     """
     clips = {}
-    for path in dict.fromkeys(step.audio for step in scenario.says):
+    for path in dict.fromkeys(step.audio for step in scenario.says if step.audio is not None):
         clips[path] = await asyncio.to_thread(Clip.load, path)
     async with LocalDiscord(guild=_guild(scenario)) as discord, contextlib.AsyncExitStack() as stack:
         yield LocalEnvironment(scenario, discord, clips, stack)

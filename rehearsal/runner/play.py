@@ -269,6 +269,7 @@ class _ScenarioRun:
 
     async def _say(self, number: int, step: SayStep, timing: StepTiming) -> None:
         person = self._scenario.person(step.who)
+        assert step.audio is not None, "a scenario with sound has a recording of each line"
         async with self._speech_locks[step.who]:
             started_at = self._loop.time()
             expected_end = started_at + self._environment.speech_s(step.audio)

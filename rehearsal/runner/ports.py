@@ -107,16 +107,26 @@ class SpeechTimes:
     voice_ended_at: float
 
 
-class RehearsalEnvironment(Protocol):
+class ReceivedOfBot(Protocol):
+    """What the people of a run received of the bot."""
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """Every text that the bot wrote (notices and answers to commands), oldest first."""
+
+    def voiced(self, listener_id: int, since: float, until: float) -> tuple[float, float] | None:
+        """Return when this person received the bot's first and last voiced sound between two times, or None."""
+
+    def heard(self, listener_id: int, since: float, until: float) -> NDArray[np.int16]:
+        """Return the sound that this person received from the bot (mono int16 at 16 kHz)."""
+
+
+class RehearsalEnvironment(ReceivedOfBot, Protocol):
     """A Discord with people. Every method that fails raises `RehearsalError` with a plain sentence."""
 
     @property
     def addresses(self) -> DiscordAddresses:
         """The addresses at which the bot finds this Discord."""
-
-    @property
-    def messages(self) -> tuple[str, ...]:
-        """Every text that the bot wrote (notices and answers to commands), oldest first."""
 
     async def enter(self, user_id: int) -> None:
         """Bring a person into the voice channel. Return when the person can speak and hear."""
@@ -147,12 +157,6 @@ class RehearsalEnvironment(Protocol):
 
     async def fault(self, name: str, user_id: int | None, options: Mapping[str, float]) -> None:
         """Cause one fault for this person, or for the bot if `user_id` is None."""
-
-    def voiced(self, listener_id: int, since: float, until: float) -> tuple[float, float] | None:
-        """Return when this person received the bot's first and last voiced sound between two times, or None."""
-
-    def heard(self, listener_id: int, since: float, until: float) -> NDArray[np.int16]:
-        """Return the sound that this person received from the bot (mono int16 at 16 kHz)."""
 
 
 OpenEnvironment: TypeAlias = Callable[["Scenario"], AbstractAsyncContextManager[RehearsalEnvironment]]

@@ -92,6 +92,8 @@ class RunRecord:
         self.replies: list[ObservedReply] = []
         self.problems: list[LoggedProblem] = []
         self.rooms_ready = 0
+        # Why the bot left the channel. Empty while it is there.
+        self.left = ""
         self.crash: BotCrashed | None = None
         self.failed_waits: list[str] = []
         # When each step with an id began and ended, in monotonic seconds.
@@ -127,6 +129,11 @@ class RunRecord:
         names = ["received", "lost", "concealed", "dave_failures"]
         names += sorted({name for counters in self._packet_counters for name in counters} - set(names))
         return {name: sum(counters.get(name, 0) for counters in self._packet_counters) for name in names}
+
+    @property
+    def last_seq(self) -> int:
+        """Return the number of the newest turn, or -1 before the first turn."""
+        return self.turns[-1].seq if self.turns else -1
 
     @property
     def all_lines_heard(self) -> bool:
@@ -171,8 +178,9 @@ class RunRecord:
                 self.crash = observation
             case RoomReady():
                 self.rooms_ready += 1
+                self.left = ""
             case RoomLeft():
-                pass
+                self.left = observation.reason
         self.activity += 1
         self._wake()
 

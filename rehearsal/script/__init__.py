@@ -1,5 +1,5 @@
-"""The files that a person writes: scenarios, written evenings, and their expectations.
+"""The files that a person writes: scenarios and their expectations.
 
 `scenario_file` reads a `scenario` with its `expectations` and `server_specs`. `recordings` makes a scenario from a
-folder of recordings. `written_evening` reads an evening without sound. `files` reads files and words their mistakes.
+folder of recordings. `files` reads files and words their mistakes.
 """

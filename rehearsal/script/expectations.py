@@ -55,6 +55,19 @@ class ExpectCompaction(_Expectation):
     new_cursor: int = Field(ge=1)
 
 
+class ExpectCompactionsUnbroken(_Expectation):
+    """Compactions follow each other from turn 0 without a gap, and none failed."""
+
+    kind: Literal["compactions_unbroken"]
+
+
+class ExpectPromptsComplete(_Expectation):
+    """Every answer has a prompt of at most `max_tokens`, and each earlier turn is in it or in its summary."""
+
+    kind: Literal["prompts_complete"]
+    max_tokens: int = Field(ge=1)
+
+
 class ExpectAnswer(_Expectation):
     """The bot answered the step `to`, and another participant heard the words.
 
@@ -221,6 +234,8 @@ Expectation: TypeAlias = (
     | ExpectMaxWer
     | ExpectDaveFailures
     | ExpectCompaction
+    | ExpectCompactionsUnbroken
+    | ExpectPromptsComplete
     | ExpectAnswer
     | ExpectInterrupted
     | ExpectSilent

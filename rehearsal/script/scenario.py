@@ -102,14 +102,14 @@ class _Step(_Value):
 
 
 class SayStep(_Step):
-    """Somebody speaks. `say` is the text that is spoken in the `audio` file.
+    """Somebody speaks. `say` is the text that is spoken in the `audio` file, or in a written scenario without one.
 
     `answered`: whether the bot must answer (true) or must not answer (false), or None if that does not matter.
     """
 
     who: str
     say: str = Field(min_length=1)
-    audio: Path
+    audio: Path | None = None
     answered: bool | None = None
 
 
@@ -263,9 +263,13 @@ _WrittenStep = Annotated[
 
 
 class Scenario(_Value):
-    """A whole scenario. Paths are absolute."""
+    """A whole scenario. Paths are absolute.
+
+    `written`: it is played in the bot's real room without sound, on a virtual clock.
+    """
 
     title: str = Field(min_length=1)
+    written: bool = False
     guild: str = Field(default="The Rehearsal", min_length=1)
     channel: str = Field(default="Lounge", min_length=1)
     text_channel: str = Field(default="general", min_length=1)

@@ -14,15 +14,17 @@ from rehearsal.script.expectations import ExpectRecorded
 from rehearsal.script.files import mistake, read_json_lines, read_text, validation_mistakes
 from rehearsal.script.scenario import (
     AFTER_EVENTS,
+    AFTER_VOICE,
     FIRST_PERSON_ID,
     FaultStep,
+    JoinStep,
+    LeaveStep,
     SayStep,
     Scenario,
     ServerStep,
     ShowStep,
 )
 from rehearsal.script.server_specs import EXPIRE_SESSIONS, SERVER_BEHAVIOURS
-from rehearsal.script.written_evening import bundled_evenings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +50,7 @@ def scenario_path(given: str) -> Path:
     if not path.is_file() and given in bundled:
         return bundled[given]
     if not path.exists():
-        names = ", ".join(sorted([*bundled, *bundled_evenings()]))
+        names = ", ".join(bundled)
         raise ScenarioError((mistake(path, "", f"there is no such file; the bundled scenarios are {names}"),))
     return path
 
@@ -59,8 +61,9 @@ def load_scenario(path: Path) -> Scenario:
     folder = path.resolve().parent
     if isinstance(raw.get("people"), dict):
         raw["people"] = [_person(key, table, number) for number, (key, table) in enumerate(raw["people"].items())]
-    if isinstance(raw.get("history"), str):
-        raw["history"] = list(read_json_lines(folder / raw["history"]).values())
+    for name in ("history", "steps"):
+        if isinstance(raw.get(name), str):
+            raw[name] = list(read_json_lines(folder / raw[name]).values())
     for row in raw.get("steps") or ():
         for name in ("audio", "shows"):
             if isinstance(row, dict) and isinstance(row.get(name), str):
@@ -69,7 +72,13 @@ def load_scenario(path: Path) -> Scenario:
         scenario = Scenario.model_validate(raw)
     except ValidationError as exc:
         raise ScenarioError(validation_mistakes(exc, path)) from exc
-    mistakes = (*_wrong_people(scenario), *_wrong_steps(scenario), *_wrong_servers(scenario), *_wrong_expect(scenario))
+    mistakes = (
+        *_wrong_people(scenario),
+        *_wrong_steps(scenario),
+        *_wrong_sound(scenario),
+        *_wrong_servers(scenario),
+        *_wrong_expect(scenario),
+    )
     if mistakes:
         raise ScenarioError(tuple(mistake(path, place, what) for place, what in mistakes))
     return scenario
@@ -119,6 +128,21 @@ def _wrong_steps(scenario: Scenario) -> Iterator[tuple[str, str]]:
         if step.id and (step.id in earlier or step.id in AFTER_EVENTS):
             yield f"{place}.id", f'"{step.id}" is already taken'
         earlier[step.id] = earlier[""] = isinstance(step, SayStep)
+
+
+def _wrong_sound(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """Yield place and mistake of steps without the sound that they need, and of steps that need more than writing."""
+    for number, step in enumerate(scenario.steps, 1):
+        place = f"steps number {number}"
+        if not scenario.written:
+            if isinstance(step, SayStep) and step.audio is None:
+                yield f"{place}.audio", "it is missing"
+        elif not isinstance(step, (SayStep, JoinStep, LeaveStep)):
+            yield place, "in a written scenario people only talk, join and leave"
+        elif getattr(step, "audio", None) is not None:
+            yield f"{place}.audio", "a written scenario has no sound"
+        elif step.at is not None or step.after not in {"", AFTER_VOICE}:
+            yield place, f'in a written scenario a step has `gap_s`, `overlap_s`, `after = "{AFTER_VOICE}"` or none'
 
 
 def _wrong_servers(scenario: Scenario) -> Iterator[tuple[str, str]]:

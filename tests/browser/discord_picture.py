@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 from PIL import Image
 
 from bot.cli.environment import logging_from_settings, null_console
-from bot.cli.rehearsal.companion import InProcessCompanion
 from config.load import load
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
+from rehearsal.roomtone.companion import InProcessCompanion
 from rehearsal.runner.bot_lifecycle import bot_setup
 from rehearsal.runner.local_environment import LocalEnvironment, open_local_environment
 from rehearsal.script.scenario_file import load_scenario, scenario_path
@@ -103,6 +103,7 @@ async def _notice(here: LocalEnvironment) -> int:
 async def _say(here: LocalEnvironment, scenario: Scenario, beginnings: tuple[str, ...]) -> None:
     for beginning in beginnings:
         [step] = [each for each in scenario.says if each.say.startswith(beginning)]
+        assert step.audio is not None
         await here.say(scenario.person(step.who).id, step.audio)
         await asyncio.sleep(2.0)
 

@@ -13,12 +13,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
 from unittest.mock import patch
 
-from bot.cli.rehearsal.companion import InProcessCompanion
-from bot.cli.rehearsal.speech_engines import RehearsalRecogniser
 from bot.room.conversation import membership
 from config.load import load
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, SPARE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
+from rehearsal.roomtone.companion import InProcessCompanion
+from rehearsal.roomtone.speech_engines import RehearsalRecogniser
 from rehearsal.runner.local_environment import discord_addresses
 from rehearsal.runner.observations import ObservedTurn
 from rehearsal.runner.ports import BotSetup, StoredTurn

@@ -6,7 +6,6 @@ import asyncio
 import itertools
 import multiprocessing
 import time
-import tomllib
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import PersonError
 from rehearsal.people.clip import Clip
+from rehearsal.script.scenario_file import bundled_scenarios, load_scenario
 from rehearsal.servers.chat import MODEL, ChatBehaviour, LocalChatServer
 from rehearsal.servers.speech import LocalSpeechServer, SpeechBehaviour
 from rehearsal.servers.transcription import LocalTranscriptionServer, TranscriptionBehaviour
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from tests.cluster_faults.faults import Pace
     from tests.cluster_faults.trial import Outcome
 
-SCENARIOS = Path("rehearsal/scenarios")
 MODELS = Path("data/models")
 # What a room hears with besides the recogniser, which is a script here, and its own model behind that.
 NEEDED_MODELS = ("vad-silero", "turn-smart")
@@ -203,10 +202,10 @@ def _samples() -> list[Sample]:
     bot by name: a bot that hears with its own model would answer.
     """
     paths = [
-        file.parent / step["audio"]
-        for file in sorted(SCENARIOS.glob("*/scenario.toml"))
-        for step in tomllib.loads(file.read_text("utf-8"))["steps"]
-        if "audio" in step and "roomtone" not in step["say"].lower()
+        say.audio
+        for file in bundled_scenarios().values()
+        for say in load_scenario(file).says
+        if say.audio is not None and "roomtone" not in say.say.lower()
     ]
     clips = distinct([Clip.load(path) for path in paths], least_s=LEAST_CLIP_S)
     return [Sample.of(clip) for clip in sorted(clips, key=lambda clip: -clip.duration_s)]

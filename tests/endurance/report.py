@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 KILLS, VIRTUAL_HOURS, LIVE_MINUTES = 1_000, 8.0, 60.0
 # Memory may grow by this much in an hour: what folds leave, and the allocator's own ways.
 MEMORY_MB_AN_HOUR = 4.0
-# The most tokens that a prompt may have: in written evenings, and with the bot's default settings.
+# The most tokens that a prompt may have: in written scenarios, and with the bot's default settings.
 MAX_TOKENS = {"virtual room": 10_000, "live room": 28_672}
 # The pieces that kill, with what their targets call them.
 KILLED = {"kills": "SIGKILLs", "kills on PostgreSQL": "SIGKILLs on PostgreSQL"}

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.cli.rehearsal.written.clock import ManualClock
+from rehearsal.roomtone.written.clock import ManualClock
 
 
 class FakeClock(ManualClock):
-    """The clock of written evenings, with a way for a test to learn that a task sleeps."""
+    """The clock of written scenarios, with a way for a test to learn that a task sleeps."""
 
     def __init__(self, now: float = 1_760_000_000.0) -> None:
         super().__init__(now)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.brain.speech_output import MODEL_BROKE_OFF
-from bot.cli.rehearsal.speech_engines import realtime_engines
 from config.load import load
+from rehearsal.roomtone.speech_engines import realtime_engines
 from rehearsal.servers.realtime import LocalRealtimeServer
 from rehearsal.servers.realtime_behaviour import RealtimeBehaviour, RealtimeMode
 from tests.scenarios.program import REPOSITORY, Program

@@ -1,4 +1,4 @@
-"""A written evening of three hours: no turn is lost, memory grows only by what is folded, and what was said first is
+"""A written scenario of three hours: no turn is lost, memory grows only by what is folded, and what was said first is
 still known.
 
 The expectations are read from the report that `roomtone rehearse three-hours` makes too. The numbers of objects and
@@ -18,13 +18,13 @@ import pytest
 import pytest_asyncio
 from structlog.testing import capture_logs
 
-from bot.cli.rehearsal.written.player import open_player
-from bot.cli.rehearsal.written.services import EVENING_SETTINGS
 from compaction.summary.port import MAX_SUMMARY_CHARS
 from compaction.timeline import CAPACITY
 from compaction.window import BATCH_SIZE, RECENT_WINDOW
-from config.load import load
-from rehearsal.script.written_evening import bundled_evenings, read_evening
+from rehearsal.roomtone.written.player import moments, open_player
+from rehearsal.roomtone.written.services import written_settings
+from rehearsal.script.expectations import ExpectAnswer
+from rehearsal.script.scenario_file import bundled_scenarios, load_scenario
 from tests.scenarios.program import Program
 from voice.speaking.playback import QUEUE_PIECES, REMEMBERED_PIECES
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rehearsal.report.report import RehearsalReport
-    from rehearsal.runner.evening_record import EveningRecord
-    from rehearsal.script.written_evening import WrittenEvening
+    from rehearsal.runner.record import RunRecord
+    from rehearsal.script.scenario import Scenario
 
 pytestmark = pytest.mark.slow
 
@@ -56,8 +56,8 @@ MOST_PASSING = 12
 class Evening:
     """The result of the evening. `living`: how many of our objects existed at each full hour and at the end."""
 
-    written: WrittenEvening
-    record: EveningRecord
+    scenario: Scenario
+    record: RunRecord
     report: RehearsalReport
     lasted_s: float
     living: tuple[Counter[str], ...]
@@ -77,22 +77,22 @@ async def play() -> Evening:
     before = asyncio.all_tasks()
     # Objects of our classes that other tests keep alive are not counted.
     elsewhere = own_objects()
-    written, living = read_evening(bundled_evenings()["three-hours"]), list[Counter[str]]()
-    settings = load(overrides=EVENING_SETTINGS)
+    scenario, living = load_scenario(bundled_scenarios()["three-hours"]), list[Counter[str]]()
+    settings = written_settings(scenario)
     assert settings.budget.max_input_tokens == MAX_INPUT_TOKENS
     with capture_logs() as logs:
-        async with open_player(written, settings) as player:
+        async with open_player(scenario, settings) as player:
             await player.begin()
-            for line, event in zip(written.lines, written.events, strict=True):
-                await player.perform(line, event)
+            for moment in moments(scenario.steps):
+                await player.perform(moment)
                 if player.lasted_s >= 3600 * (1 + len(living)):
                     living.append(own_objects() - elsewhere)
             living.append(own_objects() - elsewhere)
             await player.leave()
-    report = player.report(max_prompt_tokens=MAX_INPUT_TOKENS, duration_s=0.0)
+    report = await player.report()
     left = tuple(sorted(task.get_name() for task in asyncio.all_tasks() - before))
     loud = tuple(str(line["event"]) for line in logs if line["log_level"] in {"warning", "error", "critical"})
-    return Evening(written, player.record, report, player.lasted_s, tuple(living), loud, left)
+    return Evening(scenario, player.record, report, player.lasted_s, tuple(living), loud, left)
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
@@ -116,11 +116,11 @@ async def test_what_was_said_first_is_still_known(evening: Evening) -> None:
 
     Three hours and some forty compactions lie between.
     """
-    speeches = evening.written.speeches
-    first, last = " ".join(speech.say for speech in speeches[:20]), speeches[-4:]
-    assert all(speech.answer[0] in first for speech in last)
+    first = " ".join(line.say for line in evening.scenario.says[:20])
+    last = [each for each in evening.scenario.expect if isinstance(each, ExpectAnswer)][-4:]
+    assert all(expected.all_of[0] in first for expected in last)
     replies = [reply.text for reply in evening.record.replies[-4:]]
-    assert all(speech.answer[0] in text for speech, text in zip(last, replies, strict=True)), replies
+    assert all(expected.all_of[0] in text for expected, text in zip(last, replies, strict=True)), replies
 
 
 @pytest.mark.asyncio(loop_scope="module")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pydantic import SecretStr
 
-    from bot.cli.rehearsal.options import RehearsalOptions
+    from bot.cli.rehearse import RehearsalOptions
 
 
 WELL_FORMED = base64.urlsafe_b64encode(b"198622483471925248").decode() + ".Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs"
@@ -50,7 +50,7 @@ def test_without_a_token_it_plays_and_keeps_the_rehearsal(
         options.keep.mkdir(parents=True)
         return True
 
-    monkeypatch.setattr("bot.cli.rehearsal.command.rehearse", play)
+    monkeypatch.setattr("bot.cli.rehearse.rehearse", play)
     assert run_command_line(["run"]) == 0
     assert WITHOUT_DISCORD in capsys.readouterr().out
     assert [str(each.keep) for each in played] == ["data/trial"]

@@ -13,7 +13,6 @@ from bot.brain.embedded.chat import EmbeddedResponder
 from bot.brain.settings import BrainSettings
 from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.toolbox import Toolbox
-from bot.cli.rehearsal.written.audio import LoudnessDetector
 from bot.participation.all_guilds import GuildParticipations
 from bot.participation.settings import ParticipationSettings
 from bot.room.room import Room
@@ -28,6 +27,7 @@ from compaction.model import Mode, TurnKind
 from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
+from rehearsal.roomtone.written.audio import LoudnessDetector
 from tests.fakes.brain import FakeVoice
 from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
 from tests.fakes.clock import FakeClock

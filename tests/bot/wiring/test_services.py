@@ -11,7 +11,6 @@ import pytest
 
 from bot import events
 from bot.brain.tools.permission import Asker
-from bot.cli.rehearsal.written.audio import LoudnessDetector
 from bot.guild import GuildChoice, VoiceMode
 from bot.health import Health
 from bot.memory.recall import RecallScope
@@ -33,6 +32,7 @@ from bot.wiring.speech_models import open_voices
 from compaction.model import Mode, SessionId, TurnKind, TurnPart
 from compaction.payload import MessageToolCall
 from config.schema import Settings
+from rehearsal.roomtone.written.audio import LoudnessDetector
 from rehearsal.servers.chat import LocalChatServer
 from tests.bot.brain.tools.calls import told
 from tests.bot.monitoring.test_metrics import samples, value

@@ -17,7 +17,14 @@ from rehearsal.report.report import (
     UnmatchedUtteranceReport,
     UtteranceReport,
 )
-from rehearsal.runner.observations import LoggedProblem, ObservedPromptPart, ObservedTurn, ObservedUtterance
+from rehearsal.runner.observations import (
+    LoggedProblem,
+    ObservedPrompt,
+    ObservedPromptPart,
+    ObservedReply,
+    ObservedTurn,
+    ObservedUtterance,
+)
 from rehearsal.script.expectations import EXPECTATION_KINDS
 
 if TYPE_CHECKING:
@@ -41,6 +48,12 @@ def answer(heard: str, *, text: str = "", payload: tuple[ObservedPromptPart, ...
     return BotTurnReport(text or heard, heard, answers="ask", payload=payload, fell_silent_s=12.0)
 
 
+def prompt(*covered: tuple[str, int, int]) -> ObservedPrompt:
+    """Return the prompt for turn 3 with these parts: kind, and the first and last turn."""
+    parts = [ObservedPromptPart("user", kind, "", 40, first, last) for kind, first, last in covered]
+    return ObservedPrompt(tuple(parts), 3)
+
+
 WELL = RunEvidence(
     utterances=(row(), row("Jonas")),
     strays=(),
@@ -53,6 +66,8 @@ WELL = RunEvidence(
     problems=(LoggedProblem("slow", "", level="warning"),),
     turns=(ObservedTurn(58, "speech", "11", "hello there"), ObservedTurn(59, "assistant", "assistant", "hi")),
     heard=(ObservedUtterance("u1", 11, "Hello there.", 1.0, 2.0, 2.5),),
+    replies=(ObservedReply("It was Ithaca.", 3.0, 4.0, answer_to=3),),
+    prompts=(prompt(("summary", 0, 1), ("turn", 2, 2), ("current", 3, 3)),),
     stored_turns=58,
 )
 UNRECEIVED = replace(answer("", text="It was Ithaca."), fell_silent_s=None)
@@ -99,6 +114,27 @@ def judged(kind: str, evidence: RunEvidence = WELL, **values: Any) -> Expectatio
         ("compaction", {"old_cursor": 0, "new_cursor": 10}, {}, True, "0 -> 10"),
         ("compaction", {"old_cursor": 10, "new_cursor": 20}, {}, False, "landed: 0 -> 10"),
         ("compaction", {"old_cursor": 0, "new_cursor": 10}, {"compactions": ()}, False, "landed: none"),
+        ("compactions_unbroken", {}, {}, True, "1 compaction"),
+        (
+            "compactions_unbroken",
+            {},
+            {"compactions": (CompactionReport(10, 20, 19, 400, 1.0),)},
+            False,
+            "do not follow each other",
+        ),
+        ("compactions_unbroken", {}, {"failed_compactions": ("no room",)}, False, "one failed: no room"),
+        ("prompts_complete", {"max_tokens": 150}, {}, True, "1 prompt, at most 120 of 150 tokens"),
+        ("prompts_complete", {"max_tokens": 119}, {}, False, "at most 120 of 119"),
+        ("prompts_complete", {"max_tokens": 150}, {"prompts": (prompt(("turn", 0, 1)),)}, False, "lacks turn 2"),
+        # A quote does not stand for the turn that it is from.
+        (
+            "prompts_complete",
+            {"max_tokens": 150},
+            {"prompts": (prompt(("summary", 0, 1), ("recall", 2, 2)),)},
+            False,
+            "lacks turn 2",
+        ),
+        ("prompts_complete", {"max_tokens": 150}, {"prompts": ()}, False, 'no prompt is known for "It was Ithaca."'),
         ("answer", {"to": "ask", "all_of": ["ithaca"], "any_of": ["X", "it was"]}, {}, True, "heard:"),
         ("answer", {"to": "ask", "all_of": ["Ithaca", "boat"]}, {}, False, "missing boat"),
         ("answer", {"to": "ask", "any_of": ["boat", "ferry"]}, {}, False, "none of boat, ferry"),

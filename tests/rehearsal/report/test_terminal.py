@@ -42,14 +42,14 @@ def shown(*, terminal: bool = False, encoding: str = "utf-8") -> str:
 
 
 def test_an_evening_in_writing_has_no_tables_of_sound() -> None:
-    """A written evening has no tables about sound. Expectations are shown as usual."""
+    """A written scenario has no tables about sound. Expectations are shown as usual."""
     out = io.StringIO()
     program = TerminalReport(Console(file=out, width=80))
-    program.opened_in_writing("Boats", "Roomtone", ["Ada", "Bo"], 1)
+    program.opened(scenario(written=True))
     program.say("Something is being prepared.")
     program.show(replace(example(), clock_s=10_800.0))
     text = out.getvalue()
-    assert "Ada, Bo; 1 thing to say; in writing, on a virtual clock" in text
+    assert "0 things to say; in writing, on a virtual clock" in " ".join(text.split())
     assert "Something is being prepared." in text
     assert "Expectations" in text
     assert not any(table in text for table in ("What was said", "answered", "Latency", "Packets"))

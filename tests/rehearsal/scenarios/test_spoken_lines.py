@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from rehearsal.script.scenario import Scenario
 
-SCENARIOS = sorted(name for name, path in bundled_scenarios().items() if load_scenario(path).says)
+SCENARIOS = sorted(name for name, path in bundled_scenarios().items() if not load_scenario(path).written)
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def test_the_lines_of_a_scenario_are_understood(name: str, ear: Callable[[Path, 
         display_names=[person.name for person in scenario.people],
         words=(scenario.guild, scenario.channel),
     )
-    heard = {line.say: ear(line.audio, glossary) for line in scenario.says}
+    heard = {line.say: ear(line.audio, glossary) for line in scenario.says if line.audio is not None}
     broken = {
         said: text
         for said, text in heard.items()

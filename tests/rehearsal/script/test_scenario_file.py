@@ -170,7 +170,7 @@ def test_a_good_file_is_read_whole(tmp_path: Path) -> None:
         ("id = 77", f"id = {FIRST_PERSON_ID}", "people.jonas", "id or the name of mira"),
         ("id = 77", 'name = "mira"', "people.jonas", "id or the name of mira"),
         ('audio = "one.ogg"', 'audio = "two.ogg"', "steps number 2", 'no file "two.ogg"'),
-        ('audio = "one.ogg"', "", "steps number 2.say.audio", "missing"),
+        ('audio = "one.ogg"', "", "steps number 2.audio", "missing"),
         ('command = "join"', 'command = "join"\nsay = "x"', "steps number 1", "one of say, command"),
         ('wait_for = "reply"', "", "steps number 3", "one of say, command"),
         ('wait_for = "reply"', 'wait_for = "rain"', "steps number 3.wait_for.wait_for", "'reply'"),
@@ -227,6 +227,38 @@ def test_all_mistakes_of_the_form_come_at_once(tmp_path: Path) -> None:
     said = mistakes(written(tmp_path, text.replace("value = 0.15", "value = 3")))
     for place in ("title:", "titel:", "network.loss:", "expect number 2.max_wer.value:"):
         assert f"scenario.toml, {place}" in said
+
+
+WRITTEN = """
+title = "In writing"
+written = true
+steps = "steps.jsonl"
+[people.ada]
+[people.bo]
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('{"who": "bo", "say": "So is mine.", "overlap_s": 1.0}', ""),
+        ('{"who": "bo", "say": "Stop.", "after": "voice"}', ""),
+        ('{"who": "bo", "leave": true, "gap_s": 600}', ""),
+        ('{"who": "bo", "say": "So is mine.", "audio": "one.ogg"}', "has no sound"),
+        ('{"who": "bo", "command": "quiet"}', "only talk, join and leave"),
+        ('{"who": "bo", "say": "So is mine.", "at": 3}', "`gap_s`, `overlap_s`"),
+        ('{"who": "bo", "say": "So is mine.", "after": "heard"}', "`gap_s`, `overlap_s`"),
+        ("[", "steps.jsonl, line 2: it is not JSON"),
+    ],
+)
+def test_a_scenario_in_writing_has_its_own_rules(tmp_path: Path, line: str, told: str) -> None:
+    """Its steps may be in a file of JSON lines. It has no sound, and people only talk, come and go."""
+    path = written(tmp_path, WRITTEN)
+    (tmp_path / "steps.jsonl").write_text(f'{{"who": "ada", "say": "The boat is green."}}\n{line}\n', "utf-8")
+    if told:
+        assert told in mistakes(path)
+    else:
+        assert len(load_scenario(path).steps) == 2
 
 
 def test_a_mark_before_utf_8_is_no_mistake(tmp_path: Path) -> None:

@@ -13,10 +13,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot import events
-from bot.cli.rehearsal.written.audio import LoudnessDetector
 from bot.room.conversation import hearing
 from bot.room.conversation.hearing import TICK_S, Hearing, SoundDelay
 from bot.room.conversation.transcriber import Transcriber
+from rehearsal.roomtone.written.audio import LoudnessDetector
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import ScriptedRecogniser, speech

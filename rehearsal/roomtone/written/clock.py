@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-# The start of a written evening, UTC epoch seconds.
+# The start of a written scenario, UTC epoch seconds.
 EVENING_BEGINS = 1_760_043_600.0
 
 

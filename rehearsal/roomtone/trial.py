@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.cli.output import say
 from bot.errors import SetupError
 from bot.folder_lock import is_locked
 from bot.private_files import make_private_folder, write_private_text
@@ -106,7 +105,7 @@ def write_settings(folder: Path, settings: Settings, *, bot_name: str) -> None:
 async def finish_trial(folder: Path, settings: Settings, *, bot_name: str) -> str:
     """Write the trial's transcript.
 
-    Returns a word that was said often, for `show_trial`; empty if people said nothing.
+    Returns a word that was said often, for `trial_lines`; empty if people said nothing.
     """
     from bot.clock import SystemClock
     from bot.store.database import open_database
@@ -127,17 +126,18 @@ async def finish_trial(folder: Path, settings: Settings, *, bot_name: str) -> st
     return _said_often(said, {str(line["speaker"]).casefold() for line in lines} | {bot_name.casefold()})
 
 
-def show_trial(folder: Path, said_often: str) -> None:
-    """Print where the trial is, and what can be done with it. `said_often`: a word to search for, or nothing."""
+def trial_lines(folder: Path, said_often: str) -> list[str]:
+    """Return where the trial is, and what can be done with it. `said_often`: a word to search for, or nothing."""
     program = shlex.quote(_program())
     here = f"{program} --config {shlex.quote(_short(folder))}"
-    say(f"\nThis trial is kept in {_short(folder)}. Look at it:")
-    say(f"  {here} memory list")
-    if said_often:
-        say(f"  {here} memory search {said_often}")
-    say(f"  {here} explain")
-    say(f"  {here} tail --event compaction")
-    say(f"  {program} replay {shlex.quote(_short(folder / TRANSCRIPT))}")
+    return [
+        f"\nThis trial is kept in {_short(folder)}. Look at it:",
+        f"  {here} memory list",
+        *([f"  {here} memory search {said_often}"] if said_often else []),
+        f"  {here} explain",
+        f"  {here} tail --event compaction",
+        f"  {program} replay {shlex.quote(_short(folder / TRANSCRIPT))}",
+    ]
 
 
 def _unkept(folder: Path, error: OSError) -> SetupError:

@@ -11,25 +11,28 @@ import pytest
 import typer
 
 from bot.cli.app import run_command_line
-from bot.cli.rehearsal.command import rehearse
-from bot.cli.rehearsal.options import RehearsalOptions
-from bot.cli.rehearsal.trial import trial_in
-from bot.cli.rehearsal.written.services import BOT_NAME
+from bot.cli.rehearse import RehearsalOptions, rehearse
 from bot.errors import SetupError
 from bot.folder_lock import folder_lock
 from config.errors import ConfigError
 from config.load import load
 from rehearsal.errors import RehearsalError
+from rehearsal.roomtone.trial import trial_in
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from config.schema import Settings
 
-EVENING = [
-    {"title": "A short evening"},
+EVENING = """
+title = "A short evening"
+written = true
+steps = "steps.jsonl"
+[people.ada]
+"""
+STEPS = [
     *({"who": "ada", "say": f"Parcel {n} is in shed {n}."} for n in range(72)),
-    {"who": "ada", "say": "Roomtone, where is parcel 3?", "answer": ["shed 3"]},
+    {"who": "ada", "say": "Roomtone, where is parcel 3?", "answered": True},
 ]
 
 
@@ -42,10 +45,16 @@ def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "my trial"
 
 
+def written_scenario(folder: Path) -> Path:
+    """Write the scenario and return its file."""
+    (folder / "steps.jsonl").write_text("\n".join(map(json.dumps, STEPS)), "utf-8")
+    (folder / "short.toml").write_text(EVENING, "utf-8")
+    return folder / "short.toml"
+
+
 def test_a_trial_can_be_looked_at(trial: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every command that the end of the rehearsal names works on what was kept."""
-    written = trial.with_name("short.jsonl")
-    written.write_text("\n".join(map(json.dumps, EVENING)), "utf-8")
+    written = written_scenario(trial.parent)
     run_command_line(["rehearse", str(written), "--keep", str(trial)])
     out = capsys.readouterr().out
     assert "This trial is kept in my trial. Look at it:" in out
@@ -66,19 +75,18 @@ def test_a_trial_can_be_looked_at(trial: Path, capsys: pytest.CaptureFixture[str
 
 def test_its_settings_are_there_while_it_is_played(trial: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Other commands find the memory and the log of a trial that still runs, or that was killed."""
-    written = trial.with_name("short.jsonl")
-    written.write_text("\n".join(map(json.dumps, EVENING)), "utf-8")
+    written = written_scenario(trial.parent)
     seen: list[Settings] = []
 
     async def play(*_: object, **__: object) -> None:
         seen.append(load(environ={"ROOMTONE_CONFIG": str(trial)}))
         raise SetupError("The player was killed.")
 
-    monkeypatch.setattr("bot.cli.rehearsal.written.player.play_written", play)
+    monkeypatch.setattr("rehearsal.roomtone.playing.play_written", play)
     with pytest.raises(SetupError, match="was killed"):
         rehearse(RehearsalOptions(str(written), keep=trial))
     assert seen[0].storage.data_dir.resolve() == trial.resolve()
-    assert seen[0].brain.name == BOT_NAME
+    assert seen[0].brain.name == "Roomtone"
 
 
 def test_the_next_trial_replaces_an_earlier_one(trial: Path) -> None:

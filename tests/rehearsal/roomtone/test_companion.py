@@ -12,13 +12,13 @@ import structlog
 
 from bot import events
 from bot.cli.environment import null_console
-from bot.cli.rehearsal.companion import InProcessCompanion, ProblemLogHandler, observations
 from bot.logs.output import configured_logging
 from bot.settings import LogsSettings
 from bot.texts.text import verbatim
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from compaction.payload import PartKind, PayloadPart
 from config.errors import ConfigError
+from rehearsal.roomtone.companion import InProcessCompanion, ProblemLogHandler, observations
 from rehearsal.runner import observations as seen
 from rehearsal.runner.ports import BotSetup, DiscordAddresses
 
@@ -179,7 +179,7 @@ async def test_what_goes_wrong_at_the_end_is_raised_and_a_crash_before_it_is_tol
     told: list[seen.Observation] = []
     full = RuntimeError("the disk is full")
     async with InProcessCompanion({}) as companion:
-        monkeypatch.setattr("bot.cli.rehearsal.companion.running_bot", _Bot(ending=full).running)
+        monkeypatch.setattr("rehearsal.roomtone.companion.running_bot", _Bot(ending=full).running)
         await companion.start(environment_of(tmp_path), told.append)
         with pytest.raises(RuntimeError, match="the disk is full"):
             await companion.stop()
@@ -187,7 +187,7 @@ async def test_what_goes_wrong_at_the_end_is_raised_and_a_crash_before_it_is_tol
         await companion.start(environment_of(tmp_path), told.append)
         await companion.kill()
         assert told == []
-        monkeypatch.setattr("bot.cli.rehearsal.companion.running_bot", _Bot(crash=full).running)
+        monkeypatch.setattr("rehearsal.roomtone.companion.running_bot", _Bot(crash=full).running)
         await companion.start(environment_of(tmp_path), told.append)
         await companion.stop()
         assert told == [seen.BotCrashed("the disk is full")]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from bot.cli.rehearsal import speech_engines
-from bot.cli.rehearsal.speech_engines import RehearsalRecogniser
+from rehearsal.roomtone import speech_engines
+from rehearsal.roomtone.speech_engines import RehearsalRecogniser
 from tests.fakes.recogniser import AnsweringEngine, recognition
 from voice.asr.settings import AsrSettings
 from voice.audio import LISTEN_RATE_HZ

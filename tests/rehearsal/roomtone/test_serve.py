@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
 from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.cli.rehearsal import serve
-from bot.cli.rehearsal.serve import TOKEN, addresses, own_bot, serve_local_discord
+from bot.cli.app import run_command_line
 from config.load import load
 from rehearsal.discord.server import LocalDiscord
-from rehearsal.errors import RehearsalError
+from rehearsal.roomtone import serve
+from rehearsal.roomtone.serve import addresses, own_bot
+from rehearsal.runner.local_environment import TOKEN
 from rehearsal.runner.observations import BotCrashed
-from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,37 +79,20 @@ class _Crashing:
         """Do nothing."""
 
 
-@pytest.mark.asyncio
-async def test_a_bot_that_ends_by_itself_is_a_failure(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("named", [True, False])
+def test_a_bot_that_ends_by_itself_is_a_failure(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, *, named: bool
 ) -> None:
-    """If the bot ends by itself, the command fails. Until then the chosen network shares were in effect."""
+    """The command fails then. Until then the chosen network shares were in effect, and the bot had a data folder of its
+    own that is deleted at the end, unless one is named.
+    """
     networks: list[dict[str, float]] = []
+    used: list[str] = []
 
     class Seen(LocalDiscord):
         async def __aexit__(self, *told: object) -> None:
             networks.append(dict(self.network.as_dict()))
             await super().__aexit__(*told)
-
-    monkeypatch.setattr(serve, "InProcessCompanion", _Crashing)
-    monkeypatch.setattr(serve, "LocalDiscord", Seen)
-    async with asyncio.timeout(PATIENCE_S):
-        with pytest.raises(RehearsalError, match="The bot ended: the disk is full"):
-            await serve_local_discord({}, with_bot=True, port=0, network={"loss": 0.25})
-    assert networks[0]["loss"] == 0.25
-    assert "A local Discord is up" in capsys.readouterr().out
-
-
-def names_in(folder: Path) -> list[str]:
-    return [path.name for path in folder.iterdir()]
-
-
-@pytest.mark.asyncio
-async def test_it_has_a_data_folder_of_its_own(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    """The bot and the logs use a folder that is deleted at the end, and not the operator's, unless one is named."""
-    used: list[str] = []
 
     class Noting(_Crashing):
         def __init__(self, overrides: Mapping[str, object], **_options: object) -> None:
@@ -120,11 +102,13 @@ async def test_it_has_a_data_folder_of_its_own(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path / "operators"))
     monkeypatch.setattr(serve, "InProcessCompanion", Noting)
-    for overrides in ({}, {"storage.data_dir": str(tmp_path / "named")}):
-        async with asyncio.timeout(PATIENCE_S):
-            with pytest.raises(RehearsalError):
-                await serve_local_discord(overrides, with_bot=True, port=0)
-    assert names_in(tmp_path) == ["named"]
-    assert used[0].startswith(str(tmp_path / "roomtone-serve-"))
-    assert used[1] == str(tmp_path / "named")
-    assert used[0] in capsys.readouterr().out
+    monkeypatch.setattr(serve, "LocalDiscord", Seen)
+    folder = ["--set", f"storage.data_dir={tmp_path / 'named'}"] if named else []
+    assert run_command_line(["rehearse", "--serve", "--loss", "0.25", *folder]) == 1
+    assert networks[0]["loss"] == 0.25
+    assert used[0].startswith(str(tmp_path / ("named" if named else "roomtone-serve-")))
+    assert [path.name for path in tmp_path.iterdir()] == (["named"] if named else [])
+    shown = capsys.readouterr()
+    assert "A local Discord is up" in shown.out
+    assert used[0] in shown.out
+    assert "The bot ended: the disk is full" in shown.err

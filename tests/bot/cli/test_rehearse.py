@@ -1,4 +1,4 @@
-"""The options of `roomtone rehearse`: settings, network shares, and which options go together."""
+"""The options of `roomtone rehearse`: settings, and which options go together."""
 
 from __future__ import annotations
 
@@ -7,14 +7,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from bot.cli.rehearsal.options import (
-    RehearsalOptions,
-    check_output_folders,
-    network_shares,
-    parse_settings,
-    refuse_scenario_options,
-    refuse_sound_options,
-)
+from bot.cli.rehearse import RehearsalOptions, parse_settings, refuse_scenario_options, rehearse
 
 
 @pytest.mark.parametrize(
@@ -41,22 +34,20 @@ def test_a_word_without_a_value_is_refused() -> None:
         parse_settings(["compaction.mode"])
 
 
-def test_only_the_shares_that_were_given_replace_the_scenarios() -> None:
-    """A share of None keeps the scenario's share; a share of 0 replaces it."""
-    assert network_shares(loss=0.05, padding=None, reorder=0.0) == {"loss": 0.05, "reorder": 0.0}
-
-
 @pytest.mark.parametrize(
-    "wanted",
+    ("wanted", "told"),
     [
-        RehearsalOptions("three-hours", network={"loss": 0.1}),
-        RehearsalOptions("three-hours", realtime=True),
+        (RehearsalOptions("three-hours", network={"loss": 0.1}), "three-hours is played in writing"),
+        (RehearsalOptions("three-hours", realtime=True), "three-hours is played in writing"),
+        (RehearsalOptions(report=Path("nowhere/report.json")), "there is no folder"),
+        (RehearsalOptions(picture=Path("nowhere/evening.svg")), "there is no folder"),
+        (RehearsalOptions(picture=Path("evening.png")), "evening.svg"),
     ],
 )
-def test_an_evening_in_writing_has_no_use_for_what_is_about_sound(wanted: RehearsalOptions) -> None:
-    """For a written evening, options about sound or models are refused instead of silently ignored."""
-    with pytest.raises(typer.BadParameter, match="three-hours is a written evening"):
-        refuse_sound_options(wanted)
+def test_what_could_not_be_kept_or_heard_is_not_played(wanted: RehearsalOptions, told: str) -> None:
+    """Options that have no effect, and files that cannot be written, are refused before the evening, not after it."""
+    with pytest.raises(typer.BadParameter, match=told):
+        rehearse(wanted)
 
 
 @pytest.mark.parametrize(
@@ -75,21 +66,3 @@ def test_what_is_only_kept_up_plays_nothing(wanted: RehearsalOptions) -> None:
     with pytest.raises(typer.BadParameter, match="--serve plays nothing"):
         refuse_scenario_options(wanted)
     refuse_scenario_options(RehearsalOptions(network={"loss": 0.1}, overrides={"compaction.mode": "off"}))
-
-
-def test_what_could_not_be_kept_is_not_played(tmp_path: Path) -> None:
-    """A missing output folder is reported before the evening, not after it."""
-    check_output_folders(RehearsalOptions(report=tmp_path / "report.json", picture=Path("evening.svg")))
-    for wanted in (
-        RehearsalOptions(report=tmp_path / "a" / "r.json"),
-        RehearsalOptions(picture=tmp_path / "a" / "e.svg"),
-    ):
-        with pytest.raises(typer.BadParameter, match="there is no folder"):
-            check_output_folders(wanted)
-
-
-def test_settings_and_a_report_go_with_any_evening() -> None:
-    """Settings and a report are allowed for a written evening too."""
-    refuse_sound_options(
-        RehearsalOptions("three-hours", report=Path("report.json"), overrides={"compaction.mode": "off"})
-    )

@@ -8,9 +8,9 @@ from __future__ import annotations
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Self
 
-from bot.cli.rehearsal.realtime_answers import answer_request
 from bot.models.catalogue import VOICE_JOE
 from bot.models.directory import ModelDirectory
+from rehearsal.roomtone.realtime_answers import answer_request
 from rehearsal.runner.local_servers import ServerModels
 from rehearsal.servers.realtime_behaviour import RealtimeEngines
 from voice.asr.scheduler import QueuedRecogniser

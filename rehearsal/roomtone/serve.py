@@ -2,66 +2,62 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import AsyncExitStack
-from tempfile import TemporaryDirectory
-from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from bot.cli.environment import logging_from_settings, null_console
-from bot.cli.output import say
-from bot.cli.rehearsal.companion import InProcessCompanion
-from bot.cli.signals import stop_on_signals
-from config.load import load
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import RehearsalError
-from rehearsal.runner.local_environment import discord_addresses
+from rehearsal.roomtone.companion import InProcessCompanion
+from rehearsal.runner.local_environment import TOKEN, discord_addresses
 from rehearsal.runner.observations import BotCrashed, LoggedProblem, ObservedReply, ObservedUtterance
 from rehearsal.runner.ports import BotSetup
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    import asyncio
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from rehearsal.runner.observations import Observation
 
 # A served Discord may be empty for hours, and the bot must stay in the channel.
 SERVED_SETTINGS: dict[str, object] = {"room.leave_when_empty_s": 86_400.0}
-NO_CHANGE: Mapping[str, float] = MappingProxyType({})
-TOKEN = f"{ROOMTONE_BOT_ID}.local.rehearsal"
+
+
+class Say(Protocol):
+    """Prints a sentence for whoever started the command. `err`: it is a problem."""
+
+    def __call__(self, text: str, *, err: bool = False) -> None: ...
 
 
 async def serve_local_discord(
     overrides: Mapping[str, object],
+    stop: asyncio.Event,
     *,
     with_bot: bool,
     port: int,
-    network: Mapping[str, float] = NO_CHANGE,
+    network: Mapping[str, float],
+    say: Say,
+    on_dashboard: Callable[[str, Path], None],
 ) -> None:
-    """Open the local Discord, print its addresses, and run until a signal.
+    """Open the local Discord, print its addresses, and keep it up until `stop`.
 
-    `network`: shares of packets (loss, padding, reorder) that replace the defaults.
-
-    Raises `RehearsalError` if a server cannot listen or the bot crashes; and the bot's own errors if it cannot start.
+    `overrides`: settings of the bot, its data folder among them. `network`: shares of packets (loss, padding, reorder)
+    that replace the defaults. Raises `RehearsalError` if a server cannot listen or the bot crashes; and the bot's own
+    errors if it cannot start.
     """
-    stop = asyncio.Event()
     crashes: list[BotCrashed] = []
     async with AsyncExitStack() as stack:
-        # The logs and the memory of a served Discord stay apart from those of the operator's own bot.
-        folder = stack.enter_context(TemporaryDirectory(prefix="roomtone-serve-"))
-        overrides = {"storage.data_dir": folder, "storage.database_url": None, **overrides}
-        settings = load(overrides=overrides)
-        console = stack.enter_context(null_console())
-        stack.enter_context(logging_from_settings(settings, console=console))
-        stack.enter_context(stop_on_signals(stop))
         discord = await stack.enter_async_context(LocalDiscord(http_port=port))
         discord.network.update(network)
         for line in addresses(discord):
             say(line)
-        say(f"  data folder  {settings.storage.data_dir}   (--set storage.data_dir=FOLDER keeps it)")
+        say(f"  data folder  {overrides['storage.data_dir']}   (--set storage.data_dir=FOLDER keeps it)")
         if with_bot:
-            companion = await stack.enter_async_context(InProcessCompanion(SERVED_SETTINGS | dict(overrides), say=say))
-            await companion.start(_environment(discord), lambda seen: _tell(seen, discord, crashes, stop))
+            companion = await stack.enter_async_context(
+                InProcessCompanion(SERVED_SETTINGS | dict(overrides), on_dashboard=on_dashboard)
+            )
+            await companion.start(_setup(discord), lambda seen: _tell(seen, discord, crashes, stop, say))
             stack.push_async_callback(companion.stop)
             channel = discord.guild.voice_channels[0]
             await companion.enter(discord.guild.id, channel.id)
@@ -105,15 +101,12 @@ def own_bot(discord: LocalDiscord) -> list[str]:
     ]
 
 
-def _environment(discord: LocalDiscord) -> BotSetup:
-    return BotSetup(
-        discord_addresses(discord, TOKEN),
-        bot_name=discord.guild.member(ROOMTONE_BOT_ID).name,
-        settings={},
-    )
+def _setup(discord: LocalDiscord) -> BotSetup:
+    name = discord.guild.member(ROOMTONE_BOT_ID).name
+    return BotSetup(discord_addresses(discord, TOKEN), bot_name=name, settings={})
 
 
-def _tell(seen: Observation, discord: LocalDiscord, crashes: list[BotCrashed], stop: asyncio.Event) -> None:
+def _tell(seen: Observation, discord: LocalDiscord, crashes: list[BotCrashed], stop: asyncio.Event, say: Say) -> None:
     """Print what the bot hears and says, and its problems. If it crashes, stop everything."""
     match seen:
         case ObservedUtterance(dropped_reason=None):

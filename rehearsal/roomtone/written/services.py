@@ -1,6 +1,6 @@
-"""The room services of a written evening: the bot's real parts on a temporary database, with fake audio.
+"""The room services of a written scenario: the bot's real parts on a temporary database, with fake audio.
 
-Room, decider, memory, store, search and upkeep are real. There is no language model, so an evening has the same answers
+Room, decider, memory, store, search and upkeep are real. There is no language model, so a scenario has the same answers
 everywhere.
 """
 
@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
@@ -18,7 +19,6 @@ from bot.brain.embedded.chat import EmbeddedResponder
 from bot.brain.embedded.first_sentences import FirstSentences
 from bot.brain.responder import EMBEDDED_RESPONDER_NAME
 from bot.brain.system_prompt import SystemPrompt
-from bot.cli.rehearsal.written.audio import LoudnessDetector, ToneSynthesizer
 from bot.folder_lock import folder_lock
 from bot.participation.all_guilds import GuildParticipations
 from bot.room.services import MemoryServices, ReplyServices, RoomServices, SpeechModels
@@ -27,29 +27,32 @@ from bot.wiring.process_parts import open_stores
 from bot.wiring.recollection import policy_for
 from bot.wiring.settings import BotSettings
 from compaction.summary.extractive import ExtractiveSummariser
+from config.load import load
+from rehearsal.roomtone.written.audio import LoudnessDetector, ToneSynthesizer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
 
     from bot.clock import Clock
     from bot.events import Observer
     from bot.store.database import Database
     from compaction.summary.port import Summariser
     from config.schema import Settings
+    from rehearsal.script.scenario import Scenario
     from voice.asr.port import Recogniser
 
-BOT_NAME = "Roomtone"
-# These settings override the operator's settings. Options of the command line override these.
-EVENING_SETTINGS: dict[str, object] = {
-    "brain.name": BOT_NAME,
-    # The context of a small model: three hours must fit into it.
-    "budget.max_context_tokens": 14_096,
-    "budget.reserved_output_tokens": 4_096,
-    # Embedding takes real time, and a written evening takes none.
+# The operator's settings do not count here, the scenario's do. Options of the command line override both.
+_IN_WRITING: dict[str, object] = {
+    # Embedding takes real time, and a written scenario takes none.
     "recall.embedder": "off",
     # The wait for quotes is in real time; a busy machine needs longer.
     "recall.wait_ms": 2_000,
 }
+
+
+def written_settings(scenario: Scenario, overrides: Mapping[str, object] = MappingProxyType({})) -> Settings:
+    """Return the settings in which a written scenario is played. Raises `ConfigError`."""
+    return load(overrides={"brain.name": scenario.bot.name, **_IN_WRITING, **scenario.settings, **overrides})
 
 
 @asynccontextmanager

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bot.cli.rehearsal.written.clock import ManualClock
+from rehearsal.roomtone.written.clock import ManualClock
 
 
 @pytest.mark.asyncio

@@ -1,4 +1,4 @@
-"""Fake audio for a written evening: people's speech, a recogniser that is given the words, and a synthesiser of tones.
+"""Fake audio for a written scenario: people's speech, a recogniser that is given the words, and a synthesiser of tones.
 
 They implement the bot's own ports, so that everything behind the ports is real.
 """

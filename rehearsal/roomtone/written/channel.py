@@ -1,4 +1,4 @@
-"""The voice channel of a written evening: its people, and a connection that sends as the clock advances."""
+"""The voice channel of a written scenario: its people, and a connection that sends as the clock advances."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SilentChat:
 
     async def fetch(self, file: DroppedFile, *, max_bytes: int) -> bytes:
         """Raise `ChatError`: there are no files."""
-        raise ChatError("There are no files in a written evening.")
+        raise ChatError("There are no files in a written scenario.")
 
     async def post(self, text: str) -> None:
         self.posted.append(text)
@@ -71,7 +71,7 @@ class ManualLink:
 
 
 class WrittenChannel:
-    """`bot.channel.port.Place` of a written evening. `link`: the connection, once the bot is there."""
+    """`bot.channel.port.Place` of a written scenario. `link`: the connection, once the bot is there."""
 
     guild_id = 500
     channel_id = 600
@@ -103,7 +103,7 @@ class WrittenChannel:
         return frozenset({self.channel_id})
 
     def readers(self) -> Sequence[Reader]:
-        """Return the people: everybody may read all of a written evening."""
+        """Return the people: everybody may read all of a written scenario."""
         here = frozenset({self.channel_id})
         people = (each for each in self._people if not each.is_bot)
         return [Reader(str(each.id), self.guild_id, here, here, self.channel_id) for each in people]
@@ -122,7 +122,7 @@ class WrittenChannel:
     async def ask_for_press(self, request: CallRequest, on_press: OnPress) -> CallMessage:
         """Refuse: nobody presses anything in writing."""
         del request, on_press
-        raise ChatError(Text("Nobody can press a button in a written evening."))
+        raise ChatError(Text("Nobody can press a button in a written scenario."))
 
     async def write_notice(self, text: Text, *, asks: bool = False) -> bool:
         """Record the notice like any message."""
@@ -133,10 +133,10 @@ class WrittenChannel:
         return None
 
     async def open_thread(self, channel_id: int, *, begun: int | None = None) -> Thread:
-        raise ChatError("A written evening has no threads.")
+        raise ChatError("A written scenario has no threads.")
 
     async def post_file(self, name: str, content: bytes, text: Text) -> int:
-        raise ChatError("A written evening takes no files.")
+        raise ChatError("A written scenario takes no files.")
 
     async def write_recap(self, digest: Digest) -> int | None:
         """Write nothing: a rehearsal posts no recap."""
@@ -147,7 +147,7 @@ class WrittenChannel:
         return True
 
     async def offer_catch_up(self, person: Person, *, minutes: int) -> bool:
-        """Offer nothing: nobody reads the chat of a written evening."""
+        """Offer nothing: nobody reads the chat of a written scenario."""
         return False
 
     async def show_listening(self, *, on: bool) -> bool:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Self
 
 from bot import events
 from bot.app import RunningBot, running_bot
-from bot.cli.dashboard_link import dashboard_line
 from bot.clock import SystemClock
 from bot.errors import first_cause
 from bot.local_zone import LocalZone
@@ -27,6 +26,7 @@ from rehearsal.runner import observations as seen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
     from types import FrameType, TracebackType
 
     from config.schema import Settings
@@ -42,13 +42,16 @@ _OF_ONLOOKERS = frozenset({"login_link_count"})
 class InProcessCompanion:
     """`rehearsal.runner.ports.BotUnderTest` around the running bot.
 
-    `overrides`: settings by dotted name that override the scenario's. `say`: gets where the dashboard is at each start.
+    `overrides`: settings by dotted name that override the scenario's. `on_dashboard`: gets the dashboard's login link
+    and the data folder at each start.
     *Ownership*: an async context manager that owns the bot's task, its data folder and its log handler.
     """
 
-    def __init__(self, overrides: Mapping[str, object], *, say: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self, overrides: Mapping[str, object], *, on_dashboard: Callable[[str, Path], None] = lambda *_: None
+    ) -> None:
         self._overrides = dict(overrides)
-        self._say = say
+        self._on_dashboard = on_dashboard
         self._folder = tempfile.TemporaryDirectory(prefix="roomtone-rehearsal-", ignore_cleanup_errors=True)
         self._task: asyncio.Task[None] | None = None
         self._stopping = asyncio.Event()
@@ -79,7 +82,7 @@ class InProcessCompanion:
         try:
             self._running = await asyncio.shield(ready)
             if self._running.dashboard_link is not None:
-                self._say(dashboard_line(self._running.dashboard_link, settings.storage.data_dir))
+                self._on_dashboard(self._running.dashboard_link, settings.storage.data_dir)
         except BaseException:
             await self.kill()
             raise

@@ -1,1 +1,0 @@
-"""Plays a written evening: a real room without sound, on a manual clock. The entry point is `player.play_written`."""

@@ -1,0 +1,271 @@
+"""`roomtone rehearse`: runs the whole bot in a local Discord with simulated speakers, or only that Discord."""
+
+from __future__ import annotations
+
+import asyncio
+import tomllib
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bot.cli.output import open_console, say, svg_picture
+from bot.cli.signals import stop_on_signals, until_stopped
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rehearsal.script.scenario import Scenario
+
+DEFAULT_SCENARIO = "evening"
+
+
+def _complete_scenario(incomplete: str) -> list[str]:
+    from rehearsal.script.scenario_file import bundled_scenarios
+
+    return [name for name in bundled_scenarios() if name.startswith(incomplete)]
+
+
+@dataclass(frozen=True, slots=True)
+class RehearsalOptions:
+    """What to play, and how.
+
+    `keep`: the folder of a trial; None keeps nothing. `overrides`: settings by dotted name that override all others.
+    `network`: shares of packets (loss, padding, reorder) that replace the scenario's. `realtime`: use speech-to-speech,
+    from a local server.
+    """
+
+    scenario: str = DEFAULT_SCENARIO
+    speech: Path | None = None
+    limit: int | None = None
+    report: Path | None = None
+    picture: Path | None = None
+    keep: Path | None = None
+    realtime: bool = False
+    overrides: Mapping[str, object] = field(default_factory=dict)
+    network: Mapping[str, float] = field(default_factory=dict)
+
+
+def command(
+    scenario: Annotated[
+        str,
+        typer.Argument(
+            help="A bundled scenario's name (`--list` shows them) or the path of a scenario file.",
+            autocompletion=_complete_scenario,
+        ),
+    ] = DEFAULT_SCENARIO,
+    list_all: Annotated[bool, typer.Option("--list", help="List the bundled scenarios and exit.")] = False,
+    speech: Annotated[
+        Path | None, typer.Option(help="Play the real recordings of DIR/manifest.json instead.", metavar="DIR")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="With --speech: the most recordings to play.", metavar="N")
+    ] = None,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Keep the local Discord up for other clients until Ctrl-C.")
+    ] = False,
+    no_bot: Annotated[bool, typer.Option("--no-bot", help="With --serve: do not start the bot.")] = False,
+    port: Annotated[
+        int,
+        typer.Option(min=0, max=65535, help="With --serve: the port of REST, gateway and control; 0: any free port."),
+    ] = 0,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", "--json", help="Write the report as JSON to this file.", metavar="FILE.json"),
+    ] = None,
+    loss: Annotated[float | None, typer.Option(min=0, max=1, help="Share of voice packets that are lost.")] = None,
+    padding: Annotated[float | None, typer.Option(min=0, max=1, help="Share of voice packets that are padded.")] = None,
+    reorder: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Share of voice packets that arrive out of order.")
+    ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(help="Save the conversation as shown in the terminal as a picture.", metavar="FILE.svg"),
+    ] = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(help="Keep the memory, log and transcript in this folder, for the other commands.", metavar="DIR"),
+    ] = None,
+    realtime: Annotated[
+        bool, typer.Option("--realtime", help="Use speech-to-speech, from a local server with its protocol.")
+    ] = False,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Override a setting, for example compaction.mode=off.", metavar="KEY=VALUE"),
+    ] = None,
+) -> None:
+    """Play a scenario in a local Discord, and judge it.
+
+    Protocol, encryption, audio, recognition, memory and voice are the real ones. Ends with a report. The exit status
+    is 0 only if all expectations of the scenario are met.
+    """
+    if list_all:
+        from rehearsal.roomtone.playing import bundled
+
+        say("\n".join(bundled()))
+        return
+    shares = {"loss": loss, "padding": padding, "reorder": reorder}
+    wanted = RehearsalOptions(
+        scenario,
+        speech=speech,
+        limit=limit,
+        report=report,
+        picture=picture,
+        keep=keep,
+        realtime=realtime,
+        overrides=parse_settings(settings or []),
+        network={name: share for name, share in shares.items() if share is not None},
+    )
+    if serve:
+        refuse_scenario_options(wanted)
+        asyncio.run(_serve(wanted, with_bot=not no_bot, port=port))
+        return
+    if no_bot or port:
+        raise typer.BadParameter("--no-bot and --port go with --serve.")
+    if limit is not None and speech is None:
+        raise typer.BadParameter("--limit goes with --speech.")
+    raise typer.Exit(0 if rehearse(wanted) else 1)
+
+
+def parse_settings(given: Sequence[str]) -> dict[str, object]:
+    """Parse `KEY=VALUE` texts into settings by dotted name. Values are read as TOML if possible."""
+    parsed: dict[str, object] = {}
+    for each in given:
+        key, sign, value = each.partition("=")
+        if not sign or not key.strip():
+            raise typer.BadParameter(f"--set {each} is not KEY=VALUE, for example --set compaction.mode=off.")
+        try:
+            parsed[key.strip()] = tomllib.loads(f"value = {value}")["value"]
+        except (ValueError, RecursionError):
+            parsed[key.strip()] = value
+    return parsed
+
+
+def refuse_scenario_options(wanted: RehearsalOptions) -> None:
+    """Raise for options that have no effect with --serve."""
+    for name, default in (
+        ("scenario", DEFAULT_SCENARIO),
+        *((name, None) for name in ("speech", "limit", "report", "picture", "keep")),
+        ("realtime", False),
+    ):
+        if getattr(wanted, name) != default:
+            option = "a scenario" if name == "scenario" else f"--{name}"
+            raise typer.BadParameter(f"--serve plays nothing, so {option} does not go with it.")
+
+
+def _check(wanted: RehearsalOptions, played: Scenario) -> None:
+    """Raise for options that do not go with the scenario, and for output files that cannot be written as they are
+    named.
+    """
+    from bot.cli.environment import require_folder
+
+    if played.written and (wanted.network or wanted.realtime):
+        raise typer.BadParameter(
+            f"{wanted.scenario} is played in writing, without sound: --loss, --padding, --reorder and --realtime "
+            "cannot be used with it."
+        )
+    for option, path in (("--report", wanted.report), ("--picture", wanted.picture)):
+        if path is not None:
+            require_folder(option, path)
+    if wanted.picture is not None and wanted.picture.suffix.lower() != ".svg":
+        raise typer.BadParameter(
+            f"--picture {wanted.picture}: the picture is an SVG file. Give it such a name, for example "
+            f"{wanted.picture.with_suffix('.svg').name}."
+        )
+
+
+async def _serve(wanted: RehearsalOptions, *, with_bot: bool, port: int) -> None:
+    from bot.cli.dashboard_link import dashboard_line
+    from bot.cli.environment import logging_from_settings, null_console
+    from config.load import load
+    from rehearsal.roomtone.serve import serve_local_discord
+
+    stop = asyncio.Event()
+    with ExitStack() as stack:
+        # The logs and the memory of a served Discord stay apart from those of the operator's own bot.
+        folder = stack.enter_context(TemporaryDirectory(prefix="roomtone-serve-"))
+        overrides = {"storage.data_dir": folder, "storage.database_url": None, **wanted.overrides}
+        console = stack.enter_context(null_console())
+        stack.enter_context(logging_from_settings(load(overrides=overrides), console=console))
+        stack.enter_context(stop_on_signals(stop))
+        await serve_local_discord(
+            overrides,
+            stop,
+            with_bot=with_bot,
+            port=port,
+            network=wanted.network,
+            say=say,
+            on_dashboard=lambda link, data_dir: say(dashboard_line(link, data_dir)),
+        )
+
+
+def rehearse(wanted: RehearsalOptions) -> bool:
+    """Play a scenario, show it in the terminal, and return whether it passed."""
+    from bot.cli.dashboard_link import dashboard_line
+    from bot.cli.environment import logging_from_settings, null_console
+    from rehearsal.report.terminal import TerminalReport
+    from rehearsal.roomtone.playing import play_scenario, settings_of
+    from rehearsal.roomtone.trial import finish_trial, trial_in, trial_lines, write_settings
+
+    played = _scenario(wanted)
+    _check(wanted, played)
+    if wanted.keep is not None:
+        kept = {"storage.data_dir": str(wanted.keep.absolute()), "storage.database_url": None}
+        wanted = replace(wanted, overrides={**wanted.overrides, **kept})
+    settings = settings_of(played, wanted.overrides)
+    # Not before it is certain that this trial can be played: it puts the last one aside.
+    with nullcontext() if wanted.keep is None else trial_in(wanted.keep):
+        if wanted.keep is not None:
+            write_settings(wanted.keep, settings, bot_name=played.bot.name)
+        shown = open_console(record=wanted.picture is not None)
+        program = TerminalReport(shown)
+        # The display shows the bot's warnings within the conversation; the log file has everything.
+        with null_console() as console, logging_from_settings(settings, console=console), program:
+            playing = play_scenario(
+                played,
+                wanted.overrides,
+                program,
+                realtime=wanted.realtime,
+                data_dir=None if wanted.keep is None else settings.storage.data_dir,
+                on_dashboard=lambda link, data_dir: program.say(dashboard_line(link, data_dir)),
+            )
+            outcome = asyncio.run(until_stopped(playing))
+    # The picture shows the conversation without the report.
+    picture = svg_picture(shown, title="roomtone rehearse") if wanted.picture is not None else ""
+    program.show(outcome)
+    if wanted.report is not None:
+        outcome.write(wanted.report)
+    if wanted.picture is not None:
+        _save(picture, wanted.picture)
+    if wanted.keep is not None:
+        said_often = asyncio.run(finish_trial(wanted.keep, settings, bot_name=played.bot.name))
+        say("\n".join(trial_lines(wanted.keep, said_often)))
+    return outcome.passed
+
+
+def _save(picture: str, path: Path) -> None:
+    from bot.errors import SetupError
+    from bot.private_files import write_private_text
+
+    try:
+        write_private_text(path, picture)
+    except OSError as error:
+        raise SetupError(
+            f"The picture could not be saved as {path}: {error.strerror or error}. Name a file in a folder that exists "
+            "and has room, for example --picture evening.svg."
+        ) from error
+
+
+def _scenario(wanted: RehearsalOptions) -> Scenario:
+    """Return the scenario with the chosen network shares. Raises `ScenarioError`."""
+    from rehearsal.script.recordings import scenario_from_recordings
+    from rehearsal.script.scenario_file import load_scenario, scenario_path
+
+    if wanted.speech is not None:
+        played = scenario_from_recordings(wanted.speech, limit=wanted.limit)
+    else:
+        played = load_scenario(scenario_path(wanted.scenario))
+    return played.with_network(played.network.model_copy(update=dict(wanted.network)))

@@ -1,0 +1,75 @@
+"""Plays a scenario with Roomtone: with sound in the local Discord, or in writing in a room of its own."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
+
+from config.load import load
+from rehearsal.rehearse import rehearse
+from rehearsal.roomtone.companion import InProcessCompanion
+from rehearsal.roomtone.speech_engines import RehearsalRecogniser, local_engines
+from rehearsal.roomtone.written.player import play_written
+from rehearsal.roomtone.written.services import written_settings
+from rehearsal.runner.local_environment import open_local_environment
+from rehearsal.runner.local_servers import open_local_servers
+from rehearsal.script.scenario_file import bundled_scenarios, load_scenario
+from rehearsal.script.server_specs import RealtimeSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from config.schema import Settings
+    from rehearsal.report.report import RehearsalReport
+    from rehearsal.runner.ports import RunObserver
+    from rehearsal.script.scenario import Scenario
+
+
+def bundled() -> list[str]:
+    """Return one line for each bundled scenario: its name and title."""
+    titles = {name: load_scenario(path).title for name, path in bundled_scenarios().items()}
+    longest = max(map(len, titles))
+    return [f"{name:<{longest}}  {title}" for name, title in sorted(titles.items())]
+
+
+def settings_of(scenario: Scenario, overrides: Mapping[str, object]) -> Settings:
+    """Return the settings with which a scenario is played. Raises `ConfigError`."""
+    if scenario.written:
+        return written_settings(scenario, overrides)
+    return load(overrides={**scenario.settings, **overrides})
+
+
+async def play_scenario(
+    scenario: Scenario,
+    overrides: Mapping[str, object],
+    observer: RunObserver,
+    *,
+    realtime: bool,
+    data_dir: Path | None,
+    on_dashboard: Callable[[str, Path], None],
+) -> RehearsalReport:
+    """Play a scenario and return its report. `overrides`: settings by dotted name, which go before the scenario's.
+
+    `realtime`: use speech-to-speech, from a local server. `data_dir`: keep the memory there.
+    """
+    settings = settings_of(scenario, overrides)
+    if scenario.written:
+        return await play_written(scenario, settings, observer, data_dir=data_dir)
+    names = (scenario.bot.name, *(person.name for person in scenario.people))
+    servers = scenario.servers
+    if realtime and servers.realtime is None:
+        servers = servers.model_copy(update={"realtime": RealtimeSpec()})
+    async with AsyncExitStack() as stack:
+        local_servers = await stack.enter_async_context(open_local_servers(servers, local_engines(settings, names)))
+        chosen = {**local_servers.settings, **overrides}
+        companion = await stack.enter_async_context(InProcessCompanion(chosen, on_dashboard=on_dashboard))
+        ear = await stack.enter_async_context(RehearsalRecogniser(settings.asr, names=names))
+        return await rehearse(
+            scenario,
+            bot=companion,
+            recogniser=ear,
+            observer=observer,
+            open_environment=open_local_environment,
+            servers=local_servers,
+        )
