@@ -144,10 +144,6 @@ class FaultInjector:
             self._voice.room_of(session).announce_video(session)
         return {"packets": self._forwarder.inject_video(users, count=int(options["count"]))}
 
-    def _clear_frames(self, targets: list[VoiceSession], options: Mapping[str, float]) -> None:
-        for session in targets:
-            self._forwarder.clear_shares[session.user_id] = options["share"]
-
     def _request_reset(self, targets: list[VoiceSession], options: Mapping[str, float]) -> None:
         for room in self._rooms(targets):
             room.decide(lambda delivery: delivery.recreate())
@@ -194,9 +190,6 @@ class FaultInjector:
             int(options["count"]), lambda: limited(options["retry_after_s"], everywhere=everywhere)
         )
 
-    def _cloudflare_ban(self, options: Mapping[str, float]) -> None:
-        self._rest.ban(options["for_s"])
-
     def _late_interactions(self, options: Mapping[str, float]) -> None:
         self._interactions.delivery_delay_s = options["delay_s"]
 
@@ -240,7 +233,6 @@ _OF_VOICE: Mapping[str, Callable[[FaultInjector, list[VoiceSession], Mapping[str
     "late_speaking": FaultInjector._late_speaking,
     "rtcp": FaultInjector._rtcp,
     "video": FaultInjector._video,
-    "clear_frames": FaultInjector._clear_frames,
     "request_reset": FaultInjector._request_reset,
     "downgrade": FaultInjector._downgrade,
     "upgrade": FaultInjector._upgrade,
@@ -255,7 +247,6 @@ _OF_REST: Mapping[str, Callable[[FaultInjector, Mapping[str, float]], None]] = {
     "rest_errors": FaultInjector._rest_errors,
     "interaction_errors": FaultInjector._interaction_errors,
     "rest_limit": FaultInjector._rest_limit,
-    "cloudflare_ban": FaultInjector._cloudflare_ban,
     "late_interactions": FaultInjector._late_interactions,
     "expire_interactions": FaultInjector._expire_interactions,
 }
@@ -268,12 +259,10 @@ FAULTS: Mapping[str, Mapping[str, float]] = {
     "late_speaking": {"delay_s": 0.3},
     "rtcp": {"count": 20},
     "video": {"count": 20},
-    "clear_frames": {"share": 0.03},
     "invalidate_session": {"stays_in_voice": 1, "ready_after_s": 0.0, "resumable": 0},
     "kill_gateway": {"close_code": 0},
     "rest_errors": _ERRORS,
     "interaction_errors": _ERRORS,
     "rest_limit": {"count": 1, "retry_after_s": 1.0, "everywhere": 0},
-    "cloudflare_ban": {"for_s": 5.0},
     "late_interactions": {"delay_s": 2.5},
 }

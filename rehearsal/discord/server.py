@@ -102,7 +102,7 @@ class LocalDiscord:
             beside=None if beside is None else beside._gateway,
         )
         self._interactions = Interactions(self._state, self._gateway, response_timeout_s=response_timeout_s)
-        self._rest_faults: RestFaults = RestFaults(time.monotonic) if beside is None else beside._rest_faults
+        self._rest_faults: RestFaults = RestFaults() if beside is None else beside._rest_faults
         self._faults = FaultInjector(
             self.guild,
             self._gateway,

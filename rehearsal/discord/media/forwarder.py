@@ -7,22 +7,19 @@ A seeded generator decides which packets are lost, padded or reordered (`Network
 from __future__ import annotations
 
 import asyncio
-import functools
 import os
 import random
 import secrets
 import socket
 import struct
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, cast
-
-import numpy as np
 
 from rehearsal.discord.media import packet_encryption
 from rehearsal.discord.media.arrivals import ArrivalCallback, PacketArrival, arrived_at
 from rehearsal.discord.media.network import ForwarderCounters, NetworkConditions
-from voice.transport.opus import SILENCE_FRAME, Encoder
+from voice.transport.opus import SILENCE_FRAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,7 +40,6 @@ _EXTENSION = bytes.fromhex("51000090 10ff0000")
 _MAX_PADDING_BYTES = 7
 # A packet held back for reordering is sent after this time if no other packet follows.
 _REORDER_HOLD_S = 0.04
-_BEEP_HERTZ = 3000.0
 
 Address = tuple[str, int]
 
@@ -84,8 +80,6 @@ class Forwarder(asyncio.DatagramProtocol):
         self.watch: ArrivalCallback | None = None
         # This generator makes no keys. It decides which packets are lost, with the same result in every run.
         self._random = random.Random(seed)  # noqa: S311
-        # By the receiver's user id: the share of packets whose frame comes in the clear, as a beep that nobody said.
-        self.clear_shares: dict[int, float] = {}
         self._legs: dict[int, MediaLeg] = {}
         self._transport: asyncio.DatagramTransport | None = None
         # Both by the receiver's and the speaker's SSRC.
@@ -210,9 +204,6 @@ class Forwarder(asyncio.DatagramProtocol):
             self.counters.dropped += 1
             return
         padding = self._random.randint(1, _MAX_PADDING_BYTES) if self._random.random() < self.network.padding else 0
-        clear_share = self.clear_shares.get(receiver.user_id)
-        if clear_share and packet.payload != SILENCE_FRAME and self._random.random() < clear_share:
-            packet = replace(packet, payload=_beep())
         encrypted = packet_encryption.encrypt_packet(
             packet,
             receiver.cipher,
@@ -302,13 +293,6 @@ class Forwarder(asyncio.DatagramProtocol):
         self._send(header + leg.cipher.encrypt(body, header, nonce) + nonce, leg.address)
         self.counters.injected += 1
         return 1
-
-
-@functools.cache
-def _beep() -> bytes:
-    """Return one Opus frame of a loud tone."""
-    times = np.arange(960) / 48_000
-    return Encoder().encode((20_000 * np.sin(2 * np.pi * _BEEP_HERTZ * times)).astype(np.int16))
 
 
 # The SSRCs of sessions are this far apart, which leaves room for each session's video and retransmission streams.

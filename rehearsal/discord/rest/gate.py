@@ -17,10 +17,6 @@ if TYPE_CHECKING:
 
 # What Discord's proxies answer in place of JSON. aiohttp adds the charset that a browser needs.
 _ERROR_PAGE: Final = "<html><head><title>{status} Server Error</title></head><body>Please try again.</body></html>"
-_BAN_PAGE: Final = (
-    "<!doctype html><html><head><title>Access denied | discord.com used Cloudflare to restrict access</title></head>"
-    "<body>Error 1015: You are being rate limited.</body></html>"
-)
 # Only answers of Discord itself have this header. discord.py takes a 429 without it for a ban.
 _VIA: Final = {"Via": "1.1 google"}
 
@@ -43,25 +39,11 @@ class OrderedAnswers:
 
 @dataclass(slots=True)
 class RestFaults:
-    """The faults in effect. `monotonic`: the clock, in seconds."""
+    """The faults in effect."""
 
-    monotonic: Callable[[], float]
     errors: OrderedAnswers = field(default_factory=OrderedAnswers)
     interaction_errors: OrderedAnswers = field(default_factory=OrderedAnswers)
     refused: OrderedAnswers = field(default_factory=OrderedAnswers)
-    _banned_until: float = float("-inf")
-
-    def ban(self, seconds: float) -> None:
-        """Refuse every request for so long, as Cloudflare does to an address that has sent too many wrong ones."""
-        self._banned_until = self.monotonic() + seconds
-
-    def refusal(self, *, of_interaction: bool) -> web.Response | None:
-        """Return the answer to a request that is refused before its limits count; None: it is not."""
-        left_s = self._banned_until - self.monotonic()
-        if left_s > 0:
-            headers = {"Retry-After": str(round(left_s) + 1)}
-            return web.Response(status=429, text=_BAN_PAGE, content_type="text/html", headers=headers)
-        return None if of_interaction else self.refused.next()
 
 
 def error_page(status: int, *, html: bool) -> web.Response:
@@ -93,7 +75,7 @@ class RestGate:
         of_interaction = route.startswith(("/interactions/", "/webhooks/"))
 
         async def passed(request: web.Request) -> web.Response:
-            if (refused := self._faults.refusal(of_interaction=of_interaction)) is not None:
+            if not of_interaction and (refused := self._faults.refused.next()) is not None:
                 return refused
             who = "" if of_interaction else request.headers.get("Authorization", "nobody")
             allowance = self._limits.use(who, method, route, request.match_info)

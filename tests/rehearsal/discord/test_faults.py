@@ -87,7 +87,7 @@ async def test_a_channel_migrates_to_another_endpoint() -> None:
 async def test_faults_that_cannot_be_are_plain_sentences() -> None:
     """Unknown faults and options, and faults without an affected user, raise a clear error."""
     async with LocalDiscord() as local:
-        with pytest.raises(LocalDiscordError, match=r"There is no fault 'earthquake'\. The faults are clear_frames, "):
+        with pytest.raises(LocalDiscordError, match=r"There is no fault 'earthquake'\. The faults are downgrade, "):
             await local.fault("earthquake")
         with pytest.raises(LocalDiscordError, match="Nobody is connected to voice"):
             await local.fault("rtcp")

@@ -175,7 +175,7 @@ def test_a_good_file_is_read_whole(tmp_path: Path) -> None:
         ('wait_for = "reply"', "", "steps number 3", "one of say, command"),
         ('wait_for = "reply"', 'wait_for = "rain"', "steps number 3.wait_for.wait_for", "'reply'"),
         ('wait_for = "reply"', 'wait_for = "reply"\nnew_cursor = 10', "steps number 3", "`new_cursor` belongs to"),
-        ('fault = "rtcp"', 'fault = "rain"', "steps number 7.fault", "there are clear_frames"),
+        ('fault = "rtcp"', 'fault = "rain"', "steps number 7.fault", "there are downgrade"),
         ('after = "ask"', 'after = "tell"', "steps number 4.after", '"tell"'),
         ("at = 30", "at = 30\ngap_s = 1", "steps number 5", "fixed moment"),
         ("at = 30", "gap_s = 1\noverlap_s = 1", "steps number 5", "can have one of them"),

@@ -13,7 +13,6 @@ import pytest
 from rehearsal.discord.media import packet_encryption
 from rehearsal.discord.media.forwarder import Address, Forwarder, MediaLeg
 from rehearsal.discord.media.network import NetworkConditions
-from voice.transport.opus import SILENCE_FRAME
 
 ADA, BEN, CHLOE = 2001, 2002, 2003
 
@@ -216,16 +215,3 @@ def test_keepalives_are_echoed_and_clients_rtcp_is_swallowed() -> None:
     room.forwarder.datagram_received(b"\x80\xc9" + bytes(40), _address(ADA))
     room.forwarder.error_received(OSError("port unreachable"))
     assert room.forwarder.counters.received == 0
-
-
-def test_frames_in_the_clear_replace_some_and_never_silence() -> None:
-    """The share of one receiver's packets has another frame, and the end of a talkspurt stays as it is."""
-    room = Room(NetworkConditions())
-    ada, ben = room.add(ADA), room.add(BEN)
-    room.forwarder.clear_shares[BEN] = 0.5
-    for _ in range(100):
-        room.say(ada)
-        room.say(ada, SILENCE_FRAME)
-    payloads = [packet.payload for packet in room.heard(ben)]
-    assert payloads.count(SILENCE_FRAME) == 100
-    assert 20 < payloads.count(b"opus") < 80

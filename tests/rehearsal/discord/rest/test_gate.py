@@ -68,15 +68,3 @@ async def test_errors_of_discords_servers_are_no_json(html: int, carried_out: in
         assert (answer.status, answer.content_type, bool(await answer.text())) == (502, "text/html", bool(html))
         assert len(local.messages) == carried_out
         assert (await post(local, session)).status == 200
-
-
-@pytest.mark.asyncio
-async def test_a_banned_address_gets_cloudflares_page() -> None:
-    """No header tells that Discord itself has answered, and nothing is let through until the ban is over."""
-    async with LocalDiscord() as local, api(local) as session:
-        await local.fault("cloudflare_ban", for_s=60)
-        async with session.get(local.api_base + "/gateway") as answer:
-            assert (answer.status, "Via" in answer.headers) == (429, False)
-            assert "Cloudflare" in await answer.text()
-        await local.fault("cloudflare_ban", for_s=0)
-        assert (await post(local, session)).status == 200
