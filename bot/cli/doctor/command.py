@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bot.cli.doctor.finding import Finding, Status
-from bot.cli.doctor.machine import check_opus, check_receive_buffer, check_web_port
+from bot.cli.doctor.machine import check_opus, check_web_port
 from bot.cli.doctor.models import check_device, check_embedder, check_recogniser, check_turns, check_voice
 from bot.cli.doctor.services import check_discord, check_language_model, check_mcp_server, check_screens
 from bot.cli.doctor.storage import check_data_dir, check_database
@@ -130,7 +130,6 @@ async def _check_all(settings: Settings) -> list[Finding]:
         "data": lambda: check_data_dir(settings.storage),
         "database": lambda: check_database(settings.storage.database),
         "web port": lambda: check_web_port(settings.web, bot_runs=is_locked(settings.storage.data_dir)),
-        "receive buffer": check_receive_buffer,
     }
     found = [_readable(name, check) for name, check in local.items()]
     return [*found, on_discord, *models, *tools, check_screens(settings.screen, settings.web, installed=has_ocr)]

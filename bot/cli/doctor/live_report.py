@@ -71,7 +71,7 @@ def _loss(record: Mapping[str, Any]) -> Finding:
     overflowed = record["packets"]["overflowed"]
     detail = f"{count(overflowed, 'packet')} dropped by this machine"
     if overflowed:
-        return Finding("loss", Status.WARNING, detail, "Look at `receive buffer` in the doctor.")
+        return Finding("loss", Status.WARNING, detail, "Do what the log says at `receive_buffer_small`.")
     return Finding("loss", Status.OK, detail)
 
 

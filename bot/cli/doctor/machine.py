@@ -1,4 +1,4 @@
-"""Whether the machine lets the bot run: libopus, its web port, and its memory for received voice."""
+"""Whether the machine lets the bot run: libopus and its web port."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from bot.cli.doctor.finding import Finding, Status
 from bot.errors import why_not_listening
 from bot.network_address import NetworkAddress
 from voice.errors import OpusMissingError
-from voice.transport.receive_buffer import DATAGRAM_BYTES, SMALL_BYTES, WANTED_BYTES, enlarge
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,26 +51,3 @@ def check_web_port(web: WebSettings, *, bot_runs: bool) -> Finding:
         f"nothing can listen on {where} ({reason}): there are no dashboard, no pages for screens and no metrics",
         "End the program that listens there (`ss -ltnp` names it), or choose another web.host or web.port.",
     )
-
-
-def check_receive_buffer(granted_bytes: Callable[[], int] | None = None) -> Finding:
-    """Check how much received voice the system keeps while the bot is busy."""
-    granted = (granted_bytes or _receive_buffer)()
-    detail = f"the system keeps {granted // 1024:,} KB of received voice"
-    if granted >= SMALL_BYTES:
-        return Finding("receive buffer", Status.OK, detail)
-    # Five datagrams of each person in a tenth of a second.
-    speakers = granted // (5 * DATAGRAM_BYTES)
-    return Finding(
-        "receive buffer",
-        Status.WARNING,
-        f"{detail}, and {WANTED_BYTES // 1024:,} KB were asked for: of more than {speakers} people who speak at once, "
-        "sound is lost whenever the machine is busy for a tenth of a second",
-        f"On the machine itself (not in a container): `sudo sysctl -w net.core.rmem_max={WANTED_BYTES}`, and the same "
-        "line in /etc/sysctl.d to keep it.",
-    )
-
-
-def _receive_buffer() -> int:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        return enlarge(probe)

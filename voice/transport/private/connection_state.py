@@ -88,7 +88,9 @@ class ReceivingState(VoiceConnectionState):
         receive_buffer.note_arrivals(self.socket)
         size = receive_buffer.enlarge(self.socket)
         if size < receive_buffer.SMALL_BYTES:
-            _log.warning("receive_buffer_small", granted_bytes=size, wanted_bytes=receive_buffer.WANTED_BYTES)
+            wanted = receive_buffer.WANTED_BYTES
+            remedy = f"On the machine itself (not in a container): `sudo sysctl -w net.core.rmem_max={wanted}`."
+            _log.warning("receive_buffer_small", granted_bytes=size, wanted_bytes=wanted, remedy=remedy)
 
     # Messages that arrive.
 

@@ -1,4 +1,4 @@
-"""The web port and the receive buffer of the machine."""
+"""The web port of the machine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from bot.cli.doctor.finding import Status
-from bot.cli.doctor.machine import check_receive_buffer, check_web_port
+from bot.cli.doctor.machine import check_web_port
 from bot.settings import WebSettings
 
 
@@ -29,13 +29,3 @@ def test_a_web_host_that_is_not_this_machine(host: str) -> None:
     finding = check_web_port(WebSettings(host=host), bot_runs=True)
     assert finding.status is Status.WARNING
     assert finding.detail.startswith(f"nothing can listen on {host}:8095 (")
-
-
-def test_receive_buffer() -> None:
-    """A small receive buffer is a warning that names the number of people it is enough for, and the remedy."""
-    assert check_receive_buffer().detail.startswith("the system keeps ")
-    assert check_receive_buffer(lambda: 4 << 20).status is Status.OK
-    small = check_receive_buffer(lambda: 212_992)
-    assert small.status is Status.WARNING
-    assert "more than 66 people" in small.detail
-    assert "net.core.rmem_max=4194304" in small.remedy
