@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from rehearsal.discord import LocalDiscord
 
-__all__ = ["CONNECT_S", "StockBot", "Tone", "connect", "encrypted", "repointed", "shows_guilds", "stock_bot", "until"]
+__all__ = ["CONNECT_S", "StockBot", "Tone", "connect", "encrypted", "repointed", "stock_bot", "until"]
 
 _STEP_S = 0.01
 # discord.py's limit for each step of joining, after which it would try again.
@@ -54,11 +54,6 @@ async def stock_bot(
         prepare(client)
     async with logged_in(client, local, token or f"{bot_id}.test"):
         yield client
-
-
-def shows_guilds(client: discord.Client) -> bool:
-    """Return whether a client has got all of its guilds. On a busy machine it may be ready before."""
-    return not any(guild.unavailable for guild in client.guilds)
 
 
 async def connect(client: StockBot, channel_id: int = 600) -> discord.VoiceClient:

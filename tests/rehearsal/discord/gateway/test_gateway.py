@@ -15,7 +15,7 @@ from tests.rehearsal.discord.stock import until
 
 BOT, ADA = 1001, 2001
 _IDENTIFY, _RESUME, _VOICE, _MEMBERS = 2, 6, 4, 8
-_RECONNECT, _INVALID, _ACK = 7, 9, 11
+_INVALID = 9
 # A guild whose bot may use every intent.
 TRUSTING = GuildSpec(
     bots=(Member(BOT, "Roomtone", privileged_intents=int(Intent.MESSAGE_CONTENT | Intent.GUILD_MEMBERS)),)
@@ -182,29 +182,12 @@ async def test_a_client_without_heartbeats_is_cut_off(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize(
-    ("fault", "options", "opcode"),
-    [
-        ("reconnect", {}, _RECONNECT),
-        ("invalidate_session", {"resumable": 1}, _INVALID),
-        ("kill_gateway", {"close_code": 4000}, None),
-        ("kill_gateway", {}, None),
-    ],
-)
-async def test_sessions_outlive_what_discord_does_to_websockets(
-    fault: str, options: dict[str, float], opcode: int | None
-) -> None:
-    """Whether it is asked to, or finds its websocket silent or closed: the client resumes, and has missed nothing."""
+@pytest.mark.parametrize("shard", [[2, 2], [0], ["a", 2], [-1, 2], 3])
+async def test_a_shard_that_cannot_be_is_refused(shard: object) -> None:
+    """Discord closes the connection with code 4010."""
     async with LocalDiscord() as local, bare_gateway(local) as gateway:
-        session = (await _log_in(gateway))["session_id"]
-        assert (await local.fault(fault, user_id=BOT, **options))["user_ids"] == [str(BOT)]
-        if opcode is not None:
-            assert (await gateway.receive(opcode))["d"] == (True if opcode == _INVALID else None)
-        await local.post_message(ADA, "meanwhile")
-        async with bare_gateway(local) as again:
-            await again.send(_RESUME, {"token": f"{BOT}.t", "session_id": session, "seq": 2})
-            assert (await again.receive(0))["t"] == "MESSAGE_CREATE"
-            assert (await again.receive(0))["t"] == "RESUMED"
+        await gateway.send(_IDENTIFY, {"token": f"{BOT}.t", "intents": 0, "shard": shard})
+        assert await gateway.close_code() == 4010
 
 
 @pytest.mark.asyncio
