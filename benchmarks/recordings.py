@@ -58,7 +58,7 @@ def load_recordings(speech: Path | None) -> RecordingSet:
     """Return the recordings of a folder, or the bundled ones. Raises `ScenarioError` if the manifest has mistakes."""
     if speech is not None:
         says = scenario_from_recordings(speech, lanes=1).says
-        recordings = tuple(SpeechRecording(say.audio, say.who, say.say) for say in says)
+        recordings = tuple(SpeechRecording(say.audio, say.who, say.say) for say in says if say.audio is not None)
         return RecordingSet(recordings, real=not _names_synthetic_voices(speech))
     return RecordingSet(tuple(bundled_recordings()), real=False)
 
@@ -75,6 +75,7 @@ def bundled_recordings() -> Sequence[SpeechRecording]:
         SpeechRecording(say.audio, say.who, say.say)
         for name in BUNDLED
         for say in load_scenario(scenario_path(name)).says
+        if say.audio is not None
     ]
 
 

@@ -1,4 +1,4 @@
-"""The progress of a benchmark on stderr: a bar on a terminal, otherwise a line for each step."""
+"""The progress of a benchmark or a replay on stderr: a bar on a terminal, otherwise a line for each step."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ import typer
 
 from bot.cli.explain import print_part
 from bot.cli.output import count, open_console, print_indented, say
+from bot.cli.progress_bar import ProgressBar
 from compaction.model import Mode
 from compaction.settings import SummariserKind
 
@@ -75,9 +76,6 @@ async def _replay(
 ) -> Replay:
     from datetime import UTC
 
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
     from bot.brain.system_prompt import SystemPrompt
     from bot.clock import SystemClock
     from bot.memory.replay import replay
@@ -91,17 +89,8 @@ async def _replay(
         summariser = await stack.enter_async_context(
             open_summariser(settings.llm, settings.compaction, kind, budget=settings.budget, models=settings.models)
         )
-        progress = stack.enter_context(
-            Progress(
-                TextColumn("replaying"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TimeElapsedColumn(),
-                console=Console(stderr=True),
-                transient=True,
-            )
-        )
-        task = progress.add_task("replaying", total=len(lines))
+        progress = stack.enter_context(ProgressBar())
+        progress.step("replaying", total=len(lines))
         return await replay(
             lines,
             store=SqlTurnStore(database, SystemClock()),
@@ -113,7 +102,7 @@ async def _replay(
             zone=UTC,
             own_names=(settings.brain.name, *settings.brain.wake_names),
             on_event=lambda event: _tell(event, out),
-            on_line=lambda: progress.advance(task),
+            on_line=progress.advance,
         )
 
 

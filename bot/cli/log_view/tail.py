@@ -52,13 +52,10 @@ def command(
         list[str] | None,
         typer.Option(
             "--event",
-            metavar="NAME…",
-            help="Only these events. * matches anything. `compaction`: what was folded or failed; `skipped`: checks "
-            "that had nothing to fold; `memory`: all about memory but those checks.",
+            metavar="NAME,…",
+            help="Only these events. May be repeated. * matches anything. `compaction`: what was folded or failed; "
+            "`skipped`: checks that had nothing to fold; `memory`: all about memory but those checks.",
         ),
-    ] = None,
-    more_events: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="More event names: --event takes several.")
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow the log until Ctrl-C.")] = False,
     full: Annotated[bool, typer.Option("--full", help="All fields of each event, with its session.")] = False,
@@ -82,7 +79,7 @@ def command(
         raise SetupError(f"There is no log {file}. Name an existing one, or omit --file.")
     if file is not None and file.is_dir():
         raise SetupError(f"{file} is a folder. Name the log in it, for example {file / 'roomtone.jsonl'}.")
-    names = [*(event or []), *(more_events or [])]
+    names = event or []
     wanted = EventFilter(session=session, patterns=patterns_of(names))
     story = (
         SessionSummaries() if not as_json and (session is not None or {"compaction", "memory"} & set(names)) else None

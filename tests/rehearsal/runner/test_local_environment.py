@@ -46,6 +46,7 @@ async def test_what_the_bot_says_is_heard_and_outlives_the_listener() -> None:
     """Listeners hear the bot through the real protocol. What they heard can still be read after they have left."""
     made = hello()
     clip = made.says[0].audio
+    assert clip is not None
     async with open_local_environment(made) as environment:
         mira, jonas = made.person("mira").id, made.person("jonas").id
         for user_id in (mira, jonas):

@@ -231,7 +231,7 @@ def test_the_command_reads_the_configured_log(tmp_path: Path, monkeypatch: pytes
         {"event": "two", "session_id": "s"},
         {"event": "three"},
     )
-    result = CliRunner().invoke(app, ["--session", "s", "--full", "--event", "one", "two", "three"])
+    result = CliRunner().invoke(app, ["--session", "s", "--full", "--event", "one,two", "--event", "three"])
     assert result.exit_code == 0
     assert names(result.stdout) == ["one", "two"]
     assert "\x1b" not in result.stdout
