@@ -58,36 +58,6 @@ def test_all_files_are_read_in_order(path: Path) -> None:
         assert list(lines.rest()) == []
 
 
-def test_a_line_being_written_waits(path: Path) -> None:
-    """An incomplete line is yielded once, when the rest of it has arrived."""
-    with LogReader(path) as lines:
-        assert list(lines.read()) == []
-        add(path, "fir")
-        assert list(lines.read()) == []
-        add(path, "st\nsec")
-        assert list(lines.read()) == [b"first"]
-        add(path, "ond\n")
-        assert list(lines.read()) == [b"second"]
-        assert list(lines.read()) == []
-
-
-def test_rotation_between_reads_loses_nothing(path: Path) -> None:
-    """If the log is rotated several times between two reads, all lines are read in order."""
-    add(path, "1\n")
-    with LogReader(path) as lines:
-        assert list(lines.read()) == [b"1"]
-        add(path, "2\n")
-        rotate(path)
-        add(path, "3\n")
-        rotate(path)
-        add(path, "4\n")
-        rotate(path)
-        assert list(lines.read()) == [b"2", b"3", b"4"]
-        assert list(lines.read()) == []
-        add(path, "5\n")
-        assert list(lines.read()) == [b"5"]
-
-
 def test_a_log_deleted_moved_or_cut_back_goes_on(path: Path) -> None:
     """After the log is deleted, moved or emptied, the new file is read from its beginning, and rotated files are not
     read twice.

@@ -34,23 +34,6 @@ async def _hears(listener: ScriptedPerson, voice: discord.VoiceClient) -> None:
 
 
 @pytest.mark.asyncio
-async def test_encryption_ends_and_begins_again() -> None:
-    """A downgrade is announced, made ready and executed. After the upgrade, the bot is heard encrypted again."""
-    async with LocalDiscord() as local, stock_bot(local, BOT) as bot, scripted_member(local, ADA) as ada:
-        voice = await connect(bot)
-        await ada.meet(BOT)
-        await local.fault("downgrade")
-        await until(lambda: voice._connection.dave_protocol_version == 0 and ada.dave_version == 0, "version 0")
-        assert local.status()["channels"][0]["dave_version"] == 0
-        await _hears(ada, voice)
-        await local.fault("upgrade")
-        await until(lambda: voice._connection.can_encrypt and ada.dave_version == 1, "version 1")
-        await ada.meet(BOT)
-        await _hears(ada, voice)
-        assert ada.counts.dave_failures == 0
-
-
-@pytest.mark.asyncio
 async def test_stock_discord_py_comes_back_with_a_new_key() -> None:
     """discord.py does not resume. It leaves, joins again, and gets a new key and a new SSRC."""
     async with LocalDiscord() as local, stock_bot(local, BOT) as bot, scripted_member(local, ADA) as ada:
@@ -65,21 +48,6 @@ async def test_stock_discord_py_comes_back_with_a_new_key() -> None:
         await until(lambda: voice.is_connected() and voice._connection.can_encrypt, "its return")
         assert voice._connection.ssrc != old_ssrc
         await ada.meet(BOT)
-        await _hears(ada, voice)
-
-
-@pytest.mark.asyncio
-async def test_a_channel_migrates_to_another_endpoint() -> None:
-    """After a VOICE_SERVER_UPDATE during a call, discord.py changes to the new endpoint."""
-    async with LocalDiscord() as local, stock_bot(local, BOT) as bot, scripted_member(local, ADA) as ada:
-        voice = await connect(bot)
-        await ada.meet(BOT)
-        old_endpoint, old_ssrc = local.voice_endpoint, voice._connection.ssrc
-        told = await local.fault("migrate")
-        assert told["servers"][str(BOT)]["endpoint"] == local.voice_endpoint != old_endpoint
-        await until(lambda: voice._connection.ssrc != old_ssrc and voice.is_connected(), "the bot's change")
-        assert voice.endpoint == local.voice_endpoint
-        await until(lambda: voice._connection.can_encrypt, "the bot's keys")
         await _hears(ada, voice)
 
 
