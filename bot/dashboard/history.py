@@ -77,6 +77,10 @@ class StoredHistory:
             return None
         return await self._attendance.attended_by_all(reader.guild_id, [reader.person_id])
 
+    async def topics(self, session_ids: Sequence[SessionId]) -> Mapping[SessionId, str]:
+        """Return what each session was last about, as far as it was folded."""
+        return await self._history.topics(session_ids)
+
     async def _heard_all(self, session_id: SessionId, reading: Reading) -> bool:
         """Return whether somebody has heard all of a session. Of one whose oldest turns were deleted, nobody knows."""
         said = await self._history.said_between(session_id)

@@ -195,7 +195,13 @@ class DashboardService:
         channels = None if access.channels is None else frozenset[int]().union(*access.channels.values())
         found = await self._sessions.recent(limit=SESSIONS_AT_ONCE + 1, before=before, channels=channels)
         shown = [each for each in found[:SESSIONS_AT_ONCE] if access.sees(each.guild_id, each.channel_id)]
-        return {"sessions": await self._sessions_json(shown), "more": len(found) > SESSIONS_AT_ONCE}
+        topics = await self._history().topics([each.id for each in shown])
+        told = [each.id for each in shown if each.id in topics and (await self._visible(each, access)).shows_derived]
+        cards = [
+            {**card, "topic": topics[each.id] if each.id in told else ""}
+            for each, card in zip(shown, await self._sessions_json(shown), strict=True)
+        ]
+        return {"sessions": cards, "more": len(found) > SESSIONS_AT_ONCE}
 
     async def session(self, viewer: Viewer, session_id: str, *, first: int | None) -> Json:
         """See `Dashboard.session`."""

@@ -34,6 +34,7 @@ export async function showSessions(main) {
       list.append(el("li", { class: "card" },
         el("a", { class: "row", href: address(session.session) }, el("b", {}, time(session.started_at, "day")),
           session.live ? el("span", { class: "tag live", text: t("live") }) : null),
+        session.topic ? el("p", { class: "topic", lang: "", text: session.topic }) : null,
         el("p", { class: "quiet" }, place(session)),
         el("p", { class: "quiet", text: `${counted(session.turn_count, "{count} turn", "{count} turns")}, ${duration(took)}` })));
     }

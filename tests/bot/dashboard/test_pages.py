@@ -167,18 +167,6 @@ async def test_a_page_at_another_address_is_told_which_one_works(browser: Browse
 
 
 @pytest.mark.asyncio
-async def test_every_answer_has_the_strict_policy(browser: Browser) -> None:
-    """Pages, JSON and events alike forbid scripts of others, and nothing of them is cached."""
-    await browser.log_in()
-    for path in ("/", "/login", "/dashboard/app.js", "/dashboard/dashboard.css", "/api/me", "/api/events", "/api/x"):
-        async with browser.http.get(browser.house.base + path) as answer:
-            policy = answer.headers["Content-Security-Policy"]
-            assert "script-src 'self';" in policy
-            assert "unsafe" not in policy
-            assert answer.headers["Cache-Control"] == "no-store"
-
-
-@pytest.mark.asyncio
 async def test_the_operator_sees_which_shards_the_process_serves(browser: Browser) -> None:
     """A process that serves every server says nothing of shards."""
     await browser.log_in()
@@ -223,7 +211,7 @@ async def test_a_room_is_read_as_a_whole(browser: Browser) -> None:
 @pytest.mark.asyncio
 async def test_history_is_read_in_pieces_and_searched(browser: Browser) -> None:
     """Sessions have their names and turns; a search finds the words with where they were said."""
-    await browser.house.play()
+    await browser.house.play(80)
     await browser.log_in()
     listed = (await browser.get("sessions"))[1]
     (only,) = listed["sessions"]
@@ -231,6 +219,7 @@ async def test_history_is_read_in_pieces_and_searched(browser: Browser) -> None:
     assert not listed["more"]
     assert (await browser.get(f"sessions?before={listed['sessions'][0]['started_at']}"))[1]["sessions"] == []
     later = (await browser.get("sessions/evening?first=40"))[1]
+    assert only["topic"] == later["segments"][-1]["gist"] != ""
     assert [turn["seq"] for turn in later["turns"]] == list(range(40, later["total"]))
     assert (await browser.get("sessions/evening?first=99999"))[1]["turns"] == []
     assert (await browser.get("sessions/another"))[0] == 404
@@ -353,21 +342,6 @@ async def test_a_browser_that_logs_out_gets_no_more_events(browser: Browser) -> 
         async with asyncio.timeout(PATIENCE_S):
             rest = (await answer.content.read()).decode()
     assert "tangerine" not in rest
-
-
-@pytest.mark.asyncio
-async def test_a_browser_that_logs_in_again_has_no_other_login(browser: Browser) -> None:
-    """Its former cookie is worth nothing, also to somebody who has copied it."""
-    await browser.log_in()
-    (cookie,) = browser.http.cookie_jar
-    async with with_cookie(cookie.key, cookie.value) as thief, with_cookie(cookie.key, cookie.value) as later:
-        url = f"{browser.house.base}/api/rooms"
-        async with thief.get(url) as answer:
-            assert answer.status == 200
-        await browser.log_in()
-        async with later.get(url) as answer:
-            assert answer.status == 401
-    assert (await browser.get("rooms"))[0] == 200
 
 
 @pytest.mark.asyncio
