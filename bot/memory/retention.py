@@ -19,7 +19,7 @@ from bot.logs.removal import drop_lines_before
 from bot.server_settings import ServerSettingsBook
 from bot.shards import ONLY_SHARD
 from bot.store.servers import SqlServerSettings
-from bot.store.session_expiry import delete_expired_sessions
+from bot.store.sessions import delete_expired_sessions
 from bot.store.tiers import TierStore
 from compaction.errors import StoreError
 from compaction.sentence_cache import clear_sentence_caches

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import case, delete, exists, func, literal, select, update
 
+from bot.shards import ONLY_SHARD
 from bot.store.attendance import AttendanceStore, readable_by
 from bot.store.claims import check_claim, claim_room, fenced, lock_server, refuse_stale, writing_session
-from bot.store.columns import Prose
 from bot.store.forgettings import forgettings_after, last_forgetting, people_among
 from bot.store.inserts import add_once
 from bot.store.posted_transcripts import PostedTranscripts
 from bot.store.speakers import quotable_speakers
-from bot.store.tables import sessions, turns
+from bot.store.tables import Prose, sessions, turns
 from bot.texts.text import Text
 from compaction.errors import StoreError
 from compaction.model import SessionId
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.readers import Reader
+    from bot.shards import Shards
     from bot.store.claims import RoomClaim
     from bot.store.database import Database
     from bot.store.forgettings import Forgetting
@@ -294,6 +295,43 @@ class Sessions:
         async with writing_session(self._database, session_id) as connection:
             result = await connection.execute(delete(sessions).where(sessions.c.id == session_id))
             return result.rowcount == 1
+
+
+async def delete_expired_sessions(
+    database: Database,
+    *,
+    before: float,
+    keep: Collection[SessionId] = (),
+    guild_id: int | None = None,
+    shards: Shards = ONLY_SHARD,
+) -> tuple[SessionId, ...]:
+    """Delete the sessions that ended before that time (UTC epoch seconds), with everything in them; return them.
+
+    A session that a crash left open ended with its last turn. `keep`: sessions to leave alone. `guild_id`: only those
+    of that server. `shards`: only those of the servers that this process serves. Raises `StoreError`.
+    """
+    last_turn = select(func.max(turns.c.ended_at)).where(turns.c.session_id == sessions.c.id).scalar_subquery()
+    ended_at = func.coalesce(sessions.c.ended_at, last_turn, sessions.c.started_at)
+    expired = (ended_at < before) & sessions.c.id.not_in(sorted(keep))
+    if guild_id is not None:
+        expired &= sessions.c.guild_id == guild_id
+    async with database.reading() as connection:
+        found = await connection.execute(select(sessions.c.id, sessions.c.guild_id).where(expired))
+        # Those of no server count as those of server 0.
+        names = [SessionId(row.id) for row in found if shards.serves(row.guild_id or 0)]
+    for session_id in names:
+        async with writing_session(database, session_id) as connection:
+            await connection.execute(delete(sessions).where(sessions.c.id == session_id, expired))
+    return tuple(names)
+
+
+async def check_writable(database: Database) -> None:
+    """Begin a write transaction and delete a session that does not exist. Raises `StoreError`.
+
+    A statement is needed: SQLite begins a write transaction on a read-only file too.
+    """
+    async with database.writing() as connection:
+        await connection.execute(delete(sessions).where(sessions.c.id == ""))
 
 
 def _select_sessions() -> Select[Any]:

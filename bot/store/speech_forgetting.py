@@ -18,16 +18,14 @@ from sqlalchemy import delete, select, update
 
 from bot.store.attendance import forget_attendance
 from bot.store.claims import lock_server, wait_for_writes, writing_session
-from bot.store.forgettings import record_forgetting
-from bot.store.forgotten_sessions import NOTHING_MADE, list_session
+from bot.store.forgettings import NOTHING_MADE, list_session, record_forgetting
 from bot.store.history import rerender_summary
-from bot.store.number_range import LARGEST_NUMBER
 from bot.store.prompts import forget_prompts
 from bot.store.quoted_turns import first_turns_about
 from bot.store.servers import drop_person, servers_that_name
 from bot.store.session_forgetting import ForgetReport, forget_in_session, select_turns
 from bot.store.speakers import StoredSpeaker, may_have_part_of, read_speakers, with_sharers
-from bot.store.tables import guild_settings, person_facts, person_forgets, sessions, turns
+from bot.store.tables import LARGEST_NUMBER, guild_settings, person_facts, person_forgets, sessions, turns
 from compaction.model import SessionId
 from compaction.sentence_cache import clear_sentence_caches
 from compaction.speaker_names import is_called

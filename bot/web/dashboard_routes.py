@@ -18,7 +18,7 @@ from bot.texts.text import Text, sentence_of
 from bot.web.connection import WebConnection
 from bot.web.dashboard_port import AccessNotToldError, NotShownError
 from bot.web.login_routes import LOGIN_PATH
-from bot.web.page_language import json_response, page_language
+from bot.web.page_texts import json_response, page_language
 from bot.web.refusals import WebRefusal
 from compaction.errors import StoreError
 

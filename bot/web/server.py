@@ -20,7 +20,7 @@ from bot.web.dashboard_routes import FILES as DASHBOARD_FILES
 from bot.web.dashboard_routes import DashboardRoutes
 from bot.web.login_routes import LOGIN_PATH, MAX_BODY_BYTES, LoginRoutes
 from bot.web.open_pages import OpenPages
-from bot.web.page_language import TEXT_SCRIPT, TEXTS_SCRIPT, file_handler, page_language, serve_texts
+from bot.web.page_texts import TEXT_SCRIPT, TEXTS_SCRIPT, file_handler, page_language, serve_texts
 from bot.web.probes import ProbeRoutes
 from bot.web.refusals import RefusalCounter, WebRefusal, require_own_origin
 from bot.web.security import FORWARDED_FOR, ProxyError, Site, TrustedProxies, security_headers

@@ -304,15 +304,6 @@ async def test_a_share_that_is_over_hangs_up(page: Page) -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_page_that_vanishes_is_noticed(page: Page) -> None:
-    """If the page closes its socket, the connection is reported as closed."""
-    socket = await page.admitted()
-    await socket.close()
-    async with asyncio.timeout(PATIENCE_S):
-        await page.host.line.gone.wait()
-
-
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("host", "origin"),
     [
