@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from pydantic import SecretStr
+    from sqlalchemy import Executable
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.shards import Shards
@@ -127,10 +128,26 @@ class Database:
             lock = self._server_locks[server] = asyncio.Lock()
         return lock
 
-    async def rows(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[tuple[Any, ...]]:
-        """Run one SELECT and return all rows. Parameters are named: `:name`. Raises `StoreError`."""
+    async def rows(self, wanted: Executable | str, parameters: Mapping[str, object] | None = None) -> list[Any]:
+        """Run one SELECT and return all rows. The parameters of a text are named: `:name`. Raises `StoreError`."""
+        statement = text(wanted) if isinstance(wanted, str) else wanted
         async with self.reading() as connection:
-            return [tuple(row) for row in await connection.execute(text(sql), dict(parameters or {}))]
+            return list((await connection.execute(statement, dict(parameters or {}))).all())
+
+    async def values(self, wanted: Executable) -> list[Any]:
+        """Run one SELECT and return the first column of each row. Raises `StoreError`."""
+        return [row[0] for row in await self.rows(wanted)]
+
+    async def value(self, wanted: Executable) -> Any:
+        """Run one SELECT and return the first column of its first row; None if it has none. Raises `StoreError`."""
+        return next(iter(await self.values(wanted)), None)
+
+    async def change(self, statement: Executable) -> int:
+        """Run one statement in a write transaction of its own, and return how many rows it has changed. Raises as
+        `writing` does.
+        """
+        async with self.writing() as connection:
+            return (await connection.execute(statement)).rowcount
 
     async def wipe(self) -> bool:
         """Remove the bytes of deleted rows from the index and the files; turns can be stored in between. Raises

@@ -140,8 +140,7 @@ class ForgottenTimes:
 async def forgotten_times(database: Database) -> ForgottenTimes:
     """Return when something was last forgotten in each session. Raises `StoreError`."""
     listed = select(forgotten_sessions).where(forgotten_sessions.c.from_seq < NOTHING_MADE)
-    async with database.reading() as connection:
-        return ForgottenTimes(database.key, {row.digest: row.at for row in await connection.execute(listed)})
+    return ForgottenTimes(database.key, {row.digest: row.at for row in await database.rows(listed)})
 
 
 class LearnedForgettings:

@@ -42,9 +42,8 @@ class SessionHistory:
         """
         of_these = segments.c.session_id.in_(sorted(session_ids)) & (segments.c.gist != "")
         wanted = select(segments.c.session_id, segments.c.gist).where(of_these)
-        async with self._database.reading() as connection:
-            found = await connection.execute(wanted.order_by(segments.c.start_seq, segments.c.position))
-            return {SessionId(row.session_id): row.gist for row in found}
+        found = await self._database.rows(wanted.order_by(segments.c.start_seq, segments.c.position))
+        return {SessionId(row.session_id): row.gist for row in found}
 
     async def segments(self, session_id: SessionId) -> tuple[Segment, ...]:
         """Return the present segments of a session, including the closing one."""
@@ -54,25 +53,21 @@ class SessionHistory:
     async def latest_notes(self, session_id: SessionId, *, limit: int) -> tuple[Note, ...]:
         """Return the last notes of a session, oldest first."""
         wanted = select(notes).where(notes.c.session_id == session_id).order_by(notes.c.position.desc()).limit(limit)
-        async with self._database.reading() as connection:
-            return tuple(reversed([rows.note_from_row(row) for row in await connection.execute(wanted)]))
+        return tuple(map(rows.note_from_row, reversed(await self._database.rows(wanted))))
 
     async def summary(self, session_id: SessionId) -> str | None:
         """Return the summary of a session as it is now."""
         wanted = select(sessions.c.summary).where(sessions.c.id == session_id)
-        async with self._database.reading() as connection:
-            found: str | None = await connection.scalar(wanted)
-            return found
+        found: str | None = await self._database.value(wanted)
+        return found
 
     async def oldest_turn(self, session_id: SessionId) -> int | None:
         """Return the seq of the oldest turn that is stored, also one without words; None if there is none. Those before
         it were deleted for their age.
         """
-        async with self._database.reading() as connection:
-            found: int | None = await connection.scalar(
-                select(func.min(turns.c.seq)).where(turns.c.session_id == session_id)
-            )
-            return found
+        oldest = select(func.min(turns.c.seq)).where(turns.c.session_id == session_id)
+        found: int | None = await self._database.value(oldest)
+        return found
 
     async def said_between(self, session_id: SessionId) -> tuple[float, float] | None:
         """Return when the first turn of a session began and when the last one ended, in UTC epoch seconds; None if the
@@ -81,8 +76,7 @@ class SessionHistory:
         spoken = select(func.min(turns.c.seq), func.min(turns.c.started_at), func.max(turns.c.ended_at)).where(
             turns.c.session_id == session_id
         )
-        async with self._database.reading() as connection:
-            first, since, until = (await connection.execute(spoken)).one()
+        ((first, since, until),) = await self._database.rows(spoken)
         return (since, until) if first == 0 else None
 
     async def first_speakers(self, session_id: SessionId) -> dict[int, str]:

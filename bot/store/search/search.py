@@ -40,7 +40,7 @@ class SqlRecallIndex:
         self._vectors = vectors
 
     async def count(self, terms: Sequence[str]) -> TermCounts:
-        (_, total), *found = await self._rows(self._database.sql.count_terms(terms))
+        (_, total), *found = await self._database.rows(*self._database.sql.count_terms(terms))
         return TermCounts(dict(found), total or 0)
 
     async def full_text(
@@ -83,14 +83,10 @@ class SqlRecallIndex:
     async def find_turns(self, session_id: SessionId, seqs: Sequence[Seq]) -> Sequence[PassageId]:
         of_turns = (passages.c.session_id == session_id) & (passages.c.kind == PassageKind.TURN.value)
         wanted = select(passages.c.id).where(of_turns, passages.c.start_seq.in_(seqs)).order_by(passages.c.start_seq)
-        async with self._database.reading() as connection:
-            return tuple(map(PassageId, await connection.scalars(wanted)))
+        return tuple(map(PassageId, await self._database.values(wanted)))
 
     async def _ids(self, query: Query) -> tuple[PassageId, ...]:
-        return tuple(PassageId(row[0]) for row in await self._rows(query))
-
-    async def _rows(self, query: Query) -> list[tuple[Any, ...]]:
-        return await self._database.rows(query.sql, query.values)
+        return tuple(PassageId(row[0]) for row in await self._database.rows(*query))
 
 
 async def read_passages(connection: AsyncConnection, ids: Sequence[PassageId]) -> tuple[Passage, ...]:

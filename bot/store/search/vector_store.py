@@ -110,7 +110,7 @@ class VectorStore:
             .limit(limit)
         )
         async with self._database.reading() as connection:
-            if withheld := await _sessions_of_opted_out(connection):
+            if withheld := (await connection.scalars(_select_withheld_sessions())).all():
                 wanted = wanted.where(passages.c.session_id.not_in(withheld))
             found = (await connection.execute(wanted)).all()
             return [(PassageId(row.id), await _text_of(connection, row)) for row in found]
@@ -131,12 +131,7 @@ class VectorStore:
                 await connection.execute(update(passages).where(passages.c.id == passage_id).values(embedded_by=model))
 
 
-async def _sessions_of_opted_out(connection: AsyncConnection) -> Sequence[str]:
-    """Return the sessions in which somebody spoke or shared a screen who opted out of being heard in that guild."""
-    return (await connection.scalars(select_withheld_sessions())).all()
-
-
-def select_withheld_sessions() -> Select[str]:
+def _select_withheld_sessions() -> Select[str]:
     """Select the sessions with passages that wait for an embedding, and with words or screens of people who opted out
     there.
 
