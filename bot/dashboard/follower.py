@@ -108,7 +108,6 @@ class Follower:
         return len(self._waiting)
 
     async def next(self) -> str | None:
-        """See `LiveFeed.next`."""
         while True:
             # Before the event is taken: a cancelled call loses none.
             access = await self._access()

@@ -1,6 +1,7 @@
 """An open database: transactions, plain reads, removal of deleted bytes, and closing.
 
-It does not know the tables, and nothing here depends on the kind of database (`bot.store.dialects`).
+It does not know the tables. The place says which kind of database it is (`bot.store.dialects`): a file is SQLite's, a
+URL is PostgreSQL's.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from weakref import WeakValueDictionary
 from sqlalchemy import text
 
 from bot.shards import ONLY_SHARD
-from bot.store.dialects.open import open_dialect
+from bot.store.dialects.sqlite import SqliteDialect
 from bot.store.forgetting_key import KEY_FILE, ForgettingKey
 from bot.store.migrations.upgrade import migrate, require_current, stored_version
 from bot.texts.text import Text
@@ -25,13 +26,14 @@ from compaction.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
     from contextlib import AbstractAsyncContextManager
+    from types import ModuleType
 
     from pydantic import SecretStr
     from sqlalchemy import Executable
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.shards import Shards
-    from bot.store.dialects.port import BotLock, Dialect, DialectSql
+    from bot.store.dialects.port import BotLock, DatabaseDescription, Dialect, DialectSql
     from bot.store.dialects.sqlite import Synchronous
 
 # How long a transaction may take, besides waiting for the lock, before the database counts as stalled.
@@ -212,7 +214,7 @@ async def open_database(
     """
     folder = data_dir or (place.parent if isinstance(place, Path) else DATA_DIR)
     database = Database(
-        open_dialect(place, synchronous=synchronous, busy_timeout_s=busy_timeout_s),
+        _open_dialect(place, synchronous=synchronous, busy_timeout_s=busy_timeout_s),
         key=ForgettingKey(folder / KEY_FILE),
         busy_timeout_s=busy_timeout_s,
     )
@@ -233,3 +235,44 @@ async def open_database(
         yield database
     finally:
         await database.aclose()
+
+
+def _open_dialect(place: Path | SecretStr, *, synchronous: Synchronous, busy_timeout_s: float) -> Dialect:
+    """Return the dialect of a file or a URL. Raises `StoreError` if its library or its folder cannot be had."""
+    if isinstance(place, Path):
+        return SqliteDialect(place, synchronous=synchronous, busy_timeout_s=busy_timeout_s)
+    dialect: Dialect = _postgresql().PostgresDialect(place.get_secret_value(), busy_timeout_s=busy_timeout_s)
+    return dialect
+
+
+def describe_database(url: SecretStr) -> DatabaseDescription:
+    """Look at a PostgreSQL database for `roomtone doctor`: what it is and what it holds.
+
+    Raises `StoreError` if it cannot be used, or was written by a newer Roomtone.
+    """
+    description: DatabaseDescription = _postgresql().describe(url.get_secret_value())
+    return description
+
+
+def hosts_of_database(url: SecretStr) -> tuple[str, ...]:
+    """Return the names or addresses of the machines on which a PostgreSQL database is; none if a socket leads to it.
+
+    Raises `StoreError` if the library is not installed.
+    """
+    hosts: tuple[str, ...] = _postgresql().hosts_of(url.get_secret_value())
+    return hosts
+
+
+def _postgresql() -> ModuleType:
+    """Return the module that needs the optional library. Raises `StoreError` without that."""
+    try:
+        from bot.store.dialects import postgresql
+    except ImportError as exc:
+        raise StoreError(
+            Text(
+                "ROOMTONE_DATABASE_URL names a PostgreSQL database, and the library for it is not installed. In the "
+                "checkout, run `make setup`, or `uv tool install '.[piper,postgres]'`; or remove the variable to use "
+                "the embedded database."
+            )
+        ) from exc
+    return postgresql

@@ -53,12 +53,6 @@ HOSTILE = (
 # Pauses of the page are short, so that a test need not wait for them.
 HURRY = "const slow = setTimeout; window.setTimeout = (run, ms, ...rest) => slow(run, ms / 20, ...rest);"
 
-# Keeps in `held` what would be tried again after a pause, so that a test can say when.
-HELD_BACK = (
-    "const real = setTimeout; window.held = [];"
-    " window.setTimeout = (run, ms, ...rest) => (ms === 5_000 ? held.push(run) : real(run, ms, ...rest));"
-)
-
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def chromium() -> AsyncIterator[Browser]:
@@ -440,38 +434,6 @@ async def test_history_search_and_what_the_model_saw(chromium: Browser, tmp_path
         await tab.says("2 of 3")
         await tab.page.keyboard.press("Tab")
         assert await tab.page.evaluate("document.activeElement !== document.body")
-
-
-async def test_more_of_the_history_is_read_once_and_what_fails_is_told(chromium: Browser, tmp_path: Path) -> None:
-    """Who presses twice gets nothing twice. Who presses while the bot cannot be reached is told, and may try again."""
-    async with dashboard(chromium, tmp_path) as tab:
-        asked: list[str] = []
-        works = False
-
-        async def be_bot(route: Route) -> None:
-            earlier = "before=" in route.request.url
-            asked.append(route.request.url)
-            if earlier and not works:
-                await route.abort()
-                return
-            started_at = 1_000.0 if earlier else 2_000.0
-            one = {"session": str(started_at), "guild": "", "room": "", "started_at": started_at, "ended_at": None}
-            session = {**one, "last_at": started_at, "turn_count": 1, "live": False}
-            await route.fulfill(json={"sessions": [session], "more": not earlier})
-
-        await tab.page.route("**/api/sessions*", be_bot)
-        await tab.go("#/history")
-        more = tab.page.get_by_role("button", name="Earlier sessions")
-        await more.click()
-        await tab.says("The bot cannot be reached. Is it running?")
-        works = True
-        asked.clear()
-        await more.dblclick()
-        await tab.until(lambda: tab.page.locator(".sessions li").evaluate_all("(items) => items.length > 1"))
-        await more.wait_for(state="hidden")
-        assert len(asked) == 1
-        assert await tab.page.locator(".sessions li").count() == 2
-        await tab.until_gone("The bot cannot be reached.")
 
 
 # What a page shows that has words and is neither marked (as all translations of the test's language are) nor somebody's

@@ -358,17 +358,6 @@ async def test_something_else_may_be_shared(evening: OpenEvening, monkeypatch: p
         assert here.complaints == []
 
 
-async def test_a_window_that_is_minimised_is_told(evening: OpenEvening) -> None:
-    """The page says when a minimised window delivers no pictures."""
-    async with evening(script=KEEPING) as here:
-        await here.share()
-        for event, shown in (("mute", "#trouble:not([hidden])"), ("unmute", "#trouble[hidden]")):
-            await here.page.evaluate(f"() => {{ shared.getVideoTracks()[0].dispatchEvent(new Event('{event}')) }}")
-            await here.page.wait_for_selector(shown, state="attached")
-            if event == "mute":
-                assert "is the window minimised?" in await here.state("sharing", "minimised")
-
-
 async def test_browsers_without_frames_use_a_video(evening: OpenEvening) -> None:
     """In browsers without `MediaStreamTrackProcessor` (Firefox, Safari), pictures are taken from a video by a timer."""
     async with evening(script="delete window.MediaStreamTrackProcessor") as here:

@@ -205,14 +205,12 @@ class _HeldLock:
             await self._answers()
 
     async def look(self) -> bool:
-        """See `BotLock.look`."""
         if not await self._answers():
             # The connection was lost, perhaps with the locks.
             await self._answers()
         return self.has_rival
 
     async def taken_over(self) -> None:
-        """See `BotLock.taken_over`."""
         await self._lost.wait()
 
     async def _answers(self) -> bool:

@@ -15,7 +15,7 @@ import pytest_asyncio
 from aiohttp import WSMsgType, web
 from structlog.testing import capture_logs
 
-import bot.web.open_pages as limits
+import bot.web.connection as limits
 import bot.web.server as server_module
 import bot.web.socket as socket_module
 from bot.errors import SetupError
