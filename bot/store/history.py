@@ -61,23 +61,15 @@ class SessionHistory:
         found: str | None = await self._database.value(wanted)
         return found
 
-    async def oldest_turn(self, session_id: SessionId) -> int | None:
-        """Return the seq of the oldest turn that is stored, also one without words; None if there is none. Those before
-        it were deleted for their age.
-        """
-        oldest = select(func.min(turns.c.seq)).where(turns.c.session_id == session_id)
-        found: int | None = await self._database.value(oldest)
-        return found
-
     async def said_between(self, session_id: SessionId) -> tuple[float, float] | None:
-        """Return when the first turn of a session began and when the last one ended, in UTC epoch seconds; None if the
-        first ones were deleted for their age, or there are none.
+        """Return when the first turn of a session began and when the last one ended, in UTC epoch seconds; None if
+        there are none.
         """
-        spoken = select(func.min(turns.c.seq), func.min(turns.c.started_at), func.max(turns.c.ended_at)).where(
+        spoken = select(func.min(turns.c.started_at), func.max(turns.c.ended_at)).where(
             turns.c.session_id == session_id
         )
-        ((first, since, until),) = await self._database.rows(spoken)
-        return (since, until) if first == 0 else None
+        ((since, until),) = await self._database.rows(spoken.where(turns.c.session_id == session_id))
+        return None if since is None else (since, until)
 
     async def first_speakers(self, session_id: SessionId) -> dict[int, str]:
         """Return the id of whoever speaks first in each turn, by seq. Forgotten turns are missing."""

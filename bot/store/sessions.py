@@ -44,7 +44,7 @@ class StoredSession:
     """One session. `guild_id` and `channel_id` are Discord's; None for a session without a channel (a replay).
 
     Times are UTC epoch seconds; `last_turn_at` is the end of the last stored turn, or `started_at` before one.
-    `turn_count`: how many turns it has had, also those that were deleted for their age; the seq of the next one.
+    `turn_count`: how many turns it has had; the seq of the next one.
     """
 
     id: SessionId

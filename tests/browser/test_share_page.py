@@ -49,13 +49,6 @@ FULL_SOCKET = (
 # Pauses of the page are short, so that a test need not wait for them.
 HURRY = "const slow = setTimeout; window.setTimeout = (run, ms, ...rest) => slow(run, ms / 20, ...rest);"
 
-# Keeps in `held` what would be done after a long pause, by its milliseconds, so that a test can say when. The page's
-# `data-held` tells how many pauses there are.
-HELD_BACK = (
-    "const slow = setTimeout; window.held = new Map(); window.setTimeout = (run, ms, ...rest) =>"
-    " (ms < 10_000 ? slow(run, ms / 20, ...rest) : void (document.body.dataset.held = held.set(ms, run).size));"
-)
-
 # Keeps the shared stream in `window.shared`, so that a test can use it.
 KEEPING = (
     "const real = MediaDevices.prototype.getDisplayMedia; MediaDevices.prototype.getDisplayMedia ="

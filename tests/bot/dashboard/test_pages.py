@@ -11,13 +11,10 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 import pytest
 import pytest_asyncio
-from sqlalchemy import delete
 
-from bot.dashboard.history import TURNS_AT_ONCE
 from bot.settings import WebSettings
 from bot.shards import Shards
 from bot.store.speech_forgetting import SpeechForgetter
-from bot.store.tables import turns
 from bot.web.dashboard_routes import MAX_FEEDS_OF_ONE_PERSON, MAX_READS, MAX_READS_OF_ONE_PERSON
 from bot.web.login_routes import LOGIN
 from bot.web.viewer import Viewer
@@ -227,23 +224,6 @@ async def test_history_is_read_in_pieces_and_searched(browser: Browser) -> None:
     assert "Leica" in json.dumps(hits[0])
     assert hits[0]["where"]["room"] == "Lounge"
     assert (await browser.get("search?q="))[1]["hits"] == []
-
-
-@pytest.mark.asyncio
-@pytest.mark.slow
-async def test_a_session_whose_oldest_turns_were_deleted_is_shown_from_the_next_one_on(browser: Browser) -> None:
-    """All turns that it has had count: those that are left have their numbers."""
-    house = browser.house
-    for number in range(TURNS_AT_ONCE + 2):
-        await house.say(f"This is my parcel {number}.")
-    async with house.evening.database.writing() as connection:
-        await connection.execute(delete(turns).where(turns.c.seq < TURNS_AT_ONCE))
-    await browser.log_in()
-    for part in ("", "?first=0", f"?first={TURNS_AT_ONCE}"):
-        _, session = await browser.get(f"sessions/evening{part}")
-        assert [turn["seq"] for turn in session["turns"]] == [TURNS_AT_ONCE, TURNS_AT_ONCE + 1]
-        assert (session["oldest"], session["total"]) == (TURNS_AT_ONCE, TURNS_AT_ONCE + 2)
-        assert len(session["by_turn"]) == TURNS_AT_ONCE + 2
 
 
 @pytest.mark.asyncio
