@@ -21,8 +21,17 @@ class Clock(Protocol):
 
 
 class SystemClock:
+    """The machine's clocks. Set back, the wall clock goes on from where it was until the bot is started again: what was
+    said later is never earlier, so what was forgotten before is told apart from it (`bot.store.forgettings`).
+    """
+
+    def __init__(self) -> None:
+        self._ahead_s = float("-inf")
+
     def now(self) -> float:
-        return time.time()
+        monotonic = time.monotonic()
+        self._ahead_s = max(self._ahead_s, time.time() - monotonic)
+        return monotonic + self._ahead_s
 
     def monotonic(self) -> float:
         return time.monotonic()

@@ -93,7 +93,6 @@ class Reading:
         """
         if self.is_whole:
             return segments
-        # What was made of turns that are deleted by now is shown to nobody: nobody knows who heard them.
         heard = {turn.seq for turn in turns if self.reads(turn)}
 
         def read(segment: Segment) -> Segment:

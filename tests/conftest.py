@@ -68,7 +68,7 @@ WHOLE_RUN_PLACES = (
     "tests/bot/test_shard_processes.py",
 )
 # Files whose whole runs take one to two minutes each.
-LONG_RUNS = {"test_evenings.py", "test_bench_reply.py", "test_watched_evening.py"}
+LONG_RUNS = {"test_evenings.py", "test_bench_reply.py"}
 # How long, in real time, the bot waits for Discord and Discord for the bot.
 DISCORD_LIMITS = (
     ("rehearsal.discord.interactions.interactions", "RESPONSE_TIMEOUT_S"),

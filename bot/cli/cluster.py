@@ -86,7 +86,7 @@ def up(
 def status() -> None:
     """Show who serves which shards, and what nobody serves."""
     from bot.cluster.state import cluster_lines, group_states, unserved_lines
-    from bot.store.dialects.open import describe_database
+    from bot.store.database import describe_database
 
     settings = load()
     with _connected(settings):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.cli.output import count, open_console, print_indented, print_json
-from bot.store.number_range import LARGEST_NUMBER
+from bot.store.tables import LARGEST_NUMBER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

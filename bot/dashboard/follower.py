@@ -1,7 +1,8 @@
 """The events of rooms that one open page of the dashboard gets: in order, and only what its viewer may see.
 
 A page that does not keep up is dropped. Unfinished words are the first to go where too much waits: the latest of a
-person replaces what still waits. A page whose viewer may see a room again is told to read everything anew.
+person replaces what still waits. When what its viewer may see changes, also because Discord does not answer, a page is
+told to read everything anew: the answer to that says what is so.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ WAITING_CHARS: Final = 4_000_000
 
 # The kinds of events that have nothing but what people say or show.
 _WORDS: Final = frozenset({"interim", "heard", "note"})
+# The event after which a page reads everything anew. It has no number: none may follow it.
+_READ_ANEW: Final = "again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +96,8 @@ class Follower:
         self._waiting: deque[LiveEvent | str] = deque()
         self._waiting_chars = 0
         self._added = asyncio.Event()
-        # The open rooms of which something was left out, with their channels: what the page shows of them has a gap.
-        self._left_out: dict[SessionId, tuple[int, int]] = {}
-        # The open rooms of which something was told.
-        self._told_of: set[SessionId] = set()
+        # What its viewer could see when the page was last told something.
+        self._known: Access | None = None
         self._over = False
         # Whether it was ended because too much waited.
         self.is_slow = False
@@ -107,51 +108,29 @@ class Follower:
         return len(self._waiting)
 
     async def next(self) -> str | None:
-        """See `LiveFeed.next`."""
         while True:
-            while self._waiting:
-                # Before the event is taken: a cancelled call loses none.
-                access = await self._access()
-                if not self._waiting:
-                    break
-                event = self._waiting[0]
-                if isinstance(event, LiveEvent) and self._is_outdated(event.session_id):
-                    continue
-                self._waiting.popleft()
-                if isinstance(event, str):
-                    return event
-                self._waiting_chars -= event.chars
-                if text := self._told(event, access):
-                    return text
+            # Before the event is taken: a cancelled call loses none.
+            access = await self._access()
             if self._over:
                 return None
-            self._added.clear()
-            await self._added.wait()
-
-    def _told(self, event: LiveEvent, access: Access) -> str:
-        """Return what a page with this access gets for an event; empty: nothing.
-
-        Who may see a room of which something was left out gets `again`: Discord had not answered for a while, or they
-        have got a role. That a room is over is told to who sees it on the page, also while Discord does not answer:
-        nothing comes after it.
-        """
-        sees = access.sees(event.guild_id, event.channel_id)
-        if event.kind == "closed":
-            is_shown = event.session_id in self._told_of
-            self._told_of.discard(event.session_id)
-            if not sees:
-                self._left_out.pop(event.session_id, None)
-                return event.text(access, self._language) if is_shown and not access.is_whole else ""
-        elif sees:
-            self._told_of.add(event.session_id)
-        else:
-            self._left_out[event.session_id] = (event.guild_id, event.channel_id)
-            return ""
-        if event.session_id not in self._left_out:
-            return event.text(access, self._language)
-        # The others are read anew too, except those that still may not be seen.
-        self._left_out = {each: place for each, place in self._left_out.items() if not access.sees(*place)}
-        return server_sent_event(event.mark, "again", {}, self._language)
+            if self._known not in (None, access):
+                self._known = access
+                self._keep(lambda _: False)
+                return server_sent_event(_READ_ANEW, _READ_ANEW, {}, self._language)
+            self._known = access
+            if not self._waiting:
+                self._added.clear()
+                await self._added.wait()
+                continue
+            event = self._waiting[0]
+            if isinstance(event, LiveEvent) and self._is_outdated(event.session_id):
+                continue
+            self._waiting.popleft()
+            if isinstance(event, str):
+                return event
+            self._waiting_chars -= event.chars
+            if access.sees(event.guild_id, event.channel_id) and (text := event.text(access, self._language)):
+                return text
 
     def add(self, event: LiveEvent | str) -> None:
         """Queue an event. If too many wait, the feed is over."""

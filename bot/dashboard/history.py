@@ -77,8 +77,12 @@ class StoredHistory:
             return None
         return await self._attendance.attended_by_all(reader.guild_id, [reader.person_id])
 
+    async def topics(self, session_ids: Sequence[SessionId]) -> Mapping[SessionId, str]:
+        """Return what each session was last about, as far as it was folded."""
+        return await self._history.topics(session_ids)
+
     async def _heard_all(self, session_id: SessionId, reading: Reading) -> bool:
-        """Return whether somebody has heard all of a session. Of one whose oldest turns were deleted, nobody knows."""
+        """Return whether somebody has heard all of a session."""
         said = await self._history.said_between(session_id)
         return said is not None and reading.covers(*said)
 
@@ -116,15 +120,12 @@ class StoredHistory:
         }
 
     async def session_json(self, stored: StoredSession, visible: SpeechFilter, *, first: int | None) -> Json:
-        """Return a session with some of its turns. `oldest`: the number of the first that is still stored."""
-        oldest = await self._history.oldest_turn(stored.id)
-        oldest = stored.turn_count if oldest is None else oldest
-        found = await self.turns(stored.id, stored.turn_count, first=None if first is None else max(first, oldest))
+        """Return a session with some of its turns."""
+        found = await self.turns(stored.id, stored.turn_count, first=first)
         shown = visible.shows_derived
         return {
             "session": stored.id,
             "total": stored.turn_count,
-            "oldest": oldest,
             "turns": [turn_json(visible.turn(turn)) for turn in found],
             "summary": (await self._history.summary(stored.id) or "") if shown else "",
             "hidden": visible.hidden,

@@ -82,23 +82,19 @@ class DashboardService:
 
     @property
     def shards(self) -> str:
-        """See `Dashboard.shards`."""
         return str(self._shards) if self._shards.is_divided else ""
 
     # -- login ------------------------------------------------------------------------------------------------------
 
     @property
     def discord_login(self) -> bool:
-        """See `Dashboard.discord_login`."""
         return self._discord_login is not None
 
     def start_login(self, redirect_uri: str) -> LoginStart:
-        """See `Dashboard.start_login`."""
         login, client_id = self._login()
         return login.start(client_id, redirect_uri)
 
     async def finish_login(self, proof: str, state: str, code: str) -> Viewer:
-        """See `Dashboard.finish_login`."""
         login, client_id = self._login()
         viewer = await login.finish(client_id, proof, state, code)
         try:
@@ -151,12 +147,10 @@ class DashboardService:
     # -- open rooms -------------------------------------------------------------------------------------------------
 
     async def rooms(self, viewer: Viewer) -> Json:
-        """See `Dashboard.rooms`."""
         shown = self.live.rooms(await self._told_access(viewer))
         return {"rooms": [room.brief() for room in shown], "mark": self.live.mark}
 
     async def room(self, viewer: Viewer, session_id: str) -> Json:
-        """See `Dashboard.room`."""
         access = await self._told_access(viewer)
         room = next((each for each in self.live.rooms(access) if each.session_id == session_id), None)
         if room is None:
@@ -184,21 +178,24 @@ class DashboardService:
     def follow(
         self, viewer: Viewer, last_event_id: str, *, language: str = ENGLISH
     ) -> AbstractContextManager[LiveFeed]:
-        """See `Dashboard.follow`."""
         return self.live.follow(lambda: self._access(viewer), last_event_id, language=language)
 
     # -- stored sessions ---------------------------------------------------------------------------------------------
 
     async def sessions(self, viewer: Viewer, *, before: float | None) -> Json:
-        """See `Dashboard.sessions`."""
         access = await self._told_access(viewer)
         channels = None if access.channels is None else frozenset[int]().union(*access.channels.values())
         found = await self._sessions.recent(limit=SESSIONS_AT_ONCE + 1, before=before, channels=channels)
         shown = [each for each in found[:SESSIONS_AT_ONCE] if access.sees(each.guild_id, each.channel_id)]
-        return {"sessions": await self._sessions_json(shown), "more": len(found) > SESSIONS_AT_ONCE}
+        topics = await self._history().topics([each.id for each in shown])
+        told = [each.id for each in shown if each.id in topics and (await self._visible(each, access)).shows_derived]
+        cards = [
+            {**card, "topic": topics[each.id] if each.id in told else ""}
+            for each, card in zip(shown, await self._sessions_json(shown), strict=True)
+        ]
+        return {"sessions": cards, "more": len(found) > SESSIONS_AT_ONCE}
 
     async def session(self, viewer: Viewer, session_id: str, *, first: int | None) -> Json:
-        """See `Dashboard.session`."""
         stored, access = await self._stored(viewer, session_id)
         visible = await self._visible(stored, access)
         (session,) = await self._sessions_json([stored])
@@ -209,7 +206,6 @@ class DashboardService:
         }
 
     async def search(self, viewer: Viewer, query: str) -> Json:
-        """See `Dashboard.search`."""
         access = await self._told_access(viewer)
         scopes = [Scope(archived=True)]
         if access.channels is not None:
@@ -231,12 +227,10 @@ class DashboardService:
         return {"hits": await self._hits_json(hits[:HITS], access)}
 
     async def replies(self, viewer: Viewer, session_id: str) -> Json:
-        """See `Dashboard.replies`."""
         stored, _ = await self._with_prompts(viewer, session_id)
         return {"replies": await self._history().replies_json(stored.id)}
 
     async def reply(self, viewer: Viewer, session_id: str, turn: int) -> Json:
-        """See `Dashboard.reply`."""
         stored, access = await self._with_prompts(viewer, session_id)
         visible = await self._visible(stored, access)
         found = await self._history().reply_json(stored.id, turn, stored.turn_count, visible)

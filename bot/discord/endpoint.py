@@ -7,6 +7,7 @@ client is created.
 from __future__ import annotations
 
 import ssl
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -21,12 +22,28 @@ if TYPE_CHECKING:
 
 _REAL_API = discord.http.Route.BASE
 _REAL_GATEWAY = DiscordWebSocket.DEFAULT_GATEWAY
+# How long Discord may take to tell the time.
+_TIME_TIMEOUT_S = 10.0
 
 
 def point_at(settings: DiscordSettings) -> None:
     """Set the addresses that discord.py uses. Affects the whole process."""
     discord.http.Route.BASE = settings.api_base.rstrip("/") or _REAL_API
     DiscordWebSocket.DEFAULT_GATEWAY = _gateway(settings)
+
+
+async def discord_time(settings: DiscordSettings) -> float:
+    """Return what time it is by Discord's clock, in UTC epoch seconds. Raises `OSError` if it does not tell."""
+    address = f"{settings.api_base.rstrip('/') or _REAL_API}/gateway"
+    timeout = aiohttp.ClientTimeout(total=_TIME_TIMEOUT_S)
+    try:
+        async with (
+            aiohttp.ClientSession(connector=connector(settings), timeout=timeout) as http,
+            http.head(address) as answer,
+        ):
+            return parsedate_to_datetime(answer.headers["Date"]).timestamp()
+    except (aiohttp.ClientError, TimeoutError, LookupError, ValueError, SetupError) as error:
+        raise OSError("Discord did not tell the time. Check the network and status.discord.com.") from error
 
 
 def _gateway(settings: DiscordSettings) -> yarl.URL:

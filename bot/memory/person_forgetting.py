@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.logs.removal import forget_in_logs
-from bot.store.forgotten_sessions import forgotten_times
+from bot.store.forgettings import forgotten_times
 from bot.store.speech_forgetting import SpeechForgetter
 from compaction.errors import StoreError
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from bot.store.number_range import LARGEST_NUMBER
+from bot.store.tables import LARGEST_NUMBER
 from compaction.errors import EmbeddingError
 from compaction.memory.passage import PassageId, PassageKind, Scope
 from compaction.memory.query import (

@@ -1,7 +1,8 @@
 """Deletes what is older than its retention time: whole sessions, log lines, and details of archived segments.
 
 One task for the process. It works at the start, once the rooms are known that ran on, and then once a day, whether
-tiers are on or off, on the servers of this process. Afterwards the bytes are wiped of all that was deleted by then,
+tiers are on or off, on the servers of this process; not before Discord has told the time, because a machine whose clock
+is wrong would have everything deleted. Afterwards the bytes are wiped of all that was deleted by then,
 also by `/forget-me`.
 """
 
@@ -19,14 +20,14 @@ from bot.logs.removal import drop_lines_before
 from bot.server_settings import ServerSettingsBook
 from bot.shards import ONLY_SHARD
 from bot.store.servers import SqlServerSettings
-from bot.store.session_expiry import delete_expired_sessions
+from bot.store.sessions import delete_expired_sessions
 from bot.store.tiers import TierStore
 from compaction.errors import StoreError
 from compaction.sentence_cache import clear_sentence_caches
 from voice.retry_pause import retry_pause_s
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
     from pathlib import Path
 
     from bot.clock import Clock
@@ -43,6 +44,8 @@ DAY_S = 24 * 3600.0
 # When to try again after a failure: the disk may be full, or another program may hold the database. Each further pause
 # is twice as long, up to a day.
 RETRY_S = 3600.0
+# The clocks of this machine and of Discord may differ by so much.
+MOST_APART_S = 3600.0
 
 
 def shorter_times(days: float, servers: Mapping[int, ServerSettings]) -> dict[int, float]:
@@ -66,7 +69,8 @@ class Retention:
 
     `log_folder`: None leaves the logs alone. `people`: its facts in memory are read again when something was deleted.
     `in_use`: the sessions of open rooms, which are never deleted. `servers`: what each server has chosen, as
-    this process knows it; None: as it is stored. `shards`: those of this process.
+    this process knows it; None: as it is stored. `shards`: those of this process. `told_time`: returns the time by
+    Discord's clock in UTC epoch seconds, or raises `OSError`; None: this machine's clock is believed.
     """
 
     def __init__(
@@ -80,6 +84,7 @@ class Retention:
         in_use: Collection[SessionId] = (),
         servers: ServerSettingsBook | None = None,
         shards: Shards = ONLY_SHARD,
+        told_time: Callable[[], Awaitable[float]] | None = None,
     ) -> None:
         self._database = database
         self._tiers = TierStore(database)
@@ -90,6 +95,7 @@ class Retention:
         self._in_use = in_use
         self._servers = servers or ServerSettingsBook(SqlServerSettings(database, clock))
         self._shards = shards
+        self._told_time = told_time
         # Tries in a row that were not whole.
         self._failures = 0
 
@@ -107,6 +113,7 @@ class Retention:
     async def _try_once(self) -> float:
         """Return in how many seconds to work again."""
         try:
+            await self._check_clock()
             result = await self.enforce()
         except (StoreError, OSError) as error:
             retry_s = self._after_failure()
@@ -123,6 +130,11 @@ class Retention:
             return self._after_failure()
         self._failures = 0
         return DAY_S
+
+    async def _check_clock(self) -> None:
+        """Raise `OSError` if this machine's clock is wrong, or if Discord does not tell."""
+        if self._told_time is not None and abs(await self._told_time() - self._clock.now()) > MOST_APART_S:
+            raise OSError("This machine's clock is wrong: Discord's shows another time. Set it right.")
 
     def _after_failure(self) -> float:
         """Return in how many seconds to try again."""

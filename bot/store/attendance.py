@@ -71,8 +71,7 @@ class AttendanceStore:
     async def present(self, session_id: SessionId) -> frozenset[str]:
         """Return who has come and not left, as it is stored."""
         wanted = select(attendance.c.person_id).where(_unended(session_id))
-        async with self._database.reading() as connection:
-            return frozenset((await connection.scalars(wanted)).all())
+        return frozenset(await self._database.values(wanted))
 
     # -- what is read -----------------------------------------------------------------------------------------------
 
@@ -95,13 +94,12 @@ class AttendanceStore:
         )
         found: dict[SessionId, AttendedSession] = {}
         stays: defaultdict[SessionId, defaultdict[str, list[Stay]]] = defaultdict(lambda: defaultdict(list))
-        async with self._database.reading() as connection:
-            for row in await connection.execute(wanted):
-                session_id = SessionId(row.id)
-                found[session_id] = AttendedSession(session_id, row.guild_id, row.channel_id, row.ended_at is None)
-                if row.person_id is not None:
-                    # A crash may leave a stay open in a session that ended: nothing was said after it.
-                    stays[session_id][row.person_id].append(Stay(row.came_at, row.left_at))
+        for row in await self._database.rows(wanted):
+            session_id = SessionId(row.id)
+            found[session_id] = AttendedSession(session_id, row.guild_id, row.channel_id, row.ended_at is None)
+            if row.person_id is not None:
+                # A crash may leave a stay open in a session that ended: nothing was said after it.
+                stays[session_id][row.person_id].append(Stay(row.came_at, row.left_at))
         return {
             each: replace(session, stays={person: tuple(some) for person, some in stays[each].items()})
             for each, session in found.items()
@@ -111,8 +109,7 @@ class AttendanceStore:
         """Return the newest sessions of a server in which each of these people was at some time."""
         wanted = select(sessions.c.id).where(sessions.c.guild_id == guild_id, *map(_was_there, sorted(people)))
         newest = wanted.order_by(sessions.c.started_at.desc()).limit(MOST_SEARCHED)
-        async with self._database.reading() as connection:
-            return frozenset(map(SessionId, (await connection.scalars(newest)).all()))
+        return frozenset(map(SessionId, await self._database.values(newest)))
 
 
 def readable_by(reader: Reader, *, catches_up: bool) -> ColumnElement[bool]:

@@ -1,6 +1,7 @@
 """An open database: transactions, plain reads, removal of deleted bytes, and closing.
 
-It does not know the tables, and nothing here depends on the kind of database (`bot.store.dialects`).
+It does not know the tables. The place says which kind of database it is (`bot.store.dialects`): a file is SQLite's, a
+URL is PostgreSQL's.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from weakref import WeakValueDictionary
 from sqlalchemy import text
 
 from bot.shards import ONLY_SHARD
-from bot.store.dialects.open import open_dialect
+from bot.store.dialects.sqlite import SqliteDialect
 from bot.store.forgetting_key import KEY_FILE, ForgettingKey
 from bot.store.migrations.upgrade import migrate, require_current, stored_version
 from bot.texts.text import Text
@@ -25,12 +26,14 @@ from compaction.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
     from contextlib import AbstractAsyncContextManager
+    from types import ModuleType
 
     from pydantic import SecretStr
+    from sqlalchemy import Executable
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.shards import Shards
-    from bot.store.dialects.port import BotLock, Dialect, DialectSql
+    from bot.store.dialects.port import BotLock, DatabaseDescription, Dialect, DialectSql
     from bot.store.dialects.sqlite import Synchronous
 
 # How long a transaction may take, besides waiting for the lock, before the database counts as stalled.
@@ -127,10 +130,26 @@ class Database:
             lock = self._server_locks[server] = asyncio.Lock()
         return lock
 
-    async def rows(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[tuple[Any, ...]]:
-        """Run one SELECT and return all rows. Parameters are named: `:name`. Raises `StoreError`."""
+    async def rows(self, wanted: Executable | str, parameters: Mapping[str, object] | None = None) -> list[Any]:
+        """Run one SELECT and return all rows. The parameters of a text are named: `:name`. Raises `StoreError`."""
+        statement = text(wanted) if isinstance(wanted, str) else wanted
         async with self.reading() as connection:
-            return [tuple(row) for row in await connection.execute(text(sql), dict(parameters or {}))]
+            return list((await connection.execute(statement, dict(parameters or {}))).all())
+
+    async def values(self, wanted: Executable) -> list[Any]:
+        """Run one SELECT and return the first column of each row. Raises `StoreError`."""
+        return [row[0] for row in await self.rows(wanted)]
+
+    async def value(self, wanted: Executable) -> Any:
+        """Run one SELECT and return the first column of its first row; None if it has none. Raises `StoreError`."""
+        return next(iter(await self.values(wanted)), None)
+
+    async def change(self, statement: Executable) -> int:
+        """Run one statement in a write transaction of its own, and return how many rows it has changed. Raises as
+        `writing` does.
+        """
+        async with self.writing() as connection:
+            return (await connection.execute(statement)).rowcount
 
     async def wipe(self) -> bool:
         """Remove the bytes of deleted rows from the index and the files; turns can be stored in between. Raises
@@ -195,7 +214,7 @@ async def open_database(
     """
     folder = data_dir or (place.parent if isinstance(place, Path) else DATA_DIR)
     database = Database(
-        open_dialect(place, synchronous=synchronous, busy_timeout_s=busy_timeout_s),
+        _open_dialect(place, synchronous=synchronous, busy_timeout_s=busy_timeout_s),
         key=ForgettingKey(folder / KEY_FILE),
         busy_timeout_s=busy_timeout_s,
     )
@@ -216,3 +235,44 @@ async def open_database(
         yield database
     finally:
         await database.aclose()
+
+
+def _open_dialect(place: Path | SecretStr, *, synchronous: Synchronous, busy_timeout_s: float) -> Dialect:
+    """Return the dialect of a file or a URL. Raises `StoreError` if its library or its folder cannot be had."""
+    if isinstance(place, Path):
+        return SqliteDialect(place, synchronous=synchronous, busy_timeout_s=busy_timeout_s)
+    dialect: Dialect = _postgresql().PostgresDialect(place.get_secret_value(), busy_timeout_s=busy_timeout_s)
+    return dialect
+
+
+def describe_database(url: SecretStr) -> DatabaseDescription:
+    """Look at a PostgreSQL database for `roomtone doctor`: what it is and what it holds.
+
+    Raises `StoreError` if it cannot be used, or was written by a newer Roomtone.
+    """
+    description: DatabaseDescription = _postgresql().describe(url.get_secret_value())
+    return description
+
+
+def hosts_of_database(url: SecretStr) -> tuple[str, ...]:
+    """Return the names or addresses of the machines on which a PostgreSQL database is; none if a socket leads to it.
+
+    Raises `StoreError` if the library is not installed.
+    """
+    hosts: tuple[str, ...] = _postgresql().hosts_of(url.get_secret_value())
+    return hosts
+
+
+def _postgresql() -> ModuleType:
+    """Return the module that needs the optional library. Raises `StoreError` without that."""
+    try:
+        from bot.store.dialects import postgresql
+    except ImportError as exc:
+        raise StoreError(
+            Text(
+                "ROOMTONE_DATABASE_URL names a PostgreSQL database, and the library for it is not installed. In the "
+                "checkout, run `make setup`, or `uv tool install '.[piper,postgres]'`; or remove the variable to use "
+                "the embedded database."
+            )
+        ) from exc
+    return postgresql

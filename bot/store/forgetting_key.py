@@ -1,7 +1,7 @@
 """The key with which the database names people and sessions that were forgotten.
 
 Their ids stand on lists, so that restores leave them out (`bot.store.forgettings`,
-`bot.store.forgotten_sessions`). Discord's ids can all be tried, so a plain hash would name them to whoever has the
+`bot.store.forgettings`). Discord's ids can all be tried, so a plain hash would name them to whoever has the
 database or a backup. These lists have HMACs instead, and the key is in a file of its own, which no backup holds. All
 processes of one database need the same file. No list has anything that was made of words.
 """

@@ -1,4 +1,4 @@
-"""Lets open rooms know that somebody was forgotten, so that what they have not stored yet does not come back.
+"""Notes that somebody was forgotten, so that open rooms and restored backups do not bring it back.
 
 Who forgets may be another process than the one with the room: a command, or the bot of other shards. Before it deletes
 anything it notes here whom it forgets. A room reads that in each transaction in which it stores a turn or a note of a
@@ -7,18 +7,20 @@ machines are never compared.
 
 The list is kept, because a backup may be restored that knows nothing of it (`bot.store.restore`). It tells people by
 keyed digests of their ids (`bot.store.forgetting_key`), and until when by its order: all that was stored of somebody
-before a forgetting is forgotten.
+before a forgetting is forgotten. A second list has the sessions in which something was forgotten: the log loses what it
+had of such a session, and open rooms learn from it that what they are making may tell of something that was forgotten.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import case, func, insert, select
 
-from bot.store.forgotten_sessions import listed_at
-from bot.store.tables import forgettings
+from bot.store.inserts import insert_into
+from bot.store.tables import forgettings, forgotten_sessions
 from compaction.memory.forgotten_turns import without_part_of
 from compaction.model import Seq, SessionId
 
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 # An open room takes a change over within this time (`bot.room.room_check.CHECK_ROOM_S`,
 # `bot.room.other_processes.CHECK_FORGETTINGS_S`).
 _TAKEN_OVER_S = 8.0
+# Higher than any turn: what was made of the session stays.
+NOTHING_MADE = 2**31
 _NEWEST = "SELECT coalesce(max(number), 0) FROM forgettings"
 
 
@@ -92,6 +96,51 @@ async def forgettings_after(connection: AsyncConnection, number: int) -> tuple[F
         )
         for row in await connection.execute(wanted)
     )
+
+
+async def list_session(
+    connection: AsyncConnection, key: ForgettingKey, session_id: SessionId, *, from_seq: int, at: float
+) -> None:
+    """Note that what was made of a session's turns from `from_seq` on, before `at`, was forgotten.
+
+    Call it inside a write transaction. The time of a session rises with each call, also if the clock was set back: open
+    rooms and restored backups learn from it that more was forgotten.
+    """
+    row = insert_into(connection, forgotten_sessions).values(digest=key.session(session_id), from_seq=from_seq, at=at)
+    stored = forgotten_sessions.c
+    earlier = case((stored.from_seq < row.excluded.from_seq, stored.from_seq), else_=row.excluded.from_seq)
+    later = case((stored.at < row.excluded.at, row.excluded.at), else_=stored.at + 1)
+    await connection.execute(
+        row.on_conflict_do_update(index_elements=["digest"], set_={"from_seq": earlier, "at": later})
+    )
+
+
+async def listed_at(connection: AsyncConnection, key: ForgettingKey, session_id: SessionId) -> float | None:
+    """Return the time of the last `list_session` of a session; None: there was none."""
+    listed = select(forgotten_sessions.c.at).where(forgotten_sessions.c.digest == key.session(session_id))
+    at: float | None = await connection.scalar(listed)
+    return at
+
+
+@dataclass(frozen=True, slots=True)
+class ForgottenTimes:
+    """When something was last forgotten in each session, by the session's digest. UTC epoch seconds."""
+
+    key: ForgettingKey
+    times: dict[str, float]
+    _by_id: dict[str, float] = field(init=False, default_factory=dict)
+
+    def last(self, session_id: str) -> float:
+        """Return when something was last forgotten in a session; long ago if nothing was."""
+        if session_id not in self._by_id:
+            self._by_id[session_id] = self.times.get(self.key.session(session_id), -inf)
+        return self._by_id[session_id]
+
+
+async def forgotten_times(database: Database) -> ForgottenTimes:
+    """Return when something was last forgotten in each session. Raises `StoreError`."""
+    listed = select(forgotten_sessions).where(forgotten_sessions.c.from_seq < NOTHING_MADE)
+    return ForgottenTimes(database.key, {row.digest: row.at for row in await database.rows(listed)})
 
 
 class LearnedForgettings:

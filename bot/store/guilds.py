@@ -6,29 +6,27 @@ The choices of a guild are read once and then cached, so all changes must go thr
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import defaultdict
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import and_, delete, select
 
-from bot.guild import GuildChoice, Silence, VoiceMode
+from bot.guild import GuildChoice
 from bot.store.attendance import forget_attendance
 from bot.store.inserts import put_row
 from bot.store.tables import guild_settings, hearing_opt_outs
 from bot.texts.text import Text
 from compaction.errors import StoreError
-from compaction.model import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from sqlalchemy import Row
-
     from bot.clock import Clock
     from bot.store.database import Database
 
+_CHOICE = TypeAdapter(GuildChoice)
 UNREADABLE = Text(
     "What server {guild_id} has chosen cannot be read: the database is damaged. Restore a backup with "
     "`roomtone restore FILE`."
@@ -80,40 +78,24 @@ class GuildStore:
         return choice
 
     async def _stored(self, guild_id: int) -> GuildChoice:
-        wanted = select(guild_settings).where(guild_settings.c.guild_id == guild_id)
-        async with self._database.reading() as connection:
-            row = (await connection.execute(wanted)).one_or_none()
-        return GuildChoice() if row is None else _choice(row)
+        wanted = select(guild_settings.c.choice).where(guild_settings.c.guild_id == guild_id)
+        stored = await self._database.value(wanted)
+        if stored is None:
+            return GuildChoice()
+        try:
+            return _CHOICE.validate_json(stored)
+        except ValidationError:
+            # Not from the cause: it quotes what was chosen.
+            raise StoreError(UNREADABLE.fill(guild_id=str(guild_id))) from None
 
     async def _put(self, guild_id: int, choice: GuildChoice, *, by: int) -> None:
         values: dict[str, object] = {
-            "compaction_mode": None if choice.mode is None else choice.mode.value,
-            "budget_enabled": choice.budget_enabled,
+            "choice": _CHOICE.dump_json(choice, exclude_none=True).decode(),
             "changed_at": self._clock.now(),
             "changed_by": by,
-            "voice_mode": None if choice.voice_mode is None else choice.voice_mode.value,
-            "wake_names": None if choice.wake_names is None else json.dumps(choice.wake_names, ensure_ascii=False),
-            "quiet_always": choice.silence.always,
-            "quiet_session": choice.silence.session_id,
-            "quiet_until": choice.silence.until,
-            "persona": choice.persona,
         }
         async with self._database.writing() as connection:
             await put_row(connection, guild_settings, {"guild_id": guild_id}, values)
-
-
-def _choice(row: Row[Any]) -> GuildChoice:
-    try:
-        return GuildChoice(
-            None if row.compaction_mode is None else Mode(row.compaction_mode),
-            row.budget_enabled,
-            None if row.voice_mode is None else VoiceMode(row.voice_mode),
-            None if row.wake_names is None else tuple(str(name) for name in json.loads(row.wake_names)),
-            Silence(always=bool(row.quiet_always), session_id=row.quiet_session, until=row.quiet_until),
-            row.persona,
-        )
-    except (ValueError, TypeError) as error:
-        raise StoreError(UNREADABLE.fill(guild_id=str(row.guild_id))) from error
 
 
 class OptOutStore:
@@ -127,8 +109,7 @@ class OptOutStore:
 
     async def of(self, guild_id: int) -> frozenset[int]:
         wanted = select(hearing_opt_outs.c.person_id).where(hearing_opt_outs.c.guild_id == guild_id)
-        async with self._database.reading() as connection:
-            return frozenset((await connection.execute(wanted)).scalars())
+        return frozenset(await self._database.values(wanted))
 
     async def put(self, guild_id: int, person_id: int, *, out: bool) -> None:
         """Store that a person opts out of being heard in the guild (`out`), or in again."""

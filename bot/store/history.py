@@ -1,27 +1,33 @@
-"""Reads stored sessions, and renders a session's summary again after changes.
+"""Reads stored sessions: what a session goes on with after a restart, and its history. Renders summaries anew.
 
-Raises `StoreError`.
+Raises `StoreError`. A row that cannot be read raises `UnreadableRowError`: the database is damaged, and a backup is to
+be restored.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select, update
+from sqlalchemy import func, select, text, update
 
 from bot.store import rows
 from bot.store.speakers import quotable_speakers
-from bot.store.stored_memory import segment_rows
-from bot.store.tables import notes, sessions, turns
+from bot.store.tables import notes, segments, sessions, turns
+from compaction.model import CompactionState, Seq, SessionId
+from compaction.ports import StoredMemory
 from compaction.summary.folded import summary_of
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from sqlalchemy import Row
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from bot.store.database import Database
-    from compaction.model import Note, Segment, SessionId
+    from bot.store.dialects.port import DialectSql
+    from compaction.model import Note, Segment, Turn
 
 
 class SessionHistory:
@@ -29,6 +35,15 @@ class SessionHistory:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    async def topics(self, session_ids: Collection[SessionId]) -> dict[SessionId, str]:
+        """Return what the newest folded turns of each session were about. Sessions in which nothing was folded are
+        missing.
+        """
+        of_these = segments.c.session_id.in_(sorted(session_ids)) & (segments.c.gist != "")
+        wanted = select(segments.c.session_id, segments.c.gist).where(of_these)
+        found = await self._database.rows(wanted.order_by(segments.c.start_seq, segments.c.position))
+        return {SessionId(row.session_id): row.gist for row in found}
 
     async def segments(self, session_id: SessionId) -> tuple[Segment, ...]:
         """Return the present segments of a session, including the closing one."""
@@ -38,36 +53,23 @@ class SessionHistory:
     async def latest_notes(self, session_id: SessionId, *, limit: int) -> tuple[Note, ...]:
         """Return the last notes of a session, oldest first."""
         wanted = select(notes).where(notes.c.session_id == session_id).order_by(notes.c.position.desc()).limit(limit)
-        async with self._database.reading() as connection:
-            return tuple(reversed([rows.note_from_row(row) for row in await connection.execute(wanted)]))
+        return tuple(map(rows.note_from_row, reversed(await self._database.rows(wanted))))
 
     async def summary(self, session_id: SessionId) -> str | None:
         """Return the summary of a session as it is now."""
         wanted = select(sessions.c.summary).where(sessions.c.id == session_id)
-        async with self._database.reading() as connection:
-            found: str | None = await connection.scalar(wanted)
-            return found
-
-    async def oldest_turn(self, session_id: SessionId) -> int | None:
-        """Return the seq of the oldest turn that is stored, also one without words; None if there is none. Those before
-        it were deleted for their age.
-        """
-        async with self._database.reading() as connection:
-            found: int | None = await connection.scalar(
-                select(func.min(turns.c.seq)).where(turns.c.session_id == session_id)
-            )
-            return found
+        found: str | None = await self._database.value(wanted)
+        return found
 
     async def said_between(self, session_id: SessionId) -> tuple[float, float] | None:
-        """Return when the first turn of a session began and when the last one ended, in UTC epoch seconds; None if the
-        first ones were deleted for their age, or there are none.
+        """Return when the first turn of a session began and when the last one ended, in UTC epoch seconds; None if
+        there are none.
         """
-        spoken = select(func.min(turns.c.seq), func.min(turns.c.started_at), func.max(turns.c.ended_at)).where(
+        spoken = select(func.min(turns.c.started_at), func.max(turns.c.ended_at)).where(
             turns.c.session_id == session_id
         )
-        async with self._database.reading() as connection:
-            first, since, until = (await connection.execute(spoken)).one()
-        return (since, until) if first == 0 else None
+        ((since, until),) = await self._database.rows(spoken.where(turns.c.session_id == session_id))
+        return None if since is None else (since, until)
 
     async def first_speakers(self, session_id: SessionId) -> dict[int, str]:
         """Return the id of whoever speaks first in each turn, by seq. Forgotten turns are missing."""
@@ -76,10 +78,11 @@ class SessionHistory:
 
     async def speakers(self, session_id: SessionId) -> dict[str, str]:
         """Return everybody who spoke in a session: id, and the name they had first."""
-        found = await self._database.rows(self._database.sql.speakers, {"session": session_id})
+        async with self._database.reading() as connection:
+            spoke = await _spoke(connection, self._database.sql, session_id)
         named: dict[str, str] = {}
-        for speaker_id, name in found:
-            named.setdefault(str(json.loads(speaker_id)), str(json.loads(name)))
+        for speaker_id, name in spoke:
+            named.setdefault(speaker_id, name)
         return named
 
     async def quotable(self, session_id: SessionId, people: frozenset[str]) -> frozenset[str]:
@@ -114,4 +117,91 @@ async def rerender_summary(connection: AsyncConnection, session_id: SessionId) -
     summary = await asyncio.to_thread(composed)
     await connection.execute(
         update(sessions).where(sessions.c.id == session_id).values(summary=summary, revision=session.revision + 1)
+    )
+
+
+async def read_memory(connection: AsyncConnection, sql: DialectSql, session_id: SessionId) -> StoredMemory:
+    """Return everything that a restart needs. The memory of an unknown session is empty."""
+    session = await session_row(connection, session_id)
+    cursor = 0 if session is None else session.cursor
+    last = await connection.scalar(select(func.max(turns.c.seq)).where(turns.c.session_id == session_id))
+    window = await _turn_rows(connection, session_id, start=cursor, end=None)
+    kept = await segment_rows(connection, session_id)
+    of_notes = select(notes).where(notes.c.session_id == session_id, notes.c.status.in_(("live", "pending")))
+    seen = (await connection.execute(of_notes.order_by(notes.c.position))).all()
+    speakers = await _speakers(connection, sql, session_id)
+    quotable = await quotable_speakers(connection, sql, session_id)
+
+    def make() -> StoredMemory:
+        live, pending = (
+            tuple(rows.note_from_row(row) for row in seen if row.status == each) for each in ("live", "pending")
+        )
+        return StoredMemory(
+            total_turns=0 if last is None else last + 1,
+            state=_state(session, pending),
+            window=tuple(map(rows.turn_from_row, window)),
+            segments=tuple(map(rows.segment_from_row, kept)),
+            live_notes=live,
+            ended=session is not None and session.ended_at is not None,
+            speakers=speakers,
+            quotable=quotable,
+        )
+
+    # In a thread: a long session has thousands of rows.
+    return await asyncio.to_thread(make)
+
+
+async def segment_rows(connection: AsyncConnection, session_id: SessionId) -> Sequence[Row[Any]]:
+    """Return the stored segments of a session, also the closing one, in order."""
+    wanted = select(segments).where(segments.c.session_id == session_id)
+    return (await connection.execute(wanted.order_by(segments.c.start_seq, segments.c.position))).all()
+
+
+async def read_turns(
+    connection: AsyncConnection, session_id: SessionId, *, start: int, end: int | None
+) -> tuple[Turn, ...]:
+    """Return the stored turns with `start <= seq < end`, in order."""
+    found = await _turn_rows(connection, session_id, start=start, end=end)
+    # Commands read whole sessions: decoding ten thousand turns takes a fifth of a second.
+    return await asyncio.to_thread(lambda: tuple(map(rows.turn_from_row, found)))
+
+
+async def session_row(connection: AsyncConnection, session_id: SessionId) -> Row[Any] | None:
+    """Return the row of a session, or None."""
+    return (await connection.execute(select(sessions).where(sessions.c.id == session_id))).one_or_none()
+
+
+async def _turn_rows(
+    connection: AsyncConnection, session_id: SessionId, *, start: int, end: int | None
+) -> Sequence[Row[Any]]:
+    wanted = select(turns).where(turns.c.session_id == session_id, turns.c.seq >= start).order_by(turns.c.seq)
+    if end is not None:
+        wanted = wanted.where(turns.c.seq < end)
+    return (await connection.execute(wanted)).all()
+
+
+async def _speakers(connection: AsyncConnection, sql: DialectSql, session_id: SessionId) -> tuple[tuple[str, str], ...]:
+    """Return id and name of each speaker, as they first appeared, and then of whose screens there are notes."""
+    of_session = select(notes.c.person_id, notes.c.who).where(notes.c.session_id == session_id)
+    shown = await connection.execute(of_session.where(notes.c.person_id.is_not(None)).order_by(notes.c.position))
+    spoke = await _spoke(connection, sql, session_id)
+    return tuple(dict.fromkeys((*spoke, *((row.person_id, row.who) for row in shown))))
+
+
+async def _spoke(connection: AsyncConnection, sql: DialectSql, session_id: SessionId) -> list[tuple[str, str]]:
+    """Return id and name of each speaker, as they first appeared."""
+    found = await connection.execute(text(sql.speakers), {"session": session_id})
+    # As JSON, because a name may have characters that no encoding has.
+    return [(str(json.loads(speaker_id)), str(json.loads(name))) for speaker_id, name in found]
+
+
+def _state(session: Row[Any] | None, pending: tuple[Note, ...]) -> CompactionState:
+    if session is None:
+        return CompactionState(pending_notes=pending)
+    return CompactionState(
+        cursor=Seq(session.cursor),
+        revision=session.revision,
+        summary=session.summary,
+        last_at=session.last_at,
+        pending_notes=pending,
     )

@@ -40,9 +40,8 @@ class PeopleStore:
 
     async def extracted_through(self, session_id: SessionId) -> int:
         """Return the turn number before which facts were extracted from a session."""
-        async with self._database.reading() as connection:
-            wanted = select(person_draws.c.through_seq).where(person_draws.c.session_id == session_id)
-            return int(await connection.scalar(wanted) or 0)
+        wanted = select(person_draws.c.through_seq).where(person_draws.c.session_id == session_id)
+        return int(await self._database.value(wanted) or 0)
 
     async def store_facts(
         self,

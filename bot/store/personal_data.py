@@ -72,16 +72,13 @@ class PersonalDataStore:
                 }
                 for row in about
             ]
-            return {
-                "person_id": person_id,
-                "sessions": [each for each in found if each is not None],
-                "when_you_were_there": await _attendance(connection, person_id),
-                "facts_about_you": facts,
-                "sessions_where_you_deleted_facts": await _without_facts(connection, person_id),
-                "servers_that_do_not_hear_you": await _opt_outs(connection, person_id),
-                "servers_where_i_join_you": await _joins(connection, person_id),
-                "servers_where_you_chose_last": await _chosen(connection, person_id),
-            }
+            elsewhere = await _elsewhere(connection, person_id)
+        return {
+            "person_id": person_id,
+            "sessions": [each for each in found if each is not None],
+            "facts_about_you": facts,
+            **elsewhere,
+        }
 
     async def _of_session(
         self, connection: AsyncConnection, session: Any, person_id: str, hidden: Collection[str]
@@ -157,31 +154,34 @@ def _line(turn: Turn, person_id: str | None = None) -> dict[str, object]:
     return {"turn": turn.seq, "at": _iso(turn.started_at), "kind": turn.kind.value, "text": " ".join(said)}
 
 
-async def _attendance(connection: AsyncConnection, person_id: str) -> list[dict[str, object]]:
-    """Return when the person was in the channel of which session."""
-    found = await attendance_of(connection, person_id)
-    return [
-        {
-            "session": session_id,
-            "came_at": _iso(stay.came_at),
-            "left_at": None if stay.left_at is None else _iso(stay.left_at),
-        }
-        for session_id, stays in found.items()
-        for stay in stays
-    ]
-
-
-async def _without_facts(connection: AsyncConnection, person_id: str) -> list[str]:
-    """Return the sessions from which no facts are drawn of what this person had said when they deleted their facts."""
-    wanted = select(person_forgets.c.session_id).where(person_forgets.c.person_id == person_id)
-    return list((await connection.execute(wanted.order_by(person_forgets.c.session_id))).scalars())
-
-
-async def _opt_outs(connection: AsyncConnection, person_id: str) -> list[str]:
-    if not person_id.isdecimal():
-        return []
-    wanted = select(hearing_opt_outs.c.guild_id).where(hearing_opt_outs.c.person_id == int(person_id))
-    return [str(guild_id) for guild_id in (await connection.execute(wanted)).scalars()]
+async def _elsewhere(connection: AsyncConnection, person_id: str) -> dict[str, object]:
+    """Return where the id of a person stands beside what they said and showed."""
+    # An imported session may have any text for an id. Those of Discord are numbers.
+    number = int(person_id) if person_id.isdecimal() else -1
+    forgets = select(person_forgets.c.session_id).where(person_forgets.c.person_id == person_id)
+    opt_outs = select(hearing_opt_outs.c.guild_id).where(hearing_opt_outs.c.person_id == number)
+    chosen = union(
+        *(select(each.c.guild_id).where(each.c.changed_by == number) for each in (guild_settings, server_settings))
+    )
+    attended = await attendance_of(connection, person_id)
+    return {
+        "when_you_were_there": [
+            {
+                "session": session_id,
+                "came_at": _iso(stay.came_at),
+                "left_at": None if stay.left_at is None else _iso(stay.left_at),
+            }
+            for session_id, stays in attended.items()
+            for stay in stays
+        ],
+        "sessions_where_you_deleted_facts": list(
+            await connection.scalars(forgets.order_by(person_forgets.c.session_id))
+        ),
+        "servers_that_do_not_hear_you": [str(each) for each in await connection.scalars(opt_outs)],
+        "servers_where_i_join_you": [str(each) for each in await servers_that_name(connection, number)],
+        # By any command.
+        "servers_where_you_chose_last": [str(each) for each in await connection.scalars(chosen)],
+    }
 
 
 async def _others_out(connection: AsyncConnection, person_id: str) -> dict[int, set[str]]:
@@ -191,25 +191,6 @@ async def _others_out(connection: AsyncConnection, person_id: str) -> dict[int, 
         if str(row.person_id) != person_id:
             found[row.guild_id].add(str(row.person_id))
     return found
-
-
-async def _joins(connection: AsyncConnection, person_id: str) -> list[str]:
-    if not person_id.isdecimal():
-        return []
-    return [str(guild_id) for guild_id in await servers_that_name(connection, int(person_id))]
-
-
-async def _chosen(connection: AsyncConnection, person_id: str) -> list[str]:
-    """Return the servers about which this person was the last to choose something, by any command."""
-    if not person_id.isdecimal():
-        return []
-    wanted = union(
-        *(
-            select(each.c.guild_id).where(each.c.changed_by == int(person_id))
-            for each in (guild_settings, server_settings)
-        )
-    )
-    return [str(guild_id) for guild_id in (await connection.execute(wanted)).scalars()]
 
 
 def _iso(at: float) -> str:

@@ -49,13 +49,10 @@ class PostedTranscripts:
         """Return messages whose session was deleted."""
         kept = exists().where(sessions.c.id == posted_transcripts.c.session_id)
         wanted = select(posted_transcripts).where(~kept).order_by(posted_transcripts.c.message_id)
-        async with self._database.reading() as connection:
-            found = await connection.execute(wanted)
-            return tuple(TranscriptMessage(row.guild_id, row.channel_id, row.message_id) for row in found)
+        found = await self._database.rows(wanted)
+        return tuple(TranscriptMessage(row.guild_id, row.channel_id, row.message_id) for row in found)
 
     async def deleted(self, posted: TranscriptMessage) -> None:
         """Note that a message is gone."""
-        async with self._database.writing() as connection:
-            await connection.execute(
-                delete(posted_transcripts).where(posted_transcripts.c.message_id == posted.message_id)
-            )
+        gone = posted_transcripts.c.message_id == posted.message_id
+        await self._database.change(delete(posted_transcripts).where(gone))

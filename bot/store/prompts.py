@@ -126,17 +126,14 @@ class PromptStore:
     async def figures(self, session_id: SessionId) -> tuple[PromptFigures, ...]:
         """Return the prompts of a session in numbers, oldest first."""
         wanted = select(sent_prompts.c.figures).where(sent_prompts.c.session_id == session_id)
-        async with self._database.reading() as connection:
-            found = await connection.scalars(wanted.order_by(sent_prompts.c.id))
-            return tuple(map(_figures, found))
+        return tuple(map(_figures, await self._database.values(wanted.order_by(sent_prompts.c.id))))
 
     async def sent_for(self, session_id: SessionId, answer_to: int) -> tuple[SentPrompt, ...]:
         """Return what models were sent for the reply to a turn, oldest first: one prompt for each call."""
         wanted = select(sent_prompts).where(
             sent_prompts.c.session_id == session_id, sent_prompts.c.answer_to == answer_to
         )
-        async with self._database.reading() as connection:
-            found = (await connection.execute(wanted.order_by(sent_prompts.c.id))).all()
+        found = await self._database.rows(wanted.order_by(sent_prompts.c.id))
         return await asyncio.to_thread(lambda: tuple(map(_prompt, found)))
 
 

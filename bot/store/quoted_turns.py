@@ -70,9 +70,8 @@ class QuoteStore:
     async def turns_of_facts(self, ids: Collection[str]) -> dict[str, tuple[SessionId, int]]:
         """Return session and turn of these facts about people, by their ids."""
         wanted = select(person_facts).where(person_facts.c.id.in_(sorted(ids)))
-        async with self._database.reading() as connection:
-            found = await connection.execute(wanted)
-            return {row.id: (SessionId(row.session_id), row.turn_seq) for row in found}
+        found = await self._database.rows(wanted)
+        return {row.id: (SessionId(row.session_id), row.turn_seq) for row in found}
 
 
 async def first_turns_about(

@@ -36,8 +36,7 @@ class SqlServerSettings:
 
     async def all(self) -> Mapping[int, ServerSettings]:
         """Return what each server has chosen. Of a damaged row, what is valid; who agrees is heard there."""
-        async with self._database.reading() as connection:
-            rows = (await connection.execute(select(server_settings))).all()
+        rows = await self._database.rows(select(server_settings))
         return {row.guild_id: _read(row.guild_id, row.choices) for row in rows}
 
     async def put(self, guild_id: int, settings: ServerSettings, *, by: int | None) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import bindparam, delete, select, update
 
 from bot.store import rows
-from bot.store.forgotten_sessions import list_session
+from bot.store.forgettings import list_session
 from bot.store.history import rerender_summary, segments_of
 from bot.store.inserts import execute_for_each
 from bot.store.search.indexing import index_segments_again, index_source

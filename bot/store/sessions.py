@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import case, delete, exists, func, literal, select, update
 
+from bot.shards import ONLY_SHARD
 from bot.store.attendance import AttendanceStore, readable_by
 from bot.store.claims import check_claim, claim_room, fenced, lock_server, refuse_stale, writing_session
-from bot.store.columns import Prose
 from bot.store.forgettings import forgettings_after, last_forgetting, people_among
 from bot.store.inserts import add_once
 from bot.store.posted_transcripts import PostedTranscripts
 from bot.store.speakers import quotable_speakers
-from bot.store.tables import sessions, turns
+from bot.store.tables import Prose, sessions, turns
 from bot.texts.text import Text
 from compaction.errors import StoreError
 from compaction.model import SessionId
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from bot.clock import Clock
     from bot.readers import Reader
+    from bot.shards import Shards
     from bot.store.claims import RoomClaim
     from bot.store.database import Database
     from bot.store.forgettings import Forgetting
@@ -43,7 +44,7 @@ class StoredSession:
     """One session. `guild_id` and `channel_id` are Discord's; None for a session without a channel (a replay).
 
     Times are UTC epoch seconds; `last_turn_at` is the end of the last stored turn, or `started_at` before one.
-    `turn_count`: how many turns it has had, also those that were deleted for their age; the seq of the next one.
+    `turn_count`: how many turns it has had; the seq of the next one.
     """
 
     id: SessionId
@@ -159,13 +160,9 @@ class Sessions:
     async def unfinished(self, *, resume_within_s: float) -> tuple[StoredSession, ...]:
         """Return the open channel sessions, left by a crashed process, that are recent enough to resume."""
         oldest = self._clock.now() - resume_within_s
-        async with self._database.reading() as connection:
-            found = await connection.execute(
-                _select_sessions()
-                .where(sessions.c.ended_at.is_(None), sessions.c.channel_id.is_not(None))
-                .order_by(sessions.c.started_at)
-            )
-            return tuple(each for each in map(_session, found) if each.last_turn_at >= oldest)
+        wanted = _select_sessions().where(sessions.c.ended_at.is_(None), sessions.c.channel_id.is_not(None))
+        found = await self._database.rows(wanted.order_by(sessions.c.started_at))
+        return tuple(each for each in map(_session, found) if each.last_turn_at >= oldest)
 
     async def find(self, session_id: SessionId) -> StoredSession | None:
         """Return the session with this id, or None. The id may be whatever somebody typed."""
@@ -184,9 +181,8 @@ class Sessions:
             wanted = wanted.where(sessions.c.started_at < before)
         if channels is not None:
             wanted = wanted.where(sessions.c.channel_id.in_(sorted(channels)))
-        async with self._database.reading() as connection:
-            found = await connection.execute(wanted.order_by(sessions.c.started_at.desc()).limit(limit))
-            return tuple(map(_session, found))
+        found = await self._database.rows(wanted.order_by(sessions.c.started_at.desc()).limit(limit))
+        return tuple(map(_session, found))
 
     @property
     def attendance(self) -> AttendanceStore:
@@ -223,9 +219,8 @@ class Sessions:
         wanted = select(sessions.c.id, sessions.c.channel_id, sessions.c.started_at).where(
             _has_turns(), readable_by(reader, catches_up=False)
         )
-        async with self._database.reading() as connection:
-            found = await connection.execute(wanted.order_by(sessions.c.started_at.desc()).limit(limit))
-            return tuple(SessionBegin(SessionId(row.id), row.channel_id, row.started_at) for row in found)
+        found = await self._database.rows(wanted.order_by(sessions.c.started_at.desc()).limit(limit))
+        return tuple(SessionBegin(SessionId(row.id), row.channel_id, row.started_at) for row in found)
 
     async def quotable(self, session_id: SessionId, people: Collection[str]) -> frozenset[str]:
         """Return those of these people whom the bot may have quoted in a session though they did not speak there."""
@@ -253,31 +248,25 @@ class Sessions:
 
     async def recap_begun(self, session_id: SessionId) -> None:
         """Note that a recap is made of what is stored now: only what is forgotten from now on makes it stale."""
-        async with self._database.writing() as connection:
-            await connection.execute(
-                update(sessions).where(sessions.c.id == session_id).values(recap_message_id=None, recap_stale_at=None)
-            )
+        of_session = update(sessions).where(sessions.c.id == session_id)
+        await self._database.change(of_session.values(recap_message_id=None, recap_stale_at=None))
 
     async def recap_posted(self, session_id: SessionId, message_id: int) -> None:
         """Note in which message the recap was posted. The id is kept as long as the session."""
-        async with self._database.writing() as connection:
-            await connection.execute(
-                update(sessions).where(sessions.c.id == session_id).values(recap_message_id=message_id)
-            )
+        of_session = update(sessions).where(sessions.c.id == session_id)
+        await self._database.change(of_session.values(recap_message_id=message_id))
 
     async def stale_recaps(self) -> tuple[StaleRecap, ...]:
         """Return the posted recaps of sessions in which words were forgotten since."""
         marked = sessions.c.recap_message_id.is_not(None) & sessions.c.recap_stale_at.is_not(None)
-        async with self._database.reading() as connection:
-            found = (await connection.execute(_select_sessions().where(marked))).all()
+        found = await self._database.rows(_select_sessions().where(marked))
         return tuple(StaleRecap(_session(row), row.recap_message_id, row.recap_stale_at) for row in found)
 
     async def recap_renewed(self, stale: StaleRecap, *, deleted: bool) -> None:
         """Note that a recap was made anew, unless more was forgotten meanwhile. `deleted`: its message is gone."""
         same = (sessions.c.id == stale.session.id) & (sessions.c.recap_stale_at == stale.stale_at)
         columns = ("recap_stale_at", "recap_message_id") if deleted else ("recap_stale_at",)
-        async with self._database.writing() as connection:
-            await connection.execute(update(sessions).where(same).values(dict.fromkeys(columns)))
+        await self._database.change(update(sessions).where(same).values(dict.fromkeys(columns)))
 
     async def discard(self, opened: OpenedSession) -> None:
         """Delete a session whose room did not begin, unless it has turns.
@@ -294,6 +283,41 @@ class Sessions:
         async with writing_session(self._database, session_id) as connection:
             result = await connection.execute(delete(sessions).where(sessions.c.id == session_id))
             return result.rowcount == 1
+
+
+async def delete_expired_sessions(
+    database: Database,
+    *,
+    before: float,
+    keep: Collection[SessionId] = (),
+    guild_id: int | None = None,
+    shards: Shards = ONLY_SHARD,
+) -> tuple[SessionId, ...]:
+    """Delete the sessions that ended before that time (UTC epoch seconds), with everything in them; return them.
+
+    A session that a crash left open ended with its last turn. `keep`: sessions to leave alone. `guild_id`: only those
+    of that server. `shards`: only those of the servers that this process serves. Raises `StoreError`.
+    """
+    last_turn = select(func.max(turns.c.ended_at)).where(turns.c.session_id == sessions.c.id).scalar_subquery()
+    ended_at = func.coalesce(sessions.c.ended_at, last_turn, sessions.c.started_at)
+    expired = (ended_at < before) & sessions.c.id.not_in(sorted(keep))
+    if guild_id is not None:
+        expired &= sessions.c.guild_id == guild_id
+    found = await database.rows(select(sessions.c.id, sessions.c.guild_id).where(expired))
+    # Those of no server count as those of server 0.
+    names = [SessionId(row.id) for row in found if shards.serves(row.guild_id or 0)]
+    for session_id in names:
+        async with writing_session(database, session_id) as connection:
+            await connection.execute(delete(sessions).where(sessions.c.id == session_id, expired))
+    return tuple(names)
+
+
+async def check_writable(database: Database) -> None:
+    """Begin a write transaction and delete a session that does not exist. Raises `StoreError`.
+
+    A statement is needed: SQLite begins a write transaction on a read-only file too.
+    """
+    await database.change(delete(sessions).where(sessions.c.id == ""))
 
 
 def _select_sessions() -> Select[Any]:

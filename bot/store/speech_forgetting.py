@@ -18,16 +18,14 @@ from sqlalchemy import delete, select, update
 
 from bot.store.attendance import forget_attendance
 from bot.store.claims import lock_server, wait_for_writes, writing_session
-from bot.store.forgettings import record_forgetting
-from bot.store.forgotten_sessions import NOTHING_MADE, list_session
+from bot.store.forgettings import NOTHING_MADE, list_session, record_forgetting
 from bot.store.history import rerender_summary
-from bot.store.number_range import LARGEST_NUMBER
 from bot.store.prompts import forget_prompts
 from bot.store.quoted_turns import first_turns_about
 from bot.store.servers import drop_person, servers_that_name
 from bot.store.session_forgetting import ForgetReport, forget_in_session, select_turns
 from bot.store.speakers import StoredSpeaker, may_have_part_of, read_speakers, with_sharers
-from bot.store.tables import guild_settings, person_facts, person_forgets, sessions, turns
+from bot.store.tables import LARGEST_NUMBER, guild_settings, person_facts, person_forgets, sessions, turns
 from compaction.model import SessionId
 from compaction.sentence_cache import clear_sentence_caches
 from compaction.speaker_names import is_called
@@ -62,8 +60,7 @@ class SpeechForgetter:
         in_order = select(sessions.c.id).order_by(sessions.c.started_at)
         if session_id is not None:
             in_order = in_order.where(sessions.c.id == session_id)
-        async with self._database.reading() as connection:
-            where = [SessionId(each) for each in await connection.scalars(in_order)]
+        where = [SessionId(each) for each in await self._database.values(in_order)]
         everybody: dict[str, StoredSpeaker] = {}
         for each in where:
             # In a transaction of its own: years of turns take longer than one may take.
@@ -154,10 +151,9 @@ class SpeechForgetter:
         """Return the servers of these sessions and of the facts about a person. None: there are some of no server."""
         about = sessions.join(person_facts, person_facts.c.session_id == sessions.c.id)
         facts = select(sessions.c.guild_id).select_from(about).where(person_facts.c.person_id == person_id)
-        async with self._database.reading() as connection:
-            found = await connection.execute(select(sessions.c.id, sessions.c.guild_id))
-            here = {row.guild_id for row in found if row.id in where}
-            return frozenset(here.union(await connection.scalars(facts)))
+        found = await self._database.rows(select(sessions.c.id, sessions.c.guild_id))
+        here = {row.guild_id for row in found if row.id in where}
+        return frozenset(here.union(await self._database.values(facts)))
 
     async def _forget_sent(self, servers: Collection[int | None]) -> None:
         """Delete what models were sent on these servers: nobody can tell whose words it has."""
@@ -190,13 +186,9 @@ class SpeechForgetter:
         """Raise the revision of the other open sessions of these servers, and list them: their rooms may hold quotes or
         facts from the changed sessions, and so may their replies in progress.
         """
-        async with self._database.reading() as connection:
-            found = await connection.scalars(
-                select(sessions.c.id).where(
-                    sessions.c.ended_at.is_(None), sessions.c.guild_id.in_(list(filter(None, servers)))
-                )
-            )
-            waiting = [SessionId(each) for each in found if each not in done]
+        here = sessions.c.ended_at.is_(None) & sessions.c.guild_id.in_(list(filter(None, servers)))
+        found = await self._database.values(select(sessions.c.id).where(here))
+        waiting = [SessionId(each) for each in found if each not in done]
         for session_id in waiting:
             async with writing_session(self._database, session_id) as connection:
                 await rerender_summary(connection, session_id)

@@ -7,6 +7,8 @@ recogniser or Discord comes back unchanged.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -15,14 +17,43 @@ from sqlalchemy import (
     ForeignKey,
     ForeignKeyConstraint,
     Index,
+    Integer,
     LargeBinary,
     MetaData,
+    String,
     Table,
     Text,
+    TypeDecorator,
     text,
 )
 
-from bot.store.columns import Key, Number, Prose
+if TYPE_CHECKING:
+    from sqlalchemy import Dialect
+
+# The largest number that the database can store: both have integers of 64 bits, one of which is the sign. What somebody
+# types, a model writes or a file has may be larger: compare it with this number before it gets to the database, where
+# SQLite's driver raises `OverflowError`.
+LARGEST_NUMBER = 2**63 - 1
+# SQLite gives ids only to columns that are called INTEGER; its integers have 64 bits all the same.
+Number = BigInteger().with_variant(Integer(), "sqlite")
+# Ids and keys are compared byte by byte on both databases, whatever the language of a PostgreSQL database.
+Key = String().with_variant(String(collation="C"), "postgresql")
+
+
+class Prose(TypeDecorator[str]):
+    """Text from outside. A lone surrogate, which UTF-8 cannot encode, becomes the replacement character."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        """Return `value` in a form that can be stored."""
+        if value is None:
+            return None
+        encodable = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        # PostgreSQL stores every character but this one.
+        return encodable if dialect.name == "sqlite" else encodable.replace("\0", "\N{REPLACEMENT CHARACTER}")
+
 
 metadata = MetaData()
 
@@ -332,21 +363,14 @@ forgettings = Table(
     Column("only_seq", BigInteger),
 )
 
+# `choice`: what the guild has chosen, as JSON (`bot.guild.GuildChoice`).
 guild_settings = Table(
     "guild_settings",
     metadata,
     Column("guild_id", BigInteger, primary_key=True, autoincrement=False),
-    Column("compaction_mode", Key),
-    Column("budget_enabled", Boolean),
+    Column("choice", Text, nullable=False),
     Column("changed_at", Float, nullable=False),
     Column("changed_by", BigInteger),
-    Column("voice_mode", Key),
-    # A list of names as JSON.
-    Column("wake_names", Key),
-    Column("quiet_always", Boolean),
-    Column("quiet_session", Key),
-    Column("quiet_until", Float),
-    Column("persona", Key),
 )
 
 server_settings = Table(

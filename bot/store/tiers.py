@@ -67,13 +67,12 @@ class TierStore:
 
     async def revision(self, session_id: SessionId) -> int:
         """Return the session's revision, which each change of its summary raises; 0 for one that is not stored."""
-        async with self._database.reading() as connection:
-            return int(await connection.scalar(select(sessions.c.revision).where(sessions.c.id == session_id)) or 0)
+        return int(await self._database.value(select(sessions.c.revision).where(sessions.c.id == session_id)) or 0)
 
     async def last_check(self, session_id: SessionId) -> int:
         """Return how many turns the session had at its last check; 0 before one."""
-        async with self._database.reading() as connection:
-            return await _last_check(connection, session_id)
+        wanted = select(tier_checks.c.last_check_turn).where(tier_checks.c.session_id == session_id)
+        return int(await self._database.value(wanted) or 0)
 
     async def is_frozen(self, session_id: SessionId) -> bool:
         """Return whether the tiers of a session or of its guild stay as they are."""
@@ -86,11 +85,8 @@ class TierStore:
 
     async def frozen(self) -> tuple[tuple[str, str], ...]:
         """Return the frozen guilds and sessions, each as scope and id."""
-        async with self._database.reading() as connection:
-            found = await connection.execute(
-                select(tier_opt_outs).order_by(tier_opt_outs.c.scope, tier_opt_outs.c.name)
-            )
-            return tuple((row.scope, row.name) for row in found)
+        wanted = select(tier_opt_outs).order_by(tier_opt_outs.c.scope, tier_opt_outs.c.name)
+        return tuple((row.scope, row.name) for row in await self._database.rows(wanted))
 
     # -- moving ----------------------------------------------------------------------------------------------
 
@@ -150,10 +146,9 @@ class TierStore:
         if before is not None:
             wanted = wanted.where(segment_tiers.c.archived_at <= before)
         found: dict[SessionId, tuple[SegmentId, ...]] = {}
-        async with self._database.reading() as connection:
-            for row in await connection.execute(wanted):
-                session_id = SessionId(row.session_id)
-                found[session_id] = (*found.get(session_id, ()), SegmentId(row.segment_id))
+        for row in await self._database.rows(wanted):
+            session_id = SessionId(row.session_id)
+            found[session_id] = (*found.get(session_id, ()), SegmentId(row.segment_id))
         return found
 
     async def archive(self, session_id: SessionId, segment_ids: Sequence[SegmentId], *, now: float) -> None:
@@ -314,11 +309,6 @@ async def _prune(connection: AsyncConnection, session_id: SessionId, name: Segme
 async def _is_open(connection: AsyncConnection, session_id: SessionId) -> bool:
     wanted = select(sessions.c.id).where(sessions.c.id == session_id, sessions.c.ended_at.is_(None))
     return await connection.scalar(wanted) is not None
-
-
-async def _last_check(connection: AsyncConnection, session_id: SessionId) -> int:
-    wanted = select(tier_checks.c.last_check_turn).where(tier_checks.c.session_id == session_id)
-    return int(await connection.scalar(wanted) or 0)
 
 
 def _row_of(session_id: SessionId, name: SegmentId) -> Any:

@@ -13,12 +13,10 @@ import structlog
 from sqlalchemy import func, select, update
 
 from bot.store import rows
-from bot.store.forgettings import LearnedForgettings
-from bot.store.forgotten_sessions import NOTHING_MADE, list_session
-from bot.store.history import rerender_summary
+from bot.store.forgettings import NOTHING_MADE, LearnedForgettings, list_session
+from bot.store.history import read_memory, read_turns, rerender_summary, session_row
 from bot.store.inserts import add_once
 from bot.store.search.indexing import index_source
-from bot.store.stored_memory import read_memory, read_turns, session_row
 from bot.store.tables import notes, segments, sessions, turns
 from bot.texts.text import Text
 from compaction.errors import StoreError

@@ -1,22 +1,35 @@
-"""One connection of the web server, as aiohttp's request handler. Strangers reach it: whatever they send makes no
-traceback in the log, and they are not told which library answers.
+"""The connections of the web server, each one aiohttp's request handler: which may be opened, and which make room.
+
+Strangers reach them: whatever they send makes no traceback in the log, and they are not told which library answers.
+
+An address counts only if a trusted proxy vouches for it, because behind any other proxy all people have one address.
+Everywhere else the link counts. Connections that have shown no valid link make room for newer ones, so silent ones lock
+nobody out.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from aiohttp import web
 from aiohttp.hdrs import SEC_WEBSOCKET_PROTOCOL, SERVER
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Hashable, Mapping
 
     from aiohttp.typedefs import Handler
 
-    from bot.web.open_pages import OpenPages
+    from bot.web.security import ClientAddress
+
+MAX_CONNECTIONS: Final = 200
+# A household behind one address: each person has one page, and a page that reconnects has two for a moment.
+MAX_SOCKETS_PER_CLIENT: Final = 12
+# A page that reconnects leaves its earlier socket, which may take some seconds to end.
+MAX_SOCKETS_PER_LINK: Final = 3
 
 
 def quiet_application(**options: Any) -> web.Application:
@@ -86,6 +99,72 @@ class QuietConnection(web.RequestHandler):
         return response
 
 
+class Closable(Protocol):
+    """A connection that can be cut off."""
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether it still holds a socket. One that is closing does, for as long as its reader likes."""
+
+    def cut(self) -> None:
+        """Close it at once, without waiting for the other side."""
+
+
+@dataclass(slots=True)
+class _Page:
+    """An open web socket. `group`: the address that a trusted proxy vouches for, or None. `link`: once admitted."""
+
+    group: Hashable | None
+    link: str = ""
+
+
+class OpenPages:
+    """The connections of one server. Not thread-safe."""
+
+    def __init__(self) -> None:
+        # Both in the order in which they were opened.
+        self._connections: dict[Closable, None] = {}
+        self._pages: dict[Closable, _Page] = {}
+
+    def connected(self, connection: Closable) -> None:
+        """Take a new connection. If there are too many, cut off the oldest one that has shown no valid link."""
+        # Some have ended since the last call.
+        self._connections = {each: None for each in self._connections if each.is_open}
+        self._connections[connection] = None
+        if len(self._connections) > MAX_CONNECTIONS:
+            silent = (each for each in self._connections if each not in self._pages or not self._pages[each].link)
+            self._cut(next(silent, connection))
+
+    def has_room(self, client: ClientAddress) -> bool:
+        """Return whether this client may open one more web socket."""
+        group = client.group
+        return group is None or Counter(page.group for page in self._pages.values())[group] < MAX_SOCKETS_PER_CLIENT
+
+    def opened(self, connection: Closable, client: ClientAddress) -> None:
+        """Note that a connection has become a web socket."""
+        self._pages[connection] = _Page(client.group)
+
+    def admitted(self, connection: Closable, link: str) -> None:
+        """Note that the page has shown a valid link. Earlier sockets of the link are cut off if they are too many."""
+        self._pages[connection].link = link
+        same = [each for each, page in self._pages.items() if page.link == link and each is not connection]
+        for earlier in same[: max(0, len(same) + 1 - MAX_SOCKETS_PER_LINK)]:
+            earlier.cut()
+
+    def closed(self, connection: Closable) -> None:
+        """Note that a web socket has ended."""
+        del self._pages[connection]
+
+    def cut_all(self) -> None:
+        """Cut off every connection."""
+        for connection in list(self._connections):
+            self._cut(connection)
+
+    def _cut(self, connection: Closable) -> None:
+        del self._connections[connection]
+        connection.cut()
+
+
 class WebConnection(QuietConnection):
     """A connection that registers itself with `pages`, and can be cut off. `options`: of `QuietConnection`."""
 
@@ -96,7 +175,7 @@ class WebConnection(QuietConnection):
         manager: web.Server,
         *,
         loop: asyncio.AbstractEventLoop,
-        pages: OpenPages[WebConnection],
+        pages: OpenPages,
         **options: Any,
     ) -> None:
         super().__init__(manager, loop=loop, **options)
@@ -106,13 +185,11 @@ class WebConnection(QuietConnection):
         self._on_lost: Callable[[], None] = lambda: None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See `asyncio.Protocol.connection_made`."""
         super().connection_made(transport)
         self._wire = cast("asyncio.Transport", transport)
         self._pages.connected(self)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """See `asyncio.Protocol.connection_lost`."""
         self._wire = None
         self._on_lost()
         super().connection_lost(exc)
@@ -123,10 +200,8 @@ class WebConnection(QuietConnection):
 
     @property
     def is_open(self) -> bool:
-        """See `Closable.is_open`."""
         return self._wire is not None
 
     def cut(self) -> None:
-        """See `Closable.cut`."""
         if self._wire is not None:
             self._wire.abort()

@@ -18,16 +18,16 @@ from bot.texts.text import Text, sentence_of
 from bot.web.connection import WebConnection
 from bot.web.dashboard_port import AccessNotToldError, NotShownError
 from bot.web.login_routes import LOGIN_PATH
-from bot.web.page_language import json_response, page_language
+from bot.web.page_texts import json_response, page_language
 from bot.web.refusals import WebRefusal
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from bot.web.connection import OpenPages
     from bot.web.dashboard_port import Dashboard, Json, LiveFeed
     from bot.web.login_routes import LoginRoutes
-    from bot.web.open_pages import OpenPages
     from bot.web.security import ClientAddress
     from bot.web.viewer import Viewer
 
@@ -68,7 +68,7 @@ class DashboardRoutes:
         dashboard: Dashboard,
         login: LoginRoutes,
         *,
-        pages: OpenPages[WebConnection],
+        pages: OpenPages,
         client: Callable[[web.Request], ClientAddress],
         count: Callable[[str], None],
     ) -> None:

@@ -1,7 +1,7 @@
 """The pages in the reader's language: which one it is, the HTML in it, and the sentences that the scripts use.
 
 English stands in the HTML and, in calls of `t`, `counted` and `around`, in the scripts. The catalogue translates it
-(`bot.texts`). Texts of an element with `translate="no"` stay as they are. Pure.
+(`bot.texts`). Texts of an element with `translate="no"` stay as they are.
 """
 
 from __future__ import annotations
@@ -11,13 +11,23 @@ import re
 from functools import cache
 from html import escape
 from html.parser import HTMLParser
+from http import HTTPStatus
 from importlib import resources
 from typing import TYPE_CHECKING, Final
 
+from aiohttp import web
+
 from bot.texts.catalogue import ENGLISH, catalogue, languages
+from bot.texts.text import all_in_language
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Awaitable, Callable, Iterator
+
+    from bot.web.dashboard_port import Json
+
+# Shared by all pages.
+TEXT_SCRIPT: Final = "/page/text.js"
+TEXTS_SCRIPT: Final = "/page/texts.js"
 
 # Says nothing but a language, and is set only when somebody chooses one.
 LANGUAGE_COOKIE: Final = "roomtone-language"
@@ -129,3 +139,27 @@ class _Page(HTMLParser):
         elif name in _READ and translates:
             value = self._translated(" ".join(value.split()))
         return f' {name}="{escape(value)}"'
+
+
+def page_language(request: web.BaseRequest) -> str:
+    """Return the language in which the page wants its texts: the chosen one, or the browser's."""
+    return chosen_language(request.cookies.get(LANGUAGE_COOKIE), request.headers.get("Accept-Language"))
+
+
+def json_response(request: web.Request, body: Json, status: int = HTTPStatus.OK) -> web.Response:
+    """Return JSON whose `Text`s are in the page's language."""
+    return web.json_response(all_in_language(body, page_language(request)), status=status)
+
+
+def file_handler(name: str, kind: str) -> Callable[[web.Request], Awaitable[web.Response]]:
+    """Return the handler that serves a file of the pages."""
+
+    async def handle(request: web.Request) -> web.Response:
+        return web.Response(body=page_file(name, page_language(request)), content_type=kind, charset="utf-8")
+
+    return handle
+
+
+async def serve_texts(request: web.Request) -> web.Response:
+    """Serve the script with the translations."""
+    return web.Response(body=texts_module(page_language(request)), content_type="text/javascript", charset="utf-8")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from bot.texts.text import Text
-from bot.web.page_language import json_response
+from bot.web.page_texts import json_response
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,12 +15,11 @@ from aiohttp import WSCloseCode, web
 
 from bot.errors import SetupError, why_not_listening
 from bot.texts.text import Text
-from bot.web.connection import WebConnection, quiet_application
+from bot.web.connection import OpenPages, WebConnection, quiet_application
 from bot.web.dashboard_routes import FILES as DASHBOARD_FILES
 from bot.web.dashboard_routes import DashboardRoutes
 from bot.web.login_routes import LOGIN_PATH, MAX_BODY_BYTES, LoginRoutes
-from bot.web.open_pages import OpenPages
-from bot.web.page_language import TEXT_SCRIPT, TEXTS_SCRIPT, file_handler, page_language, serve_texts
+from bot.web.page_texts import TEXT_SCRIPT, TEXTS_SCRIPT, file_handler, page_language, serve_texts
 from bot.web.probes import ProbeRoutes
 from bot.web.refusals import RefusalCounter, WebRefusal, require_own_origin
 from bot.web.security import FORWARDED_FOR, ProxyError, Site, TrustedProxies, security_headers
@@ -100,7 +99,7 @@ class WebServer:
                 Text("web.public_url is not a valid address. Set it to one like https://watch.example.org.")
             ) from error
         self._sockets: set[web.WebSocketResponse] = set()
-        self._pages = OpenPages[WebConnection]()
+        self._pages = OpenPages()
         self._on_login_link = on_login_link
         self._logins = Logins(monotonic, on_new_link=lambda: on_login_link(self.login_link))
         self._probes = None if probes is None else ProbeRoutes(probes)

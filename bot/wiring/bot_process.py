@@ -5,10 +5,12 @@ database, what watches over them, and what is known of the servers.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.discord.endpoint import discord_time
 from bot.folder_lock import folder_lock
 from bot.health import Health
 from bot.logs.log_file import log_path
@@ -112,6 +114,7 @@ def _retention(parts: ProcessParts, shards: Shards) -> Retention:
         in_use=stores.in_use,
         servers=stores.servers,
         shards=shards,
+        told_time=partial(discord_time, settings.discord),
     )
 
 

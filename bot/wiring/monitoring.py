@@ -13,7 +13,7 @@ from bot.health import FaultKind, HealthFault
 from bot.monitoring.loop_lag import measure_lag
 from bot.monitoring.probes import HealthProbes
 from bot.monitoring.service_checks import ServiceChecks
-from bot.store.write_check import check_writable
+from bot.store.sessions import check_writable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

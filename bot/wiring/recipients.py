@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from bot.room.notice import Recipient
-from bot.store.dialects.open import hosts_of_database
+from bot.store.database import hosts_of_database
 from bot.texts.text import Text
 from voice.endpoint import is_this_machine
 from voice.endpoint_settings import address

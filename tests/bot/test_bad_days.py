@@ -19,9 +19,8 @@ from bot.monitoring.service_checks import ServiceChecks
 from bot.room.room_check import CHECK_ROOM_S
 from bot.settings import WebSettings
 from bot.store.database import Database, open_database
-from bot.store.sessions import Sessions
+from bot.store.sessions import Sessions, check_writable
 from bot.store.turns import SqlTurnStore
-from bot.store.write_check import check_writable
 from bot.web.server import WebServer
 from compaction.model import Mode, Seq, TurnKind, TurnPart
 from compaction.session import SessionMemory

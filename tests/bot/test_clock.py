@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
+from typing import TYPE_CHECKING
 
 import pytest
 
 from bot.clock import Clock, SystemClock
 from tests.fakes.clock import FakeClock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def test_the_machines_clocks() -> None:
@@ -16,6 +20,29 @@ def test_the_machines_clocks() -> None:
     clock: Clock = SystemClock()
     assert abs(clock.now() - time.time()) < 60
     assert clock.monotonic() <= clock.monotonic()
+
+
+def test_a_clock_that_is_set_back_goes_on_and_one_that_is_set_forward_follows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise what somebody says after they were forgotten would count as said before."""
+    told = iter([(1_000.0, 5.0), (400.0, 8.0), (1_009.0, 9.0)])
+    monkeypatch.setattr("bot.clock.time", _Times(told))
+    clock = SystemClock()
+    assert [clock.now() for _ in range(3)] == [1_000.0, 1_003.0, 1_009.0]
+
+
+class _Times:
+    """A machine's wall clock and monotonic clock, as it tells them in turn."""
+
+    def __init__(self, told: Iterator[tuple[float, float]]) -> None:
+        self._told = told
+        self._wall = 0.0
+
+    def monotonic(self) -> float:
+        self._wall, monotonic = next(self._told)
+        return monotonic
+
+    def time(self) -> float:
+        return self._wall
 
 
 @pytest.mark.asyncio

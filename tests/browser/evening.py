@@ -20,7 +20,7 @@ from compaction.session import SessionMemory
 from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from tests.browser.chromium import browser
-from tests.browser.game import GAME, scene, show
+from tests.browser.game import GAME, show
 from tests.fakes.place import ADA, FakePlace
 from tests.fakes.turn_store import InMemoryTurnStore
 from tests.patience import PATIENCE_S
@@ -123,10 +123,6 @@ class Evening:
     async def show(self, where: str, text: str) -> None:
         """Show a text in one element of the game."""
         await show(self.game, where, text)
-
-    async def scene(self, number: int) -> None:
-        """Change to another scene of the game."""
-        await scene(self.game, number)
 
     def saw(self, text: str) -> bool:
         """Return whether a note contains the text, ignoring spaces."""

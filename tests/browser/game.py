@@ -19,35 +19,8 @@ GAME = f"""<!doctype html><meta charset="utf-8"><title>{SHARED_TITLE}</title>
 <p style="left: 50px; bottom: 40px" id="health">HP 87</p>
 <p style="right: 50px; top: 40px" id="round">Round 2 of 3</p>
 <p style="left: 650px; top: 330px" id="chat"></p>"""
-COLOURS = ("#f4f0e0", "#101418")
-DISTRICTS = (
-    "Abbey",
-    "Bridge",
-    "Castle",
-    "Dungeon",
-    "Embassy",
-    "Forest",
-    "Garden",
-    "Harbour",
-    "Island",
-    "Jungle",
-    "Kitchen",
-    "Library",
-    "Museum",
-    "Nursery",
-    "Observatory",
-)
 
 
 async def show(game: Page, where: str, text: str) -> None:
     """Show a text in one element of the game."""
     await game.evaluate("([where, text]) => { document.getElementById(where).textContent = text }", [where, text])
-
-
-async def scene(game: Page, number: int) -> None:
-    """Change to another scene: another district, by day or by night."""
-    await game.evaluate(
-        "([colour, text]) => { document.body.style.background = colour;"
-        " document.getElementById('map').textContent = text }",
-        [COLOURS[number % 2], f"{DISTRICTS[number]} district"],
-    )

@@ -53,12 +53,6 @@ HOSTILE = (
 # Pauses of the page are short, so that a test need not wait for them.
 HURRY = "const slow = setTimeout; window.setTimeout = (run, ms, ...rest) => slow(run, ms / 20, ...rest);"
 
-# Keeps in `held` what would be tried again after a pause, so that a test can say when.
-HELD_BACK = (
-    "const real = setTimeout; window.held = [];"
-    " window.setTimeout = (run, ms, ...rest) => (ms === 5_000 ? held.push(run) : real(run, ms, ...rest));"
-)
-
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def chromium() -> AsyncIterator[Browser]:
@@ -286,17 +280,6 @@ async def test_a_name_that_turns_the_direction_of_text_turns_nothing_else(chromi
         assert first < second
 
 
-async def test_opted_out_words_leave_the_open_page(chromium: Browser, tmp_path: Path) -> None:
-    """When somebody opts out, their words vanish from pages that are open."""
-    async with dashboard(chromium, tmp_path) as tab:
-        await tab.house.say("My password is tangerine.", ADA)
-        await tab.house.say("Thank you.", BEN)
-        await tab.says("tangerine")
-        await tab.house.opt_out(ADA)
-        await tab.until_gone("tangerine")
-        assert "Thank you." in await tab.shown()
-
-
 async def test_a_page_that_lost_its_connection_catches_up(chromium: Browser, tmp_path: Path) -> None:
     """When the stream breaks, the browser connects again by itself and shows what was missed."""
     async with dashboard(chromium, tmp_path) as tab:
@@ -398,19 +381,6 @@ async def _heading_is(tab: Tab, text: str) -> bool:
     return await tab.page.locator("h1").all_inner_texts() == [text]
 
 
-async def test_logging_out_shows_the_login_once(chromium: Browser, tmp_path: Path) -> None:
-    """Nothing is read any more that would be refused, and a screen reader hears the page's heading once."""
-    async with dashboard(chromium, tmp_path) as tab:
-        await tab.go("#/history")
-        asked: list[str] = []
-        tab.page.on("request", lambda request: asked.append(request.url.removeprefix(tab.house.base)))
-        await tab.page.click("#logout")
-        await tab.page.wait_for_selector("body[data-view=login]")
-        await tab.page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
-        assert [path for path in asked if path.startswith("/api/")] == ["/api/logout", "/api/me"]
-        assert tab.page.url == tab.house.base + "/"
-
-
 async def test_views_that_are_left_quickly_leave_nothing_behind(chromium: Browser, tmp_path: Path) -> None:
     """A view that is still being read never draws over the next one, and its stream ends at once."""
     async with dashboard(chromium, tmp_path) as tab:
@@ -425,6 +395,24 @@ async def test_views_that_are_left_quickly_leave_nothing_behind(chromium: Browse
         assert await tab.page.locator("#banner").is_hidden()
         await tab.house.say("Still told.")
         await tab.says("Still told.")
+
+
+async def test_a_view_that_is_read_shows_that_it_is(chromium: Browser, tmp_path: Path) -> None:
+    """Until the bot has answered; a screen reader is told too."""
+    async with dashboard(chromium, tmp_path) as tab:
+        answers = asyncio.Event()
+
+        async def be_slow(route: Route) -> None:
+            await answers.wait()
+            await route.continue_()
+
+        await tab.page.route("**/api/sessions*", be_slow)
+        await tab.page.evaluate("location.hash = '#/history'")
+        await tab.page.locator("#reading", has_text="Reading…").wait_for(state="visible")
+        assert await tab.page.get_attribute("main", "aria-busy") == "true"
+        answers.set()
+        await tab.page.locator("#reading").wait_for(state="hidden")
+        assert await tab.page.get_attribute("main", "aria-busy") == "false"
 
 
 async def test_history_search_and_what_the_model_saw(chromium: Browser, tmp_path: Path) -> None:
@@ -446,65 +434,6 @@ async def test_history_search_and_what_the_model_saw(chromium: Browser, tmp_path
         await tab.says("2 of 3")
         await tab.page.keyboard.press("Tab")
         assert await tab.page.evaluate("document.activeElement !== document.body")
-
-
-async def test_more_of_the_history_is_read_once_and_what_fails_is_told(chromium: Browser, tmp_path: Path) -> None:
-    """Who presses twice gets nothing twice. Who presses while the bot cannot be reached is told, and may try again."""
-    async with dashboard(chromium, tmp_path) as tab:
-        asked: list[str] = []
-        works = False
-
-        async def be_bot(route: Route) -> None:
-            earlier = "before=" in route.request.url
-            asked.append(route.request.url)
-            if earlier and not works:
-                await route.abort()
-                return
-            started_at = 1_000.0 if earlier else 2_000.0
-            one = {"session": str(started_at), "guild": "", "room": "", "started_at": started_at, "ended_at": None}
-            session = {**one, "last_at": started_at, "turn_count": 1, "live": False}
-            await route.fulfill(json={"sessions": [session], "more": not earlier})
-
-        await tab.page.route("**/api/sessions*", be_bot)
-        await tab.go("#/history")
-        more = tab.page.get_by_role("button", name="Earlier sessions")
-        await more.click()
-        await tab.says("The bot cannot be reached. Is it running?")
-        works = True
-        asked.clear()
-        await more.dblclick()
-        await tab.until(lambda: tab.page.locator(".sessions li").evaluate_all("(items) => items.length > 1"))
-        await more.wait_for(state="hidden")
-        assert len(asked) == 1
-        assert await tab.page.locator(".sessions li").count() == 2
-        await tab.until_gone("The bot cannot be reached.")
-
-
-@pytest.mark.parametrize("size", [LAPTOP, PHONE])
-async def test_every_view_fits_and_can_be_read(chromium: Browser, tmp_path: Path, size: tuple[int, int]) -> None:
-    """Nothing is wider than the screen; every view has one h1, every picture a text, every button a name."""
-    async with dashboard(chromium, tmp_path) as tab:
-        await tab.house.play(70)
-        await tab.house.note("A" * 220)
-        await tab.house.say("B" * 400)
-        await tab.page.set_viewport_size({"width": size[0], "height": size[1]})
-        for address in ("#/live", "#/history", "#/history/evening", "#/history/evening/reply/5", "#/search/train"):
-            await tab.go(address)
-            wide = await tab.page.evaluate("document.documentElement.scrollWidth")
-            assert wide <= size[0], address
-            problems = await tab.page.evaluate(_UNNAMED)
-            assert problems == [], address
-
-
-# What a screen reader could not tell about.
-_UNNAMED = """() => [
-  ...[...document.querySelectorAll('[role=img], svg.chart')].filter((each) => !each.getAttribute('aria-label')),
-  ...[...document.querySelectorAll('button, a')].filter((each) => !each.innerText.trim() && !each.closest('[hidden]')),
-  ...[...document.querySelectorAll('input')].filter((each) => !each.labels.length),
-  ...[...document.querySelectorAll('section')].filter((each) => each.getAttribute('aria-labelledby')
-    && !document.getElementById(each.getAttribute('aria-labelledby'))),
-  ...(document.querySelectorAll('main h1').length === 1 ? [] : ['h1']),
-].map(String)"""
 
 
 # What a page shows that has words and is neither marked (as all translations of the test's language are) nor somebody's

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
@@ -24,8 +24,6 @@ from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-
-    from playwright.async_api import Page
 
     from tests.browser.evening import Evening, OpenEvening
 
@@ -50,13 +48,6 @@ FULL_SOCKET = (
 
 # Pauses of the page are short, so that a test need not wait for them.
 HURRY = "const slow = setTimeout; window.setTimeout = (run, ms, ...rest) => slow(run, ms / 20, ...rest);"
-
-# Keeps in `held` what would be done after a long pause, by its milliseconds, so that a test can say when. The page's
-# `data-held` tells how many pauses there are.
-HELD_BACK = (
-    "const slow = setTimeout; window.held = new Map(); window.setTimeout = (run, ms, ...rest) =>"
-    " (ms < 10_000 ? slow(run, ms / 20, ...rest) : void (document.body.dataset.held = held.set(ms, run).size));"
-)
 
 # Keeps the shared stream in `window.shared`, so that a test can use it.
 KEEPING = (
@@ -360,32 +351,6 @@ async def test_something_else_may_be_shared(evening: OpenEvening, monkeypatch: p
         assert here.complaints == []
 
 
-async def test_what_cannot_be_read_is_told_until_it_can(evening: OpenEvening) -> None:
-    """The page shows a reading problem until it is solved, and screen readers announce it."""
-    sentence = "Reading the screen took too long; the reader was started again."
-    async with evening() as here:
-        await here.share()
-        sharer = here.room.find(ADA.id)
-        assert sharer is not None
-        sharer.tell(t="trouble", sentence=sentence)
-        await here.page.wait_for_selector("#trouble:not([hidden])")
-        assert sentence in await here.state("sharing", "trouble")
-        assert sentence in await here.page.inner_text("#announcer")
-        sharer.tell(t="trouble", sentence="")
-        await here.page.wait_for_selector("#trouble[hidden]", state="attached")
-
-
-async def test_a_window_that_is_minimised_is_told(evening: OpenEvening) -> None:
-    """The page says when a minimised window delivers no pictures."""
-    async with evening(script=KEEPING) as here:
-        await here.share()
-        for event, shown in (("mute", "#trouble:not([hidden])"), ("unmute", "#trouble[hidden]")):
-            await here.page.evaluate(f"() => {{ shared.getVideoTracks()[0].dispatchEvent(new Event('{event}')) }}")
-            await here.page.wait_for_selector(shown, state="attached")
-            if event == "mute":
-                assert "is the window minimised?" in await here.state("sharing", "minimised")
-
-
 async def test_browsers_without_frames_use_a_video(evening: OpenEvening) -> None:
     """In browsers without `MediaStreamTrackProcessor` (Firefox, Safari), pictures are taken from a video by a timer."""
     async with evening(script="delete window.MediaStreamTrackProcessor") as here:
@@ -448,33 +413,3 @@ async def test_it_can_be_used_by_keyboard_and_is_told_to_screen_readers(evening:
         assert await here.page.evaluate("document.activeElement.id") == "ended-title"
         async with asyncio.timeout(PATIENCE_S):
             await here.room.finish()
-
-
-async def test_each_state_is_a_region_with_its_heading(evening: OpenEvening) -> None:
-    """Screen readers find landmarks, one level-1 heading, named buttons, the picture and the list of notes."""
-    async with evening() as here:
-        page = await here.open()
-        await here.state("ready")
-        for role, name in (("banner", None), ("main", None), ("region", "Share your screen")):
-            assert await _found(page, role, name) == 1, role
-        assert await page.get_by_role("heading", level=1).count() == 1
-        assert await _found(page, "button", "Choose what to share…") == 1
-        await page.click("#choose")
-        await until(lambda: here.notes)
-        await page.wait_for_selector("#notes li")
-        for role, name in (
-            ("region", "You are sharing a browser tab"),
-            ("button", "Share something else…"),
-            ("button", "Stop sharing"),
-            ("img", "The last picture that was sent of your screen"),
-            ("list", "What was noted"),
-            ("status", None),
-        ):
-            assert await _found(page, role, name) == 1, name
-        assert await page.get_by_role("heading", level=1).count() == 1
-        # Further live regions would read every second and every note aloud during the talk.
-        assert await page.locator("[aria-live]").count() == 1
-
-
-async def _found(page: Page, role: Any, name: str | None) -> int:
-    return await page.get_by_role(role, name=name, exact=True).count()

@@ -21,7 +21,8 @@ from bot.room import live_message, other_processes, recap, room_faults
 from bot.room.conversation import eager_recognition, membership, speaking
 from bot.screen import commentary, screens, sharer
 from bot.settings import RESUME_WITHIN_S
-from bot.web import login_tries, open_pages, viewer
+from bot.web import connection as web_connection
+from bot.web import login_routes, viewer
 from bot.wiring.tools import ATTACHMENT_BYTES
 from compaction.budget import files, prompt, tool_outputs, trim
 from compaction.memory import quotes, tiers
@@ -68,9 +69,9 @@ QUOTED = [
     ("operations", "within half an hour it goes back to its room", HALF_AN_HOUR),
     ("dashboard", "counts after # minutes at the latest", dashboard_access.ABSENT_S / 60),
     ("dashboard", "# logged-in browsers", viewer.MAX_LOGINS),
-    ("dashboard", "At most # logins a minute", login_tries.MAX_TRIES),
-    ("operations", "may have # pages open", open_pages.MAX_SOCKETS_PER_CLIENT),
-    ("operations", "limits each link to # sockets", open_pages.MAX_SOCKETS_PER_LINK),
+    ("dashboard", "At most # logins a minute", login_routes.MAX_TRIES),
+    ("operations", "may have # pages open", web_connection.MAX_SOCKETS_PER_CLIENT),
+    ("operations", "limits each link to # sockets", web_connection.MAX_SOCKETS_PER_LINK),
     ("privacy", "within # minutes after `roomtone memory forget`", recap.LOOK_EVERY_S / 60),
     ("memory", "Within # seconds it reads its memory again", other_processes.CHECK_FORGETTINGS_S),
     ("memory", "checks the session's Segments every # turns", tiers.CHECK_EVERY_TURNS),

@@ -1,6 +1,6 @@
 """The scenario `watched`: a screen is shared with the running bot over its real websocket.
 
-tests/browser/test_watched_evening.py does the same with a real browser.
+tests/browser/test_share_page.py shares one with a real browser.
 """
 
 from __future__ import annotations

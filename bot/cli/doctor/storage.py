@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bot.cli.doctor.finding import Finding, Status
 from bot.shards import Shards, ranges
-from bot.store.dialects.open import describe_database
+from bot.store.database import describe_database
 from bot.store.dialects.sqlite import verify_database_file
 from compaction.errors import StoreError
 

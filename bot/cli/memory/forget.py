@@ -12,7 +12,7 @@ from bot.cli.confirmation import confirm
 from bot.cli.environment import open_existing_database
 from bot.cli.output import count, say
 from bot.clock import SystemClock
-from bot.store.number_range import LARGEST_NUMBER
+from bot.store.tables import LARGEST_NUMBER
 from config.load import load
 
 if TYPE_CHECKING:

@@ -115,7 +115,7 @@ def _bot_runs(storage: StorageSettings) -> bool:
     Raises `StoreError`.
     """
     from bot.folder_lock import is_locked
-    from bot.store.dialects.open import describe_database
+    from bot.store.database import describe_database
 
     url = storage.database_url
     return is_locked(storage.data_dir) or (url is not None and bool(describe_database(url).running))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from bot.store.search.tags import ARCHIVED_TAG
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
@@ -82,35 +84,60 @@ class Dialect(Protocol):
 
         `step_s`: if nothing comes for so long, because this process hangs or is lost, it is ended.
         """
-        ...
 
     async def lock_schema(self, connection: AsyncConnection) -> None:
         """Wait until no other process makes or changes the tables, in a write transaction."""
-        ...
 
     def held_by_bot(self, shards: Shards, *, takes_over: bool = False) -> AbstractAsyncContextManager[BotLock]:
         """Keep other processes that serve the same servers away from the database meanwhile. `takes_over`: one that
         does so now has been given up, so its connections are ended.
         """
-        ...
 
     def failure(self, error: BaseException) -> StoreError:
         """Return a plain sentence for an error of the driver."""
-        ...
 
     def cause(self, error: BaseException) -> BaseException | None:
         """Return `error` if it may be shown as the cause of its sentence: it holds nothing that people said."""
-        ...
 
     async def purge_index(self, writing: Callable[[], AbstractAsyncContextManager[AsyncConnection]]) -> None:
         """Remove deleted words from the pages of the search index, in short transactions made by `writing`."""
-        ...
 
     async def wipe(self) -> bool:
         """Remove the bytes of deleted rows from the database's files, while nobody writes.
 
         Returns False if another connection was reading, so that some may be left.
         """
-        ...
 
     async def aclose(self) -> None: ...
+
+
+def row_conditions(scope: Scope, newest: int | None) -> tuple[list[str], dict[str, object]]:
+    """Return the conditions that are not tags. Times also become a range of row ids, which the index can use."""
+    conditions: list[str] = []
+    values: dict[str, object] = {}
+    within: list[str] = []
+    if scope.since is not None:
+        within.append("at >= :since")
+        values["since"] = scope.since
+    if scope.until is not None:
+        within.append("at < :until")
+        values["until"] = scope.until
+    if within:
+        of_time = f"FROM passages WHERE {' AND '.join(within)}"
+        conditions += [f"p.{each}" for each in within]
+        conditions.append(f"p.id BETWEEN (SELECT min(id) {of_time}) AND (SELECT max(id) {of_time})")
+    if not scope.archived:
+        conditions.append("p.tags NOT LIKE :archived")
+        values["archived"] = f"%{ARCHIVED_TAG}%"
+    if newest is not None:
+        conditions.append("p.id > (SELECT max(id) FROM passages) - :newest")
+        values["newest"] = newest
+    if scope.sessions is not None:
+        # Not as tags: BM25 would score a rare session higher.
+        names = {f"session{number}": session_id for number, session_id in enumerate(sorted(scope.sessions))}
+        conditions.append(f"p.session_id IN ({', '.join(f':{name}' for name in names)})")
+        values |= names
+    if scope.in_view is not None:
+        conditions.append("NOT (p.session_id = :viewed AND p.start_seq IS NOT NULL AND p.start_seq >= :viewed_from)")
+        values["viewed"], values["viewed_from"] = scope.in_view
+    return conditions, values

@@ -37,19 +37,22 @@ _GATE = "SELECT pg_advisory_xact_lock(pg_catalog.hashtextextended('roomtone bot 
 # A shard's lock is of one class for the tables that the search path names. Its number has the total above the shard.
 _TOTAL_SHIFT = 15
 assert MOST_SHARDS << _TOTAL_SHIFT < 2**31, "the number of a lock has 31 bits"
-# The numbers of the locks that other processes hold.
+# The numbers of the locks that other processes hold. A process gives its connections a name that no other one has, so a
+# connection that it has lost, which the server may not have noticed yet, is not taken for another bot's.
 HELD = """
     SELECT objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND granted
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
     AND classid::bigint =
         mod(hashtext('roomtone shards ' || current_schema())::bigint + 4294967296, 4294967296)
-    AND pid <> pg_backend_pid()
+    AND pid NOT IN (
+        SELECT pid FROM pg_stat_activity WHERE application_name = current_setting('application_name')
+    )
 """
 _TAKE = """
     SELECT pg_advisory_lock(hashtext('roomtone shards ' || current_schema()), number) FROM unnest(%s::int[]) AS number
 """
-# Ends what a process that hangs still has open: all connections of those that hold one of these locks. A process gives
-# its connections a name that no other one has (`bot.store.dialects.postgresql`).
+# Ends what a process that hangs still has open: all connections of those that hold one of these locks
+# (`bot.store.dialects.postgresql` names them).
 _END_HOLDERS = """
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'roomtone %%'
     AND application_name IN (
@@ -202,14 +205,12 @@ class _HeldLock:
             await self._answers()
 
     async def look(self) -> bool:
-        """See `BotLock.look`."""
         if not await self._answers():
             # The connection was lost, perhaps with the locks.
             await self._answers()
         return self.has_rival
 
     async def taken_over(self) -> None:
-        """See `BotLock.taken_over`."""
         await self._lost.wait()
 
     async def _answers(self) -> bool:

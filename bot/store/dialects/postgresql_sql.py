@@ -11,8 +11,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from bot.store.dialects.conditions import row_conditions
-from bot.store.dialects.port import DialectSql, Query
+from bot.store.dialects.port import DialectSql, Query, row_conditions
 from bot.store.search.tags import FACT_KIND, NOTHING_TAG, tag_clauses
 
 if TYPE_CHECKING:

@@ -66,11 +66,9 @@ class SqliteBotLock:
     has_rival = False
 
     async def look(self) -> bool:
-        """See `BotLock.look`."""
         return False
 
     async def taken_over(self) -> None:
-        """See `BotLock.taken_over`. Never returns."""
         await asyncio.Event().wait()
 
 

@@ -6,8 +6,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bot.store.dialects.conditions import row_conditions
-from bot.store.dialects.port import DialectSql, Query
+from bot.store.dialects.port import DialectSql, Query, row_conditions
 from bot.store.search.tags import FACT_KIND, NOTHING_TAG, place_tags, tag_clauses
 
 if TYPE_CHECKING:

@@ -7,21 +7,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select
+from sqlalchemy import and_, or_, select, tuple_
 
-from bot.store.search.fact_passages import cited_turns
-from bot.store.search.passage_rows import read_passages
-from bot.store.tables import passages
-from compaction.memory.passage import PassageId, PassageKind, TermCounts
+from bot.store import rows
+from bot.store.search.fact_passages import cited_turns, terms_of_facts
+from bot.store.search.tags import ARCHIVED_TAG
+from bot.store.tables import corrections, notes, passages, segments, turns
+from compaction.memory.passage import Passage, PassageId, PassageKind, PassageSource, TermCounts
+from compaction.model import Seq, SessionId, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
     from bot.store.database import Database
     from bot.store.dialects.port import Query
     from bot.store.search.vector_store import VectorStore
-    from compaction.memory.passage import Passage, Scope
-    from compaction.model import Seq, SessionId
+    from compaction.memory.passage import Scope
+
+# Turns read around a found turn: one before it, and a few after it in which it may be corrected.
+_BEFORE, _AFTER = 1, 3
+# A session and a seq or an id in it.
+_Key = tuple[str, Any]
 
 
 class SqlRecallIndex:
@@ -32,7 +40,7 @@ class SqlRecallIndex:
         self._vectors = vectors
 
     async def count(self, terms: Sequence[str]) -> TermCounts:
-        (_, total), *found = await self._rows(self._database.sql.count_terms(terms))
+        (_, total), *found = await self._database.rows(*self._database.sql.count_terms(terms))
         return TermCounts(dict(found), total or 0)
 
     async def full_text(
@@ -54,10 +62,10 @@ class SqlRecallIndex:
         if scope.is_empty:
             return ()
         found = await self._vectors.nearest(vector, scope, model=model, limit=limit)
-        turns = await self._turns_of([passage_id for passage_id, _ in found])
+        cited = await self._turns_of([passage_id for passage_id, _ in found])
         alike: dict[PassageId, float] = {}
         for passage_id, cosine in found:
-            alike.setdefault(turns[passage_id], cosine)
+            alike.setdefault(cited[passage_id], cosine)
         return tuple(alike.items())
 
     async def _turns_of(self, ids: Sequence[PassageId]) -> Mapping[PassageId, PassageId]:
@@ -73,13 +81,75 @@ class SqlRecallIndex:
             return await read_passages(connection, ids)
 
     async def find_turns(self, session_id: SessionId, seqs: Sequence[Seq]) -> Sequence[PassageId]:
-        turns = (passages.c.session_id == session_id) & (passages.c.kind == PassageKind.TURN.value)
-        wanted = select(passages.c.id).where(turns, passages.c.start_seq.in_(seqs)).order_by(passages.c.start_seq)
-        async with self._database.reading() as connection:
-            return tuple(map(PassageId, await connection.scalars(wanted)))
+        of_turns = (passages.c.session_id == session_id) & (passages.c.kind == PassageKind.TURN.value)
+        wanted = select(passages.c.id).where(of_turns, passages.c.start_seq.in_(seqs)).order_by(passages.c.start_seq)
+        return tuple(map(PassageId, await self._database.values(wanted)))
 
     async def _ids(self, query: Query) -> tuple[PassageId, ...]:
-        return tuple(PassageId(row[0]) for row in await self._rows(query))
+        return tuple(PassageId(row[0]) for row in await self._database.rows(*query))
 
-    async def _rows(self, query: Query) -> list[tuple[Any, ...]]:
-        return await self._database.rows(query.sql, query.values)
+
+async def read_passages(connection: AsyncConnection, ids: Sequence[PassageId]) -> tuple[Passage, ...]:
+    """Return these passages in this order; deleted ones are missing. A turn has the terms of the facts that cite it."""
+    if not ids:
+        return ()
+    corrected = and_(
+        passages.c.kind == PassageKind.TURN.value,
+        corrections.c.session_id == passages.c.session_id,
+        corrections.c.old_seq == passages.c.start_seq,
+    )
+    wanted = select(passages, corrections.c.new_seq).outerjoin(corrections, corrected).where(passages.c.id.in_(ids))
+    found = (await connection.execute(wanted)).all()
+    turn_keys = [(row.session_id, row.start_seq) for row in found if row.kind == PassageKind.TURN]
+    around = await _turns_around(connection, turn_keys)
+    told = await terms_of_facts(connection, turn_keys)
+    sources: dict[tuple[str, _Key], PassageSource] = {(PassageKind.TURN.value, key): around[key] for key in around}
+    for kind, table, read in (
+        (PassageKind.NOTE, notes, rows.note_from_row),
+        (PassageKind.SEGMENT, segments, rows.segment_from_row),
+    ):
+        keys = [(row.session_id, row.key) for row in found if row.kind == kind]
+        for stored in await connection.execute(select(table).where(tuple_(table.c.session_id, table.c.id).in_(keys))):
+            sources[kind.value, (stored.session_id, stored.id)] = read(stored)
+    by_id = {row.id: made for row in found if (made := _passage(row, sources, around, told)) is not None}
+    return tuple(by_id[each] for each in dict.fromkeys(ids) if each in by_id)
+
+
+async def _turns_around(connection: AsyncConnection, found: Sequence[_Key]) -> dict[_Key, Turn]:
+    """Return the found turns and those around them, by session and seq."""
+    ranges = [
+        and_(turns.c.session_id == session_id, turns.c.seq.between(seq - _BEFORE, seq + _AFTER))
+        for session_id, seq in found
+    ]
+    if not ranges:
+        return {}
+    stored = await connection.execute(select(turns).where(or_(*ranges)))
+    return {(row.session_id, row.seq): rows.turn_from_row(row) for row in stored}
+
+
+def _passage(
+    row: Any,
+    sources: Mapping[tuple[str, _Key], PassageSource],
+    around: Mapping[_Key, Turn],
+    told: Mapping[_Key, frozenset[str]],
+) -> Passage | None:
+    is_turn = row.kind == PassageKind.TURN
+    key = (row.session_id, row.start_seq if is_turn else row.key)
+    source = sources.get((row.kind, key))
+    if source is None or (isinstance(source, Turn) and source.tombstone):
+        return None
+    near: list[Turn | None] = []
+    own = frozenset(row.own.split())
+    if is_turn:
+        own |= told.get(key, frozenset())
+        near = [around.get((row.session_id, row.start_seq + step)) for step in range(-_BEFORE, _AFTER + 1)]
+    return Passage(
+        id=PassageId(row.id),
+        session_id=SessionId(row.session_id),
+        source=source,
+        own_terms=own,
+        nearby_terms=frozenset(row.preceding.split()) | frozenset(row.following.split()),
+        around=tuple(turn for turn in near if turn is not None),
+        replaced_by=None if row.new_seq is None else Seq(row.new_seq),
+        archived=ARCHIVED_TAG in row.tags,
+    )

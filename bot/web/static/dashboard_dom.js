@@ -128,8 +128,28 @@ export class Failure extends Error {
   }
 }
 
-/* Read JSON from the bot. `body`: sent as JSON, which makes it a POST. Throws `Failure` with a sentence. */
+let asked = 0;
+
+/* Read JSON from the bot. `body`: sent as JSON, which makes it a POST. Throws `Failure` with a sentence.
+
+   Every view is read with it, so the page shows here that something is being read. */
 export async function ask(path, body) {
+  asked += 1;
+  showReading();
+  try {
+    return await answerOf(path, body);
+  } finally {
+    asked -= 1;
+    showReading();
+  }
+}
+
+function showReading() {
+  at("main").setAttribute("aria-busy", String(asked > 0));
+  at("reading").classList.toggle("shown", asked > 0);
+}
+
+async function answerOf(path, body) {
   let response;
   try {
     response = await fetch(path, body === undefined ? {} : {

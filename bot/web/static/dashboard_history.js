@@ -34,6 +34,7 @@ export async function showSessions(main) {
       list.append(el("li", { class: "card" },
         el("a", { class: "row", href: address(session.session) }, el("b", {}, time(session.started_at, "day")),
           session.live ? el("span", { class: "tag live", text: t("live") }) : null),
+        session.topic ? el("p", { class: "topic", lang: "", text: session.topic }) : null,
         el("p", { class: "quiet" }, place(session)),
         el("p", { class: "quiet", text: `${counted(session.turn_count, "{count} turn", "{count} turns")}, ${duration(took)}` })));
     }
@@ -95,8 +96,7 @@ class Session {
     const first = wanted === undefined ? 0 : Math.max(0, wanted - 20);
     this.data = await ask(this.path(`?first=${first}`));
     const data = this.data;
-    // Turns may have been deleted for their age.
-    this.first = this.end = Math.min(Math.max(first, data.oldest), data.total);
+    this.first = this.end = Math.min(first, data.total);
     this.colours.meet(data.speakers);
     data.by_turn.forEach((speaker, seq) => this.speakers.set(seq, this.colours.of(data.speakers[speaker] ?? "")));
     this.turns = el("ol", { class: "turns tall", "aria-label": t("The transcript"), tabindex: "0" });
@@ -151,12 +151,12 @@ class Session {
       if (later) this.end = turns[turns.length - 1].seq + 1;
       else this.first = turns[0].seq;
     }
-    this.earlier.hidden = this.first <= this.data.oldest;
+    this.earlier.hidden = this.first <= 0;
     this.later.hidden = this.end >= this.data.total;
   }
 
   async more(later) {
-    const first = later ? this.end : Math.max(this.data.oldest, this.first - 100);
+    const first = later ? this.end : Math.max(0, this.first - 100);
     const found = await ask(this.path(`?first=${first}`));
     this.addTurns(later ? found.turns : found.turns.filter((turn) => turn.seq < this.first), later);
   }

@@ -98,15 +98,6 @@ async def test_another_browser_or_state_or_a_second_time_is_refused(logging_in: 
 
 
 @pytest.mark.asyncio
-async def test_a_stolen_code_fails_at_discord(logging_in: Logging) -> None:
-    """A code of somebody else's login does not fit the challenge of this one."""
-    proof, sent = logging_in.visit()
-    _, stolen = logging_in.visit()
-    with pytest.raises(LoginRefusedError, match="Begin again"):
-        await logging_in.finish(proof, {**sent, "code": stolen["code"]})
-
-
-@pytest.mark.asyncio
 @pytest.mark.parametrize("trouble", ["down", "busy", "failing", "garbage", "huge", "slow", "redirect"])
 async def test_whatever_discord_answers_ends_in_a_sentence(
     logging_in: Logging, trouble: str, monkeypatch: pytest.MonkeyPatch
@@ -139,14 +130,6 @@ async def test_a_user_without_a_proper_id_is_nobody(logging_in: Logging, user: d
     with pytest.raises(LoginRefusedError, match="did not say who you are"):
         await logging_in.finish(*logging_in.visit())
     assert logging_in.discord.revoked == logging_in.discord.tokens
-
-
-@pytest.mark.asyncio
-async def test_a_token_for_something_else_is_not_used(logging_in: Logging) -> None:
-    """Without the scope that was asked for, nobody is asked who they are."""
-    logging_in.discord.scope = "guilds"
-    with pytest.raises(LoginRefusedError, match="Begin again"):
-        await logging_in.finish(*logging_in.visit())
 
 
 class Public:
@@ -361,7 +344,7 @@ async def test_the_cookie_of_a_login_under_way_is_strict_and_goes_when_it_is_ove
 @pytest.mark.asyncio
 async def test_strangers_do_not_use_up_discords_patience(public: Public, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the limit a login is refused before Discord is asked; a minute later it works again."""
-    monkeypatch.setattr("bot.web.login_tries.MAX_TRIES", 3)
+    monkeypatch.setattr("bot.web.login_routes.MAX_TRIES", 3)
     public.house.directory.access[2001] = LOUNGE
     for _ in range(3):
         assert (await public.post("/api/login/discord/back", {"code": "x", "state": "x"}))[0] == 403

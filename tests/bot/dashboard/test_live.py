@@ -19,7 +19,6 @@ from bot.store.speech_forgetting import SpeechForgetter
 from compaction.model import SessionId
 from tests.bot.dashboard.house import ADA, BEN, House, open_house
 from tests.bot.evening import CHANNEL, GUILD
-from tests.fakes.place import FakePlace
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -122,28 +121,33 @@ MEMBER = Access({GUILD: frozenset({CHANNEL})}, readers={GUILD: Reader(str(BEN.id
 
 
 @pytest.mark.asyncio
-async def test_a_page_gets_only_the_rooms_that_its_viewer_may_see(house: House) -> None:
-    """Access is asked anew for each event: who loses a role gets nothing from then on. Who has it again reads anew, for
-    there is a gap in what the page shows.
+@pytest.mark.parametrize("lost", [NOTHING, Access(is_whole=False), Access({GUILD: frozenset({CHANNEL + 1})})])
+async def test_a_page_reads_anew_when_its_viewer_may_see_something_else(house: House, lost: Access) -> None:
+    """Also while the room is quiet, and also because Discord does not answer: the page never goes on showing what has
+    ended or is no longer its viewer's to see.
     """
     access = MEMBER
 
     async def now() -> Access:
         return access
 
-    with house.live.follow(now, "") as feed:
+    async def kinds() -> list[str]:
+        return [kind for _, kind, _ in await waiting(feed)]
+
+    with house.live.follow(now, house.live.mark) as feed:
         await house.say("For members.")
-        assert len(await waiting(feed)) == 2
-        access = NOTHING
+        assert await kinds() == ["heard", "turn"]
+        access = lost
+        assert await kinds() == ["again"]
         await house.say("Not for you.")
-        assert await waiting(feed) == []
+        assert await kinds() == []
         access = MEMBER
         await house.say("For members again.")
-        kinds = [kind for _, kind, _ in await waiting(feed)]
-        assert kinds == ["again", "turn"]
-    assert house.live.rooms(Access({GUILD: frozenset({CHANNEL + 1})})) == []
-    assert house.live.rooms(Access({GUILD + 1: frozenset({CHANNEL})})) == []
-    assert len(house.live.rooms(EVERYTHING)) == 1
+        assert await kinds() == ["again"]
+        await house.say("And again.")
+        assert await kinds() == ["heard", "turn"]
+    assert house.live.rooms(lost) == []
+    assert len(house.live.rooms(MEMBER)) == 1
 
 
 @pytest.mark.asyncio
@@ -236,18 +240,6 @@ async def test_unfinished_words_are_the_first_to_go(house: House) -> None:
 
 
 @pytest.mark.asyncio
-async def test_unfinished_words_of_who_opts_out_leave_every_feed(house: House) -> None:
-    """What waits is dropped, pages read anew, and later words do not come."""
-    with house.live.follow(everything, "") as feed:
-        house.speak_on(SECRET)
-        await house.opt_out(ADA)
-        house.speak_on(SECRET)
-        events = await waiting(feed)
-        assert "tangerine" not in str(events)
-        assert "reset" in [kind for _, kind, _ in events]
-
-
-@pytest.mark.asyncio
 async def test_forgotten_words_leave_every_feed(house: House) -> None:
     """As soon as the memory has taken over what somebody forgot elsewhere, pages read anew."""
     with house.live.follow(everything, "") as feed:
@@ -293,70 +285,6 @@ async def test_a_page_gets_only_the_words_that_its_viewer_hears(house: House) ->
             ("heard", True),
             ("turn", True),
         ]
-
-
-@pytest.mark.asyncio
-async def test_a_room_that_ends_while_discord_does_not_answer_is_over_on_the_page(house: House) -> None:
-    """No later event would tell the page. Of rooms that it was told nothing of, and to who may not see a room, that is
-    not told either.
-    """
-    shown = access = MEMBER
-
-    async def now() -> Access:
-        return access
-
-    guild = await house.participation.of_guild(GUILD)
-
-    async def ends(then: Access) -> list[str]:
-        nonlocal access
-        access = shown
-        with house.live.show(SessionId("short"), house.place, house.memory, guild) as tell:
-            tell(UtteranceTranscribed("u1", ADA.id, "Good night.", 0.0, 1.0, 2.0))
-            assert len(await waiting(feed)) == 2
-            access = then
-        return [kind for _, kind, _ in await waiting(feed)]
-
-    with house.live.follow(now, house.live.mark) as feed:
-        assert await ends(Access(is_whole=False)) == ["closed"]
-        assert await ends(NOTHING) == []
-        access = Access(is_whole=False)
-        with house.live.show(SessionId("other"), house.place, house.memory, guild):
-            pass
-        assert await waiting(feed) == []
-
-
-@pytest.mark.asyncio
-async def test_each_room_that_may_be_seen_again_is_read_anew(house: House) -> None:
-    """Discord may answer about one server later than about another: then its room has a gap too."""
-    access = NOTHING
-
-    async def now() -> Access:
-        return access
-
-    place = FakePlace(guild_id=GUILD + 1, channel_id=CHANNEL + 1)
-    guild = await house.participation.of_guild(place.guild_id)
-    with (
-        house.live.show(SessionId("other"), place, house.memory, guild) as tell,
-        house.live.follow(now, house.live.mark) as feed,
-    ):
-
-        async def both_speak() -> list[str]:
-            for observe in (house.observe, tell):
-                observe(UtteranceTranscribed("u1", ADA.id, "Is anybody there?", 0.0, 1.0, 2.0))
-            return [kind for _, kind, _ in await waiting(feed)]
-
-        assert await both_speak() == []
-        access = Access({GUILD: frozenset({CHANNEL})})
-        house.observe(UtteranceTranscribed("u2", ADA.id, "Here.", 0.0, 1.0, 2.0))
-        assert [kind for _, kind, _ in await waiting(feed)] == ["again"]
-        access = EVERYTHING
-        assert await both_speak() == ["heard", "again"]
-        assert await both_speak() == ["heard", "heard"]
-        access = NOTHING
-        assert await both_speak() == []
-        access = EVERYTHING
-        # Once for both.
-        assert await both_speak() == ["again", "heard"]
 
 
 @pytest.mark.asyncio

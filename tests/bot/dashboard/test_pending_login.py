@@ -31,14 +31,6 @@ def test_a_login_comes_back_as_it_was() -> None:
     assert cookie.isalnum()
 
 
-def test_every_login_has_its_own_secrets() -> None:
-    """Nothing of one login helps with another."""
-    own = seal()
-    (first, one), (second, other) = own.begin(BACK), own.begin(BACK)
-    assert len({first.state, first.verifier, second.state, second.verifier}) == 4
-    assert one != other
-
-
 def test_a_login_lapses() -> None:
     """The browser's own clock does not count."""
     clock = FakeClock()
@@ -48,11 +40,6 @@ def test_a_login_lapses() -> None:
     assert own.open(cookie) == pending
     clock.advance(1)
     assert own.open(cookie) is None
-
-
-def test_a_cookie_of_another_process_is_none() -> None:
-    """The key is of one process: a restart ends what is under way."""
-    assert seal().open(seal().begin(BACK)[1]) is None
 
 
 OWN = seal()

@@ -159,6 +159,27 @@ async def test_it_works_at_the_start_and_daily(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize(("apart_s", "left"), [(60.0, 0), (-400 * DAY_S, 1), (400 * DAY_S, 1), (None, 1)])
+async def test_nothing_is_deleted_before_discord_has_told_the_time(
+    tmp_path: Path, apart_s: float | None, left: int
+) -> None:
+    """This machine's clock may be years ahead, and Discord may not answer yet."""
+    path, clock = tmp_path / "a.db", FakeClock()
+    await an_evening(path, "old", clock, turns=1)
+    clock.advance(40 * DAY_S)
+
+    async def told() -> float:
+        if apart_s is None:
+            raise OSError("Discord did not tell the time.")
+        return clock.now() + apart_s
+
+    async with open_database(path) as database:
+        async with Retention(database, TierSettings(), clock=clock, told_time=told).running():
+            await clock.until_somebody_sleeps()
+        assert len(await database.rows(select(sessions))) == left
+
+
+@pytest.mark.asyncio
 async def test_logs_are_kept_as_long_as_sessions(tmp_path: Path) -> None:
     """Log lines go after the retention time too, and with 0 days they stay. A file that was changed stays private."""
     clock = FakeClock()

@@ -15,7 +15,7 @@ from bot.monitoring import service_checks
 from bot.monitoring.service_checks import CHECK_EVERY_S, DISCORD_AWAY_S, LEAST_FREE_BYTES, ServiceChecks
 from bot.shards import ONLY_SHARD, Shards
 from bot.store.database import open_database
-from bot.store.write_check import check_writable
+from bot.store.sessions import check_writable
 from compaction.errors import StoreError
 from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock

@@ -5,7 +5,6 @@ left half done.
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import sqlite3
 from contextlib import closing
@@ -16,8 +15,8 @@ import pytest
 from sqlalchemy import text
 
 from bot.store.database import Database, open_database
+from bot.store.sessions import check_writable
 from bot.store.turns import SqlTurnStore
-from bot.store.write_check import check_writable
 from compaction.errors import StoreError
 from compaction.model import SessionId
 from tests.compaction.turn_store_contract import fill, turn
@@ -25,6 +24,7 @@ from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
     from tests.bot.conftest import Place
+
 
 EVENING = SessionId("evening")
 
@@ -74,21 +74,6 @@ async def test_something_else_is_not_a_database(tmp_path: Path) -> None:
         async with open_database(path):
             pass
     assert path.read_text().startswith("Dear diary")
-
-
-@pytest.mark.slow
-@pytest.mark.asyncio
-async def test_damaged_database_is_told(tmp_path: Path) -> None:
-    """A damaged database gives a sentence about restoring a backup."""
-    path = tmp_path / "a.db"
-    async with open_database(path) as database:
-        await fill(SqlTurnStore(database, FakeClock()), 200)
-    with path.open("r+b") as file:
-        file.seek(4096)
-        file.write(os.urandom(path.stat().st_size - 4096))
-    with pytest.raises(StoreError, match=r"is damaged\. Stop the bot and restore a backup"):
-        async with open_database(path) as database:
-            await SqlTurnStore(database, FakeClock()).load(EVENING)
 
 
 @pytest.mark.asyncio
@@ -186,3 +171,14 @@ async def test_a_file_that_was_written_anew_can_be_written_at_once(tmp_path: Pat
             await check_writable(database)
         await database.wipe()
         await check_writable(database)
+
+
+@pytest.mark.asyncio
+async def test_a_database_that_takes_writes_is_left_as_it_is(tmp_path: Path) -> None:
+    """The check finds nothing and changes nothing."""
+    path = tmp_path / "roomtone.db"
+    async with open_database(path) as database:
+        with closing(sqlite3.connect(path)) as outside:
+            before = outside.execute("PRAGMA data_version").fetchone()
+            await check_writable(database)
+            assert outside.execute("PRAGMA data_version").fetchone() == before

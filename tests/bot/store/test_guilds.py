@@ -91,17 +91,31 @@ async def test_when_the_bot_speaks_is_kept(place: Place) -> None:
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize(
-    ("column", "value"),
-    [("compaction_mode", "dreaming"), ("voice_mode", "shouting"), ("wake_names", "["), ("wake_names", "7")],
-)
-async def test_what_cannot_be_read_is_a_plain_sentence(place: Place, column: str, value: str) -> None:
+@pytest.mark.parametrize("choice", ['{"mode": "dreaming"}', '{"voice_mode": "shouting"}', "[", '{"wake_names": 7}'])
+async def test_what_cannot_be_read_is_a_plain_sentence(place: Place, choice: str) -> None:
     """Whoever asks or chooses reads what to do."""
     async with open_database(place) as database:
         async with database.writing() as connection:
-            await connection.execute(insert(guild_settings).values(guild_id=1, changed_at=0.0, **{column: value}))
+            await connection.execute(insert(guild_settings).values(guild_id=1, changed_at=0.0, choice=choice))
         guilds = GuildStore(database, FakeClock())
         with pytest.raises(StoreError, match="roomtone restore"):
             await guilds.choice(1)
         with pytest.raises(StoreError, match="roomtone restore"):
             await guilds.choose(1, lambda now: replace(now, persona="A cat."), by=7)
+
+
+@pytest.mark.asyncio
+async def test_an_opt_out_outlives_the_process(place: Place) -> None:
+    """An opt-out is still stored after a restart until it is withdrawn, and opting out twice changes nothing."""
+    async with open_database(place) as database:
+        opt_outs = OptOutStore(database, FakeClock())
+        for person_id in (1 << 60, 2, 2):
+            await opt_outs.put(10, person_id, out=True)
+        await opt_outs.put(11, 3, out=True)
+        await opt_outs.put(10, 2, out=False)
+        await opt_outs.put(10, 4, out=False)
+    async with open_database(place) as database:
+        opt_outs = OptOutStore(database, FakeClock())
+        assert await opt_outs.of(10) == {1 << 60}
+        assert await opt_outs.of(11) == {3}
+        assert await opt_outs.of(12) == frozenset()

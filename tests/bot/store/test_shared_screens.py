@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from bot.memory.session_reader import SessionReader
 from bot.store.guilds import OptOutStore
 from bot.store.history import SessionHistory
-from bot.store.personal_data import PersonalDataStore
-from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from bot.store.sessions import Sessions
-from bot.store.speech_forgetting import SpeechForgetter
-from compaction.memory.passage import Scope
 from compaction.model import Note, NoteId, TurnKind
 from tests.bot.evening import GUILD, Evening
 
@@ -28,29 +24,6 @@ SCREEN = "The bank's page: balance 4,210 euros, overdraft 300 euros."
 async def show(evening: Evening, name: str = "n", *, who: str = "Cy", person_id: str | None = CY) -> None:
     """Take a note of somebody's screen."""
     await evening.memory.add_note(Note(NoteId(name), evening.clock.now(), who, SCREEN, person_id=person_id))
-
-
-@pytest.mark.asyncio
-async def test_their_notes_are_theirs_after_a_restart(place: Place) -> None:
-    """By id and by name, in a file for them, and for a search; so is an old note without an id if they have spoken."""
-    async with Evening(place) as evening:
-        await evening.say("Good evening.", "Ada")
-        await show(evening)
-        await show(evening, "old", who="Ada", person_id=None)
-    async with Evening(place, clock=evening.clock) as evening:
-        forgetting = SpeechForgetter(evening.database, evening.clock)
-        (by_name,) = await forgetting.find("cy")
-        assert by_name == await forgetting.find_by_id(CY)
-        assert (by_name.id, by_name.names, by_name.turn_count) == (CY, ("Cy",), 0)
-        assert by_name.sessions == (evening.session_id,)
-        files = PersonalDataStore(evening.database)
-        for person, name in ((CY, "Cy"), ("id-Ada", "Ada")):
-            told_of: Any = await files.of(person)
-            (told,) = told_of["sessions"]
-            assert (told["names"], [each["text"] for each in told["notes_of_your_screen"]]) == ([name], [SCREEN])
-        index = SqlRecallIndex(evening.database, VectorStore(evening.database))
-        (found,) = await index.passages(await index.newest(Scope(speaker=CY), limit=9))
-        assert found.source == Note(NoteId("n"), found.at, "Cy", SCREEN, person_id=CY)
 
 
 @pytest.mark.asyncio

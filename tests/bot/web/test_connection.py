@@ -6,10 +6,12 @@ import asyncio
 
 import pytest
 from aiohttp import web
+from hypothesis import given
+from hypothesis import strategies as st
 
-import bot.web.open_pages as limits
-from bot.web.connection import WebConnection
-from bot.web.open_pages import OpenPages
+import bot.web.connection as limits
+from bot.web.connection import MAX_CONNECTIONS, MAX_SOCKETS_PER_CLIENT, MAX_SOCKETS_PER_LINK, OpenPages, WebConnection
+from bot.web.security import ClientAddress
 
 
 class UnreadTransport(asyncio.Transport):
@@ -39,7 +41,7 @@ async def test_who_reads_nothing_makes_room(monkeypatch: pytest.MonkeyPatch) -> 
     cut off; otherwise somebody could open any number of them.
     """
     monkeypatch.setattr(limits, "MAX_CONNECTIONS", 2)
-    pages = OpenPages[WebConnection]()
+    pages = OpenPages()
 
     async def answer(request: web.BaseRequest) -> web.Response:
         del request
@@ -62,3 +64,74 @@ async def test_who_reads_nothing_makes_room(monkeypatch: pytest.MonkeyPatch) -> 
         connection.connection_lost(None)
         assert not connection.is_open
     await server.shutdown()
+
+
+ANYBODY = ClientAddress("127.0.0.1", vouched=False)
+HOUSEHOLD = ClientAddress("198.51.100.1", vouched=True)
+
+
+class Wire:
+    """A connection that remembers whether it was cut off."""
+
+    def __init__(self) -> None:
+        self.is_open = True
+
+    def cut(self) -> None:
+        """See `Closable.cut`."""
+        self.is_open = False
+
+
+def connect(pages: OpenPages, client: ClientAddress = ANYBODY, link: str = "") -> Wire:
+    """Open a connection, and show a link if there is one."""
+    wire = Wire()
+    pages.connected(wire)
+    if link:
+        pages.opened(wire, client)
+        pages.admitted(wire, link)
+    return wire
+
+
+def test_silent_connections_make_room_oldest_first() -> None:
+    """Of too many connections, the oldest without a valid link is cut off, and no page that shares."""
+    pages = OpenPages()
+    sharing = connect(pages, link="ada")
+    silent = [connect(pages) for _ in range(MAX_CONNECTIONS + 4)]
+    assert [wire.is_open for wire in silent] == [False] * 5 + [True] * (MAX_CONNECTIONS - 1)
+    assert sharing.is_open
+
+
+def test_where_all_share_the_newest_is_cut_off() -> None:
+    """If every connection belongs to a page that shares, a new one is cut off."""
+    pages = OpenPages()
+    sharing = [connect(pages, link=str(number)) for number in range(MAX_CONNECTIONS)]
+    assert not connect(pages).is_open
+    assert all(wire.is_open for wire in sharing)
+    sharing[0].is_open = False
+    assert connect(pages).is_open
+
+
+def test_only_a_vouched_address_is_counted() -> None:
+    """The limit of an address applies where a trusted proxy vouches for it, and ends with the sockets."""
+    pages = OpenPages()
+    wires = [Wire() for _ in range(MAX_SOCKETS_PER_CLIENT)]
+    for wire in wires:
+        assert pages.has_room(HOUSEHOLD)
+        pages.opened(wire, HOUSEHOLD)
+        pages.opened(Wire(), ANYBODY)
+    assert not pages.has_room(HOUSEHOLD)
+    assert pages.has_room(ANYBODY)
+    assert pages.has_room(ClientAddress("198.51.100.2", vouched=True))
+    pages.closed(wires[0])
+    assert pages.has_room(HOUSEHOLD)
+
+
+@given(st.lists(st.sampled_from(["", "ada", "bo"]), max_size=60))
+def test_a_link_never_has_too_many_sockets(links: list[str]) -> None:
+    """Whatever the order, each link has at most its number of open sockets, and the newest of them is open."""
+    pages = OpenPages()
+    wires = [(connect(pages, link=link), link) for link in links]
+    for link in ("ada", "bo"):
+        mine = [wire.is_open for wire, of in wires if of == link]
+        assert sum(mine) == min(len(mine), MAX_SOCKETS_PER_LINK)
+        assert all(mine[-MAX_SOCKETS_PER_LINK:])
+    assert all(wire.is_open for wire, link in wires if not link)

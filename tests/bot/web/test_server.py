@@ -15,7 +15,7 @@ import pytest_asyncio
 from aiohttp import WSMsgType, web
 from structlog.testing import capture_logs
 
-import bot.web.open_pages as limits
+import bot.web.connection as limits
 import bot.web.server as server_module
 import bot.web.socket as socket_module
 from bot.errors import SetupError
@@ -301,15 +301,6 @@ async def test_a_share_that_is_over_hangs_up(page: Page) -> None:
     await socket.send_bytes(b"x")
     page.host.line.outbox.put_nowait(None)
     await closed(socket)
-
-
-@pytest.mark.asyncio
-async def test_a_page_that_vanishes_is_noticed(page: Page) -> None:
-    """If the page closes its socket, the connection is reported as closed."""
-    socket = await page.admitted()
-    await socket.close()
-    async with asyncio.timeout(PATIENCE_S):
-        await page.host.line.gone.wait()
 
 
 @pytest.mark.asyncio

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from bot.store.dialects.postgresql import _NETWORK_TIMEOUT_S, _options, hosts_of, place_of
-from bot.store.dialects.postgresql_failures import postgresql_failure
 from compaction.errors import StoreError
 
 URL = "postgresql://bot:secret@db.example/memory"
@@ -63,23 +61,3 @@ def test_no_sentence_has_a_part_of_a_password_that_was_not_encoded(password: str
 def test_a_database_is_called_by_its_url_without_user_and_password(url: str, place: str) -> None:
     """Signs that belong there stay."""
     assert place_of(url) == place
-
-
-@pytest.mark.parametrize(
-    "told",
-    [
-        'root certificate file "/root/.postgresql/root.crt" does not exist\nEither provide the file, use …',
-        "SSL error: certificate verify failed",
-        'server certificate for "db.internal" does not match host name "db.example"',
-        "server does not support SSL, but SSL was required",
-        'connection is bad: invalid sslmode value: "full"',
-    ],
-)
-def test_what_tls_lacks_is_told_as_that(told: str) -> None:
-    """And not as a database that does not exist, or a server that does not run."""
-    failure = postgresql_failure(
-        psycopg.OperationalError(f"connection failed: {told}"), "postgresql://db.example/memory"
-    )
-    assert str(failure).endswith(
-        "name the file with the certificate of the authority that vouches for it: sslrootcert=FILE."
-    )

@@ -24,7 +24,7 @@ from bot.store.database import Database, open_database
 from bot.store.dialects import postgresql_lock
 from bot.store.dialects.postgresql import PostgresDialect
 from bot.store.dialects.postgresql_failures import postgresql_failure
-from bot.store.dialects.postgresql_lock import held_lock
+from bot.store.dialects.postgresql_lock import held_lock, held_shards
 from bot.store.guilds import OptOutStore
 from bot.store.migrations.upgrade import HEAD
 from bot.store.speech_forgetting import SpeechForgetter
@@ -242,6 +242,41 @@ async def test_a_second_bot_is_kept_away(postgres_place: SecretStr, monkeypatch:
             assert (await SqlTurnStore(second, FakeClock()).load(EVENING)).total_turns == 0
         async with second.held_by_bot():
             pass
+
+
+@pytest.mark.asyncio
+async def test_of_two_that_begin_in_the_same_moment_one_holds_it(
+    postgres_place: SecretStr, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each looks for others and takes its locks while no other one looks."""
+    monkeypatch.setattr(PostgresDialect, "held_by_bot", _held_at_once)
+    tried = asyncio.Barrier(2)
+
+    async def hold(database: Database) -> str:
+        try:
+            async with database.held_by_bot():
+                await tried.wait()
+                return "held"
+        except StoreError as refused:
+            await tried.wait()
+            return str(refused)
+
+    async with open_database(postgres_place) as first, open_database(postgres_place) as second:
+        for _ in range(5):
+            told = sorted(await asyncio.gather(hold(first), hold(second)))
+            assert told[0].startswith("Another bot runs with postgresql://")
+            assert told[1] == "held"
+
+
+@pytest.mark.asyncio
+async def test_a_lost_connection_is_no_other_bot(postgres_place: SecretStr) -> None:
+    """The server may notice late that it is lost, and keep its locks until then."""
+    async with open_database(postgres_place) as database, open_database(postgres_place) as other, other.held_by_bot():
+        for opened, found in ((other, []), (database, [ONLY_SHARD])):
+            dialect = opened.dialect
+            assert isinstance(dialect, PostgresDialect)
+            with psycopg.connect(**dialect._options) as connection:
+                assert held_shards(connection) == found
 
 
 @pytest.mark.asyncio

@@ -11,7 +11,6 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from bot.store.dialects.sqlite_failures import sqlite_failure
-from compaction.errors import StoreError
 
 PATH = Path("/data/roomtone.db")
 
@@ -59,15 +58,6 @@ def test_an_io_error_on_a_full_disk_is_a_full_disk(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("shutil.disk_usage", lambda _: usage(10**9, 0, 10**9))
     assert "The disk failed" in str(sqlite_failure(sqlite_error("SQLITE_IOERR_SHMSIZE"), PATH))
     assert "cannot be opened" in str(sqlite_failure(sqlite_error("SQLITE_CANTOPEN"), PATH))
-
-
-def test_other_troubles_are_told_by_their_kind() -> None:
-    """A timeout, a refused file and an unknown SQLite error each get a fitting sentence, and a `StoreError` is kept."""
-    assert "did not answer in time" in str(sqlite_failure(TimeoutError(), PATH))
-    assert "cannot be used: Not a directory" in str(sqlite_failure(NotADirectoryError(20, "Not a directory"), PATH))
-    assert "no such table: turns" in str(sqlite_failure(sqlite_error("SQLITE_ERROR", "no such table: turns"), PATH))
-    own = StoreError("ours")
-    assert sqlite_failure(own, PATH) is own
 
 
 def test_what_the_driver_quotes_is_not_passed_on() -> None:

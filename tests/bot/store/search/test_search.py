@@ -41,7 +41,6 @@ from tests.fakes.recall_index import InMemoryRecallIndex
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
     from bot.store.database import Database
     from compaction.memory.passage import PassageSource
@@ -214,25 +213,6 @@ async def test_a_deleted_session_leaves_nothing(room: _Room) -> None:
     left = await room.database.rows("SELECT (SELECT count(*) FROM passages), (SELECT count(*) FROM passage_vectors)")
     assert left == [(1, 1)]
     await _check_index(room.database)
-
-
-@pytest.mark.asyncio
-async def test_what_is_forgotten_is_not_in_the_file(tmp_path: Path) -> None:
-    """After a wipe no file contains a byte of a forgotten word."""
-    path = tmp_path / "roomtone.db"
-    async with open_database(path) as database:
-        room = _Room(database)
-        await room.tell(EVENING, *SAID, turn(6, "My secret is quetzalcoatl."), turn(7, "Is it?"))
-        await room.forget(EVENING, 6)
-        assert await database.wipe()
-        assert await _texts(room, "lighthouse closed") != []
-    held = _bytes_in(tmp_path)
-    assert b"lighthouse" in held
-    assert b"quetzalcoatl" not in held
-
-
-def _bytes_in(folder: Path) -> bytes:
-    return b"".join(each.read_bytes() for each in folder.iterdir())
 
 
 @pytest.mark.asyncio

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
-from sqlalchemy.dialects import sqlite
 
 from bot.store.database import open_database
 from bot.store.guilds import OptOutStore
-from bot.store.search.vector_store import VectorStore, select_withheld_sessions
+from bot.store.search import vector_store
+from bot.store.search.vector_store import VectorStore
+from bot.store.search.vectors import VectorSet
 from compaction.memory.passage import Scope
 from compaction.model import Seq
 from tests.bot.store.search.test_search import _Room
@@ -24,16 +26,15 @@ from tests.compaction.memory.recall_index_contract import (
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    from collections.abc import Iterable, Sequence
 
     from bot.store.database import Database
-    from bot.store.search.vector_memory import MemoryVectorSearch
+    from bot.store.search.vectors import StoredVector
     from tests.bot.conftest import Place
 
 
 async def like(
-    search: VectorStore | MemoryVectorSearch,
+    search: VectorStore,
     text: str,
     scope: Scope = Scope(),  # noqa: B008 - a value
     *,
@@ -118,29 +119,6 @@ async def test_sessions_of_who_opted_out_are_not_embedded(place: Place) -> None:
 
 
 @pytest.mark.asyncio
-async def test_only_waiting_sessions_of_that_guild_are_read_for_opt_outs(tmp_path: Path) -> None:
-    """The indexer asks every two seconds, so turns are read by session, and only those of sessions with passages that
-    wait, until the first turn of somebody who opted out.
-    """
-    async with open_database(tmp_path / "a.db") as database:
-        room, opt_outs = _Room(database), OptOutStore(database, FakeClock())
-        for session_id in (EVENING, MORNING, ELSEWHERE):
-            await room.tell(session_id, *(turn(n, "Shall we visit the lighthouse?") for n in range(3)))
-        await room.embed()
-        await opt_outs.put(1, 11, out=True)
-        wanted = str(
-            select_withheld_sessions().compile(dialect=sqlite.dialect(), compile_kwargs={"literal_binds": True})
-        )
-        plan = [row[3] for row in await database.rows(f"EXPLAIN QUERY PLAN {wanted}")]
-        of_turns = [step for step in plan if "turns" in step]
-        assert of_turns == ["SEARCH turns USING INDEX sqlite_autoindex_turns_1 (session_id=?)"]
-        assert await database.rows(wanted) == []
-        await room.tell(EVENING, turn(3, "Rather the harbour."))
-        await room.tell(ELSEWHERE, turn(3, "Rather the harbour."))
-        assert await database.rows(wanted) == [(EVENING,)]
-
-
-@pytest.mark.asyncio
 async def test_what_went_while_it_was_embedded_is_left_out(place: Place) -> None:
     """An embedding that arrives after its turn was forgotten is not stored."""
     async with open_database(place) as database:
@@ -151,3 +129,51 @@ async def test_what_went_while_it_was_embedded_is_left_out(place: Place) -> None
         await room.vectors.store("letters", {each: [1.0, 0.0] for each, _ in waiting})
         assert await count(database) == 2
         assert await room.index.find_turns(EVENING, [Seq(1)]) == ()
+
+
+@pytest.mark.asyncio
+async def test_memory_is_bounded_over_all_guilds(place: Place) -> None:
+    """Of more than may be in memory, the newest are found, each guild's own."""
+    async with open_database(place) as database:
+        room = _Room(database)
+        await room.tell(ELSEWHERE, *(turn(n, f"Some words about the lighthouse {n}.") for n in range(4)))
+        await room.embed()
+        await room.tell(EVENING, *SAID[:4])
+        await room.embed()
+        search = VectorStore(database, most=5)
+        assert len(await like(search, "lighthouse", Scope(guild_id=1))) == 4
+        assert len(await like(search, "lighthouse", Scope(guild_id=2))) == 1
+        assert len(search) == 5
+
+
+@pytest.mark.asyncio
+async def test_who_gives_up_waiting_leaves_what_was_loaded(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replies wait only a moment for a search. If each began to load anew, none would ever have all of a long memory,
+    neither at its first search nor when much was added.
+    """
+    loaded: list[int] = []
+    searching: list[asyncio.Task[object]] = []
+    add = VectorSet.add
+
+    def add_and_give_up(self: VectorSet, vectors: Iterable[StoredVector]) -> None:
+        page = list(vectors)
+        add(self, page)
+        loaded.extend(each.passage_id for each in page)
+        if len(loaded) % 2 == 0:
+            searching[-1].cancel()
+
+    monkeypatch.setattr(vector_store, "_PAGE_ROWS", 1)
+    monkeypatch.setattr(VectorSet, "add", add_and_give_up)
+    async with open_database(place) as database:
+        room = _Room(database)
+        search = VectorStore(database, most=50)
+        told = 0
+        for count in (5, 8):
+            await room.tell(EVENING, *(turn(n, f"Some words about the lighthouse {n}.") for n in range(told, count)))
+            await room.embed()
+            told = count
+            for _ in range(count):
+                searching.append(asyncio.create_task(like(search, "lighthouse", Scope(guild_id=1))))
+                await asyncio.wait({searching[-1]})
+            assert len(searching[-1].result()) == count  # type: ignore[arg-type]
+            assert len(loaded) == len(set(loaded)) == len(search) == count

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from hypothesis import strategies as st
 
 from bot.store.search.vectors import StoredVector, VectorSet, quantize
 from compaction.memory.passage import Scope
-from compaction.model import Seq, SessionId
 
 COMPONENTS = st.lists(st.floats(-1, 1, width=32), min_size=2, max_size=48)
 
@@ -47,23 +45,6 @@ def test_the_nearest_come_first_and_equal_ones_newest_first() -> None:
     assert [each for each, _ in vectors.nearest([1.0, 0.0], Scope(), 5)] == [3, 1, 2]
     assert [each for each, _ in vectors.nearest([0.0, 1.0], Scope(), 1)] == [2]
     assert len(vectors) == 3
-
-
-def test_filters_hold_together() -> None:
-    """Filters by tags, times and what is in view can be combined."""
-    vectors = VectorSet(most=100)
-    vectors.add(stored(n, [1.0, 0.5], tags=f"g{n % 2} kturn", at=float(n), seq=n) for n in range(10))
-
-    def found(wanted: Scope) -> set[int]:
-        return {each for each, _ in vectors.nearest([1.0, 0.0], wanted, 50)}
-
-    even = Scope(guild_id=0)
-    assert found(even) == {0, 2, 4, 6, 8}
-    assert found(replace(even, since=3.0, until=8.0)) == {4, 6}
-    assert found(replace(even, in_view=(SessionId("s"), Seq(4)))) == {0, 2}
-    assert found(Scope(in_view=(SessionId("other"), Seq(0)))) == set(range(10))
-    assert found(Scope(sessions=frozenset({SessionId("other")}))) == set()
-    assert found(Scope(kinds=frozenset())) == set()
 
 
 @given(st.permutations(range(40)), st.integers(1, 12))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.web.login_tries import MAX_TRIES, MAX_TRIES_OF_ONE_CLIENT, PER_S, LoginTries
+from bot.web.login_routes import MAX_TRIES, MAX_TRIES_OF_ONE_CLIENT, PER_S, LoginTries
 
 # The machine has been up for a day.
 NOW = 86_400.0
