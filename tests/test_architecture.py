@@ -38,7 +38,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "starlette": ("bot.cluster",),
     "cryptography": ("rehearsal",),
     "davey": ("voice.transport", "rehearsal"),
-    "faster_whisper": ("voice.asr",),
+    "faster_whisper": ("voice.asr", "voice.listening"),
     # bot.models only describes a model with it.
     "ctranslate2": ("voice.asr", "bot.models"),
     "gguf": ("bot.models",),
