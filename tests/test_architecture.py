@@ -133,7 +133,6 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "voice": (
         (
             "audio",
-            "cancellable_http",
             "cancellation",
             "daemon_thread",
             "endpoint_settings",
