@@ -142,7 +142,6 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "secret_digest",
             "server_keys",
             "shielded",
-            "thread_future",
             "token_bucket",
         ),
         ("circuit_breaker", "endpoint", "quick_model"),

@@ -7,7 +7,7 @@ a channel. This package never imports `bot` or `compaction`.
 
 What they share: `audio` (the sound format), `errors`, `queue_figures`, `token_bucket`; for services, `endpoint` with
 `endpoint_settings`, `server_keys`, `circuit_breaker` and `retry_pause`; for tasks,
-`cancellation` and `shielded`; for threads, `daemon_thread` and `thread_future`.
+`cancellation` and `shielded`; for threads, `daemon_thread`.
 """
 
 import os
