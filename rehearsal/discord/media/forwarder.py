@@ -17,7 +17,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, cast
 
 from rehearsal.discord.media import packet_encryption
+from rehearsal.discord.media.arrivals import ArrivalCallback, PacketArrival, arrived_at
 from rehearsal.discord.media.network import ForwarderCounters, NetworkConditions
+from voice.transport.opus import SILENCE_FRAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -74,6 +76,8 @@ class Forwarder(asyncio.DatagramProtocol):
     def __init__(self, network: NetworkConditions, *, seed: int) -> None:
         self.network = network
         self.counters = ForwarderCounters()
+        # Called with the arrival of each packet.
+        self.watch: ArrivalCallback | None = None
         # This generator makes no keys. It decides which packets are lost, with the same result in every run.
         self._random = random.Random(seed)  # noqa: S311
         self._legs: dict[int, MediaLeg] = {}
@@ -172,8 +176,16 @@ class Forwarder(asyncio.DatagramProtocol):
         if not sender.announced:
             self.counters.unannounced += 1
             return
+        if self.watch is not None:
+            self.watch(
+                PacketArrival(sender.user_id, packet.sequence, packet.payload == SILENCE_FRAME, self._arrived_at())
+            )
         for receiver in self._listeners(sender.channel_id, besides=sender):
             self._transmit(packet, receiver)
+
+    def _arrived_at(self) -> float:
+        assert self._transport is not None
+        return arrived_at(self._transport.get_extra_info("socket"))
 
     def _listeners(self, channel_id: int, *, besides: MediaLeg | None = None) -> list[MediaLeg]:
         return [
