@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from bot.wiring.recollection import Recollection
     from bot.wiring.rooms import OpenedRooms
     from bot.wiring.settings import BotSettings
+    from voice.transport.paced_sender import PacedSender
 
 log = structlog.get_logger()
 
@@ -62,7 +63,7 @@ FENCED = "Another process of this bot serves these servers now, so this one has 
 
 @dataclass(frozen=True, slots=True)
 class RunningBot:
-    """The bot, connected to Discord. `supervisor` runs its rooms.
+    """The bot, connected to Discord. `supervisor` runs its rooms; `paced_sender` sends their audio.
 
     `dashboard_link`: logs one browser in to the dashboard; None: there is none. `web`: its pages. `device`: where its
     speech model runs, in a sentence; None: it has none in this process. `lock`: of its servers.
@@ -70,6 +71,7 @@ class RunningBot:
 
     client: RoomtoneClient
     supervisor: RoomSupervisor
+    paced_sender: PacedSender | None
     dashboard_link: str | None
     web: WebServer
     device: Text | None
@@ -144,6 +146,7 @@ async def running_bot(
         yield RunningBot(
             client,
             rooms.supervisor,
+            rooms.paced_sender,
             dashboard_link=web.login_link if web.is_listening else None,
             web=web,
             device=rooms.device,
@@ -186,6 +189,7 @@ async def _connect(
         settings.discord,
         rooms.supervisor,
         commands,
+        paced_sender=rooms.paced_sender,
         consents=process.participation,
         silences=process.participation,
         servers=servers,

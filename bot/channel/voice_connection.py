@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from voice.transport.discord_gateway import DiscordMainGateway
     from voice.transport.link_events import LinkEvent
     from voice.transport.outgoing import FrameSource
+    from voice.transport.paced_sender import PacedSender
 
 log = structlog.get_logger()
 
@@ -32,6 +33,7 @@ async def voice_connection(
     *,
     is_excluded: Callable[[int], bool],
     on_change: Callable[[], None],
+    paced_sender: PacedSender | None,
     require_e2ee: bool,
 ) -> AsyncIterator[Link]:
     """Join the channel of `gateway` as `bot.channel.port.Place.connect` does. Raises `LinkError`."""
@@ -45,6 +47,7 @@ async def voice_connection(
         sink=sink,
         is_excluded=is_excluded,
         on_event=changed,
+        paced_sender=paced_sender,
         require_e2ee=require_e2ee,
     ) as link:
         link.play(source)

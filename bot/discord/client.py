@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from bot.server_settings import ServerSettingsBook
     from bot.settings import DiscordSettings
     from bot.shards import Shards
+    from voice.transport.paced_sender import PacedSender
 
     AddCommands = Callable[[CheckedCommandTree], None]
 
@@ -87,6 +88,7 @@ class RoomtoneClient(discord.Client):
         supervisor: VoiceEvents,
         more_commands: Sequence[AddCommands] = (),
         *,
+        paced_sender: PacedSender | None = None,
         consents: Consents | None = None,
         silences: Silences | None = None,
         servers: ServerSettingsBook | None = None,
@@ -106,6 +108,7 @@ class RoomtoneClient(discord.Client):
         lift_pauses_of_cancelled_requests(self.http)
         self._settings = settings
         self._supervisor = supervisor
+        self._paced_sender = paced_sender
         self.servers = servers or no_server_settings()
         self.admission = GuildAdmission(self, settings)
         self.tree = CheckedCommandTree(
@@ -283,6 +286,7 @@ class RoomtoneClient(discord.Client):
             return DiscordPlace(
                 self,
                 channel,
+                self._paced_sender,
                 allowed=self._settings.channels,
                 owners=self.admission.owners,
                 servers=self.servers,

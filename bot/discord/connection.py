@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bot.server_settings import ServerSettingsBook
     from bot.settings import DiscordSettings
     from bot.shards import Shards
+    from voice.transport.paced_sender import PacedSender
 
 log = structlog.get_logger()
 
@@ -50,6 +51,7 @@ async def connected(
     supervisor: VoiceEvents,
     more_commands: Sequence[AddCommands] = (),
     *,
+    paced_sender: PacedSender | None = None,
     consents: Consents | None = None,
     silences: Silences | None = None,
     servers: ServerSettingsBook | None = None,
@@ -58,7 +60,7 @@ async def connected(
 ) -> AsyncIterator[RoomtoneClient]:
     """Connect to Discord and yield the client once its guilds are known.
 
-    `more_commands`: functions that add further commands to the command tree.
+    `more_commands`: functions that add further commands to the command tree. `paced_sender` sends the bot's audio.
     `consents` keeps who agreed to be heard, `silences` whether the bot may speak, `servers` what each server has
     chosen. `catch_up` tells people who come back what they missed. `shards`: the servers that it is connected for.
 
@@ -73,6 +75,7 @@ async def connected(
         settings,
         supervisor,
         more_commands,
+        paced_sender=paced_sender,
         consents=consents,
         silences=silences,
         servers=servers,

@@ -162,6 +162,7 @@ async def _listened(client: discord.Client, channel: VoiceChannel, *, seconds: f
         DiscordMainGateway(client, channel),
         receiver=receiver,
         on_state=lambda up: record.note("up" if up else "down"),
+        paced_sender=None,
         timeout_s=CONNECT_TIMEOUT_S,
         require_e2ee=False,
     )

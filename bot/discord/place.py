@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from voice.transport.audio_events import AudioEvent
     from voice.transport.discord_gateway import VoiceChannel
     from voice.transport.outgoing import FrameSource
+    from voice.transport.paced_sender import PacedSender
 
 log = structlog.get_logger()
 
@@ -84,6 +85,7 @@ class DiscordPlace:
         self,
         client: discord.Client,
         channel: VoiceChannel,
+        paced_sender: PacedSender | None = None,
         *,
         allowed: Collection[int] = (),
         owners: Collection[int] = (),
@@ -92,9 +94,10 @@ class DiscordPlace:
         require_e2ee: bool = False,
         on_request: Callable[[int, int | None], None] | None = None,
     ) -> None:
-        """`client`: knows the channel. `allowed`: the only channels that `connect` joins, by id; empty: all. `owners`:
-        who runs the bot. `servers`: what each server has chosen. `buttons`: those below messages in the chat.
-        `require_e2ee`: stay only in encrypted calls.
+        """`client`: knows the channel. `paced_sender`: sends the bot's audio; without it each connection sends its own.
+        `allowed`: the only channels that `connect` joins, by id; empty: all. `owners`: who runs the bot.
+        `servers`: what each server has chosen.
+        `buttons`: those below messages in the chat. `require_e2ee`: stay only in encrypted calls.
         `on_request`: see `DiscordMainGateway`.
         """
         self._require_e2ee = require_e2ee
@@ -104,6 +107,7 @@ class DiscordPlace:
         self._client = client
         self._last_seen = channel
         self._guild_id = channel.guild.id
+        self._paced_sender = paced_sender
         self._allowed = allowed
         self._owners = owners
         self._mark = ListeningMark()
@@ -375,6 +379,7 @@ class DiscordPlace:
             sink,
             is_excluded=lambda user_id: excludes(user_id) or self._is_bot(user_id),
             on_change=on_change,
+            paced_sender=self._paced_sender,
             require_e2ee=self._require_e2ee,
         ) as link:
             yield link

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from bot.health import DegradedPart
 from bot.room.room import Room
 from bot.room.supervisor import RoomSupervisor
+from bot.texts.text import Text
 from bot.wiring.services import open_room_models, room_services
 from bot.wiring.session_rejoining import end_open_session
+from voice.transport.paced_sender import running_paced_sender
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
@@ -17,16 +20,19 @@ if TYPE_CHECKING:
     from bot import events
     from bot.models.loaded_voices import LoadedVoices
     from bot.screen.screens import Screens
-    from bot.texts.text import Text
     from bot.wiring.bot_process import BotProcess
     from bot.wiring.recollection import Recollection
+    from voice.transport.paced_sender import PacedSender
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedRooms:
-    """The rooms of this process. `device`: where their speech model runs, in a sentence; None: they have none."""
+    """The rooms of this process. `paced_sender` sends their audio; None: they send it themselves. `device`: where their
+    speech model runs, in a sentence; None: they have none.
+    """
 
     supervisor: RoomSupervisor
+    paced_sender: PacedSender | None
     device: Text | None
 
 
@@ -62,4 +68,12 @@ async def open_rooms(
         servers=parts.stores.servers,
         end_session=partial(end_open_session, parts.stores.sessions, process.lock),
     )
-    return OpenedRooms(supervisor, models.device)
+    paced_sender = stack.enter_context(running_paced_sender())
+    if paced_sender is not None:
+        parts.metrics.health.add_check(partial(_paced_sender_problems, paced_sender))
+    return OpenedRooms(supervisor, paced_sender, models.device)
+
+
+def _paced_sender_problems(paced_sender: PacedSender) -> list[DegradedPart]:
+    what, instead = Text("The process that sends my voice"), Text("I send it myself, less evenly when I am busy")
+    return [] if paced_sender.outage is None else [DegradedPart(what, instead, paced_sender.outage)]

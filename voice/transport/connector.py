@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from voice.transport.discord_gateway import DiscordMainGateway
+    from voice.transport.paced_sender import PacedSender
     from voice.transport.receiver import Receiver
 
 # Seconds of one attempt. It takes three round trips and one answer over UDP, for which the bot asks for five seconds.
@@ -42,6 +43,7 @@ class Connector:
         *,
         receiver: Receiver,
         on_state: Callable[[bool], None],
+        paced_sender: PacedSender | None,
         timeout_s: float,
         require_e2ee: bool,
     ) -> None:
@@ -51,6 +53,7 @@ class Connector:
         self._gateway = gateway
         self._receiver = receiver
         self._on_state = on_state
+        self._paced_sender = paced_sender
         self._timeout_s = min(ATTEMPT_S, timeout_s)
         self._require_e2ee = require_e2ee
 
@@ -112,6 +115,7 @@ class Connector:
             self._gateway,
             receiver=self._receiver,
             on_state=state_is,
+            paced_sender=self._paced_sender,
             require_e2ee=self._require_e2ee,
         )
         self.client = made

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from voice.transport.discord_gateway import DiscordMainGateway
     from voice.transport.link_events import LinkEvent
     from voice.transport.outgoing import FrameSource
+    from voice.transport.paced_sender import PacedSender
     from voice.transport.private.client import ReceivingClient
     from voice.transport.watchdog import WatchdogFinding
 
@@ -66,13 +67,15 @@ class VoiceLink:
         sink: Callable[[Sequence[AudioEvent]], None],
         is_excluded: Callable[[int], bool],
         on_event: Callable[[LinkEvent], None],
+        paced_sender: PacedSender | None = None,
         connect_timeout_s: float = CONNECT_TIMEOUT_S,
         give_up_after_s: float = GIVE_UP_AFTER_S,
         require_e2ee: bool = False,
     ) -> None:
         """`sink` and `on_event` are called on the event loop and must be quick. `is_excluded` returns whether a
         person's packets must never be decrypted (bots, people who opted out). The reader thread calls it for each, so a
-        change takes effect at once. `require_e2ee`: without end-to-end encryption hear and send nothing, and leave.
+        change takes effect at once. `paced_sender` sends the bot's sound on time; without it the link's own thread
+        does. `require_e2ee`: without end-to-end encryption hear and send nothing, and leave.
         """
         self._gateway = gateway
         self._connect_timeout_s = connect_timeout_s
@@ -86,6 +89,7 @@ class VoiceLink:
             gateway,
             receiver=self._receiver,
             on_state=self._state_is,
+            paced_sender=paced_sender,
             timeout_s=connect_timeout_s,
             require_e2ee=require_e2ee,
         )

@@ -1,8 +1,9 @@
 """The sending thread: it fetches 20 ms frames of the bot's voice, encodes, encrypts and paces them, and announces
 speaking.
 
-It finishes one datagram ahead of its time, so that only a system call remains then. It finishes no more, because
-finished frames cannot be taken back and would still be sent after somebody interrupts.
+It finishes datagrams ahead of time. If the sender holds datagrams until their time (`paced_sender`), it finishes two,
+so that this process cannot delay them. Otherwise it finishes one, so that only a system call remains. It finishes no
+more, because finished frames cannot be taken back and would still be sent after somebody interrupts.
 
 discord.py's player is not used: it ends with its source, cannot be silent in between, and sends a burst after every
 pause. The frames come from voice/speaking.
@@ -41,6 +42,9 @@ OPUS_EXPECTED_LOSS_PERCENT = 10
 _SILENCE_FRAMES_AT_END = 5
 # After a longer stall the missed frames are not sent in a burst, because listeners' buffers would drop them.
 _LONGEST_LAG_S = 0.1
+# How long before its time a frame is passed on. A shorter stall of the interpreter delays nothing, but an interruption
+# takes this much longer to be heard.
+_AHEAD_S = 2 * _FRAME_S
 # The encrypted group forms within two seconds of joining. It never forms while the bot is alone; then frames are pulled
 # and dropped after this wait.
 _LONGEST_WAIT_FOR_GROUP_S = 5.0
@@ -73,8 +77,12 @@ class PacketSender(Protocol):
     def seal(self, packet: bytes) -> bytes:
         """Return the next datagram: `packet` (Opus, 20 ms) encrypted with the current keys."""
 
-    def send(self, datagram: bytes) -> None:
-        """Send a sealed datagram now."""
+    @property
+    def keeps_time(self) -> bool:
+        """Whether `send` holds a datagram until its time; otherwise it sends at once."""
+
+    def send(self, datagram: bytes, *, at: float) -> None:
+        """Send a sealed datagram: at `at` (monotonic seconds) if `keeps_time`, else now."""
 
     def set_speaking(self, speaking: bool) -> None:
         """Announce to the room whether the bot is speaking."""
@@ -190,6 +198,8 @@ class Outgoing:
             expected_loss_percent=OPUS_EXPECTED_LOSS_PERCENT,
         )
         self._ahead: _Sealed | None = None
+        # The sending time of the next frame that is passed on ahead.
+        self._due = float("-inf")
         self._talkspurt = Talkspurt()
         self._readiness = Readiness()
         self._end = threading.Event()
@@ -225,21 +235,38 @@ class Outgoing:
             return
         if ahead is not None and ahead.carrier is not carrier:
             ahead = None
+        if carrier.keeps_time:
+            self._fill(carrier)
+            return
+        now = self._clock()
         if ahead is None:
             ahead = self._make(carrier)
-        self._use(carrier, ahead)
+        self._use(carrier, ahead, at=now)
         if ahead is not None:
             self._ahead = self._make(carrier)
 
-    def _use(self, carrier: PacketSender, sealed: _Sealed | None) -> None:
+    def _fill(self, carrier: PacketSender) -> None:
+        """Pass on the frames due in the next `_AHEAD_S`. After a pause the first frame is due at once."""
+        now = self._clock()
+        if self._due < now:
+            self._due = now
+        while self._due - now < _AHEAD_S:
+            sealed = self._make(carrier)
+            if sealed is None and self._due - now > _FRAME_S / 2:
+                # The source may have a frame by then.
+                return
+            self._use(carrier, sealed, at=self._due)
+            self._due += _FRAME_S
+
+    def _use(self, carrier: PacketSender, sealed: _Sealed | None, *, at: float) -> None:
         match self._talkspurt.step(has_frame=sealed is not None):
             case SlotAction.START:
                 carrier.set_speaking(True)
-                self._send(sealed)
+                self._send(sealed, at)
             case SlotAction.SOUND:
-                self._send(sealed)
+                self._send(sealed, at)
             case SlotAction.SILENCE:
-                carrier.send(carrier.seal(SILENCE_FRAME))
+                carrier.send(carrier.seal(SILENCE_FRAME), at=at)
             case SlotAction.STOP:
                 carrier.set_speaking(False)
             case SlotAction.NOTHING:
@@ -256,14 +283,14 @@ class Outgoing:
             _log.warning("frame_not_encoded", samples=len(frame), problem=error)
             return None
 
-    def _send(self, sealed: _Sealed | None) -> None:
+    def _send(self, sealed: _Sealed | None, at: float) -> None:
         assert sealed is not None
         if sealed.keys != sealed.carrier.keys:
             # The group has moved to another epoch since the frame was sealed.
             sealed = _Sealed.by(sealed.carrier, sealed.opus)
         # A group that has just been reset seals nothing: the frame would go out in the clear.
         if sealed.keys == sealed.carrier.keys and sealed.carrier.can_send:
-            sealed.carrier.send(sealed.datagram)
+            sealed.carrier.send(sealed.datagram, at=at)
 
     def _run(self) -> None:
         pace = SlotTimer()

@@ -56,16 +56,17 @@ def links(monkeypatch: pytest.MonkeyPatch) -> list[Opened]:
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("require_e2ee", [False, True])
-async def test_what_is_said_goes_by_the_link(links: list[Opened], *, require_e2ee: bool) -> None:
-    """The place opens the voice link with the people who are not to be heard, and with the operator's demand for
-    encryption.
+async def test_what_is_said_goes_by_the_process_that_sends(links: list[Opened], *, require_e2ee: bool) -> None:
+    """The place opens the voice link with the bot's paced sender, with the people who are not to be heard, and with the
+    operator's demand for encryption.
     """
-    source = cast("Any", object())
+    paced_sender, source = cast("Any", object()), cast("Any", object())
     channel = a_channel()
     client: Any = SimpleNamespace(get_guild=lambda _: None)
-    place = DiscordPlace(client, channel, require_e2ee=require_e2ee)
+    place = DiscordPlace(client, channel, paced_sender, require_e2ee=require_e2ee)
     async with place.connect(source, lambda _: None, excludes={7}.__contains__):
         (link,) = links
+    assert link.given["paced_sender"] is paced_sender
     assert link.given["require_e2ee"] is require_e2ee
     assert (link.given["is_excluded"](7), link.given["is_excluded"](8)) == (True, False)
     assert link.played is source

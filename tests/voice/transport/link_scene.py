@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rehearsal.people.clip import Clip
     from rehearsal.people.person import ScriptedPerson
     from voice.transport.link_events import LinkEvent
+    from voice.transport.paced_sender import PacedSender
     from voice.transport.private.client import ReceivingClient
     from voice.transport.private.connection_state import ReceivingState
 
@@ -98,6 +99,7 @@ async def scene(
     folder: Path,
     *,
     give_up_after_s: float = GIVE_UP_AFTER_S,
+    paced_sender: PacedSender | None = None,
     require_e2ee: bool = False,
 ) -> AsyncIterator[Scene]:
     """Run a local Discord and a bot that is linked to its channel. Afterwards no client and no voice thread is left."""
@@ -110,6 +112,7 @@ async def scene(
             give_up_after_s=give_up_after_s,
             is_excluded=listener.excluded.__contains__,
             on_event=listener.events.append,
+            paced_sender=paced_sender,
             require_e2ee=require_e2ee,
         ) as link:
             yield Scene(local, client, listener, link, clip)

@@ -4,6 +4,7 @@ talkspurt is heard.
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,9 +16,12 @@ from tests.voice.transport.link_scene import ADA, BEN, BOT, scene
 from voice.audio import DISCORD_FRAME_SAMPLES, Pcm
 from voice.transport.audio_events import SpeakerLeft, SpeechFrames
 from voice.transport.link_events import Connected
+from voice.transport.paced_sender import running_paced_sender
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from rehearsal.discord.media.arrivals import PacketArrival
 
 
 @pytest.mark.asyncio
@@ -71,6 +75,30 @@ async def test_the_bot_is_heard_and_stops(tmp_path: Path) -> None:
         asked = source.asked
         await room.hears(ada)
         assert source.asked == asked
+
+
+@pytest.mark.asyncio
+async def test_the_bot_is_heard_through_the_paced_sender_on_each_connection(tmp_path: Path) -> None:
+    """Speech that the paced sender sends is heard at an even pace, also over the socket of a new connection."""
+    with running_paced_sender() as paced_sender:
+        async with scene(tmp_path, paced_sender=paced_sender) as room, scripted_member(room.local, ADA) as ada:
+            arrivals: list[PacketArrival] = []
+            room.local.watch_arrivals(arrivals.append)
+            for endpoint in (1, 2):
+                await ada.meet(BOT)
+                await room.can_speak()
+                played_at = time.time()
+                room.link.play(Tone(25))
+                await until(lambda: len(arrivals) == 30, "the tone and its silence frames")
+                # A busy machine may send any of them late, and none before its time.
+                assert arrivals[-1].at - played_at > 25 * 0.02
+                await room.link.stop()
+                arrivals.clear()
+                if endpoint == 1:
+                    await room.local.fault("migrate", user_id=BOT)
+                    await until(lambda: room.listener.kinds().count(Connected) == 2, "the migration")
+        assert paced_sender is not None
+        assert paced_sender.alive
 
 
 @pytest.mark.asyncio

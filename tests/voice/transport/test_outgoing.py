@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.patience import PATIENCE_S
 from voice.audio import DISCORD_FRAME_SAMPLES, Pcm
@@ -65,6 +67,8 @@ class Wire:
     speaking: list[bool] = field(default_factory=list)
     keys: object = b"1"
     sealed: int = 0
+    keeps_time: bool = False
+    times: list[float] = field(default_factory=list)
 
     def is_connected(self) -> bool:
         return self.connected
@@ -74,9 +78,10 @@ class Wire:
         assert isinstance(self.keys, bytes)
         return self.keys + packet
 
-    def send(self, datagram: bytes) -> None:
+    def send(self, datagram: bytes, *, at: float) -> None:
         assert datagram[:1] == self.keys, "sealed with keys that the room has no more"
         self.sent.append(datagram[1:])
+        self.times.append(at)
 
     def set_speaking(self, speaking: bool) -> None:
         self.speaking.append(speaking)
@@ -152,6 +157,43 @@ def test_no_frame_goes_out_in_the_clear_when_the_group_is_reset_meanwhile() -> N
     wire.can_send, wire.keys = True, b"3"
     outgoing.slot()
     assert len(wire.sent) == 2
+
+
+@dataclass
+class Clock:
+    """A clock that the test moves."""
+
+    now: float = 50.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@given(st.lists(st.floats(0.0, 0.019), min_size=20, max_size=200))
+def test_late_slots_leave_no_trace(delays: list[float]) -> None:
+    """If the thread is late by less than a frame, every frame still has its own time and is handed over before it."""
+    clock, wire, words = Clock(), Wire(keeps_time=True), Words(1000)
+    outgoing = Outgoing(words, lambda: wire, clock=clock)
+    handed: list[float] = []
+    for number, delay in enumerate(delays):
+        # The first slot has no delay, because the first frame is due when it is handed over.
+        clock.now = 50.0 + 0.02 * number + (delay if number else 0.0)
+        outgoing.slot()
+        handed += [clock.now] * (len(wire.times) - len(handed))
+    assert wire.times == pytest.approx([50.0 + 0.02 * n for n in range(len(wire.times))])
+    assert all(given_at <= due for given_at, due in zip(handed, wire.times, strict=True))
+
+
+def test_when_nobody_keeps_the_time_any_more_the_thread_does() -> None:
+    clock, wire, words = Clock(), Wire(keeps_time=True), Words(10)
+    outgoing = Outgoing(words, lambda: wire, clock=clock)
+    outgoing.slot()
+    wire.keeps_time = False
+    clock.now += 0.04
+    for sent in range(3, 6):
+        outgoing.slot()
+        assert len(wire.sent) == sent
+        clock.now += 0.02
 
 
 def test_what_was_sealed_for_a_connection_is_not_sent_over_the_next() -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from voice.transport.discord_gateway import DiscordMainGateway
+    from voice.transport.paced_sender import PacedLine, PacedSender
     from voice.transport.receiver import Receiver
 
 _log = structlog.get_logger()
@@ -37,14 +38,19 @@ class ReceivingClient(discord.VoiceClient):
         *,
         receiver: Receiver,
         on_state: Callable[[bool], None],
+        paced_sender: PacedSender | None = None,
         require_e2ee: bool = False,
     ) -> None:
         """`gateway` asks Discord to let the bot in and out. `receiver` gets every datagram and the voice server's
-        messages about people. `require_e2ee`: as in `ReceivingState`.
+        messages about people; `paced_sender` sends our datagrams.
+
+        `require_e2ee`: as in `ReceivingState`.
         """
         self._require_e2ee = require_e2ee
         self._receiver = receiver
         self._on_state = on_state
+        self._paced_sender = paced_sender
+        self._line: PacedLine | None = None
         # Announcements of speaking that are on their way.
         self._announcing: set[asyncio.Task[None]] = set()
         self._gateway = gateway
@@ -89,15 +95,32 @@ class ReceivingClient(discord.VoiceClient):
         self.checked_add("timestamp", DISCORD_FRAME_SAMPLES, 4294967295)
         return datagram
 
-    def send(self, datagram: bytes) -> None:
+    @property
+    def keeps_time(self) -> bool:
+        return self._paced_sender is not None and self._paced_sender.alive
+
+    def send(self, datagram: bytes, *, at: float) -> None:
         """See `PacketSender.send`. A datagram that the network refuses is lost."""
         sock = self._connection.socket
         if sock is MISSING or sock.fileno() < 0:
+            return
+        if self._paced_sender is not None and self._paced_sender.alive:
+            line = self._line
+            if line is None or line.sock is not sock:
+                # Each connection has its own socket.
+                self._close_line()
+                line = self._line = self._paced_sender.line(sock)
+            line.send(datagram, at=at)
             return
         try:
             self._connection.send_packet(datagram)
         except OSError as error:
             _log.debug("datagram_not_sent", error_class=type(error).__name__)
+
+    def _close_line(self) -> None:
+        line, self._line = self._line, None
+        if line is not None:
+            line.close()
 
     def set_speaking(self, speaking: bool) -> None:
         """Announce whether the bot is speaking (op 5). Any thread may call; returns at once."""
@@ -148,6 +171,7 @@ class ReceivingClient(discord.VoiceClient):
             for task in self._announcing:
                 task.cancel()
             state._socket_reader.stop()
+            self._close_line()
         await asyncio.to_thread(state._socket_reader.join, 1.0)
 
 
