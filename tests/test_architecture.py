@@ -38,7 +38,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "starlette": ("bot.cluster",),
     "cryptography": ("rehearsal",),
     "davey": ("voice.transport", "rehearsal"),
-    "faster_whisper": ("voice.asr",),
+    "faster_whisper": ("voice.asr", "voice.listening"),
     # bot.models only describes a model with it.
     "ctranslate2": ("voice.asr", "bot.models"),
     "gguf": ("bot.models",),
@@ -133,7 +133,6 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "voice": (
         (
             "audio",
-            "cancellable_http",
             "cancellation",
             "daemon_thread",
             "endpoint_settings",
@@ -143,7 +142,6 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
             "secret_digest",
             "server_keys",
             "shielded",
-            "thread_future",
             "token_bucket",
         ),
         ("circuit_breaker", "endpoint", "quick_model"),

@@ -6,8 +6,8 @@ Subpackages: `transport` (Discord's voice connection), `listening` (voice activi
 a channel. This package never imports `bot` or `compaction`.
 
 What they share: `audio` (the sound format), `errors`, `queue_figures`, `token_bucket`; for services, `endpoint` with
-`endpoint_settings`, `server_keys`, `cancellable_http`, `circuit_breaker` and `retry_pause`; for tasks,
-`cancellation` and `shielded`; for threads, `daemon_thread` and `thread_future`.
+`endpoint_settings`, `server_keys`, `circuit_breaker` and `retry_pause`; for tasks,
+`cancellation` and `shielded`; for threads, `daemon_thread`.
 """
 
 import os

@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 import httpx2
 import openai
 
-from voice.cancellable_http import CancellableHttpClient
 from voice.endpoint_settings import address, without_secrets
 from voice.errors import EndpointFailureError, EnvironmentProxyError
 
@@ -88,8 +87,7 @@ def open_client(base_url: str, api_key: str, *, timeout_s: float) -> openai.Asyn
     # A proxy of the environment is on another machine, and what is said to this one stays here.
     stays = is_this_machine(urlsplit(where).hostname or "")
     try:
-        # As the library's own client, but for what is cancelled.
-        http_client = CancellableHttpClient(
+        http_client = httpx2.AsyncClient(
             transport=httpx2.AsyncHTTPTransport(limits=openai.DEFAULT_CONNECTION_LIMITS) if stays else None,
             timeout=httpx2.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S),
             limits=openai.DEFAULT_CONNECTION_LIMITS,

@@ -14,7 +14,6 @@ import onnxruntime
 
 from voice.audio import INT16_FULL_SCALE, LISTEN_RATE_HZ
 from voice.listening.endpointing import ENDPOINTING, window_count
-from voice.listening.mel import log_mel
 from voice.listening.vad import WINDOW_SAMPLES
 from voice.quick_model import QuickModel, TurnModelError
 
@@ -50,6 +49,11 @@ class SmartTurn:
     """The model. Blocks while it computes (about 30 ms); used from one thread. Raises `TurnModelError`."""
 
     def __init__(self, model_file: Path) -> None:
+        # Imported here, because the library takes a second to load.
+        from faster_whisper.feature_extractor import FeatureExtractor
+
+        # The model was taught with Whisper's spectrograms.
+        self._spectrogram = FeatureExtractor(chunk_length=CONTEXT_S)
         options = onnxruntime.SessionOptions()
         # A second thread does not help: the work is many small steps.
         options.inter_op_num_threads = 1
@@ -78,7 +82,7 @@ class SmartTurn:
         whole = np.pad(sound, (CONTEXT_S * LISTEN_RATE_HZ - len(sound), 0))
         level = (whole - whole.mean()) / np.sqrt(whole.var() + VARIANCE_FLOOR)
         try:
-            answer = self._session.run(None, {"input_features": log_mel(level)[None]})
+            answer = self._session.run(None, {"input_features": self._spectrogram(level, padding=0)[None]})
         except Exception as exc:
             raise TurnModelError(f"The end-of-turn model failed: {exc}") from exc
         return float(answer[0][0, 0])

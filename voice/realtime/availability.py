@@ -19,8 +19,9 @@ from voice.retry_pause import retry_pause_s
 if TYPE_CHECKING:
     from voice.errors import RealtimeError
 
-# Seconds to wait before the next attempt, after the second, third … failure in a row. After the first there is no wait.
-BACKOFF_S: Final = (0.5, 1.0, 2.0, 5.0)
+# Seconds to wait before the next attempt, from the second failure in a row on. After the first there is no wait.
+FIRST_PAUSE_S: Final = 0.5
+LONGEST_PAUSE_S: Final = 5.0
 # A service that was given up is tried at least twice an hour, however often it fails.
 MAX_RETRY_DELAY_S: Final = 1_800.0
 
@@ -77,7 +78,9 @@ class Availability:
     @property
     def backoff_s(self) -> float:
         """Return how many seconds to wait before the next connection while the session is in use."""
-        return 0.0 if self.failures <= 1 else BACKOFF_S[min(self.failures - 2, len(BACKOFF_S) - 1)]
+        if self.failures <= 1:
+            return 0.0
+        return retry_pause_s(self.failures - 1, first_s=FIRST_PAUSE_S, longest_s=LONGEST_PAUSE_S)
 
     def record_recovery(self) -> bool:
         """Record that the server has accepted a connection. Returns whether it was a trial, which has succeeded."""

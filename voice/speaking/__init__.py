@@ -1,7 +1,7 @@
 """Turns a reply into sound. Start at `port`, the interface of a voice.
 
 - Text: `sentences` cuts a stream of text into pieces; `text_normalizer` makes each readable aloud. It leaves out
-  `hidden_passages`, and writes out numbers and signs: `symbols` for any language,
+  `hidden_passages`, and writes out numbers and signs
   with `english_symbols`, `german_symbols`, `german_ordinals` and the common `sign_rules`. `moderation` refuses words.
 - Voices: `piper` and `kokoro` are `embedded`, `openai` asks an endpoint (`audio_decoder`, `resample`),
   `fallback` tries one, then another. `scripts` tells which texts an embedded voice can read.

@@ -1,4 +1,4 @@
-"""Turns a written reply into text that a voice can read aloud. Pure.
+"""Turns a written reply into text that a voice can read aloud, numbers and signs into words: '5 %', '21:04'. Pure.
 
 Models are asked to write plain words but still send markdown, links, emoji, code, tables and stage directions.
 markdown-it parses the markdown. The patterns below handle what is not markdown (chat signs, HTML, stage directions),
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from markdown_it import MarkdownIt
 
+from voice.speaking import english_symbols, german_symbols
 from voice.speaking.hidden_passages import HiddenPassages
 from voice.speaking.sentences import MAX_PIECE_CHARS
-from voice.speaking.symbols import expand_symbols
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -117,6 +117,9 @@ _NAMED_SIGNS = frozenset("°©®™^")
 _PICTURE_CATEGORIES = frozenset({"So", "Sk", "Cc", "Cn", "Co", "Cs"})
 # Variation selectors and joiners of emoji.
 _INVISIBLE = re.compile("[\ufe0e\ufe0f\u20e3\u200b\u200d\u2060\ufeff\U000e0020-\U000e007f]")
+# Some voices would spell out the signs that are left, or fail on them.
+_SILENT_SIGNS = frozenset("*_`~|<>{}[]^\\#=+@/&%$€£¥°")
+_SILENT_CATEGORIES = _PICTURE_CATEGORIES - {"Sk"} | {"Sm", "Sc", "Cf"}
 _SPACE_BEFORE_STOP = re.compile(r"\s+([,.;:!?…]+)(?=\s|$)")
 _EMPTY_BRACKETS = re.compile(r"\(\s*\)|\"\s*\"|“\s*”")
 
@@ -247,3 +250,19 @@ def _is_picture(letter: str) -> bool:
 
 def _has_words(text: str) -> bool:
     return any(letter.isalnum() for letter in text)
+
+
+def expand_symbols(text: str, language: str = "") -> str:
+    """Return `text` with signs replaced by words. Signs without a word are removed.
+
+    Voices differ in how they read signs, so they get words instead. Digits remain, because every voice can read
+    numbers. `language`: the code of the language in which it is read. The words are English in any but German.
+    """
+    for pattern, words in german_symbols.RULES if language == "de" else english_symbols.RULES:
+        text = pattern.sub(words, text)
+    speakable = "".join(" " if _is_silent(letter) else letter for letter in text)
+    return _SPACE_BEFORE_STOP.sub(r"\1", " ".join(speakable.split()))
+
+
+def _is_silent(letter: str) -> bool:
+    return letter in _SILENT_SIGNS or unicodedata.category(letter) in _SILENT_CATEGORIES

@@ -85,18 +85,6 @@ async def test_a_remark_waits_for_a_pause() -> None:
 
 
 @pytest.mark.asyncio
-async def test_what_the_decider_refuses_costs_no_time() -> None:
-    """After a refused remark, the next note can get one at once."""
-    async with Watched().running() as room:
-        room.wanted = False
-        room.see()
-        await room.pass_time(4)
-        room.see()
-        await room.pass_time(4)
-        assert len(room.remarks) == 2
-
-
-@pytest.mark.asyncio
 async def test_what_an_answer_knows_is_not_remarked_upon_again() -> None:
     """A question drops the pending remark, since its answer already uses the notes; a later note can get a remark."""
     async with Watched().running() as room:

@@ -87,16 +87,6 @@ class Stalling(Stub):
 
 
 @pytest.mark.asyncio
-async def test_who_asks_is_told_the_text_in_time() -> None:
-    """For a question, a model that stalls is given up early. It may have been busy, so that is no failure."""
-    model, ocr = Stalling(), Stub()
-    readers = ModelWithOcrFallback(model, ocr, FrameDecoder(), monotonic=lambda: 0.0, urgent_timeout_s=0.01)
-    assert (await readers.read(lambda: ASKED, urgent=True)).source is VisionSource.OCR
-    assert readers.limitation == ""
-    assert model.asked == ocr.asked == [True]
-
-
-@pytest.mark.asyncio
 async def test_a_first_look_has_the_models_own_time() -> None:
     """A look without a question has the model's full time. A question meanwhile gets the OCR text, which is
     no failure.

@@ -12,10 +12,9 @@ from bot.channel.port import Person
 from bot.errors import first_cause
 from bot.screen.messages import ScreenError, ShareEnd
 from bot.screen.room import CHECK_INTERVAL_S
-from bot.screen.sharer import ABSENT_S, RECONNECT_WITHIN_S
+from bot.screen.sharer import ABSENT_S
 from bot.texts.text import Text, in_language, sentence_of
 from compaction.model import NoteSource, TurnKind
-from compaction.notes import LIVE_NOTES
 from compaction.session import SessionMemory
 from tests.bot.screen.watching import EVENING, PICTURES, Watching, until
 from tests.fakes.cancellation import cancelled_elsewhere
@@ -135,20 +134,6 @@ async def test_a_page_that_goes_while_it_stops_loses_nothing() -> None:
 
 
 @pytest.mark.asyncio
-async def test_more_notes_than_fit_are_kept() -> None:
-    """Notes beyond the limit of live notes wait for the next compaction; none is lost."""
-    watching = Watching()
-    async with watching.room() as room:
-        sharer = await share(room)
-        for number in range(LIVE_NOTES + 3):
-            watching.clock.advance(5)
-            await see(watching, room, sharer, ("dark", "bright")[number % 2], f"{'abcdefghijklmno'[number] * 9} castle")
-        live, pending = await watching.stored_notes()
-        assert (len(live), len(pending)) == (LIVE_NOTES, 3)
-        assert live | pending == set(watching.told())
-
-
-@pytest.mark.asyncio
 async def test_a_crash_loses_no_note() -> None:
     """After a crash, the next room finds the notes in the store and takes them off the live list."""
     watching = Watching()
@@ -161,20 +146,6 @@ async def test_a_crash_loses_no_note() -> None:
     async with watching.room():
         await until(lambda: watching.memory.live_notes == ())
         assert await watching.stored_notes() == (set(), set(watching.told()))
-
-
-@pytest.mark.asyncio
-async def test_a_room_that_ends_ends_its_shares() -> None:
-    """When a room ends, its shares end before the session closes, and the closing segment contains the notes."""
-    watching = Watching()
-    async with watching.room() as room:
-        sharer = await share(room)
-        await see(watching, room, sharer, "dark", "Winter Soldier has 87 health on Tokyo 2099")
-        await room.finish()
-        assert sharer.ended is ShareEnd.CLOSED
-        await watching.memory.end()
-        (segment,) = (await watching.store.load(EVENING)).segments
-        assert segment.note_ids == (watching.notes[0].id,)
 
 
 @pytest.mark.asyncio
@@ -256,19 +227,6 @@ async def test_what_a_screen_showed_is_forgotten_with_its_person(*, ends: bool) 
         recaps = [turn.parts[0].text for turn in watching.turns[-2:]]
         assert ["Tokyo" in recap for recap in recaps] == [False, True]
         assert not room._closing
-
-
-@pytest.mark.asyncio
-async def test_a_page_that_stays_away_ends_its_share() -> None:
-    """If a page stays disconnected for longer than `RECONNECT_WITHIN_S`, its share ends."""
-    watching = Watching()
-    async with watching.room() as room:
-        sharer = await share(room)
-        sharer.disconnected_since = watching.clock.monotonic()
-        await pass_time(watching, RECONNECT_WITHIN_S - CHECK_INTERVAL_S)
-        assert sharer.ended is None
-        await pass_time(watching, 2 * CHECK_INTERVAL_S)
-        assert sharer.ended is ShareEnd.LOST
 
 
 @pytest.mark.asyncio

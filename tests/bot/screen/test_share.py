@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.screen.picture_intake import MisbehavedError
 from bot.screen.share import CHANGE_SPACING_S, FAILURE_PAUSE_S, Share
 from bot.texts.text import verbatim
 from tests.bot.screen.watching import PICTURES, FakeReaders, until
@@ -109,19 +108,6 @@ async def test_the_latest_picture_is_the_one_that_is_read() -> None:
         (look,) = sharing.readers.looks
         assert look.jpeg == PICTURES["grey"]
         assert look.boxes == (WHOLE,)
-
-
-@pytest.mark.asyncio
-async def test_new_text_waits_for_its_turn() -> None:
-    """Notes keep a minimum distance, and new text that had to wait is noted afterwards."""
-    async with Sharing().running() as sharing:
-        await sharing.see("dark", "Tokyo 2099")
-        await sharing.noted(1)
-        await sharing.see("grey", "Tokyo 2099", "Ben is down")
-        await until(lambda: sharing.share.counts["read"] == 2)
-        if len(sharing.notes) == 1:
-            sharing.clock.advance(TEXT_SPACING_S)
-        assert "Ben is down" in (await sharing.noted(2))[1]
 
 
 @pytest.mark.asyncio
@@ -244,23 +230,6 @@ async def test_who_leafs_through_screens_begins_no_share_each_time() -> None:
         await sharing.see("bright", "Tokyo 2099", "Victory")
         assert (await sharing.noted(2))[1] == "now: “Victory”"
         assert sharing.share.surface == "the whole screen"
-
-
-@pytest.mark.asyncio
-async def test_trouble_is_told_once() -> None:
-    """A page that sends pictures which cannot be decoded is told so once; floods end its share."""
-    sharing = Sharing()
-    sharing.readers.undecodable = "No process could be started."
-    for _ in range(2):
-        assert await sharing.share.offer(PICTURES["dark"]) == "undecoded"
-    assert sharing.troubles == ["No process could be started."]
-    sharing.readers.undecodable = ""
-    for _ in range(34):
-        await sharing.share.offer(PICTURES["dark"])
-    assert sharing.troubles == ["No process could be started.", ""]
-    with pytest.raises(MisbehavedError):
-        await sharing.share.offer(PICTURES["dark"])
-    assert sharing.share.counts["dropped"] == 31
 
 
 @pytest.mark.asyncio

@@ -75,12 +75,6 @@ class RecogniserContract:
         assert (await recogniser.recognise(silence(0.5), language="en")).duration_s == 0.5
 
     @pytest.mark.asyncio
-    async def test_a_guess_is_recognised_like_finished_speech(self, recogniser: Recogniser) -> None:
-        """An interim request is recognised like a final one when nothing else is waiting."""
-        heard = await recogniser.recognise(bicycle(), language="en", speaker_id=1, interim=True)
-        assert heard.text
-
-    @pytest.mark.asyncio
     async def test_confirming_nothing_is_no_mistake(self, recogniser: Recogniser) -> None:
         """Confirming a speaker without a waiting interim request raises no error."""
         recogniser.confirm(1)

@@ -98,15 +98,6 @@ async def test_a_trial_that_tells_nothing_is_made_again_at_once() -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_guess_that_was_shed_is_no_failure() -> None:
-    """An interim request that the first recogniser sheds raises its error and is not passed to the second."""
-    recogniser, _, second, _ = both(RecogniserOverloadedError("Busy."))
-    with pytest.raises(RecogniserOverloadedError):
-        await recogniser.recognise(voiced(1), interim=True)
-    assert second.heard == []
-
-
-@pytest.mark.asyncio
 async def test_a_right_guess_is_told_to_both() -> None:
     """A confirmation goes to both recognisers, because either may hold the interim request."""
     recogniser, first, second, _ = both()

@@ -14,6 +14,7 @@ from rehearsal.servers.transcription import (
     TranscriptionRequest,
 )
 from tests.fakes.recogniser import FakeRecogniser
+from tests.patience import PATIENCE_S, lengthened
 from tests.voice.asr.recogniser_contract import RecogniserContract
 from voice.asr.fallback import FallbackRecogniser
 from voice.asr.remote import RemoteRecogniser
@@ -40,9 +41,14 @@ class TestQueuedWhisper(RecogniserContract):
 
     @pytest_asyncio.fixture(params=[1, 4])
     async def recogniser(self, engine: WhisperEngine, request: pytest.FixtureRequest) -> AsyncIterator[Recogniser]:
-        """Yield a recogniser with the model."""
-        async with QueuedRecogniser(lambda: engine, batch_size=request.param) as recogniser:
-            yield recogniser
+        """Yield a recogniser with the model. It takes as long as this processor needs, and nothing of one test computes
+        on when the next one has the model.
+        """
+        with lengthened([("voice.asr.reloading_model", "STOP_TIMEOUT_S")]):
+            async with QueuedRecogniser(
+                lambda: engine, batch_size=request.param, compute_timeout_s=PATIENCE_S
+            ) as recogniser:
+                yield recogniser
 
 
 class TestFakeRecogniser(RecogniserContract):

@@ -676,15 +676,6 @@ def test_what_is_no_text_is_not_taken_for_words(written: object) -> None:
     assert protocol.receive({**call, "arguments": written}) == [ToolCallRequested(RealtimeToolCall("c", "time", ""))]
 
 
-def test_a_failed_answer_names_its_code() -> None:
-    """A failed reply has the server's error code, for the message that people read."""
-    protocol = _open()
-    _begun(protocol)
-    assert protocol.receive(_done("failed", code="insufficient_quota")) == [
-        ResponseEnded(ResponseStatus.FAILED, "insufficient_quota")
-    ]
-
-
 def test_without_a_connection_nothing_is_sent() -> None:
     """Without a connection nothing is sent. What still matters is kept or is part of the next briefing."""
     protocol = _protocol()

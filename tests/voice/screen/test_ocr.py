@@ -163,10 +163,13 @@ async def test_the_end_of_the_last_share_waits_for_nobody() -> None:
         ('sys.stdout.buffer.write(b"\\xff\\xff\\xff\\xff"); sys.stdout.buffer.flush()', "broke off"),
         ("answer([])", "broke off"),
         ('answer({"error": "KeyError"})', "KeyError"),
+        # Nested without end.
+        ('sys.stdout.buffer.write(L.pack(400_000) + b"[" * 400_000); sys.stdout.buffer.flush()', "broke off"),
+        ('answer({"error": "x" * 5_000})', r"could not be read \(x{40}\)"),
     ],
 )
 async def test_trouble_is_a_sentence(act: str, sentence: str) -> None:
-    """A process that dies, sends nonsense or reports an error gives a `VisionError` with a plain message."""
+    """A process that dies, sends nonsense or an answer without end, or reports an error gives a `VisionError`."""
     async with reader(stand_in(act)) as of:
         with pytest.raises(VisionError, match=sentence):
             await of.read(lambda: LOOK)
@@ -299,18 +302,3 @@ async def test_a_hostile_answer_is_sifted() -> None:
     async with reader(stand_in('answer({"lines": 7, "cpu_s": float("nan")})')) as of:
         assert await texts(of) == []
         assert of.cpu_s == 0.0
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize(
-    ("act", "sentence"),
-    [
-        ('deep = b"[" * 400_000; sys.stdout.buffer.write(L.pack(len(deep)) + deep)', "broke off"),
-        ('answer({"error": "x" * 5_000})', r"could not be read \(x{40}\)"),
-    ],
-)
-async def test_a_hostile_answer_ends_in_a_sentence(act: str, sentence: str) -> None:
-    """Neither JSON that is nested without end nor a long error is told to anybody, and no other error is raised."""
-    async with reader(stand_in(f"{act}; sys.stdout.buffer.flush()")) as of:
-        with pytest.raises(VisionError, match=sentence):
-            await of.read(lambda: LOOK)

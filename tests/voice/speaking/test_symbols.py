@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice.speaking.symbols import expand_symbols
+from voice.speaking.text_normalizer import expand_symbols
 
 
 @pytest.mark.parametrize(

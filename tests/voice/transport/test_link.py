@@ -4,7 +4,6 @@ talkspurt is heard.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from typing import TYPE_CHECKING
 
@@ -100,37 +99,6 @@ async def test_the_bot_is_heard_through_the_paced_sender_on_each_connection(tmp_
                     await until(lambda: room.listener.kinds().count(Connected) == 2, "the migration")
         assert paced_sender is not None
         assert paced_sender.alive
-
-
-@pytest.mark.asyncio
-async def test_speech_before_op_5_is_heard_from_its_start(tmp_path: Path) -> None:
-    async with scene(tmp_path) as room, scripted_member(room.local, ADA) as ada:
-        await ada.meet(BOT)
-        await room.local.fault("late_speaking", delay_s=0.3)
-        await room.hears(ada)
-        assert room.link.counters().unknown_ssrc == 0
-
-
-@pytest.mark.asyncio
-async def test_padding_loss_and_reordering_lose_no_talkspurt(tmp_path: Path) -> None:
-    """With 5 % padding, loss and reordering, every talkspurt has its full length. Missing frames are recovered or
-    concealed.
-    """
-    async with (
-        scene(tmp_path) as room,
-        scripted_member(room.local, ADA) as ada,
-        scripted_member(room.local, BEN) as ben,
-    ):
-        await ada.meet(BOT)
-        await ben.meet(BOT)
-        await ada.meet(BEN)
-        room.local.network.update({"padding": 0.05, "loss": 0.05, "reorder": 0.05})
-        for _ in range(3):
-            await asyncio.gather(room.hears(ada), room.hears(ben))
-        room.local.network.update({"padding": 0.0, "loss": 0.0, "reorder": 0.0})
-        counts = room.link.counters()
-        assert counts.dave_failures == counts.undecodable == 0
-        assert counts.recovered + counts.concealed <= counts.lost
 
 
 @pytest.mark.asyncio

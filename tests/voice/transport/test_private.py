@@ -25,8 +25,7 @@ import discord.shard
 import discord.voice_client
 import discord.voice_state
 import pytest
-from discord.gateway import DiscordVoiceWebSocket
-from discord.voice_state import ConnectionFlowState, VoiceConnectionState
+from discord.voice_state import ConnectionFlowState
 
 from rehearsal.discord.dave import mls
 from tests.patience import PATIENCE_S
@@ -443,6 +442,16 @@ async def test_gateway_s_words_reach_the_receiver() -> None:
 
 
 @pytest.mark.asyncio
+async def test_keys_are_tried_anew_when_the_gateway_says_that_all_have_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Op 22 tells that everybody sends with the new keys, so those that nobody fitted may fit now."""
+    async with websocket() as (ws, state, _):
+        rekeyed: list[bool] = []
+        monkeypatch.setattr(state.receiver, "rekeyed", lambda: rekeyed.append(True))
+        await ws.received_message({"op": 22, "d": {"transition_id": 3}})
+        assert rekeyed == [True]
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize("odd", [-1, 2**64, "18446744073709551616"])
 async def test_an_id_that_davey_takes_not_is_no_member(odd: object) -> None:
     """Such a member would make every decryption and every proposal for the group fail, for all the others too."""
@@ -543,11 +552,6 @@ async def test_late_word_of_the_client_before_takes_nobody_out() -> None:
         await state.voice_state_update({"channel_id": None})
         assert not state.removed
         assert state.state is ConnectionFlowState.set_guild_voice_state
-
-
-def test_the_stock_classes_are_what_we_think() -> None:
-    assert issubclass(ReceivingState, VoiceConnectionState)
-    assert issubclass(TolerantWebSocket, DiscordVoiceWebSocket)
 
 
 @pytest.mark.asyncio

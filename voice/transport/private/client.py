@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 import discord
@@ -11,7 +12,6 @@ from discord.utils import MISSING
 from discord.voice_state import ConnectionFlowState
 
 from voice.audio import DISCORD_FRAME_SAMPLES
-from voice.thread_future import call_in_loop
 from voice.transport.private.connection_state import ReceivingState
 from voice.transport.private.stand_ins import ChannelStandIn, ClientStandIn, GuildStandIn
 
@@ -124,7 +124,10 @@ class ReceivingClient(discord.VoiceClient):
 
     def set_speaking(self, speaking: bool) -> None:
         """Announce whether the bot is speaking (op 5). Any thread may call; returns at once."""
-        call_in_loop(self.loop, self._announce, discord.SpeakingState.voice if speaking else discord.SpeakingState.none)
+        state = discord.SpeakingState.voice if speaking else discord.SpeakingState.none
+        # A loop that is closed has nobody left to tell.
+        with contextlib.suppress(RuntimeError):
+            self.loop.call_soon_threadsafe(self._announce, state)
 
     def _announce(self, state: discord.SpeakingState) -> None:
         task = self.loop.create_task(self._speak(state), name=f"voice-speaking-{self._gateway.channel_id}")
