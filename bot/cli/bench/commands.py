@@ -21,7 +21,7 @@ app = typer.Typer(
 
 # What each benchmark can measure alone.
 PARTS = {
-    "memory": ("extractive", "search", "speed"),
+    "memory": ("recorded", "extractive", "search", "speed"),
     "reply": ("latency", "speakers", "interruption"),
     "listen": ("deciding", "endpointing", "unasked"),
     "asr": ("questions", "alone", "opus"),
