@@ -1,4 +1,4 @@
-"""`roomtone bench memory`: which facts the text of a model tells, what the memory without one quotes, what search finds."""
+"""`roomtone bench memory`: what a summary tells of labelled facts, what is quoted without a model, and search."""
 
 from __future__ import annotations
 
