@@ -105,7 +105,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("summary",),
         ("budget", "memory"),
         ("context", "settings"),
-        ("restored_session", "session_window"),
+        ("restored_session",),
         ("compactor",),
         ("context_source",),
         ("session",),

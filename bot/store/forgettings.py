@@ -19,7 +19,7 @@ from sqlalchemy import func, insert, select
 
 from bot.store.forgotten_sessions import listed_at
 from bot.store.tables import forgettings
-from compaction.memory.forgotten_turns import without_part_of
+from compaction.memory.forgetting import without_part_of
 from compaction.model import Seq, SessionId
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ import pytest
 
 from compaction.budget.trim import TrimOptions
 from compaction.context.build import build_payload
+from compaction.context_source import ROLLING_TURNS
 from compaction.errors import StoreError
 from compaction.model import Mode
 from compaction.payload import Coverage, PartKind, PayloadPart, coverage
-from compaction.session_window import ROLLING_TURNS
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.timeline import CAPACITY
 from compaction.window import RECENT_WINDOW

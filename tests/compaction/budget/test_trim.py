@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from compaction.budget.eviction_note import EvictedTurns
 from compaction.budget.messages import group_messages
-from compaction.budget.rolling import EvictedTurns
 from compaction.budget.trim import TrimOptions, TrimStrategy, trim_conversation
 from compaction.model import Seq
 from compaction.payload import PartKind, PayloadPart
