@@ -194,7 +194,7 @@ class Compactor:
         while run is not None:
             await self._carry_out(run)
             # There may be more to fold.
-            run = None if self.ending or self._closed else self._next_run(in_flight=False)
+            run = None if self.ending else self._next_run(in_flight=False)
 
     def _next_run(self, *, in_flight: bool) -> _Run | None:
         """Return the run that is due, as the one in flight; None if none is due."""
