@@ -62,7 +62,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "benchmarks.memory": (
         ("conversations",),
         ("extractive", "roomtone_search"),
-        ("prompt_quotes", "search_speed"),
+        ("prompt_quotes", "recorded_answers", "search_speed"),
         ("bench",),
     ),
     "bot": (
