@@ -50,7 +50,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     ),
     Benchmark(
         "memory",
-        "What memory keeps without a model, what search finds, and how long it takes",
+        "What memory keeps, what search finds, and how long it takes",
         "5 minutes",
         "benchmarks.memory.bench",
         ("memory", "memory-small"),

@@ -61,8 +61,7 @@ class Compactor:
     `restored`: what is stored of the session. `rng`: for jitter and the names of runs. `on_event`: called for each
     event; it must not block.
 
-    *Ownership*: the session creates the compactor and calls `end` or `aclose`. Both stop the run in flight; `aclose`
-    also waits for those that were cancelled before.
+    *Ownership*: the session creates the compactor and calls `end` or `aclose`. Both stop the run in flight.
     """
 
     def __init__(
@@ -93,10 +92,8 @@ class Compactor:
         self._run: _Run | None = None
         # Set while the store writes what the run made: if the write were cancelled, nobody would know its outcome.
         self._landing = False
-        # The task of the newest run, and every task that has not ended: a run that was cancelled may still be ending
-        # when the next one begins.
+        # Folds batch after batch until none is due. No other begins while one that was cancelled is still ending.
         self._task: asyncio.Task[None] | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
         self._failures = 0
         self._hold_until = -inf
         self._closed = False
@@ -185,43 +182,53 @@ class Compactor:
         """
         if self._closed:
             return
+        run = self._next_run(in_flight=self._is_working)
+        if run is not None:
+            self._task = asyncio.create_task(self._work(run), name=f"compaction-{self._session_id}-{run.id}")
+
+    @property
+    def _is_working(self) -> bool:
+        return self._task is not None and not self._task.done()
+
+    async def _work(self, run: _Run | None) -> None:
+        while run is not None:
+            await self._carry_out(run)
+            # There may be more to fold.
+            run = None if self.ending else self._next_run(in_flight=False)
+
+    def _next_run(self, *, in_flight: bool) -> _Run | None:
+        """Return the run that is due, as the one in flight; None if none is due."""
         try:
             due = next_batch(
                 self._timeline.total,
                 self.cursor,
                 stored_turns=self._outbox.stored_turns,
                 pending_notes=len(self.notes.pending),
-                in_flight=self._run is not None,
+                in_flight=in_flight,
                 ending=self.ending,
                 enabled=self._mode is Mode.SUMMARY,
                 backing_off=self._clock.monotonic() < self._hold_until,
             )
             if isinstance(due, Skip):
                 self._reporter.skip(self._skipped(due))
-            else:
-                self._start(due)
+                return None
         except Exception as exc:  # noqa: BLE001 - a reply must not fail because compaction has a bug
             self._reporter.warn("compaction_check_broke", exc)
-
-    def _start(self, batch: Batch) -> None:
+            return None
         run_id = RunId(f"{self._rng.getrandbits(64):016x}")
-        run = _Run(run_id, batch, self.notes.pending, self._failures + 1, self._clock.monotonic())
-        self._run = run
+        run = self._run = _Run(run_id, due, self.notes.pending, self._failures + 1, self._clock.monotonic())
         self._reporter.emit(
             FoldStarted(
                 run_id=run.id,
-                cursor=batch.start,
-                batch_size=batch.end - batch.start,
-                recent_start=batch.recent_start,
+                cursor=due.start,
+                batch_size=due.end - due.start,
+                recent_start=due.recent_start,
                 pending_note_count=len(run.notes),
                 summariser=self._summariser.name,
                 model=self._summariser.model,
             )
         )
-        task = asyncio.create_task(self._carry_out(run), name=f"compaction-{self._session_id}-{run.id}")
-        self._task = task
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        return run
 
     async def _carry_out(self, run: _Run) -> None:
         """Fold and land. Whatever is raised fails the run, so that a later check may start another."""
@@ -243,9 +250,6 @@ class Compactor:
             self._fail(run, exc)
         except Exception as exc:  # noqa: BLE001 - a bug anywhere in a fold fails the run, not the session
             self._fail(run, exc)
-        # There may be more to fold.
-        if not self.ending:
-            self.check()
 
     def _request(self, start: Seq, end: Seq, notes: Sequence[Note]) -> FoldRequest:
         """Return the request for turns `start <= seq < end`, as far as a model may be told of them."""
@@ -402,8 +406,8 @@ class Compactor:
 
     async def settle(self) -> None:
         """Wait until no run is in flight or ending. *Cancellation*: cancelling `settle` does not stop the run."""
-        while self._tasks:
-            await asyncio.wait(self._tasks)
+        if self._task is not None:
+            await asyncio.wait({self._task})
 
     async def end(self) -> None:
         """End the session: wait for the run in flight until its deadline, then store the closing segment.
@@ -429,17 +433,14 @@ class Compactor:
             self.ended = True
 
     async def aclose(self) -> None:
-        """Cancel every run that has not ended, and start no other. What they fold is folded when the session is opened
-        again.
+        """Cancel the run in flight, and start no other. What it folds is folded when the session is opened again.
 
         A summariser that ignores its cancellation may still end its run, but no more follow it.
         """
         self._closed = True
-        self._task = None
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=_CANCEL_S)
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task}, timeout=_CANCEL_S)
 
     async def _await_last_run(self) -> None:
         task, run = self._task, self._run

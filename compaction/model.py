@@ -113,13 +113,15 @@ class Note:
 
 
 class FactKind(StrEnum):
-    """The kinds of facts, the longest-lived first.
+    """The kinds of facts.
 
-    `lasting`: people's own, such as family, health, codes, debts and dates. `decision`: what was decided or promised.
+    `confided`: told in confidence, not to be passed on; no digest has it, whatever else it is. `lasting`: people's own,
+    such as family, health, codes, debts and dates. `decision`: what was decided or promised.
     `open`: a question, request or promise that is not yet met. `doing`: what the group does, such as a game, a film or
     what is on a shared screen.
     """
 
+    CONFIDED = "confided"
     LASTING = "lasting"
     DECISION = "decision"
     OPEN = "open"

@@ -13,9 +13,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from compaction.budget.prompt import default_reserve
-from compaction.budget.rolling import MIN_KEEP_MESSAGES, TARGET_UTILIZATION
 from compaction.budget.tool_outputs import MAX_TOOL_OUTPUT_AGE, MAX_TOOL_OUTPUT_TOKENS
-from compaction.budget.trim import PRESERVE_RECENT_TURNS, TrimStrategy
+from compaction.budget.trim import MIN_KEEP_MESSAGES, PRESERVE_RECENT_TURNS, TARGET_UTILIZATION, TrimStrategy
 from compaction.model import Mode
 
 # Marks a field that the documents of the operator's settings leave out.

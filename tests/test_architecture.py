@@ -62,7 +62,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "benchmarks.memory": (
         ("conversations",),
         ("extractive", "roomtone_search"),
-        ("prompt_quotes", "search_speed"),
+        ("prompt_quotes", "recorded_answers", "search_speed"),
         ("bench",),
     ),
     "bot": (
@@ -105,7 +105,7 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("summary",),
         ("budget", "memory"),
         ("context", "settings"),
-        ("restored_session", "session_window"),
+        ("restored_session",),
         ("compactor",),
         ("context_source",),
         ("session",),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bot.brain.tools.permission import NOBODY
 from bot.llm.budget import MEMORY_SEARCH, OFFERS_SHARE, offers_tokens, offers_within, to_message, to_part
-from compaction.budget.summarize import SummarizeOptions, summarize_context
+from compaction.budget.summarize import summarize_context
 from compaction.budget.trim import TrimOptions
 from compaction.context.build import build_payload, left_out_turns
 from compaction.context.turn_text import turn_part
@@ -140,7 +140,7 @@ def _offer_tools(
 def _excerpt(turns: Sequence[Turn], zone: tzinfo, count: Callable[[str], int]) -> tuple[PayloadPart, ...]:
     """Return an excerpt of turns that do not fit, as one part; empty if the excerpt is empty."""
     said = [turn_part(turn, PartKind.TURN, zone, count) for turn in turns]
-    text = summarize_context(said, SummarizeOptions(max_summary_chars=EXCERPT_CHARS)).summary if said else ""
+    text = summarize_context(said, max_summary_chars=EXCERPT_CHARS).summary if said else ""
     if not text:
         return ()
     return (data_part(PartKind.SUMMARY, f"Of what is left out below: {text}", count=count),)

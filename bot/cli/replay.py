@@ -65,7 +65,7 @@ def command(
     out = open_console()
     with null_console() as console, logging_from_settings(settings, console=console):
         result = asyncio.run(_replay(lines, settings, summariser, mode or settings.compaction.mode, out))
-    _show(result, out)
+    _show(result, out, wanted=mode or settings.compaction.mode)
     if report is not None:
         _write(result, report)
         say(f"The report is in {report}.")
@@ -100,6 +100,7 @@ async def _replay(
             system=[SystemPrompt(settings.brain.name, settings.brain.instructions).text()],
             max_input_tokens=settings.budget.max_input_tokens,
             zone=UTC,
+            searchable=settings.recall.enabled,
             own_names=(settings.brain.name, *settings.brain.wake_names),
             on_event=lambda event: _tell(event, out),
             on_line=progress.advance,
@@ -136,11 +137,18 @@ def _tell(event: CompactionEvent, out: Console) -> None:
             pass
 
 
-def _show(result: Replay, out: Console) -> None:
+def _show(result: Replay, out: Console, *, wanted: Mode) -> None:
     covered = result.covered
     assert covered is not None, "the replay is over"
     notes = f", {count(result.notes, 'note')}" if result.notes else ""
     out.print(f"\n{count(result.turns, 'turn')}{notes}, cursor {result.cursor}", markup=False)
+    if result.mode is not wanted:
+        out.print(
+            f"The mode {wanted.value} needs memory search, which recall.enabled turns off, so the mode was "
+            f"{result.mode.value}.",
+            markup=False,
+            style="yellow",
+        )
     if result.summary:
         out.print(f"\nSummary ({len(result.summary)} characters)\n{result.summary}", markup=False)
     out.print("\nWhat a model would be sent now:")

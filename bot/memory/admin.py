@@ -16,7 +16,7 @@ from bot.store.tier_rows import StoredTier, with_accesses
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
 from compaction.context.build import SessionContext, build_payload
-from compaction.memory.export_format import CompressionQueue, build_queue
+from compaction.memory.export_format import queue_json
 from compaction.memory.segment_record import make_record
 from compaction.memory.tiers import (
     SegmentTopics,
@@ -61,9 +61,9 @@ class SegmentOverview:
         )
         return with_accesses(tier, made)
 
-    def queue(self) -> CompressionQueue:
-        """Return the compression queue in the form of its file."""
-        return build_queue(
+    def queue(self) -> dict[str, object]:
+        """Return the compression queue as it is written to its file."""
+        return queue_json(
             [each.kept for each in self.tiers],
             topics={each.kept.segment.id: self.record(each).topic for each in self.tiers},
             total_turns=self.total_turns,

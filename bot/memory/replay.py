@@ -63,6 +63,7 @@ class Replay:
 
     turns: int
     notes: int
+    mode: Mode
     landed: list[FoldLanded] = field(default_factory=list)
     failed: list[FoldFailed] = field(default_factory=list)
     cursor: int = 0
@@ -81,6 +82,7 @@ class Replay:
         """Keep what the memory has at the end, and what a model would get."""
         self.payload = payload
         self.turns = memory.total_turns
+        self.mode = memory.mode
         self.cursor = memory.cursor
         self.summary = memory.summary or ""
         self.covered = coverage(payload, memory.total_turns)
@@ -91,6 +93,7 @@ class Replay:
         return {
             "turns": self.turns,
             "notes": self.notes,
+            "mode": self.mode.value,
             "compactions": [
                 {
                     "old_cursor": each.old_cursor,
@@ -139,6 +142,7 @@ async def replay(
     system: Sequence[str],
     max_input_tokens: int,
     zone: tzinfo,
+    searchable: bool = True,
     own_names: Collection[str] = (),
     on_event: Callable[[CompactionEvent], None],
     on_line: Callable[[], None],
@@ -146,12 +150,13 @@ async def replay(
     """Play `lines` and return the result.
 
     Each turn is treated as one that a model answers, so it checks whether a batch is due; the next line waits for the
-    fold. `own_names`: the bot's. `on_event` gets each compaction event, `on_line` is called after each line. Raises
+    fold. `searchable`: a room would have memory search, without which the mode is `summary` and not `rolling`.
+    `own_names`: the bot's. `on_event` gets each compaction event, `on_line` is called after each line. Raises
     `StoreError` and `ContextOverflowError`.
     """
     clock = TranscriptClock(lines[0].at)
     own = ASSISTANTS.union(name.casefold() for name in own_names)
-    result = Replay(0, 0)
+    result = Replay(0, 0, mode)
 
     def observe(event: CompactionEvent) -> None:
         result.on_event(event)
@@ -167,8 +172,7 @@ async def replay(
         # Makes jitter and run names the same each time.
         rng=Random(0),  # noqa: S311
         on_event=observe,
-        # As in a real room, although nobody searches in a replay.
-        searchable=True,
+        searchable=searchable,
     ) as memory:
         rolling = memory.mode is Mode.ROLLING
         last: Turn | None = None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from bot.brain.realtime_instructions import build_realtime_instructions
-from compaction.budget.rolling import EvictedTurns
+from compaction.budget.eviction_note import EvictedTurns
 from compaction.context.build import build_payload, summarize_eviction
 from compaction.model import Seq
 from compaction.payload import PartKind

@@ -21,7 +21,7 @@ from sqlalchemy import case, func, insert, select
 
 from bot.store.inserts import insert_into
 from bot.store.tables import forgettings, forgotten_sessions
-from compaction.memory.forgotten_turns import without_part_of
+from compaction.memory.forgetting import without_part_of
 from compaction.model import Seq, SessionId
 
 if TYPE_CHECKING:

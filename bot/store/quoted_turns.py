@@ -17,7 +17,7 @@ from bot.store.inserts import add_all_once
 from bot.store.rows import turn_from_row
 from bot.store.speakers import may_have_part_of
 from bot.store.tables import notes, person_facts, quoted_turns, sessions, turns
-from compaction.memory.forgotten_turns import has_part_of
+from compaction.memory.forgetting import has_part_of
 from compaction.model import SessionId, TurnKind
 
 if TYPE_CHECKING:

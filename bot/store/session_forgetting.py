@@ -19,8 +19,7 @@ from bot.store.search.indexing import index_segments_again, index_source
 from bot.store.tables import notes, person_facts, segment_tiers, segments, sent_prompts, sessions, turns
 from bot.store.tier_rows import drop_record
 from bot.store.tiers import mark_archived
-from compaction.memory.forgotten_turns import has_part_of, turns_of_bot, without_part_of
-from compaction.memory.segment_forgetting import forget_in_segment
+from compaction.memory.forgetting import forget_in_segment, has_part_of, turns_of_bot, without_part_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

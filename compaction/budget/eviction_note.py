@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from compaction.clock_time import format_span
@@ -13,8 +13,6 @@ from compaction.payload import PartKind, PayloadPart, make_part, recount
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import tzinfo
-
-    from compaction.budget.rolling import EvictedTurns
 
 # How the other kinds of parts are named, in this order.
 _NAMES = {
@@ -26,6 +24,28 @@ _NAMES = {
     PartKind.TOOL: "calls of tools and their results",
     PartKind.SYSTEM: "instructions",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class EvictedTurns:
+    """The turns that a session has evicted so far (`start <= seq < until`), with their token count.
+
+    `first_at`, `last_at`: when the first and the last of these turns were said, in UTC epoch seconds.
+    """
+
+    start: Seq
+    until: Seq
+    tokens: int
+    first_at: float
+    last_at: float
+
+    @property
+    def count(self) -> int:
+        return self.until - self.start
+
+    def plus(self, later: EvictedTurns) -> EvictedTurns:
+        """Return the combined range of this and `later`, which must follow directly."""
+        return EvictedTurns(self.start, later.until, self.tokens + later.tokens, self.first_at, later.last_at)
 
 
 def make_eviction_note(

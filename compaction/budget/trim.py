@@ -10,11 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import UTC
 from enum import IntEnum, StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from compaction.budget.eviction_note import join_notes, make_eviction_note
 from compaction.budget.messages import group_messages, is_tool_output, message_steps, next_step
-from compaction.budget.rolling import MIN_KEEP_MESSAGES, TARGET_UTILIZATION, rolling_evict
 from compaction.budget.tool_outputs import ToolOutputOptions, active_outputs
 from compaction.payload import PartKind
 
@@ -22,12 +21,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import tzinfo
 
-    from compaction.budget.rolling import EvictedTurns
+    from compaction.budget.eviction_note import EvictedTurns
     from compaction.payload import PayloadPart
 
 PRESERVE_RECENT_TURNS = 10
+# Spec 2: the share of the room that is used after an eviction, and how many of the newest messages always stay.
+TARGET_UTILIZATION = 0.8
+MIN_KEEP_MESSAGES = 10
 # A share so small that no turn fits into it.
 _NEXT_TO_NOTHING = 1e-9
+
+
+class _Costs(Protocol):
+    @property
+    def tokens(self) -> int: ...
+    @property
+    def timestamp(self) -> float | None: ...
+
+
+_M = TypeVar("_M", bound=_Costs)
 
 
 class TrimStrategy(StrEnum):
@@ -123,6 +135,48 @@ def trim_conversation(
     return cut.messages()
 
 
+@dataclass(frozen=True, slots=True)
+class RollingEviction(Generic[_M]):
+    """The kept and the evicted messages, each in order, with their tokens."""
+
+    kept: tuple[_M, ...]
+    evicted: tuple[_M, ...]
+    evicted_tokens: int
+    kept_tokens: int
+
+    @property
+    def evicted_count(self) -> int:
+        return len(self.evicted)
+
+    @property
+    def evicted_span(self) -> tuple[float, float] | None:
+        """Return the times of the first and the last evicted message that have one, in UTC epoch seconds."""
+        times = [message.timestamp for message in self.evicted if message.timestamp is not None]
+        return (times[0], times[-1]) if times else None
+
+
+def rolling_evict(
+    messages: Sequence[_M],
+    *,
+    max_context_tokens: int,
+    target_utilization: float = TARGET_UTILIZATION,
+    min_keep_messages: int = MIN_KEEP_MESSAGES,
+) -> RollingEviction[_M]:
+    """Evict the oldest messages until the rest is within `target_utilization` of `max_context_tokens`. Source: spec 2.
+
+    Evicts nothing if all messages fit into `max_context_tokens`. The newest `min_keep_messages` stay even if they alone
+    exceed the limit. Deterministic.
+    """
+    kept_tokens = whole = _cost(messages)
+    count = 0
+    if whole > max_context_tokens:
+        target = int(max_context_tokens * target_utilization)
+        while count < len(messages) - min_keep_messages and kept_tokens > target:
+            kept_tokens -= messages[count].tokens
+            count += 1
+    return RollingEviction(tuple(messages[count:]), tuple(messages[:count]), whole - kept_tokens, kept_tokens)
+
+
 def place_of_note(messages: Sequence[PayloadPart]) -> int:
     """Return the position at which the eviction note stands: where the conversation begins."""
     return next((at for at, message in enumerate(messages) if message.kind in _AFTER_THE_NOTE), len(messages))
@@ -138,8 +192,6 @@ class _Unit:
     tokens: int
     out: bool = False
     evicted: bool = False
-    # `rolling_evict` asks for it, and never reads it where there are tokens.
-    content: str = ""
 
     @property
     def order(self) -> int:
@@ -250,7 +302,7 @@ class _Cut:
         self._made = None
 
 
-def _cost(messages: Iterable[PayloadPart | _Unit]) -> int:
+def _cost(messages: Iterable[_Costs]) -> int:
     return sum(message.tokens for message in messages)
 
 

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC
 from typing import TYPE_CHECKING
 
-from compaction.budget.eviction_note import make_eviction_note
+from compaction.budget.eviction_note import EvictedTurns, make_eviction_note
 from compaction.budget.prompt import ContextConfig, build_final_prompt
-from compaction.budget.rolling import EvictedTurns
 from compaction.budget.trim import TrimOptions
 from compaction.clock_time import format_clock_time, format_span
 from compaction.context.turn_text import TurnPartCache, turn_part

@@ -1,17 +1,17 @@
 """A digest of a session, or of a stretch of it, for people: decisions, what is open, what it was about, who was there.
 
 It is made of what a model has written: the facts that hold, by kind, and the gists. Without a model it has what is
-certain: who was there, when, and what was said last. What people told in confidence is in no digest, nor what they
-state about themselves (`FactKind.LASTING`): who reads it may not have been meant to hear it. Pure.
+certain: who was there, when, and what was said last. What people state about themselves (`FactKind.LASTING`) is in no
+digest, nor what a model marks as told in confidence (`FactKind.CONFIDED`), its turns, and a gist that may tell of it:
+who reads the digest may not have been meant to hear it. Pure.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compaction.language.text import cut_at_word
-from compaction.memory.confided import confided
 from compaction.model import FactKind, Seq, TurnKind
 from compaction.summary.folded import closed_refs, known_facts_of
 from compaction.summary.port import REACH_TURNS, FoldRequest, KnownFact
@@ -90,22 +90,13 @@ def digest_parts(turns: Sequence[Turn], segments: Sequence[Segment]) -> DigestPa
     """Return what the digest of these turns is made of. `turns`: a stretch without a gap; withheld ones are tombstones.
 
     `segments`: those of the session, without what may hold withheld words; one without a gist is used for its facts
-    alone. Of what was told in confidence, neither the
-    turns nor a segment that has one is used.
+    alone.
     """
     if not turns:
         return DigestParts((), (), frozenset())
-    hidden = confided(turns)
-    told = tuple(replace(turn, parts=(), tombstone=True) if turn.seq in hidden else turn for turn in turns)
     first, end = turns[0].seq, turns[-1].seq + 1
-    within = tuple(
-        each
-        for each in segments
-        if each.is_by_model
-        and first <= each.start < each.end <= end
-        and not any(each.start <= seq < each.end for seq in hidden)
-    )
-    return DigestParts(told, within, closed_refs(segments))
+    within = tuple(each for each in segments if each.is_by_model and first <= each.start < each.end <= end)
+    return DigestParts(tuple(turns), within, closed_refs(segments))
 
 
 def request_for_digest(parts: DigestParts) -> FoldRequest:
@@ -124,19 +115,26 @@ def request_for_digest(parts: DigestParts) -> FoldRequest:
 def make_digest(parts: DigestParts, fold: Fold | None = None) -> Digest:
     """Return the digest. `fold`: what a model made of the stale turns, if it was asked."""
     known = [each for segment in parts.segments for each in known_facts_of(segment)]
-    about = [DigestLine(each.started_at, each.gist, seq=each.start) for each in parts.segments if each.gist]
+    about = [
+        DigestLine(each.started_at, each.gist, seq=each.start)
+        for each in parts.segments
+        if each.gist and not _confided(each.facts)
+    ]
     if fold is not None and (stale := parts.stale):
         # Refs that no stored fact has.
         known += [KnownFact(f"digest#{number}", fact) for number, fact in enumerate(fold.facts)]
-        about.append(DigestLine(stale[0].started_at, fold.gist, seq=stale[0].seq))
-    said = [turn for turn in parts.turns if _is_said(turn)]
+        if not _confided(fold.facts):
+            about.append(DigestLine(stale[0].started_at, fold.gist, seq=stale[0].seq))
+    hidden = _confided(each.fact for each in known)
+    spoken = [turn for turn in parts.turns if _is_said(turn)]
+    said = [turn for turn in spoken if turn.seq not in hidden]
     standing = _standing(known, parts.closed, {turn.seq for turn in said})
     return Digest(
         started_at=parts.turns[0].started_at if parts.turns else 0.0,
         ended_at=parts.turns[-1].ended_at if parts.turns else 0.0,
-        turn_count=len(said),
+        turn_count=len(spoken),
         people=_people(parts.turns),
-        about=_spread(about, MOST_ABOUT) if said else (),
+        about=_spread(about, MOST_ABOUT) if spoken else (),
         decisions=_lines(standing, FactKind.DECISION),
         open=_lines(standing, FactKind.OPEN),
         last=tuple(
@@ -145,6 +143,11 @@ def make_digest(parts: DigestParts, fold: Fold | None = None) -> Digest:
             for part in turn.parts
         ),
     )
+
+
+def _confided(facts: Iterable[Fact]) -> frozenset[Seq]:
+    """Return the turns in which somebody told something in confidence."""
+    return frozenset(seq for fact in facts if fact.kind is FactKind.CONFIDED for seq in fact.turns)
 
 
 def _is_said(turn: Turn) -> bool:

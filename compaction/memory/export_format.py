@@ -6,95 +6,15 @@ after it. `end_turn` is the last turn of a segment (inclusive).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from compaction.memory.segment_record import SegmentRecord
     from compaction.memory.tiers import TieredSegment
     from compaction.model import Segment, SegmentId
-
-
-@dataclass(frozen=True, slots=True)
-class PendingEntry:
-    """A queue file entry for a segment that waits for compression. `timestamp`: UTC epoch seconds."""
-
-    segment_id: SegmentId
-    topic: str
-    start_turn: int
-    end_turn: int
-    message_count: int
-    turns_since_mention: int
-    queued_at_turn: int
-    timestamp: float
-
-
-@dataclass(frozen=True, slots=True)
-class CompressedEntry:
-    """A queue file entry for a compressed segment. `timestamp`: UTC epoch seconds."""
-
-    segment_id: SegmentId
-    topic: str
-    compressed_at_turn: int
-    original_tokens: int
-    compressed_tokens: int
-    compression_ratio: float
-    storage_location: str
-    timestamp: float
-
-
-@dataclass(frozen=True, slots=True)
-class CompressionQueue:
-    """The queue file of one session. `last_check_turn`: how many turns the session had at the last check."""
-
-    pending: tuple[PendingEntry, ...]
-    compressed: tuple[CompressedEntry, ...]
-    last_check_turn: int
-
-
-def build_queue(
-    kept: Iterable[TieredSegment],
-    *,
-    topics: Mapping[SegmentId, str],
-    total_turns: int,
-    last_check_turn: int,
-    location: Callable[[TieredSegment], str],
-) -> CompressionQueue:
-    """Return the queue of a session's segments. `location` returns where a compressed segment is stored."""
-    pending: list[PendingEntry] = []
-    compressed: list[CompressedEntry] = []
-    for each in kept:
-        segment = each.segment
-        if each.record is not None:
-            compressed.append(
-                CompressedEntry(
-                    segment_id=segment.id,
-                    topic=each.record.topic,
-                    compressed_at_turn=each.compressed_at_turn or 0,
-                    original_tokens=each.record.original_tokens,
-                    compressed_tokens=each.record.compressed_tokens,
-                    compression_ratio=each.record.compression_ratio,
-                    storage_location=location(each),
-                    timestamp=each.record.compressed_at,
-                )
-            )
-        elif each.queued_at_turn is not None:
-            pending.append(
-                PendingEntry(
-                    segment_id=segment.id,
-                    topic=topics[segment.id],
-                    start_turn=segment.start,
-                    end_turn=segment.end - 1,
-                    message_count=each.message_count,
-                    turns_since_mention=each.turns_since_mention(total_turns),
-                    queued_at_turn=each.queued_at_turn,
-                    timestamp=each.queued_at or 0.0,
-                )
-            )
-    return CompressionQueue(tuple(pending), tuple(compressed), last_check_turn)
 
 
 def segment_json(segment: Segment, record: SegmentRecord) -> dict[str, object]:
@@ -127,35 +47,49 @@ def record_json(record: SegmentRecord) -> dict[str, object]:
     }
 
 
-def queue_json(queue: CompressionQueue) -> dict[str, object]:
+def queue_json(
+    kept: Sequence[TieredSegment],
+    *,
+    topics: Mapping[SegmentId, str],
+    total_turns: int,
+    last_check_turn: int,
+    location: Callable[[TieredSegment], str],
+) -> dict[str, object]:
+    """Return the content of a session's queue file: its segments that wait for compression, and the compressed ones.
+
+    `location` returns where a compressed segment is stored. `last_check_turn`: how many turns the session had at the
+    last check.
+    """
     return {
         "pending": [
             {
-                "segment_id": each.segment_id,
-                "topic": each.topic,
-                "start_turn": each.start_turn,
-                "end_turn": each.end_turn,
+                "segment_id": each.segment.id,
+                "topic": topics[each.segment.id],
+                "start_turn": each.segment.start,
+                "end_turn": each.segment.end - 1,
                 "message_count": each.message_count,
-                "turns_since_mention": each.turns_since_mention,
+                "turns_since_mention": each.turns_since_mention(total_turns),
                 "queued_at_turn": each.queued_at_turn,
-                "timestamp": iso(each.timestamp),
+                "timestamp": iso(each.queued_at or 0.0),
             }
-            for each in queue.pending
+            for each in kept
+            if each.record is None and each.queued_at_turn is not None
         ],
         "compressed": [
             {
-                "segment_id": each.segment_id,
-                "topic": each.topic,
-                "compressed_at_turn": each.compressed_at_turn,
-                "original_tokens": each.original_tokens,
-                "compressed_tokens": each.compressed_tokens,
-                "compression_ratio": each.compression_ratio,
-                "storage_location": each.storage_location,
-                "timestamp": iso(each.timestamp),
+                "segment_id": each.segment.id,
+                "topic": each.record.topic,
+                "compressed_at_turn": each.compressed_at_turn or 0,
+                "original_tokens": each.record.original_tokens,
+                "compressed_tokens": each.record.compressed_tokens,
+                "compression_ratio": each.record.compression_ratio,
+                "storage_location": location(each),
+                "timestamp": iso(each.record.compressed_at),
             }
-            for each in queue.compressed
+            for each in kept
+            if each.record is not None
         ],
-        "last_check_turn": queue.last_check_turn,
+        "last_check_turn": last_check_turn,
     }
 
 

@@ -1,17 +1,17 @@
 """Ranks the passages that a search found: corrections before what they correct, and no turn shown twice.
 
-`ranked_passage` weighs each passage by what it is and who said it. Which turn corrects which is known from the facts
-that closed earlier ones (`Passage.replaced_by`). `bot.memory.recall` queries the index first. Deterministic.
+Each passage is weighed by what it is and who said it. Which turn corrects which is known from the facts that closed
+earlier ones (`Passage.replaced_by`). `bot.memory.recall` queries the index first. Deterministic.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from compaction.language.terms import normalized_words
+from compaction.language.terms import normalized_words, terms
+from compaction.language.text import QUESTION_MARKS
 from compaction.memory.passage import PassageKind, source_kind, source_parts
-from compaction.memory.ranked_passage import RankedPassage, TurnRef, answered_turn, ends_in_question
 from compaction.model import Note, Segment, Seq, Turn, TurnKind
 
 if TYPE_CHECKING:
@@ -23,6 +23,31 @@ if TYPE_CHECKING:
 
 # A hit shows this many turns before and after the turn that was found.
 _NEIGHBOURS = 1
+# The weights were tuned on three of LoCoMo's conversations and judged on two others; retune with `roomtone bench
+# memory --transcripts`.
+SPEAKER_BOOST = 1.2
+# A question rarely holds the answer, but a turn next to it may.
+QUESTION_WEIGHT = 0.9
+NEIGHBOUR_SHARE = 0.5
+# What people asked the bot, and what it answered, comes after what they told.
+ASKED_BOT_WEIGHT = 0.4
+_KIND_WEIGHT = {PassageKind.TURN: 1.0, PassageKind.NOTE: 0.95, PassageKind.SEGMENT: 0.7}
+_TURN_WEIGHT = {
+    TurnKind.SPEECH: 1.0,
+    TurnKind.ASSISTANT: ASKED_BOT_WEIGHT,
+    TurnKind.MEMBERSHIP: 0.5,
+    TurnKind.EFFECT: 0.5,
+}
+# A passage without a word of the query is a hit only if its embedding is so similar to the query's: cosine.
+LEAST_LIKENESS = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRef:
+    """One turn of one session."""
+
+    session_id: SessionId
+    seq: Seq
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +97,13 @@ def rank_hits(
     seq on may correct others, but are not returned. A query without terms or embedding keeps the order of the scores.
     """
     alike = likeness or {}
-    ranked = [RankedPassage.of(each, query, search_terms, scores, alike) for each in passages]
+    ranked = [_RankedPassage.of(each, query, search_terms, scores, alike) for each in passages]
     if search_terms.weights or alike:
         ranked = [each for each in ranked if each.relevance > 0.0 or each.score == 0.0]
         _move_corrections_up(ranked)
         _join_questions(ranked, in_view)
     stale = {each.ref for each in ranked if each.superseded_by is not None}
-    chosen: list[RankedPassage] = []
+    chosen: list[_RankedPassage] = []
     shown = _ShownText()
     for each in sorted((each for each in ranked if each.score > 0.0), key=_order):
         if len(chosen) == limit:
@@ -95,7 +120,7 @@ def rank_hits(
     return tuple(hits)
 
 
-def _move_corrections_up(ranked: Sequence[RankedPassage]) -> None:
+def _move_corrections_up(ranked: Sequence[_RankedPassage]) -> None:
     """Mark the turns that a later one corrects, and give the correction the better score of both. A question is
     answered, not corrected, so it is not marked.
     """
@@ -107,21 +132,21 @@ def _move_corrections_up(ranked: Sequence[RankedPassage]) -> None:
         if new is None:
             continue
         new.score, new.relevance = max(new.score, old.score), max(new.relevance, old.relevance)
-        if not ends_in_question(old.passage.text):
+        if not _ends_in_question(old.passage.text):
             old.superseded_by = new.ref
             if old.ref is not None:
                 new.supersedes.append(old.ref)
 
 
-def _join_questions(ranked: Sequence[RankedPassage], in_view: tuple[SessionId, Seq] | None) -> None:
+def _join_questions(ranked: Sequence[_RankedPassage], in_view: tuple[SessionId, Seq] | None) -> None:
     """Have a correction that answers a question show the question, at the better of both places.
 
     'No, Sunday now.' alone tells nothing, and the question alone names the old value.
     """
     turns = {each.ref: each for each in ranked}
     for each in ranked:
-        asked = answered_turn(each.passage)
-        if asked is None or ends_in_question(each.passage.text) or each.passage.is_in(in_view):
+        asked = _answered_turn(each.passage)
+        if asked is None or _ends_in_question(each.passage.text) or each.passage.is_in(in_view):
             continue
         if each.supersedes:
             each.answers = asked
@@ -129,7 +154,7 @@ def _join_questions(ranked: Sequence[RankedPassage], in_view: tuple[SessionId, S
                 each.score, question.score = max(each.score, question.score), 0.0
 
 
-def _hit(ranked: RankedPassage, elsewhere: Collection[TurnRef | None]) -> RecallHit:
+def _hit(ranked: _RankedPassage, elsewhere: Collection[TurnRef | None]) -> RecallHit:
     """Return the hit. Neighbours in `elsewhere` are left out: other hits show them, or they were corrected."""
     passage, source = ranked.passage, ranked.passage.source
     turns: tuple[Turn, ...] = ()
@@ -169,7 +194,7 @@ def _hit(ranked: RankedPassage, elsewhere: Collection[TurnRef | None]) -> Recall
     )
 
 
-def _order(each: RankedPassage) -> tuple[float, float, int]:
+def _order(each: _RankedPassage) -> tuple[float, float, int]:
     return (-each.score, -each.passage.at, -each.passage.id)
 
 
@@ -180,7 +205,7 @@ class _ShownText:
         self._found: set[tuple[SessionId, int]] = set()
         self._texts: set[tuple[tuple[str, ...], str]] = set()
 
-    def add(self, each: RankedPassage) -> bool:
+    def add(self, each: _RankedPassage) -> bool:
         """Add one passage and return True, or return False if an earlier hit shows it."""
         source, session = each.passage.source, each.passage.session_id
         asked = "" if each.answers is None else each.answers.text
@@ -195,3 +220,93 @@ class _ShownText:
         if isinstance(source, Turn):
             self._found.add((session, source.seq))
         return True
+
+
+@dataclass(slots=True)
+class _RankedPassage:
+    """A passage with its score, and what it corrects. `covered`: the weight of the query's terms in its own text and in
+    the turn that it answers. `found_itself`: it was found for its own text, not only for a neighbour's. `answers`:
+    the turn that must be shown with it.
+    """
+
+    passage: Passage
+    ref: TurnRef | None
+    score: float
+    relevance: float
+    likeness: float | None
+    covered: float
+    found_itself: bool = True
+    superseded_by: TurnRef | None = None
+    supersedes: list[TurnRef] = field(default_factory=list)
+    answers: Turn | None = None
+
+    @classmethod
+    def of(
+        cls,
+        passage: Passage,
+        query: SearchQuery,
+        search_terms: SearchTerms,
+        scores: Mapping[PassageId, float],
+        likeness: Mapping[PassageId, float],
+    ) -> _RankedPassage:
+        """Weigh a passage. `scores`: from the search; 0.0 without one. `likeness`: cosine with the query."""
+        score = scores.get(passage.id, 0.0) * _weight(passage)
+        if any(_named(name, query.words) for name in passage.speakers):
+            score *= SPEAKER_BOOST
+        alike = likeness.get(passage.id)
+        own = search_terms.weight_in(passage.own_terms)
+        question = _answered_turn(passage)
+        asked = frozenset(terms(question.text)) if question is not None else frozenset()
+        source = passage.source
+        return cls(
+            passage,
+            TurnRef(passage.session_id, source.seq) if isinstance(source, Turn) else None,
+            score,
+            _relevance(passage, search_terms, own, alike),
+            alike,
+            search_terms.weight_in(passage.own_terms | asked),
+            own > 0.0 or question is not None or (alike is not None and alike >= LEAST_LIKENESS),
+        )
+
+
+def _answered_turn(passage: Passage) -> Turn | None:
+    """Return the turn just before this one, if it asks something."""
+    source = passage.source
+    before = passage.around[0] if passage.around else None
+    if not isinstance(source, Turn) or before is None or before.seq != source.seq - 1:
+        return None
+    return before if _ends_in_question(before.text) else None
+
+
+def _ends_in_question(text: str) -> bool:
+    return text.rstrip().endswith(QUESTION_MARKS)
+
+
+def _relevance(passage: Passage, search_terms: SearchTerms, own: float, likeness: float | None) -> float:
+    """Return the share of the query that the passage covers, or its likeness, whichever is more; 0.0 for neither.
+
+    The terms of its neighbours count half.
+    """
+    whole = sum(search_terms.weights.values())
+    beside = search_terms.weight_in(passage.nearby_terms - passage.own_terms)
+    share = (own + NEIGHBOUR_SHARE * beside) / whole if whole else 0.0
+    return max(share, likeness) if likeness is not None and likeness >= LEAST_LIKENESS else share
+
+
+def _weight(passage: Passage) -> float:
+    source = passage.source
+    weight = _KIND_WEIGHT[source_kind(source)]
+    if isinstance(source, Turn):
+        weight *= _TURN_WEIGHT[source.kind]
+        if _ends_in_question(passage.text):
+            weight *= ASKED_BOT_WEIGHT if _is_answered_by_bot(passage, source) else QUESTION_WEIGHT
+    return weight
+
+
+def _named(name: str, words: frozenset[str]) -> bool:
+    """Return whether the query has any word of this speaker's name that is longer than a letter."""
+    return any(word in words for word in normalized_words(name) if len(word) > 1)
+
+
+def _is_answered_by_bot(passage: Passage, source: Turn) -> bool:
+    return any(turn.kind is TurnKind.ASSISTANT and turn.answers == source.seq for turn in passage.around)

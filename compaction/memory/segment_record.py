@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 MAX_TOPIC_CHARS = 80
 MAX_KEY_DECISIONS = 8
 MAX_KEY_FILES = 16
-# Slots in the order in which a topic is taken from them: decisions say more about a batch than small talk.
+# The kinds from which a topic is taken, in this order: decisions say more about a batch than small talk, and what was
+# told in confidence is no topic.
 _TOPIC_ORDER = (FactKind.DECISION, FactKind.DOING, FactKind.OPEN, FactKind.LASTING, FactKind.OTHER)
 # All that a path can be made of.
 _PATH_LETTERS = re.compile(r"[\w./\\-]+")
@@ -126,7 +127,7 @@ def topic_of(gist: str, facts: Sequence[Fact]) -> str:
     """Return what a segment is about, in at most 80 characters. The topic is the segment's most important fact,
     shortened.
     """
-    with_text = [fact for fact in facts if fact.text]
+    with_text = [fact for fact in facts if fact.text and fact.kind in _TOPIC_ORDER]
     if with_text:
         best = min(with_text, key=lambda fact: (_TOPIC_ORDER.index(fact.kind), -fact.importance, fact.turn_seq))
         text = best.text

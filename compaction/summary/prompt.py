@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from compaction.summary.port import FoldRequest, KnownFact
 
 # Change it with every change of the instructions: segments are stored with it.
-PROMPT_VERSION = "fold.v1"
+PROMPT_VERSION = "fold.v2"
 # The standing facts of a request, and those of one without the previous paragraph, which has the gists too.
 _FACTS_CHARS = 2_500
 _FACTS_CHARS_ANEW = 4_000
@@ -65,8 +65,9 @@ facts: what the new turns add, at most {MAX_FACTS}, most often 2 to 8; none wher
 sentence that can be understood in a month without the talk around it, and names whom it is about. What somebody says
 and takes back in the same turns is no fact.
   turns: the numbers of the new turns that say it; for something seen on a screen, its label, such as "S1".
-  kind: lasting (people's own), decision (decided, promised, planned), open (a question, request or promise not yet
-  met), doing (what the group does: game, task, film, screen), other.
+  kind: confided (told in confidence, or asked not to be passed on, whatever else it is), lasting (people's own),
+  decision (decided, promised, planned), open (a question, request or promise not yet met), doing (what the group does:
+  game, task, film, screen), other.
   importance: 3 would be missed in a month, 2 matters this evening and the next, 1 is a detail. Most are 1 or 2.
   closes: labels of known facts that are over by it: a changed value, a question answered, a promise kept, a task done.
   The same person and the same thing only. Mostly none.

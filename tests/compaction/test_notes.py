@@ -38,21 +38,6 @@ def test_end_of_a_share_retires_all_live_notes() -> None:
     assert after.newly_pending(before) == ("b", "c")
 
 
-def test_folding_takes_only_what_the_run_carried() -> None:
-    """Folding removes only the notes that the run carried. A note that became pending during the run waits for the next
-    one, and a live note cannot be folded.
-    """
-    buffer = NoteBuffer(live=(note("c"),), pending=(note("a"), note("b")))
-    assert buffer.without_folded({NoteId("a"), NoteId("c")}) == NoteBuffer(live=(note("c"),), pending=(note("b"),))
-
-
-def test_same_note_twice_is_one_note() -> None:
-    """Adding a note with an id that is there already changes nothing, whether the first note is live or pending."""
-    buffer = NoteBuffer(live=(note("b"),), pending=(note("a"),))
-    assert buffer.with_note(note("a")) is buffer
-    assert buffer.with_note(note("b")) is buffer
-
-
 HARBOUR, CAKE, AGAIN = (
     replace(note(name), what=what)
     for name, what in (

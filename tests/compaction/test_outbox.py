@@ -77,24 +77,6 @@ def test_landing_never_overtakes_its_notes() -> None:
     run_virtually(main())
 
 
-def test_writers_at_once_keep_the_order() -> None:
-    """Tasks that write at the same time store each turn once, in the order of the numbers."""
-
-    async def main() -> None:
-        store = InMemoryTurnStore()
-        box = outbox(store)
-
-        async def write(seq: int) -> None:
-            box.put_turn(turn(seq))
-            await box.flush()
-
-        await asyncio.gather(*(write(seq) for seq in range(20)))
-        assert store.operations.count("append_turn") == 20
-        assert box.stored_turns == 20
-
-    run_virtually(main())
-
-
 def test_cancelled_writer_loses_nothing() -> None:
     """If a writing task is cancelled, the next write stores what that task had queued."""
 

@@ -42,13 +42,6 @@ def test_each_turn_counts_once() -> None:
     )
 
 
-def test_parts_without_turns_cover_none() -> None:
-    """Parts without turn numbers, for example prompts, notes and quotes, cover no turn."""
-    payload = [make_part("system", kind, "words") for kind in PartKind]
-    assert coverage(payload, 2).missing == ((0, 1),)
-    assert coverage([], 0) == Coverage((), (), (), ())
-
-
 def test_built_fields_name_ranges_and_costs() -> None:
     """The log fields list the ranges of turns and the tokens of each kind of part. An evicted range is listed only if
     turns were evicted.

@@ -11,7 +11,6 @@ from compaction.context.build import build_payload
 from compaction.errors import StoreError
 from compaction.model import Mode
 from compaction.payload import Coverage, PartKind, PayloadPart, coverage
-from compaction.session_window import ROLLING_TURNS
 from compaction.summary.extractive import ExtractiveSummariser
 from compaction.timeline import CAPACITY
 from compaction.window import RECENT_WINDOW
@@ -50,29 +49,6 @@ def note_of(payload: tuple[PayloadPart, ...]) -> str:
 
 
 # -- rolling -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_a_long_rolling_session_stays_within_its_bounds() -> None:
-    """In a rolling session of 3,000 turns every payload fits the budget and covers every turn, memory is bounded, and
-    no model is called.
-    """
-
-    async def main() -> None:
-        async with rolling_room() as room:
-            for _ in range(3_000):
-                await room.say()
-                covered(room, reply(room))
-                assert len(room.memory.turns) <= CAPACITY + 10
-            assert room.model.most_at_once == 0
-            assert room.memory.cursor == 0
-            rolls = room.logged("context_rolled")
-            # An eviction goes down to four fifths of the limit at once, so only about every twentieth reply evicts
-            # turns.
-            assert 50 < len(rolls) < 400
-            assert rolls[-1]["total_evicted_count"] == sum(int(str(each["evicted_count"])) for each in rolls)
-
-    run_virtually(main())
 
 
 def test_its_note_is_one_and_cumulative() -> None:
@@ -150,19 +126,6 @@ def test_a_restart_covers_all_again() -> None:
     run_virtually(main())
 
 
-def test_a_silent_bot_lets_go_too() -> None:
-    """Memory stays bounded even if no context is built, and the first reply covers every turn."""
-
-    async def main() -> None:
-        async with rolling_room() as room:
-            for _ in range(2 * ROLLING_TURNS + 500):
-                await room.say()
-                assert len(room.memory.turns) <= ROLLING_TURNS
-            assert covered(room, reply(room, limit=10**6)).evicted[0][0] == 0
-
-    run_virtually(main())
-
-
 def test_without_search_it_is_summary_with_a_warning() -> None:
     """Without memory search the rolling mode is replaced by the summary mode with a warning, because evicted turns
     could not be found again.
@@ -229,22 +192,6 @@ def test_back_to_summary_everything_is_folded(mode: Mode) -> None:
             changes = room.logged("compaction_mode_changed")
             assert [(each["old_mode"], each["new_mode"]) for each in changes] == [(mode.value, "summary")]
             assert room.logged("voice_context_compaction_completed")[0]["compaction_mode"] == "summary"
-
-    run_virtually(main())
-
-
-def test_to_off_shows_the_last_fifty() -> None:
-    """After a change to `off` the next context has the last fifty turns. Setting the same mode again
-    changes nothing.
-    """
-
-    async def main() -> None:
-        async with Room() as room:
-            await room.talk(60)
-            await room.memory.set_mode(Mode.OFF)
-            await room.memory.set_mode(Mode.OFF)
-            assert len(reply(room, limit=100_000)) - 1 == RECENT_WINDOW
-            assert len(room.logged("compaction_mode_changed")) == 1
 
     run_virtually(main())
 

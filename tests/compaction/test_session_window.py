@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.budget.rolling import EvictedTurns
+from compaction.budget.eviction_note import EvictedTurns
+from compaction.context_source import ROLLING_TURNS, SessionWindow
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
-from compaction.session_window import ROLLING_TURNS, SessionWindow
 from compaction.timeline import Timeline
 from compaction.window import RECENT_WINDOW
 

@@ -31,21 +31,6 @@ def test_turns_are_found_by_number_after_others_left() -> None:
     assert timeline.last(1) == (turn(300),)
 
 
-def test_what_is_not_folded_stays_over_capacity() -> None:
-    """Turns that are not folded yet stay in memory, even if the timeline exceeds its capacity."""
-    timeline = filled(500)
-    assert timeline.release(Seq(30)) == 30
-    assert timeline.first == 30
-    assert len(timeline.since(Seq(30))) == 470
-
-
-def test_folded_turns_stay_while_there_is_room() -> None:
-    """Folded turns stay in memory while the timeline is below its capacity."""
-    timeline = filled(CAPACITY)
-    assert timeline.release(Seq(100)) == 0
-    assert timeline.between(Seq(0), Seq(1)) == (turn(0),)
-
-
 def test_what_left_is_not_silently_missing() -> None:
     """Asking for turns that have left memory or do not exist yet is an error and never gives a shorter answer."""
     timeline = filled(300)
@@ -64,28 +49,12 @@ def test_numbers_are_not_reused_or_skipped() -> None:
             timeline.append(turn(wrong))
 
 
-def test_restored_timeline_goes_on_with_its_numbers() -> None:
-    """A timeline that is restored from the store starts at the cursor and accepts the next turn."""
-    timeline, missing = Timeline.restored([turn(seq) for seq in range(40, 75)], first=Seq(40), total=75)
-    assert missing == ()
-    assert (timeline.first, timeline.total) == (40, 75)
-    timeline.append(turn(75))
-    assert timeline.last(2) == (turn(74), turn(75))
-
-
 def test_a_hole_in_the_store_becomes_tombstones() -> None:
     """A turn that is missing in the store becomes a tombstone, so the other turns keep their numbers."""
     timeline, missing = Timeline.restored([turn(3), turn(6)], first=Seq(3), total=8)
     assert missing == (4, 5, 7)
     assert [each.tombstone for each in timeline.since(Seq(3))] == [False, True, True, False, True]
     assert [each.seq for each in timeline.since(Seq(3))] == [3, 4, 5, 6, 7]
-
-
-def test_empty_timeline() -> None:
-    """A new timeline has no turns, and nothing can be released from it."""
-    timeline = Timeline()
-    assert (timeline.first, timeline.total, timeline.last(5)) == (0, 0, ())
-    assert timeline.release(Seq(10)) == 0
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, 400)), max_size=400), st.integers(0, 30))

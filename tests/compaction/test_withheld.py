@@ -140,16 +140,6 @@ def test_all_names_of_somebody_leave_the_notes() -> None:
         assert known.note(Note(NoteId("n"), 1.0, name, "A page.")).who == SOMEBODY
 
 
-def test_a_note_of_their_screen_loses_name_and_content() -> None:
-    """Of a note of a withheld person's screen, neither the name nor what was seen goes to a model."""
-    known = people(turn(0, ADA, SECRET))
-    known.withhold(lambda: frozenset({ADA}))
-    known.update(said_until=Seq(1), folded_until=Seq(0))
-    mine, yours = (Note(NoteId(f"n{who}"), 1.0, f"name {who}", "A page.") for who in (ADA, BO))
-    assert (known.note(mine).who, known.note(mine).what) == (SOMEBODY, SOME_SCREEN)
-    assert known.note(yours) == yours
-
-
 def hidden_from(first: int, *, folded_until: int, landed_at: float) -> WithheldPeople:
     """Return Ada, who spoke first in this turn and opted out when so many turns were folded, until then."""
     known = people(replace(turn(first, ADA, SECRET), started_at=T0 + first))

@@ -66,12 +66,12 @@ async def _export(settings: Settings, session: str | None, folder: Path) -> list
 def _write(folder: Path, overview: SegmentOverview) -> int:
     """Write one session's files and return the number of segments."""
     from bot.memory.admin import file_name, location_of
-    from compaction.memory.export_format import queue_json, segment_json
+    from compaction.memory.export_format import segment_json
 
     for tier in overview.tiers:
         _write_json(folder / location_of(tier.kept), segment_json(tier.kept.segment, overview.record(tier)))
     name = f"{file_name(overview.session_id)}{_QUEUE_ENDING}"
-    _write_json(folder / QUEUE_FOLDER / name, queue_json(overview.queue()))
+    _write_json(folder / QUEUE_FOLDER / name, overview.queue())
     return len(overview.tiers)
 
 

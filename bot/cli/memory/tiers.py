@@ -50,9 +50,7 @@ def list_segments(session: Session = None, as_json: AsJson = False) -> None:
 
 def queue(session: Session = None) -> None:
     """Print a session's compression queue. It is JSON, in the format of its file."""
-    from compaction.memory.export_format import queue_json
-
-    print_json(queue_json(asyncio.run(_overview(load(), session)).queue()))
+    print_json(asyncio.run(_overview(load(), session)).queue())
 
 
 _NOT_DUE = "Checked: nothing to do. (Segments move only above 60 % of the context; --regardless ignores that.)"

@@ -17,7 +17,7 @@ from benchmarks.memory.conversations.conversation import (
 )
 from benchmarks.memory.conversations.synthetic_evenings import TemplateSet, generate_evening
 from benchmarks.memory.prompt_quotes import quotes_in_prompts
-from benchmarks.memory.roomtone_search import SESSION, RoomtoneSearch, open_roomtone_search
+from benchmarks.memory.roomtone_search import SESSION, RoomtoneSearch
 from benchmarks.progress import NoProgress
 from bot.clock import SystemClock
 from bot.store.database import open_database
@@ -77,26 +77,6 @@ async def test_a_quoted_answer_counts() -> None:
     assert (figures["questions"], figures["answered"], figures["stale_alone"]) == (2, 0.5, 0.0)
     # Nothing is folded here, so nobody knows that the new code closes the old one.
     assert (figures["corrected"], figures["stale_first"]) == (1, 1.0)
-
-
-class OneAxis:
-    """An embedder that gives every text the same vector."""
-
-    model = "one axis"
-
-    async def embed(self, texts: list[str], *, urgent: bool = False) -> list[list[float]]:
-        """Return the same vector for each text."""
-        return [[1.0, 0.0, 0.0, 0.0] for _ in texts]
-
-
-@pytest.mark.asyncio
-async def test_each_passage_gets_one_vector() -> None:
-    """Each passage gets one vector, only once; without an embedder none."""
-    lines = generate_evening(4, TemplateSet.TUNING, lines=6).lines
-    for embedder, made in ((OneAxis(), 6), (None, 0)):
-        async with open_roomtone_search(embedder) as search:  # type: ignore[arg-type]
-            await search.add(lines)
-            assert [await search.embed_all(), await search.embed_all()] == [made, 0]
 
 
 @pytest.mark.asyncio

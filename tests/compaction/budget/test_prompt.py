@@ -14,20 +14,6 @@ from tests.compaction.budget.talk import LISTING, SYSTEM, answers, ask, conversa
 from tests.compaction.budget.test_trim import TALK
 
 
-@pytest.mark.parametrize(
-    ("config", "room"),
-    [
-        (ContextConfig(32_768), 28_672),
-        (ContextConfig(8_192), 6_144),
-        (ContextConfig(8_192, 1_000), 7_192),
-        (ContextConfig(1_000, 4_000), 0),
-    ],
-)
-def test_room_for_the_answer_is_kept(config: ContextConfig, room: int) -> None:
-    """4,096 tokens are kept free for the answer, or a quarter of the context if that is less, or what is set."""
-    assert config.max_input_tokens == room
-
-
 def test_enforcing_says_what_it_dropped() -> None:
     """A conversation that fits is not truncated. Otherwise the result has the messages that were left out."""
     whole = enforce_context_limit(TALK, 10_000)

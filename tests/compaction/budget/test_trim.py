@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from compaction.budget.eviction_note import EvictedTurns
 from compaction.budget.messages import group_messages
-from compaction.budget.rolling import EvictedTurns
 from compaction.budget.trim import TrimOptions, TrimStrategy, trim_conversation
 from compaction.model import Seq
 from compaction.payload import PartKind, PayloadPart
@@ -203,14 +203,3 @@ def test_any_trimming(messages: list[PayloadPart], target: int, options: TrimOpt
         assert messages[group[0]].kind is not PartKind.TOOL or all(together) or not any(together)
     assert estimate_tokens(kept) <= max(target, estimate_tokens(trim_conversation(messages, 0, options)))
     assert not options.preserve_system_prompt or all(each in kept for each in messages if each is SYSTEM)
-
-
-@pytest.mark.parametrize("strategy", TrimStrategy)
-def test_ten_thousand_turns(strategy: TrimStrategy) -> None:
-    """A session of ten thousand turns is trimmed to fit a small model."""
-    messages = [SYSTEM]
-    for number in range(10_000):
-        messages += tool(number) if number % 50 == 0 else [ask(number)]
-    kept = trim_conversation(messages, 6_000, TrimOptions(trim_strategy=strategy))
-    assert 4_000 < estimate_tokens(kept) <= 6_000
-    assert kept[-1] == messages[-1]

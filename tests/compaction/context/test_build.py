@@ -147,29 +147,6 @@ def test_any_turn_keeps_its_limit(texts: list[str], limit: int) -> None:
 # -- under pressure ------------------------------------------------------------------------------------------
 
 
-def test_quotes_then_notes_then_summary_go_before_the_window() -> None:
-    """Quotes are left out first, then notes, then the summary, then turns, as in docs/budget.md. One note lists what
-    is missing.
-    """
-    full = context(notes=(note("a"), note("b")))
-    quotes = [recalled("Bob said: the left door, and he said it twice, so that everybody heard it.")]
-    whole = cost(build_payload(full, system=SYSTEM, recall=quotes))
-    seen: list[list[str]] = []
-    for limit in range(whole, 0, -1):
-        try:
-            payload = build_payload(full, system=SYSTEM, recall=quotes, max_input_tokens=limit)
-        except ContextOverflowError:
-            break
-        assert cost(payload) <= limit
-        assert coverage(payload, 70).missing == ()
-        if seen[-1:] != [kinds(payload)]:
-            seen.append(kinds(payload))
-    assert seen[0] == ["system", "summary", "turn", "note", "recall", "current"]
-    assert seen[1] == ["system", "summary", "eviction_note", "turn", "note", "current"]
-    assert seen[2] == ["system", "summary", "eviction_note", "turn", "current"]
-    assert seen[-1] == ["system", "eviction_note", "current"]
-
-
 def test_window_is_evicted_to_four_fifths_and_the_summary_comes_back() -> None:
     """The window is cut to four fifths at once, so that the summary comes back and the next replies need not evict
     again.
@@ -185,35 +162,6 @@ def test_window_is_evicted_to_four_fifths_and_the_summary_comes_back() -> None:
     assert cost(payload) < limit * 0.95
     note_part = next(each for each in payload if each.kind is PartKind.EVICTION_NOTE)
     assert f"turns 10 to {covered.evicted[0][1]}, said from 08:53 to" in note_part.content
-
-
-def test_eviction_note_points_to_search_only_where_there_is_one() -> None:
-    """The eviction note mentions the search tool only if there is one."""
-    full = context(words=30)
-    limit = cost(build_payload(full, system=SYSTEM)) - 400
-    for searchable in (True, False):
-        payload = build_payload(full, system=SYSTEM, max_input_tokens=limit, searchable=searchable)
-        assert ("memory_search" in payload[2].content) is searchable
-
-
-def test_lost_summary_is_in_the_eviction_notes_range() -> None:
-    """If the summary is left out, the eviction note covers the summary's turns."""
-    full = context(words=3)
-    limit = cost(build_payload(full, system=SYSTEM)) - 30
-    payload = build_payload(full, system=SYSTEM, max_input_tokens=limit)
-    if PartKind.SUMMARY not in {each.kind for each in payload}:
-        assert coverage(payload, 70).evicted == ((0, 9),)
-    assert coverage(payload, 70).missing == ()
-
-
-def test_newest_turns_go_last() -> None:
-    """Fewer than the ten newest turns are sent only if there is no other way."""
-    full = context(words=20)
-    fixed = cost(build_payload(replace(full, window=(), summary=None, cursor=Seq(69)), system=SYSTEM))
-    payload = build_payload(full, system=SYSTEM, max_input_tokens=fixed + 250)
-    turns = [each.seq_from for each in payload if each.kind is PartKind.TURN]
-    assert turns == list(range(69 - len(turns), 69))
-    assert 0 < len(turns) < 10
 
 
 def test_overflow_says_how_much_is_too_much() -> None:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import UTC, timedelta, timezone
 
 from compaction.context.turn_text import FORGOTTEN, TurnPartCache
-from compaction.model import Seq
 from tests.compaction.turn_store_contract import turn
 
 SUMMER = timezone(timedelta(hours=1))
@@ -31,14 +30,3 @@ def test_a_forgotten_turn_is_told_anew() -> None:
     said = turn(7)
     told.part(said)
     assert FORGOTTEN in told.part(replace(said, tombstone=True, parts=())).content
-
-
-def test_what_left_memory_is_let_go() -> None:
-    """Cached parts of turns that left the timeline are dropped, including turns that were read back."""
-    told = TurnPartCache()
-    for seq in (5, 6, 7):
-        told.part(turn(seq))
-    told.drop_before(Seq(7))
-    told.part(turn(2))
-    told.drop_before(Seq(7))
-    assert list(told._made) == [7]

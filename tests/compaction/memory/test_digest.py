@@ -89,11 +89,12 @@ def test_nothing_that_may_be_told_is_an_empty_digest() -> None:
 
 
 def test_a_confidence_is_in_no_digest() -> None:
-    """Neither the turn, nor what its speaker said just before and after, nor what was made of them."""
-    asked = Turn(Seq(18), TurnKind.SPEECH, 180.0, 185.0, (Part("Bob", "Bob", "Keep it secret."),))
-    turns = [*TURNS[:18], asked, TURNS[19]]
+    """Neither its fact, nor its turn and what else was made of it, nor a gist that may tell of it."""
     hers = segment(0, fact(1, "They rent the cabin.", FactKind.DECISION))
-    digest = make_digest(digest_parts(turns, [hers, segment(10, fact(16, "Bob resigns.", FactKind.DECISION))]))
+    his = segment(10, fact(18, "Bob resigns.", FactKind.CONFIDED), fact(18, "Bob leaves in May.", FactKind.DECISION))
+    digest = make_digest(digest_parts(TURNS, [hers, his]))
     assert [line.text for line in digest.decisions] == ["They rent the cabin."]
     assert [line.text for line in digest.about] == ["Gist of 0."]
-    assert [line.text for line in digest.last] == ["Word 15.", "Word 17.", "Word 19."]
+    assert [line.text for line in digest.last] == ["Word 16.", "Word 17.", "Word 19."]
+    told = make_digest(digest_parts(TURNS, [hers]), Fold("He resigns.", his.facts, "P.", "fold.v1"))
+    assert (told.about, told.decisions, told.last) == (digest.about, digest.decisions, digest.last)

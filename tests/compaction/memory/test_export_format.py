@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from compaction.memory.export_format import (
-    build_queue,
+    iso,
     queue_json,
     record_json,
     segment_json,
@@ -74,33 +74,27 @@ def test_a_queue_tells_what_waits_and_what_is_done() -> None:
         ),
         TieredSegment(warm, 10, 29),
     ]
-    queue = build_queue(
+    queue: dict[str, Any] = queue_json(
         kept,
         topics={waiting.id: "Leaving at nine"},
         total_turns=75,
         last_check_turn=70,
         location=lambda each: f"compressed_context/{each.segment.id}.json",
     )
-    (pending,), (compressed,) = queue.pending, queue.compressed
-    assert (pending.segment_id, pending.topic, pending.end_turn) == (waiting.id, "Leaving at nine", 9)
-    assert (pending.turns_since_mention, pending.queued_at_turn, pending.timestamp) == (62, 60, NOW)
-    assert (compressed.segment_id, compressed.compressed_at_turn) == (done.id, 70)
-    assert compressed.storage_location == f"compressed_context/{done.id}.json"
-    assert queue.last_check_turn == 70
-    written = queue_json(queue)
-    assert list(written) == ["pending", "compressed", "last_check_turn"]
-    entries = written["pending"]
-    assert isinstance(entries, list)
-    assert list(entries[0]) == [
-        "segment_id",
-        "topic",
-        "start_turn",
-        "end_turn",
-        "message_count",
-        "turns_since_mention",
-        "queued_at_turn",
-        "timestamp",
-    ]
+    (pending,), (compressed,) = queue["pending"], queue["compressed"]
+    assert pending == {
+        "segment_id": waiting.id,
+        "topic": "Leaving at nine",
+        "start_turn": 0,
+        "end_turn": 9,
+        "message_count": 10,
+        "turns_since_mention": 62,
+        "queued_at_turn": 60,
+        "timestamp": iso(NOW),
+    }
+    assert (compressed["segment_id"], compressed["compressed_at_turn"]) == (done.id, 70)
+    assert compressed["storage_location"] == f"compressed_context/{done.id}.json"
+    assert (list(queue), queue["last_check_turn"]) == (["pending", "compressed", "last_check_turn"], 70)
 
 
 def test_a_segment_of_notes_alone_covers_no_turn() -> None:

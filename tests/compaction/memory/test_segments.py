@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from compaction.memory.forgetting import forget_in_segment
 from compaction.memory.people import ExtractedFacts, extract_person_facts, merge_facts
-from compaction.memory.segment_forgetting import forget_in_segment
 from compaction.memory.segment_record import make_record
 from compaction.memory.tiers import (
     ARCHIVE_ABOVE,

@@ -138,13 +138,11 @@ async def test_who_comes_late_reads_all_of_it_and_who_is_away_nothing(tmp_path: 
 
 @pytest.mark.asyncio
 async def test_nobody_catches_up_with_a_channel_where_they_were_not(tmp_path: Path) -> None:
-    """Nor with withheld words or confidences."""
+    """Nor with withheld words."""
     async with catching_up(tmp_path, channel=COMMITTEE, present=(ADA, CHLOE)) as here:
         await here.say(CHLOE, "My aunt lives in Zanzibarq, I promise.")
         assert (await here.use(BEN, "recap", what="missed", channel_id=LOUNGE)).content == NO_SESSION
         assert "Zanzibarq" in seen(await here.use(ADA, "recap", what="missed"))
-        await here.say(CHLOE, "Don't tell Ada.")
-        assert "Zanzibarq" not in seen(await here.use(ADA, "recap", what="missed"))
         here.withheld.add(str(CHLOE))
         assert (await here.use(ADA, "recap", what="missed")).content == NOTHING_MISSED
 

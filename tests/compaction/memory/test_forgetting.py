@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.memory.forgotten_turns import has_part_of, is_of_bot, turns_of_bot, without_part_of
+from compaction.memory.forgetting import has_part_of, is_of_bot, turns_of_bot, without_part_of
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 
 ADA, BO, BOT = "1", "2", "assistant"

@@ -1,0 +1,144 @@
+"""Folds the written conversations with kept answers of a strong model, and counts which facts the final text tells.
+
+`python -m benchmarks.memory.recorded_answers cabin` asks the configured model for each answer that is not kept, keeps
+it, and prints the final text with the facts to look for in it. A reader who sees nothing else marks the facts that the
+text tells in `recorded/readings.toml`. `roomtone bench memory --only recorded` repeats the folds without a model.
+
+An answer is kept under a hash of its request, so another prompt needs other answers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import tomllib
+from datetime import UTC
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from benchmarks.disabled_logging import logging_disabled
+from bot.clock import SystemClock
+from bot.llm.factory import open_model
+from bot.memory.replay import replay
+from bot.memory.transcript import read_transcript
+from bot.store.database import open_database
+from bot.store.turns import SqlTurnStore
+from compaction.errors import CompletionError
+from compaction.ports import CompletionAnswer
+from compaction.settings import CompactionSettings
+from compaction.summary.llm import LlmSummariser
+from config.load import load
+
+if TYPE_CHECKING:
+    from benchmarks.report import Json
+    from bot.memory.replay import Replay
+    from compaction.ports import Completion, CompletionRequest
+
+RECORDED = Path(__file__).parent / "recorded"
+WRITTEN = ("cabin", "salt_gate")
+# Long enough for a writer who reads each request.
+_TIMEOUT_S = 600.0
+_KEY_CHARS = 16
+
+
+class RecordedAnswers:
+    """A model that answers what was answered before. `model` answers the rest, and is kept in `path`; None fails."""
+
+    def __init__(self, path: Path, model: Completion | None = None) -> None:
+        self._path = path
+        self._model = model
+        self._kept: dict[str, str] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+
+    @property
+    def model(self) -> str:
+        """Return a name for logs."""
+        return "recorded"
+
+    async def complete(self, request: CompletionRequest) -> CompletionAnswer:
+        """Return the kept answer, or ask for it."""
+        key = _key(f"{request.system}\n{request.prompt}")
+        if key not in self._kept:
+            if self._model is None:
+                raise CompletionError("There is no recorded answer to this request.", retryable=False)
+            self._kept[key] = (await self._model.complete(request)).text
+            self._path.parent.mkdir(exist_ok=True)
+            self._path.write_text(json.dumps(self._kept, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        return CompletionAnswer(self._kept[key], "stop", None, None)
+
+
+async def fold_written(name: str, answers: Completion) -> Replay:
+    """Return what the memory has after one of the `WRITTEN` conversations."""
+    settings = CompactionSettings(timeout_s=_TIMEOUT_S)
+    with TemporaryDirectory() as folder:
+        async with open_database(Path(folder) / "bench.db", synchronous="normal") as database:
+            return await replay(
+                read_transcript(RECORDED / f"{name}.jsonl"),
+                store=SqlTurnStore(database, SystemClock()),
+                summariser=LlmSummariser(answers, max_output_tokens=settings.max_output_tokens),
+                settings=settings,
+                mode=settings.mode,
+                system=(),
+                max_input_tokens=1_000_000,
+                zone=UTC,
+                on_event=lambda _: None,
+                on_line=lambda: None,
+            )
+
+
+async def measure_recorded() -> dict[str, Json]:
+    """Return how many of the `facts` the final texts tell, as far as answers and readings are kept."""
+    readings = tomllib.loads((RECORDED / "readings.toml").read_text("utf-8"))
+    facts = told = 0
+    missing: list[Json] = []
+    for name in WRITTEN:
+        played = await fold_written(name, RecordedAnswers(answers_file(name)))
+        read = readings.get(_key(played.summary))
+        if played.failed or read is None:
+            missing.append(name)
+            continue
+        due = facts_due(name, played.cursor)
+        facts += len(due)
+        told += len(due.keys() & set(read))
+    return {"facts": facts, "told": round(told / facts, 3) if facts else None, "missing": missing}
+
+
+def answers_file(name: str) -> Path:
+    """Return where the answers of a conversation are kept."""
+    return RECORDED / "answers" / f"{name}.json"
+
+
+def facts_due(name: str, cursor: int) -> dict[int, str]:
+    """Return the labelled facts that hold after the turns before `cursor`, by their turns."""
+    labels = tomllib.loads((RECORDED / f"{name}.labels.toml").read_text("utf-8"))["fact"]
+    told = {each["text"]: each["turn"] for each in labels if each["turn"] < cursor}
+    return {
+        each["turn"]: each["text"] for each in labels if each["text"] in told and each.get("replaced_by") not in told
+    }
+
+
+def _key(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:_KEY_CHARS]
+
+
+async def _record(name: str) -> None:
+    settings = load()
+    with logging_disabled():
+        async with open_model(settings.llm, settings.budget, settings.models) as model:
+            played = await fold_written(name, RecordedAnswers(answers_file(name), model))
+    print(f'{len(played.landed)} folds, {len(played.failed)} failures\n\n"{_key(played.summary)}"\n{played.summary}\n')  # noqa: T201 - a command
+    for turn, fact in facts_due(name, played.cursor).items():
+        print(f"{turn}: {fact}")  # noqa: T201 - a command
+
+
+def main() -> None:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("conversation", choices=WRITTEN)
+    asyncio.run(_record(parser.parse_args().conversation))
+
+
+if __name__ == "__main__":
+    main()
