@@ -281,7 +281,7 @@ class Replier:
             return False
         progress.speech_to_speech = True
         try:
-            async with aclosing(direct.speak(question, forbids=self._output.forbids)) as stream:
+            async with aclosing(direct.speak(question, forbids=self._output.check.forbids)) as stream:
                 async for speech in stream:
                     if progress.model_first_token_ms is None:
                         progress.model_first_token_ms = elapsed_ms(progress.started_at, self._clock.monotonic())
@@ -289,7 +289,7 @@ class Replier:
                         break
         except ForbiddenWordsError:
             # What is queued is not played either: it may be the beginning of the same sentence.
-            self._output.report_blocked("word_list", progress)
+            self._output.check.report_blocked("word_list", progress)
             return True
         except RealtimeError as error:
             if not progress.pieces:

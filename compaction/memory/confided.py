@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from compaction.model import Seq, TurnKind
+from compaction.model import SAID, Seq
 from compaction.summary.port import REACH_TURNS
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _CONFIDED = re.compile(
 
 def confided(turns: Iterable[Turn]) -> frozenset[Seq]:
     """Return the turns in which somebody tells something in confidence: says so, or says so just before or after."""
-    said = [turn for turn in turns if turn.kind is TurnKind.SPEECH]
+    said = [turn for turn in turns if turn.kind in SAID]
     found: set[Seq] = set()
     for place, turn in enumerate(said):
         marking = {part.speaker_id for part in turn.parts if _CONFIDED.search(part.text)}
