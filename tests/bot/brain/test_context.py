@@ -23,7 +23,6 @@ from bot.llm.budget import MEMORY_SEARCH, Budget
 from bot.llm.port import ChatRole, OfferedTools
 from compaction.budget.tool_outputs import ToolOutputOptions
 from compaction.budget.trim import TrimOptions
-from compaction.errors import ContextOverflowError
 from compaction.model import (
     Mode,
     Note,
@@ -115,15 +114,6 @@ async def test_messages_are_the_parts_in_their_order() -> None:
     built = next(line for line in logs if line["event"] == "model_context_built")
     assert (built["seq_from"], built["seq_to"]) == (0, 2)
     assert "key" not in str(built)
-
-
-@pytest.mark.asyncio
-async def test_what_cannot_fit_is_an_error() -> None:
-    """If the question alone does not fit, building the context raises `ContextOverflowError`."""
-    async with a_talk() as talk:
-        question = await talk.say("Bo", "Why? " * 400)
-        with pytest.raises(ContextOverflowError):
-            talk.context(question, max_input_tokens=100)
 
 
 BY_CHARACTER = TrimOptions(tool_outputs=ToolOutputOptions(count=len))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from datetime import UTC
 from typing import TYPE_CHECKING, cast
@@ -185,16 +184,6 @@ async def test_only_what_is_told_counts_as_read() -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_turn_is_told_whole() -> None:
-    """A turn is not cut as in a prompt, where its mark says that it is told whole here."""
-    said = " ".join(f"Lisbon {number}" for number in range(250))
-    _, recall = await tools(turn(0, said), turn(1, "Shall we?"))
-    assert await recall.call({"from": 0, "to": 1}) == (
-        f"turn 0 [08:53] Ada Lovelace: {said}\n\nturn 1 [08:53] Ada Lovelace: Shall we?"
-    )
-
-
-@pytest.mark.asyncio
 async def test_a_turn_longer_than_an_answer_is_cut_between_words() -> None:
     """It is marked as cut, with what is missing, and the turns after it are named as left out."""
     said = " ".join(f"lighthouse{number}" for number in range(600))
@@ -206,13 +195,3 @@ async def test_a_turn_longer_than_an_answer_is_cut_between_words() -> None:
     assert MAX_CHARS - 200 < len(told) < MAX_CHARS
     assert mark == f"[cut here; {len(said) - len(spoken)} more characters are stored]"
     assert left_out == "(1 more left out; ask for less at once)"
-
-
-@pytest.mark.asyncio
-async def test_schemas_are_json() -> None:
-    """The schemas are valid JSON, because endpoints get them unchanged."""
-    for tool in await tools():
-        schema = json.loads(json.dumps(tool.parameters))
-        assert schema["type"] == "object"
-        assert set(schema["required"]) <= set(schema["properties"])
-        assert tool.description
