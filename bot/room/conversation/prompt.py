@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bot import events
-from bot.brain.context import build_context_messages
-from bot.brain.presence import presence_part
+from bot.brain.context import build_context_messages, presence_part
 from bot.brain.skip import skip_instruction
 from bot.brain.tools.permission import NOBODY, Asker
 from bot.llm.budget import to_part
