@@ -49,8 +49,6 @@ class Question:
     `asker_id`: the person to answer, if several people speak in the turn; empty if the bot speaks unasked. `reason`:
     why the bot answers. `may_skip`: the model may decide to say nothing. `language`: the code of the language to answer
     in; empty: that of the conversation. `pressed`: the call that ran on their press, whose result is to be told.
-    `is_current`: whether what the reply is about still goes on; once it does not,
-    the reply does not begin to sound any more.
     """
 
     turn: Turn
@@ -61,7 +59,6 @@ class Question:
     may_skip: bool = False
     language: str = ""
     pressed: FrozenCall | None = None
-    is_current: Callable[[], bool] = lambda: True
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +234,7 @@ class Replier:
 
     async def _answer(self, question: Question) -> Reply:
         self._on_begun(question)
-        progress = self._progress = ReplyProgress(started_at=self._clock.monotonic(), is_current=question.is_current)
+        progress = self._progress = ReplyProgress(started_at=self._clock.monotonic())
         try:
             async with asyncio.timeout(self._timeout_s) as self._timeout:
                 await self._speak_answer(question, progress)

@@ -175,9 +175,6 @@ class SpeechOutput:
         try:
             async with aclosing(self._synthesizer.stream(sentence.aloud)) as stream:
                 async for sound in stream:
-                    if progress.drop_if_late():
-                        piece.end()
-                        return False
                     piece.add(sound)
                     spoken_s += sound.duration_s
                     progress.audio_s += sound.duration_s
@@ -216,9 +213,6 @@ class SpeechOutput:
         """Queue finished sound. Return whether playback accepts more."""
         piece = await self._open_piece(speech.text, progress, glued=speech.glued)
         if piece is None:
-            return False
-        if progress.drop_if_late():
-            piece.end()
             return False
         piece.add(AudioChunk(speech.pcm, speech.rate_hz))
         piece.end()

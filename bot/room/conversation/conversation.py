@@ -7,11 +7,10 @@ and how long it lives.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bot import events
-from bot.brain.decider import PendingReply, Reason
+from bot.brain.decider import PendingReply
 from bot.brain.reply import Question
 from bot.brain.tools.be_quiet import be_quiet_tools
 from bot.brain.wakeword import mentions_name
@@ -417,11 +416,7 @@ class Conversation:
         """Begin a remark that nobody asked for, after the last turn. Return False if there is no turn yet."""
         turns = [turn for turn in self._memory.window if not turn.tombstone]
         if turns:
-            question = Question(turns[-1], asker_id="", reason=decision.reason, may_skip=decision.may_skip)
-            if decision.reason is Reason.SCREEN and self._commentary is not None:
-                # The share may end while the model thinks.
-                question = replace(question, is_current=self._commentary.remark_is_current())
-            self._ask(question)
+            self._ask(Question(turns[-1], asker_id="", reason=decision.reason, may_skip=decision.may_skip))
         return bool(turns)
 
     async def _tell_result(self, call: FrozenCall) -> None:

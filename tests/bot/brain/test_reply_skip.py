@@ -77,30 +77,6 @@ async def test_a_failure_in_the_middle_is_told_whoever_waits() -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_reply_is_dropped_if_its_occasion_ends_before_it_sounds() -> None:
-    """Nothing of it is heard, and it is no failure. The next question is answered."""
-    bench = Bench(ScriptedResponder("It is green. And blue."))
-    async with bench.listener.listening(), bench.running():
-        bench.replier.ask(replace(DOUBTFUL, is_current=lambda: False))
-        reply = await bench.next_reply()
-        assert (reply.text, reply.failure, reply.first_audio_at, reply.skipped) == ("", None, None, True)
-        assert reply.unsaid == ""
-        bench.replier.ask(FIRST)
-        assert (await bench.next_reply()).text == "It is green. And blue."
-
-
-@pytest.mark.asyncio
-async def test_a_reply_that_sounds_is_said_to_its_end() -> None:
-    """What it is about may end meanwhile."""
-    bench = Bench(ScriptedResponder("It is green. And blue."))
-    left = [True]
-    async with bench.listener.listening(), bench.running():
-        bench.replier.ask(replace(DOUBTFUL, is_current=lambda: bool(left) and left.pop()))
-        reply = await bench.next_reply()
-    assert (reply.text, reply.skipped) == ("It is green. And blue.", False)
-
-
-@pytest.mark.asyncio
 async def test_silenced_it_breaks_off_and_forgets_what_waits() -> None:
     """A silence request stops the reply and drops the waiting question. A later question is answered again."""
     thinking = asyncio.Event()

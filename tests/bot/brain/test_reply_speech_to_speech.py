@@ -82,9 +82,6 @@ UNHEARD = [(0.0, False)]
         pytest.param(
             replace(REMARK, asker_id="1"), (GONE,), "Otherwise.", None, UNHEARD, ["Otherwise."], id="somebody asked"
         ),
-        pytest.param(
-            replace(REMARK, is_current=lambda: False), ("One", "two"), "", None, UNHEARD, [], id="its occasion is over"
-        ),
         pytest.param(REMARK, (asyncio.CancelledError(),), "", None, UNHEARD, [], id="a remark is cancelled inside"),
     ],
 )
