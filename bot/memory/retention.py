@@ -23,7 +23,6 @@ from bot.store.session_expiry import delete_expired_sessions
 from bot.store.tiers import TierStore
 from compaction.errors import StoreError
 from compaction.sentence_cache import clear_sentence_caches
-from voice.retry_pause import retry_pause_s
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Mapping
@@ -40,8 +39,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 DAY_S = 24 * 3600.0
-# When to try again after a failure: the disk may be full, or another program may hold the database. Each further pause
-# is twice as long, up to a day.
+# When to try again after a failure: the disk may be full, or another program may hold the database.
 RETRY_S = 3600.0
 
 
@@ -90,8 +88,6 @@ class Retention:
         self._in_use = in_use
         self._servers = servers or ServerSettingsBook(SqlServerSettings(database, clock))
         self._shards = shards
-        # Tries in a row that were not whole.
-        self._failures = 0
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -109,9 +105,8 @@ class Retention:
         try:
             result = await self.enforce()
         except (StoreError, OSError) as error:
-            retry_s = self._after_failure()
-            log.warning("retention_failed", problem=error, retry_s=retry_s)
-            return retry_s
+            log.warning("retention_failed", problem=error, retry_s=RETRY_S)
+            return RETRY_S
         log.info(
             "retention_enforced",
             sessions_deleted=len(result.sessions),
@@ -119,15 +114,7 @@ class Retention:
             log_lines_deleted=result.log_lines,
             wiped=result.wiped,
         )
-        if not result.wiped:
-            return self._after_failure()
-        self._failures = 0
-        return DAY_S
-
-    def _after_failure(self) -> float:
-        """Return in how many seconds to try again."""
-        self._failures += 1
-        return retry_pause_s(self._failures, first_s=RETRY_S, longest_s=DAY_S)
+        return DAY_S if result.wiped else RETRY_S
 
     async def enforce(self) -> RetentionResult:
         """Delete what is too old, of the servers of this process. Raises `StoreError`, and `OSError` for the log
