@@ -80,6 +80,8 @@ class ServerSettings:
     # Whether who comes back after some minutes is offered what was said meanwhile.
     offers_catch_up: bool = True
     live_message: bool = True
+    # A text channel in which people talk with the bot in writing, beside the chat of its voice channel.
+    chat_channel: Annotated[int, Field(gt=0)] | None = None
     listen_only: ListenOnly | None = None
 
 

@@ -32,14 +32,20 @@ class Mode(StrEnum):
 
 
 class TurnKind(StrEnum):
-    """What kind of contribution a turn is. `membership`: people came or left. `effect`: a sound that is no speech, as
-    the recogniser names it: '[laughter]'. `assistant`: a reply of the bot.
+    """What kind of contribution a turn is. `typed`: somebody wrote it to the bot in a chat. `membership`: people came
+    or left. `effect`: a sound that is no speech, as the recogniser names it: '[laughter]'. `assistant`: a reply of the
+    bot.
     """
 
     SPEECH = "speech"
+    TYPED = "typed"
     MEMBERSHIP = "membership"
     EFFECT = "effect"
     ASSISTANT = "assistant"
+
+
+# What people say in words, aloud or in a chat.
+SAID = frozenset({TurnKind.SPEECH, TurnKind.TYPED})
 
 
 @dataclass(frozen=True, slots=True)

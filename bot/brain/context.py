@@ -14,6 +14,7 @@ from compaction.context.build import build_payload, left_out_turns
 from compaction.context.turn_text import turn_part
 from compaction.model import Mode
 from compaction.payload import PartKind, data_part
+from compaction.speaker_names import plain_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 # Length of the excerpt that replaces turns that do not fit. Most of them are folded soon.
 EXCERPT_CHARS = 600
+# On a stage there may be hundreds.
+MOST_NAMES = 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,3 +147,17 @@ def _excerpt(turns: Sequence[Turn], zone: tzinfo, count: Callable[[str], int]) -
     if not text:
         return ()
     return (data_part(PartKind.SUMMARY, f"Of what is left out below: {text}", count=count),)
+
+
+def presence_part(names: Sequence[str], *, unheard: int = 0) -> PayloadPart:
+    """Return the part with the people in the channel: those who have said nothing yet are in no turn. `names`: of those
+    who are heard, as turns have them. `unheard`: how many are not, because they opted out or have not agreed; they are
+    not named.
+    """
+    listed = [plain_name(name) for name in names[:MOST_NAMES]]
+    if (more := len(names) - MOST_NAMES) > 0:
+        listed.append(f"{more} more")
+    text = f"In the voice channel with you now: {', '.join(listed) or 'nobody whom you hear'}."
+    if unheard:
+        text += f" Others here whom you do not hear, because they opted out or have not agreed: {unheard}."
+    return data_part(PartKind.PARTICIPANTS, text)

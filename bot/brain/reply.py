@@ -49,8 +49,6 @@ class Question:
     `asker_id`: the person to answer, if several people speak in the turn; empty if the bot speaks unasked. `reason`:
     why the bot answers. `may_skip`: the model may decide to say nothing. `language`: the code of the language to answer
     in; empty: that of the conversation. `pressed`: the call that ran on their press, whose result is to be told.
-    `is_current`: whether what the reply is about still goes on; once it does not,
-    the reply does not begin to sound any more.
     """
 
     turn: Turn
@@ -61,7 +59,6 @@ class Question:
     may_skip: bool = False
     language: str = ""
     pressed: FrozenCall | None = None
-    is_current: Callable[[], bool] = lambda: True
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +234,7 @@ class Replier:
 
     async def _answer(self, question: Question) -> Reply:
         self._on_begun(question)
-        progress = self._progress = ReplyProgress(started_at=self._clock.monotonic(), is_current=question.is_current)
+        progress = self._progress = ReplyProgress(started_at=self._clock.monotonic())
         try:
             async with asyncio.timeout(self._timeout_s) as self._timeout:
                 await self._speak_answer(question, progress)
@@ -281,7 +278,7 @@ class Replier:
             return False
         progress.speech_to_speech = True
         try:
-            async with aclosing(direct.speak(question, forbids=self._output.forbids)) as stream:
+            async with aclosing(direct.speak(question, forbids=self._output.check.forbids)) as stream:
                 async for speech in stream:
                     if progress.model_first_token_ms is None:
                         progress.model_first_token_ms = elapsed_ms(progress.started_at, self._clock.monotonic())
@@ -289,7 +286,7 @@ class Replier:
                         break
         except ForbiddenWordsError:
             # What is queued is not played either: it may be the beginning of the same sentence.
-            self._output.report_blocked("word_list", progress)
+            self._output.check.report_blocked("word_list", progress)
             return True
         except RealtimeError as error:
             if not progress.pieces:

@@ -11,7 +11,6 @@ from bot.texts.text import Text, sentence_of
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable
 
     from voice.speaking.playback import PlaybackResult
 
@@ -38,9 +37,7 @@ class ReplyProgress:
     speech_to_speech: bool = False
     # How many of the pieces are its own, if our voice has said something after them; None: all.
     model_pieces: int | None = None
-    # Returns whether what the reply is about still goes on.
-    is_current: Callable[[], bool] = lambda: True
-    # It was given up before its first sound: what it is about has ended, or nobody waits for it.
+    # It was given up before its first sound, because nobody waits for it.
     dropped: bool = False
     # The model decided to say nothing, or the reply was dropped.
     skipped: bool = False
@@ -60,17 +57,6 @@ class ReplyProgress:
         if problem is not None:
             log.warning("optional_reply_failed", problem=problem)
         self.skipped = True
-
-    def drop_if_late(self) -> bool:
-        """Return whether the reply must not begin to sound any more, and mark it as skipped if so.
-
-        Call it before the first sound of each piece: what sounds already is said to its end.
-        """
-        if self.pieces or self.is_current():
-            return False
-        log.info("reply_dropped", reason="outdated")
-        self.dropped = self.skipped = True
-        return True
 
     @property
     def played(self) -> list[PlaybackResult]:

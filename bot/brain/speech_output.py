@@ -67,6 +67,41 @@ class SpeechRules:
     language: Callable[[], str] = lambda: ENGLISH
     voice_language: Callable[[], str] = lambda: ""
 
+    def new_normalizer(self) -> TextNormalizer:
+        """Return what makes sentences of one reply out of a model's text, in order."""
+        return TextNormalizer(self.pronunciations, own_names=self.own_names, language=self.voice_language())
+
+
+class AnswerCheck:
+    """Checks the words of answers before people hear or read them."""
+
+    def __init__(self, rules: SpeechRules) -> None:
+        self._blocked_words = WordList(rules.blocked_words)
+        self._moderator = rules.moderator
+
+    def forbids(self, text: str) -> bool:
+        """Return whether `text` has a word that the bot does not use on this server."""
+        return self._blocked_words.forbids(text)
+
+    async def allows(self, text: str, progress: ReplyProgress) -> bool:
+        """Return whether people may get `text`. If not, log why and note it for the channel."""
+        try:
+            objection = "word_list" if self.forbids(text) else None
+            if objection is None and self._moderator is not None:
+                objection = await self._moderator.objection(text)
+        except ModerationError as error:
+            progress.fail("moderation", error)
+            return False
+        if objection is None:
+            return True
+        self.report_blocked(objection, progress)
+        return False
+
+    def report_blocked(self, reason: str, progress: ReplyProgress) -> None:
+        """Log that a part of the reply is left out, and have the channel told. `reason`: in a word or two."""
+        log.warning("sentence_blocked", reason=reason)
+        progress.failure = BLOCKED
+
 
 class SpeechOutput:
     """Moderation, synthesis and playback of sentences, one for each room. `on_queued`: called when a piece starts to
@@ -87,7 +122,7 @@ class SpeechOutput:
         self._clock = clock
         self._on_queued = on_queued
         self._rules = rules
-        self._blocked_words = WordList(rules.blocked_words)
+        self.check = AnswerCheck(rules)
         self._rate = SpeechRate()
 
     async def speak(self, sentences: asyncio.Queue[GeneratedItem], progress: ReplyProgress) -> None:
@@ -102,7 +137,7 @@ class SpeechOutput:
                 # The model may have failed in its thoughts; our sentence is none of them.
                 normalizer = self._new_normalizer()
             sentence = normalizer.normalize(item)
-            if sentence is None or not await self._may_say(sentence.text, progress):
+            if sentence is None or not await self.check.allows(sentence.text, progress):
                 continue
             if not await self._say(sentence, progress):
                 return
@@ -122,13 +157,12 @@ class SpeechOutput:
 
         def read(sentence: str) -> str | None:
             spoken = normalizer.normalize(sentence)
-            return None if spoken is None or self._blocked_words.forbids(spoken.text) else spoken.aloud
+            return None if spoken is None or self.check.forbids(spoken.text) else spoken.aloud
 
         return read
 
     def _new_normalizer(self) -> TextNormalizer:
-        rules = self._rules
-        return TextNormalizer(rules.pronunciations, own_names=rules.own_names, language=rules.voice_language())
+        return self._rules.new_normalizer()
 
     async def _say(self, sentence: SpeakableText, progress: ReplyProgress) -> bool:
         """Speak one sentence; it plays while the rest of it is synthesised. Return whether playback accepts more."""
@@ -141,9 +175,6 @@ class SpeechOutput:
         try:
             async with aclosing(self._synthesizer.stream(sentence.aloud)) as stream:
                 async for sound in stream:
-                    if progress.drop_if_late():
-                        piece.end()
-                        return False
                     piece.add(sound)
                     spoken_s += sound.duration_s
                     progress.audio_s += sound.duration_s
@@ -183,9 +214,6 @@ class SpeechOutput:
         piece = await self._open_piece(speech.text, progress, glued=speech.glued)
         if piece is None:
             return False
-        if progress.drop_if_late():
-            piece.end()
-            return False
         piece.add(AudioChunk(speech.pcm, speech.rate_hz))
         piece.end()
         progress.pieces.append(piece.done)
@@ -202,26 +230,3 @@ class SpeechOutput:
             if waiting and self._playback.activity_count == moves and not self._playback.paused:
                 progress.fail("playback", NOT_PLAYED)
                 return
-
-    async def _may_say(self, text: str, progress: ReplyProgress) -> bool:
-        """Return whether moderation lets `text` be spoken. If not, log why and note it for the channel."""
-        try:
-            objection = "word_list" if self._blocked_words.forbids(text) else None
-            if objection is None and self._rules.moderator is not None:
-                objection = await self._rules.moderator.objection(text)
-        except ModerationError as error:
-            progress.fail("moderation", error)
-            return False
-        if objection is None:
-            return True
-        self.report_blocked(objection, progress)
-        return False
-
-    def forbids(self, text: str) -> bool:
-        """Return whether `text` has a word that the bot does not say aloud on this server."""
-        return self._blocked_words.forbids(text)
-
-    def report_blocked(self, reason: str, progress: ReplyProgress) -> None:
-        """Log that a part of the reply is not spoken, and have the channel told. `reason`: in a word or two."""
-        log.warning("sentence_blocked", reason=reason)
-        progress.failure = BLOCKED

@@ -117,6 +117,21 @@ class DroppedFile:
     at: float
 
 
+class TypedMessage(Protocol):
+    """A message that a person has typed to the bot."""
+
+    @property
+    def person(self) -> Person:
+        """Return who typed it."""
+
+    @property
+    def text(self) -> str:
+        """Return what they typed, without the mention of the bot, on one line."""
+
+    async def answer(self, text: str) -> bool:
+        """Reply to it without mentioning anybody; return whether Discord accepted that. A refusal is logged."""
+
+
 class Chat(Protocol):
     """The voice channel's own chat, used by a tool with the permissions of the person who asks.
 

@@ -31,6 +31,7 @@ from bot.discord.request_errors import REQUEST_ERRORS
 from bot.discord.shard_losses import ShardLosses
 from bot.discord.stage import take_the_stage
 from bot.discord.talk_button import TalkButton
+from bot.discord.typed_messages import TypedMessages, TypedTalkRooms
 from bot.discord.voice_presence import Move, VoicePresence
 from bot.discord.voice_requests import VoiceRequests
 from bot.server_settings import no_server_settings
@@ -60,7 +61,7 @@ _TOO_MANY = 429
 log = structlog.get_logger()
 
 
-class VoiceEvents(Rooms, Protocol):
+class VoiceEvents(Rooms, TypedTalkRooms, Protocol):
     """Callbacks of the client; `bot.room.supervisor.RoomSupervisor` implements them."""
 
     def on_membership(self, guild_id: int, channel_id: int, change: MembershipChange) -> None:
@@ -129,6 +130,7 @@ class RoomtoneClient(discord.Client):
             add(self.tree)
         self.tree.apply_rules()
         self.tree.error(command_failed)
+        self._typed_messages = TypedMessages(supervisor, self.servers)
         self._presence = VoicePresence(person_of)
         self._voice_requests = VoiceRequests()
         self.settled = asyncio.Event()
@@ -193,6 +195,9 @@ class RoomtoneClient(discord.Client):
         await self.admission.admit(guild)
         if self.settled.is_set():
             await self._remove_leftover(guild)
+
+    async def on_message(self, message: discord.Message) -> None:
+        await self._typed_messages.on_message(message)
 
     async def on_guild_remove(self, guild: discord.Guild) -> None:
         self.admission.forget(guild.id)

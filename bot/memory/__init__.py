@@ -1,6 +1,6 @@
 """Memory beyond a room's window: search, upkeep and administration, based on the store.
 
-- Search: `recall`, for one person `personal_recall`, for those in a room `room_audience`, with `readable_hits`;
+- Search: `recall`, for one person `personal_recall`, for those in a room `room_audience`;
   `indexer` makes the embeddings, `access_log` counts what was found and quoted.
 - Upkeep: `upkeep` does a session's background work. It takes over `outside_changes`, extracts facts about people
   (`fact_extraction`, which `people` keeps), stores what models were sent, and moves old segments (`tier_checks`).

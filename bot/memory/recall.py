@@ -104,10 +104,6 @@ class Recall:
         found = [*found, *await self._known_corrections(found)]
         return rank_hits(parsed, choice, found, scores, likeness=dict(alike), in_view=in_view, limit=limit)
 
-    async def has_any(self, scope: Scope) -> bool:
-        """Return whether anything is stored in a scope. Raises `StoreError`."""
-        return bool(await self._index.newest(scope, limit=1))
-
     async def turns(self, session_id: SessionId, first: int, last: int) -> tuple[Turn, ...]:
         """Return the turns from `first` to `last` inclusive. Raises `StoreError`."""
         last = min(last, first + MOST_TURNS - 1)
@@ -260,23 +256,12 @@ class RoomRecall:
         `speaker`: a name, part of a name, or an id. `since`, `until`: UTC epoch seconds. `session`: only that session.
         `archived`: include archived segments. Raises `StoreError`.
         """
-        scope = self.scope if session is None else self._scope_of(session)
-        if scope is None:
+        scope = self.scope
+        if session is not None and scope.session_id not in {None, session}:
             return ()
+        scope = replace(scope, session_id=session or scope.session_id)
         scope = await self.narrowed(replace(scope, speaker=speaker, since=since, until=until, archived=archived))
         return await self.allowed(await self._recall.search(query, scope, limit=limit))
-
-    async def knows(self, session: SessionId) -> bool:
-        """Return whether the room may search a session: its own, or one with anything stored. Raises `StoreError`."""
-        scope = self._scope_of(session)
-        if scope is None or session == self._place.session_id:
-            return scope is not None
-        return await self._recall.has_any(await self.narrowed(replace(scope, archived=True)))
-
-    def _scope_of(self, session: SessionId) -> Scope | None:
-        """Return where the room may search in one session; None: nowhere."""
-        scope = self.scope
-        return replace(scope, session_id=session) if scope.session_id in {None, session} else None
 
     async def recall_turns(self, first: int, last: int) -> tuple[Turn, ...]:
         """Return this session's turns from `first` to `last` inclusive, unshortened. Raises `StoreError`."""

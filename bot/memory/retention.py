@@ -24,7 +24,6 @@ from bot.store.sessions import delete_expired_sessions
 from bot.store.tiers import TierStore
 from compaction.errors import StoreError
 from compaction.sentence_cache import clear_sentence_caches
-from voice.retry_pause import retry_pause_s
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
@@ -41,8 +40,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 DAY_S = 24 * 3600.0
-# When to try again after a failure: the disk may be full, or another program may hold the database. Each further pause
-# is twice as long, up to a day.
+# When to try again after a failure: the disk may be full, or another program may hold the database.
 RETRY_S = 3600.0
 # The clocks of this machine and of Discord may differ by so much.
 MOST_APART_S = 3600.0
@@ -96,8 +94,6 @@ class Retention:
         self._servers = servers or ServerSettingsBook(SqlServerSettings(database, clock))
         self._shards = shards
         self._told_time = told_time
-        # Tries in a row that were not whole.
-        self._failures = 0
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -116,9 +112,8 @@ class Retention:
             await self._check_clock()
             result = await self.enforce()
         except (StoreError, OSError) as error:
-            retry_s = self._after_failure()
-            log.warning("retention_failed", problem=error, retry_s=retry_s)
-            return retry_s
+            log.warning("retention_failed", problem=error, retry_s=RETRY_S)
+            return RETRY_S
         log.info(
             "retention_enforced",
             sessions_deleted=len(result.sessions),
@@ -126,20 +121,12 @@ class Retention:
             log_lines_deleted=result.log_lines,
             wiped=result.wiped,
         )
-        if not result.wiped:
-            return self._after_failure()
-        self._failures = 0
-        return DAY_S
+        return DAY_S if result.wiped else RETRY_S
 
     async def _check_clock(self) -> None:
         """Raise `OSError` if this machine's clock is wrong, or if Discord does not tell."""
         if self._told_time is not None and abs(await self._told_time() - self._clock.now()) > MOST_APART_S:
             raise OSError("This machine's clock is wrong: Discord's shows another time. Set it right.")
-
-    def _after_failure(self) -> float:
-        """Return in how many seconds to try again."""
-        self._failures += 1
-        return retry_pause_s(self._failures, first_s=RETRY_S, longest_s=DAY_S)
 
     async def enforce(self) -> RetentionResult:
         """Delete what is too old, of the servers of this process. Raises `StoreError`, and `OSError` for the log

@@ -1,14 +1,17 @@
-"""Decides what a room may tell aloud of other sessions: only what everybody present may read (`bot.readers`).
+"""Decides which hits of a search people may read or hear, by what `bot.readers` lets them read of the sessions.
+
+A room may tell aloud of other sessions only what everybody present may read.
 
 What was said in the room's own session is told to all who are there, as catching up does.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bot.memory.readable_hits import readable_hits
 from bot.readers import WHOLE, reading_of
+from compaction.memory.passage import PassageKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -59,3 +62,27 @@ class RoomAudience:
 
         known = [hit for hit in found if readings_of(hit.session_id)]
         return readable_hits(known, readings_of)
+
+
+def readable_hits(
+    found: Sequence[RecallHit], readings_of: Callable[[SessionId], Sequence[Reading]]
+) -> tuple[RecallHit, ...]:
+    """Return the hits that may be read, with those of the turns around them that may. `readings_of`: returns what each
+    of those who get to see them may read of a session.
+
+    Nobody knows of a gist when the last turn was said that it is about, so it takes somebody who may read all.
+    """
+    read: list[RecallHit] = []
+    for hit in found:
+        readings = readings_of(hit.session_id)
+        turns = tuple(turn for turn in hit.turns if all(reading.reads(turn) for reading in readings))
+        match hit.kind:
+            case PassageKind.TURN:
+                may = any(turn.seq == hit.seq for turn in turns)
+            case PassageKind.NOTE:
+                may = all(reading.covers(hit.at, hit.at) for reading in readings)
+            case PassageKind.SEGMENT:
+                may = all(reading.is_whole for reading in readings)
+        if may:
+            read.append(replace(hit, turns=turns))
+    return tuple(read)

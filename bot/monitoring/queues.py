@@ -20,6 +20,7 @@ QUEUES: Final[Mapping[str, str]] = {
     "sentences": "bot.brain.reply.Replier._sentences",
     "play": "voice.speaking.playback.Playback._pieces",
     # Of each room, beside that.
+    "typed": "bot.room.conversation.typed_talk.TypedTalk._waiting",
     "store": "compaction.outbox.Outbox._waiting",
     "membership": "bot.room.membership_queue.MembershipQueue._waiting",
     "notices": "bot.participation.participation.Participation._notices",

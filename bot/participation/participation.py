@@ -16,6 +16,7 @@ import structlog
 from bot.brain.decider import Decision, HeardText, PendingReply, Reason, Situation, decide
 from bot.brain.silence import SILENT_MINUTES, asks_for_silence
 from bot.channel.notice_queue import NoticeQueue
+from bot.participation.all_guilds import SILENCED_FOR_GOOD
 from bot.participation.costs import HOUR_S, Cost
 from bot.participation.engagement import Engagement, PersonNames, QuietTimer
 from bot.participation.statistics import ParticipationStatistics
@@ -132,14 +133,27 @@ class Participation:
         return self._guild.listens_only or self._guild.silence.applies(self._session_id, now=self._clock.now())
 
     @property
-    def silenced_for_good(self) -> bool:
-        """Return whether a moderator has silenced the bot, so that only a moderator can let it speak again."""
-        return self._guild.silence.always
-
-    @property
     def listens_only(self) -> bool:
         """Return whether the bot only writes down in this session."""
         return self._guild.listens_only
+
+    def why_silent(self) -> Text | None:
+        """Return why the bot says nothing in this session now, or None."""
+        if self.listens_only:
+            return Text("I only write down in this session and say nothing.")
+        if self._guild.silence.always:
+            return SILENCED_FOR_GOOD
+        return Text("I am silent at present. /talk lets me speak again.") if self.silenced else None
+
+    def why_not_written(self) -> Text | None:
+        """Return why the bot answers nothing in writing now: it is silent, or the hour's ceiling is reached."""
+        now = self._clock.monotonic()
+        if (why := self.why_silent()) is not None or not self._guild.costs.is_over(now):
+            return why
+        return over_ceiling(self._minutes_over_ceiling(now))
+
+    def _minutes_over_ceiling(self, now: float) -> int:
+        return max(1, round(self._guild.costs.free_in_s(now) / 60))
 
     def excludes(self, user_id: int) -> bool:
         """Return whether a person may not be heard. Thread-safe."""
@@ -331,7 +345,7 @@ class Participation:
         if guild.ceiling_notice_at is not None and now - guild.ceiling_notice_at < HOUR_S:
             return
         guild.ceiling_notice_at = now
-        minutes = max(1, round(guild.costs.free_in_s(now) / 60))
+        minutes = self._minutes_over_ceiling(now)
         log.warning("ceiling_reached", guild_id=guild.guild_id, free_in_minutes=minutes)
         self.notify(over_ceiling(minutes))
 

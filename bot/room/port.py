@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import asyncio
 
-    from bot.channel.port import MembershipChange, UnfinishedWords
+    from bot.channel.port import MembershipChange, TypedMessage, UnfinishedWords
     from bot.health import HealthFault
     from bot.models.voices import EmbeddedVoice
     from bot.texts.text import Text
@@ -41,6 +41,9 @@ class SupervisedRoom(Protocol):
 
     def on_membership(self, change: MembershipChange) -> None:
         """Record that somebody came or went."""
+
+    async def take_typed(self, message: TypedMessage) -> Text | None:
+        """Answer what somebody has typed to the bot, in writing and later; return why it does not, or None."""
 
     def status(self) -> Text:
         """Return the room's state in plain sentences."""

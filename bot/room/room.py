@@ -30,7 +30,7 @@ from compaction.events import FoldFailed, FoldLanded
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from bot.channel.port import ListenRequest, MembershipChange, Place, UnfinishedWords
+    from bot.channel.port import ListenRequest, MembershipChange, Place, TypedMessage, UnfinishedWords
     from bot.health import HealthFault
     from bot.memory.upkeep import MemoryUpkeep
     from bot.models.voices import EmbeddedVoice
@@ -127,6 +127,12 @@ class Room:
         self._membership_changes.add(change)
         if self._channel is not None:
             self._channel.on_membership(change)
+
+    async def take_typed(self, message: TypedMessage) -> Text | None:
+        """Answer what somebody has typed to the bot, in writing and later; return why it does not, or None."""
+        if self._conversation is None or not self._opened.is_set():
+            return status_before_opening(self._place)
+        return await self._conversation.typed_talk.take(message)
 
     async def play_sample(self, voice: EmbeddedVoice) -> Text | None:
         """Say the voice's sample; return why it was not said, or None. Raises `SynthesisError`."""

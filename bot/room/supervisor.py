@@ -24,7 +24,7 @@ from bot.texts.text import Text
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from bot.channel.port import ListenRequest, MembershipChange, Person, Place, UnfinishedWords
+    from bot.channel.port import ListenRequest, MembershipChange, Person, Place, TypedMessage, UnfinishedWords
     from bot.clock import Clock
     from bot.models.voices import EmbeddedVoice
     from bot.room.guild_room import EndSession, MakeRoom
@@ -163,6 +163,10 @@ class RoomSupervisor:
     def unfinished(self, guild_id: int) -> tuple[UnfinishedWords, ...]:
         room = self._room_in(guild_id)
         return () if room is None else room.current.unfinished()
+
+    async def take_typed(self, guild_id: int, message: TypedMessage) -> Text | None:
+        room = self._room_in(guild_id)
+        return IN_NO_CHANNEL if room is None else await room.current.take_typed(message)
 
     async def play_sample(self, guild_id: int, voice: EmbeddedVoice) -> Text | None:
         room = self._rooms.get(guild_id)

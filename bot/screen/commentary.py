@@ -76,10 +76,6 @@ class RemarkTiming:
         """Return whether a note waits for a remark and is not stale."""
         return self._priority(now) > 0
 
-    def fresh(self, now: float) -> tuple[Note, ...]:
-        """Return the notes that wait for a remark and are not stale."""
-        return tuple(each.note for each in self._pending.values() if each.is_fresh(now))
-
     def drop_pending(self, dropped: Callable[[Note], bool] = lambda _: True) -> None:
         """Drop pending notes for which `dropped` returns true: a reply has covered them, or their share has ended."""
         self._pending = {who: each for who, each in self._pending.items() if not dropped(each.note)}
@@ -129,13 +125,6 @@ class ScreenCommentary:
         self._drop_ended()
         self._timing.add_note(note, now=self._clock.monotonic())
         self._note_added.set()
-
-    def remark_is_current(self) -> Callable[[], bool]:
-        """Return what tells whether a remark that is requested now is still about something that people see: the share
-        of one of the notes that wait for it goes on.
-        """
-        notes = self._timing.fresh(self._clock.monotonic())
-        return lambda: any(self._is_shown(note) for note in notes)
 
     def on_question(self) -> None:
         """Drop the pending notes: the model sees them when it answers the question."""

@@ -21,7 +21,7 @@ from bot.store.tier_rows import record_values, tier_from_row
 from compaction.memory.passage import PassageKind
 from compaction.memory.segment_record import more_relevant, relevance_of
 from compaction.memory.tiers import TieredSegment
-from compaction.model import SegmentId, SessionId, TurnKind
+from compaction.model import SAID, SegmentId, SessionId, TurnKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from compaction.memory.tiers import TierChanges
     from compaction.model import Segment
 
-_SPOKEN = (TurnKind.SPEECH.value, TurnKind.ASSISTANT.value)
+_SPOKEN = tuple(kind.value for kind in SAID | {TurnKind.ASSISTANT})
 # Segments pruned in one transaction: each holds the write lock for some milliseconds.
 MOST_PRUNED = 15
 

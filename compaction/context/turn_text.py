@@ -51,7 +51,7 @@ def format_turn(turn: Turn, zone: tzinfo = UTC, *, max_chars: int | None = MAX_T
 def _line(kind: TurnKind, speaker: str, text: str) -> str:
     if kind in {TurnKind.MEMBERSHIP, TurnKind.EFFECT}:
         return f"({text})" if text.startswith(speaker) else f"({speaker} {text})"
-    return f"{speaker}: {text}"
+    return f"{speaker} (typed): {text}" if kind is TurnKind.TYPED else f"{speaker}: {text}"
 
 
 def _shortened(lines: Sequence[str], room: int) -> list[str]:

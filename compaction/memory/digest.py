@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compaction.language.text import cut_at_word
-from compaction.model import FactKind, Seq, TurnKind
+from compaction.model import SAID, FactKind, Seq
 from compaction.summary.folded import closed_refs, known_facts_of
 from compaction.summary.port import REACH_TURNS, FoldRequest, KnownFact
 
@@ -151,7 +151,7 @@ def _confided(facts: Iterable[Fact]) -> frozenset[Seq]:
 
 
 def _is_said(turn: Turn) -> bool:
-    return turn.kind is TurnKind.SPEECH and bool(turn.parts)
+    return turn.kind in SAID and bool(turn.parts)
 
 
 def _standing(known: Sequence[KnownFact], closed: frozenset[str], said: Collection[Seq]) -> list[Fact]:
@@ -182,7 +182,7 @@ def _people(turns: Iterable[Turn]) -> tuple[str, ...]:
     """Return the last names of everybody who spoke, came or left."""
     names: dict[str, str] = {}
     for turn in turns:
-        if turn.kind in {TurnKind.SPEECH, TurnKind.MEMBERSHIP}:
+        if turn.kind in SAID | {TurnKind.MEMBERSHIP}:
             names.update({part.speaker_id: part.speaker for part in turn.parts})
     return tuple(names.values())
 

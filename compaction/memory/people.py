@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from compaction.language.text import plain
-from compaction.model import FactKind, Importance, Seq, SessionId, TurnKind
+from compaction.model import SAID, FactKind, Importance, Seq, SessionId
 from compaction.payload import PartKind, PayloadPart, data_part
 from compaction.speaker_names import plain_name
 from compaction.untrusted_text import inline
@@ -123,7 +123,7 @@ def extract_person_facts(
     `turns`: the turns of the batch, which tell who said a fact. `superseded`: the session's facts that these supersede,
     by their refs.
     """
-    speech = {turn.seq: turn for turn in turns if turn.kind is TurnKind.SPEECH and not turn.tombstone}
+    speech = {turn.seq: turn for turn in turns if turn.kind in SAID and not turn.tombstone}
     found: list[PersonFact] = []
     ended: list[EndedFacts] = []
     for each in facts:

@@ -16,7 +16,7 @@ from compaction.clock_time import format_clock_time
 from compaction.language.terms import normalized_words, terms
 from compaction.language.text import cut_at_word, plain, sentences
 from compaction.memory.passage import PassageKind
-from compaction.model import SessionId, TurnKind
+from compaction.model import SAID, SessionId
 from compaction.payload import PartKind, PayloadPart, data_part
 from compaction.speaker_names import plain_name
 from compaction.untrusted_text import inline
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 # A hit below this is about something else.
 LEAST_RELEVANCE = 0.34
 MAX_QUOTE_CHARS = 400
-_QUOTED_KINDS = frozenset({TurnKind.SPEECH})
 # Between sentences of a quote that were not said together.
 _GAP = " … "
 _REPLACED = "(no longer so: it was corrected later)"
@@ -114,9 +113,7 @@ def select_quotes(
 
 
 def _is_about(recalled: RecallHit) -> bool:
-    if recalled.kind is PassageKind.SEGMENT or (
-        recalled.kind is PassageKind.TURN and recalled.turn_kind not in _QUOTED_KINDS
-    ):
+    if recalled.kind is PassageKind.SEGMENT or (recalled.kind is PassageKind.TURN and recalled.turn_kind not in SAID):
         return False
     return recalled.relevance >= LEAST_RELEVANCE
 

@@ -34,6 +34,7 @@ ASKED_BOT_WEIGHT = 0.4
 _KIND_WEIGHT = {PassageKind.TURN: 1.0, PassageKind.NOTE: 0.95, PassageKind.SEGMENT: 0.7}
 _TURN_WEIGHT = {
     TurnKind.SPEECH: 1.0,
+    TurnKind.TYPED: 1.0,
     TurnKind.ASSISTANT: ASKED_BOT_WEIGHT,
     TurnKind.MEMBERSHIP: 0.5,
     TurnKind.EFFECT: 0.5,

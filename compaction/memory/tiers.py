@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from compaction.language.terms import terms
 from compaction.memory.segment_record import SegmentRecord, make_record
-from compaction.model import FactKind, Segment, SegmentId, TurnKind
+from compaction.model import SAID, FactKind, Segment, SegmentId, TurnKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -40,7 +40,7 @@ _SHARED = 2
 _RARE = 2
 # A term that more than a quarter of the segments contain is a constant subject of the session, so it is ignored.
 _COMMON_SHARE = 0.25
-_SPOKEN = frozenset({TurnKind.SPEECH, TurnKind.ASSISTANT})
+_SPOKEN = SAID | {TurnKind.ASSISTANT}
 
 
 class Tier(StrEnum):

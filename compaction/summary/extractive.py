@@ -18,7 +18,7 @@ from math import log
 from typing import TYPE_CHECKING
 
 from compaction.language.text import QUESTION_MARKS, as_sentence, ends_a_sentence, plain, sentences, words
-from compaction.model import EXTRACTIVE, Fact, FactKind, Importance, TurnKind
+from compaction.model import EXTRACTIVE, SAID, Fact, FactKind, Importance
 from compaction.notes import condense_notes
 from compaction.summary.port import MAX_FACT_CHARS, MAX_GIST_CHARS, MAX_SUMMARY_CHARS, NOTHING_KEPT, Fold, FoldRequest
 
@@ -184,7 +184,7 @@ class _TurnInContext:
 
 def _in_context(request: FoldRequest) -> list[_TurnInContext]:
     """Return what people said in the batch, each with what its neighbours make it worth."""
-    said = [turn for turn in (*request.before, *request.turns) if turn.kind is TurnKind.SPEECH and turn.parts]
+    said = [turn for turn in (*request.before, *request.turns) if turn.kind in SAID and turn.parts]
     factors = {turn.seq: 1.0 for turn in said}
     for turn, after in pairwise(said):
         if turn.parts[-1].speaker_id == after.parts[0].speaker_id:

@@ -185,8 +185,12 @@ class LocalDiscord:
             name = self.guild.member(user_id).name
             raise LocalDiscordError(f"{name} is in no voice channel. Join first.")
 
-    async def post_message(self, user_id: int, text: str, *, channel_id: int | None = None) -> PostedMessage:
-        """Post a message as a member. Raises `LocalDiscordError` for an unknown member or channel, or an empty text."""
+    async def post_message(
+        self, user_id: int, text: str, *, channel_id: int | None = None, replies_to: int | None = None
+    ) -> PostedMessage:
+        """Post a message as a member. `replies_to`: the id of the message that it answers. Raises `LocalDiscordError`
+        for an unknown member or channel, or an empty text.
+        """
         channel = channel_id or self.guild.text_channel.id
         self.guild.member(user_id)
         if not self._state.has_channel(channel):
@@ -194,7 +198,14 @@ class LocalDiscord:
         if not text:
             raise LocalDiscordError("A message needs a text.")
         number = self._state.snowflake()
-        payload = payloads.message(self.guild, message_id=number, channel_id=channel, author_id=user_id, content=text)
+        payload = payloads.message(
+            self.guild,
+            message_id=number,
+            channel_id=channel,
+            author_id=user_id,
+            content=text,
+            replies_to=None if replies_to is None else self._state.message(replies_to),
+        )
         self._state.add_message(payload)
         self._gateway.broadcast_message("MESSAGE_CREATE", payload)
         return PostedMessage(number, channel, user_id, text, payload)

@@ -11,7 +11,7 @@ from bot.texts.text import Text, verbatim
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
-    from bot.channel.port import ListenRequest, MembershipChange, Place, UnfinishedWords
+    from bot.channel.port import ListenRequest, MembershipChange, Place, TypedMessage, UnfinishedWords
     from bot.health import HealthFault
     from bot.models.voices import EmbeddedVoice
     from compaction.errors import StoreError
@@ -62,6 +62,11 @@ class FakeRoom:
     async def play_sample(self, voice: EmbeddedVoice) -> Text | None:
         """Play nothing."""
         del voice
+        return None
+
+    async def take_typed(self, message: TypedMessage) -> Text | None:
+        """Answer nothing."""
+        del message
         return None
 
     def end_by_itself(self, reason: str) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from bot.brain.embedded.evidence import Evidence, EvidenceOrigin
 from compaction.language.text import sentences
 from compaction.memory.passage import PassageKind
-from compaction.model import TurnKind
+from compaction.model import SAID
 from compaction.payload import PartKind
 from compaction.summary.folded import summary_texts
 from compaction.untrusted_text import inline, without_marks
@@ -49,7 +49,7 @@ def _payload_sentences(context: ModelContext, own_names: Collection[str]) -> Ite
             yield _after_clock(without_marks(part.content)), EvidenceOrigin.NOTE, None, part.timestamp, part.timestamp
         elif part.kind is PartKind.TURN and part.seq_from is not None and part.seq_from in turns:
             turn = turns[part.seq_from]
-            if turn.kind is TurnKind.SPEECH:
+            if turn.kind in SAID:
                 for said in turn.parts:
                     for sentence in sentences(said.text):
                         if sentence in part.content:

@@ -32,9 +32,6 @@ MOST_FOUND = 20
 # Room for what says that something is left out.
 _MARKS_CHARS = 100
 NOTHING = "Nothing that was said or shown is about that."
-UNKNOWN_SESSION = (
-    "There is no such session here. Take its id from a search result, or leave session out to search them all."
-)
 
 _TEXT = {"type": "string"}
 _WHEN = "Clock time (21:04), how long ago (45 minutes ago), or ISO date and time."
@@ -108,19 +105,16 @@ class _RoomMemory:
     async def search(self, arguments: Mapping[str, object]) -> str:
         """Return quotes that match, or a sentence with the reason why there are none."""
         asked, limit = self.question(), min(_number(arguments, "limit", DEFAULT_LIMIT), MOST_FOUND)
-        session = SessionId(_text(arguments, "session")) or None
         try:
             found = await self.room.memory_search(
                 _text(arguments, "query"),
                 speaker=_text(arguments, "speaker") or None,
                 since=_moment(arguments, "since", self.now(), self.zone),
                 until=_moment(arguments, "until", self.now(), self.zone),
-                session=session,
+                session=SessionId(_text(arguments, "session")) or None,
                 archived=arguments.get("archived") is True,
                 limit=limit + (asked is not None),
             )
-            if not found and session is not None and not await self.room.knows(session):
-                return UNKNOWN_SESSION
         except (TimeNotUnderstoodError, StoreError) as error:
             return str(error)
         here = self.room.place.session_id

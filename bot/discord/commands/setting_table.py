@@ -137,7 +137,7 @@ class OneOf:
 class SomeOf:
     """Some channels, roles or people are chosen, `most` of them at most. `now`: those that hold."""
 
-    kind: Literal["channels", "roles", "people"]
+    kind: Literal["channels", "text channels", "roles", "people"]
     most: int
     now: Callable[[Here], tuple[int, ...]]
 
@@ -419,6 +419,15 @@ def history_sentence(here: Here) -> Text:
     )
 
 
+def chat_sentence(here: Here) -> Text:
+    if here.server.chat_channel is None:
+        return Text("Who mentions me in the chat of my voice channel is answered there.")
+    return Text(
+        "Who mentions me in the chat of my voice channel, or in {channel}, is answered there.",
+        channel=_mentions("#", [here.server.chat_channel]),
+    )
+
+
 def _own_words(text: str | None) -> Text:
     return AS_OPERATOR if text is None else verbatim(escape_markdown(text[:_SHOWN_CHARS]))
 
@@ -629,6 +638,16 @@ SETTINGS: tuple[ServerSetting, ...] = (
         lambda chosen, _: {"history_role": int(chosen[0]), "opens_history": True} if chosen else {"history_role": None},
         history_sentence,
         Text("This takes effect at once. My notice says it from the next session on."),
+    ),
+    ServerSetting(
+        "chat",
+        Text("Typed talk"),
+        Text("A text channel in which I answer people in my voice channel who mention me."),
+        SomeOf(
+            "text channels", 1, lambda here: () if here.server.chat_channel is None else (here.server.chat_channel,)
+        ),
+        lambda chosen, _: {"chat_channel": int(chosen[0]) if chosen else None},
+        chat_sentence,
     ),
     _switch(
         "recap",

@@ -274,9 +274,11 @@ def _menu_of_some(control: SomeOf, guild: discord.Guild | None, here: Here | Non
     chosen = () if here is None or guild is None else control.now(here)
     how |= {"min_values": 0, "max_values": control.most}
     match control.kind:
-        case "channels":
+        case "channels" | "text channels":
             channels = [each for each in chosen if guild is not None and guild.get_channel(each) is not None]
-            kinds = [discord.ChannelType.voice, discord.ChannelType.stage_voice]
+            kinds = [discord.ChannelType.text]
+            if control.kind == "channels":
+                kinds = [discord.ChannelType.voice, discord.ChannelType.stage_voice]
             return discord.ui.ChannelSelect(**how, channel_types=kinds, default_values=_as(_CHANNEL, channels))
         case "roles":
             roles = [each for each in chosen if guild is not None and guild.get_role(each) is not None]

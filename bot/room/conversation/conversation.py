@@ -7,17 +7,15 @@ and how long it lives.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bot import events
-from bot.brain.decider import PendingReply, Reason
+from bot.brain.decider import PendingReply
 from bot.brain.reply import Question
 from bot.brain.tools.be_quiet import be_quiet_tools
 from bot.brain.wakeword import mentions_name
 from bot.channel.participants import Participants
 from bot.memory.recall import RecallScope
-from bot.participation.all_guilds import SILENCED_FOR_GOOD
 from bot.participation.participation import Participation, ReplyState
 from bot.realtime.bridge import RealtimeBridge
 from bot.room.conversation.barge_in import BargeInHandler
@@ -29,6 +27,7 @@ from bot.room.conversation.speaking import Speaking
 from bot.room.conversation.transcriber import room_transcriber
 from bot.room.conversation.turn_recorder import TurnRecorder
 from bot.room.conversation.turn_taking import TurnTaking
+from bot.room.conversation.typed_talk import TypedTalk
 from bot.room.live_message import ANSWERING, LISTENING, SILENT, WRITING
 from bot.screen.commentary import ScreenCommentary
 from bot.texts.text import Text
@@ -140,6 +139,16 @@ class Conversation:
             wake_names=self._participation.wake_names,
             bridge=self._bridge,
         )
+        self.typed_talk = TypedTalk(
+            place,
+            participation=self._participation,
+            turn_recorder=turn_recorder,
+            reply_recorder=reply_recorder,
+            build_context=prompts.build_context,
+            responder=services.replies.new_responder(),
+            rules=self._speaking.rules,
+            clock=self._clock,
+        )
         self._replier, self._preemptive_reply = self._speaking.replier, self._speaking.preemptive_reply
         self.playback = self._speaking.playback
         speech = services.speech
@@ -221,6 +230,7 @@ class Conversation:
         async with self._toolbox.frozen, asyncio.TaskGroup() as tasks:
             tasks.create_task(fail_if_cancelled_inside(self._hearing.run), name="hearing")
             tasks.create_task(fail_if_cancelled_inside(self._replier.run), name="replies")
+            tasks.create_task(fail_if_cancelled_inside(self.typed_talk.run), name="typed-talk")
             tasks.create_task(fail_if_cancelled_inside(self._preemptive_reply.run), name="preemptive-reply")
             tasks.create_task(fail_if_cancelled_inside(self._barge_in.run), name="barge-in")
             tasks.create_task(fail_if_cancelled_inside(self._participation.run), name="participation")
@@ -235,6 +245,7 @@ class Conversation:
         `process_ends`: a sentence that is being spoken may end first. Otherwise the bot falls silent at once.
         """
         self._finishing = True
+        self.typed_talk.close()
         await self._speaking.finish(process_ends=process_ends)
         within_s = LAST_WORDS_OF_PROCESS_S if process_ends else LAST_WORDS_S
         await self._hearing.finish([person.id for person in self._place.members()], within_s=within_s)
@@ -264,7 +275,7 @@ class Conversation:
     async def play_sample(self, sentence: str, synthesizer: Synthesizer) -> Text | None:
         """Say a sentence with a voice that somebody wants to hear; return why it was not said, or None."""
         if self._participation.listens_only:
-            return Text("I only write down in this session and say nothing.")
+            return self._participation.why_silent()
 
         def may_say() -> bool:
             return not self._participation.silenced
@@ -273,11 +284,7 @@ class Conversation:
         played = may_say() and await self._speaking.play_sample(sentence, synthesizer, may_say=may_say)
         if played:
             return None
-        if self._participation.silenced_for_good:
-            return SILENCED_FOR_GOOD
-        if not may_say():
-            return Text("I am silent at present. /talk lets me speak again.")
-        return Text("I could not speak in {channel} now.", channel=self._place.name)
+        return self._participation.why_silent() or Text("I could not speak in {channel} now.", channel=self._place.name)
 
     async def speak_notice(self, sentences: Sequence[Text]) -> bool:
         """Say sentences aloud in the server's language. Return whether all of them were played to people."""
@@ -339,6 +346,7 @@ class Conversation:
             self.playback.pieces,
             QueueFigures("store", self._memory.unstored_items, None),
             self._participation.queue,
+            self.typed_talk.queue,
             *(() if self._bridge is None else self._bridge.queues),
         )
 
@@ -382,8 +390,10 @@ class Conversation:
 
     def stop_speaking(self) -> None:
         self._speaking.silence()
+        self.typed_talk.drop()
 
     def drop_derived(self) -> None:
+        self.typed_talk.drop()
         self._speaking.drop_prepared()
         self._toolbox.drop_derived()
         if self._quoting is not None:
@@ -406,11 +416,7 @@ class Conversation:
         """Begin a remark that nobody asked for, after the last turn. Return False if there is no turn yet."""
         turns = [turn for turn in self._memory.window if not turn.tombstone]
         if turns:
-            question = Question(turns[-1], asker_id="", reason=decision.reason, may_skip=decision.may_skip)
-            if decision.reason is Reason.SCREEN and self._commentary is not None:
-                # The share may end while the model thinks.
-                question = replace(question, is_current=self._commentary.remark_is_current())
-            self._ask(question)
+            self._ask(Question(turns[-1], asker_id="", reason=decision.reason, may_skip=decision.may_skip))
         return bool(turns)
 
     async def _tell_result(self, call: FrozenCall) -> None:

@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bot import events
-from bot.brain.context import build_context_messages
-from bot.brain.presence import presence_part
+from bot.brain.context import build_context_messages, presence_part
 from bot.brain.skip import skip_instruction
 from bot.brain.tools.permission import NOBODY, Asker
 from bot.llm.budget import to_part
@@ -16,7 +15,7 @@ from compaction.budget.messages import message_json
 from compaction.clock_time import format_day
 from compaction.errors import StoreError
 from compaction.memory.people import Audience
-from compaction.model import TurnKind
+from compaction.model import SAID, TurnKind
 from compaction.speaker_names import plain_name
 from compaction.tokens import estimate_text_tokens
 from voice.asr.language_names import language_name
@@ -45,6 +44,7 @@ TELL_RESULT = (
     "The person who asked has pressed Do it, so {tool} was run just now. Tell them in one or two sentences what came "
     "of it, by its result. If that says that it failed, say so."
 )
+TYPED = "The last turn was typed in a chat. Your answer is posted there for people to read, and is not spoken."
 
 
 class PromptBuilder:
@@ -159,8 +159,9 @@ class PromptBuilder:
         answering = f"Whom you answer now speaks {language}. Answer in {language}." if language else ""
         # Turns have clock times only, and summaries name dates. A remark after a long silence follows a turn of before.
         today = f"Today is {format_day(self._services.clock.now(), self._services.zone)}."
+        writing = TYPED if question.turn.kind is TurnKind.TYPED else ""
         telling = "" if question.pressed is None else TELL_RESULT.format(tool=question.pressed.tool.name)
-        return tuple(text for text in (today, skipping, answering, telling) if text)
+        return tuple(text for text in (today, skipping, answering, writing, telling) if text)
 
     def introductions(self, asker: Asker) -> list[str]:
         if self._upkeep is None:
@@ -228,7 +229,7 @@ def asker_of(question: Question, participants: Participants) -> Asker:
         before = question.pressed.asker
         return NOBODY if before.user_id is None else _asker(before.user_id, before.name, participants)
     turn = question.turn
-    if turn.kind is not TurnKind.SPEECH:
+    if turn.kind not in SAID:
         return NOBODY
     names = {part.speaker_id: part.speaker for part in turn.parts}
     asker_id = question.asker_id

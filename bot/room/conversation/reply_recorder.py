@@ -11,7 +11,7 @@ from bot.texts.text import Text, joined, verbatim
 from compaction.tokens import estimate_text_tokens
 
 if TYPE_CHECKING:
-    from bot.brain.reply import Reply
+    from bot.brain.reply import Question, Reply
     from bot.brain.tools.toolbox import Toolbox
     from bot.clock import Clock
     from bot.participation.participation import Participation
@@ -89,11 +89,19 @@ class ReplyRecorder:
         if reply.text and reply.first_audio_at is not None:
             await self._record_spoken(reply, reply.first_audio_at)
         if reply.unsaid:
-            await self._turn_recorder.record_written_reply(reply)
+            await self._turn_recorder.record_written_reply(reply.question, reply.unsaid)
         # Not waited for: Discord may take seconds, and the next answer must not.
         if message := self._failure_messages.format(reply):
             self._participation.notify(message, repeats=bool(reply.unsaid))
         self._observe(_finished(reply))
+
+    async def record_written(self, question: Question, text: str) -> None:
+        """Count the cost of an answer in writing and record it. `text`: the part that people can read."""
+        self._participation.on_reply_ended(
+            None, text, tokens=estimate_text_tokens(text), spoken_s=0.0, skipped=False, steps=self._new_steps()
+        )
+        if text:
+            await self._turn_recorder.record_written_reply(question, text)
 
     def _new_steps(self) -> int:
         """Return how many steps with tool calls were recorded since the last reply. Several may answer one turn."""

@@ -83,6 +83,14 @@ class Speaking:
             self.preemptive_reply.drop_taken()
             await on_reply(reply)
 
+        self.rules = SpeechRules(
+            own_names=(services.brain.name, *wake_names),
+            pronunciations=services.speaking.pronounced_in(place.guild_id),
+            blocked_words=services.speaking.blocked_in(place.guild_id),
+            moderator=services.speech.moderator,
+            language=lambda: place.language,
+            voice_language=lambda: self.voice.language,
+        )
         self.replier = Replier(
             build_context=self.preemptive_reply.build_context,
             responder=self.preemptive_reply,
@@ -91,14 +99,7 @@ class Speaking:
             clock=services.clock,
             timeout_s=services.replies.timeout_s,
             on_reply=reply_over,
-            rules=SpeechRules(
-                own_names=(services.brain.name, *wake_names),
-                pronunciations=services.speaking.pronounced_in(place.guild_id),
-                blocked_words=services.speaking.blocked_in(place.guild_id),
-                moderator=services.speech.moderator,
-                language=lambda: place.language,
-                voice_language=lambda: self.voice.language,
-            ),
+            rules=self.rules,
             speech_to_speech=bridge,
             on_begun=lambda question: self.voice.prefer(question.language),
         )

@@ -20,7 +20,7 @@ from voice.asr.sound_effect import is_sound_effect
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bot.brain.reply import Reply
+    from bot.brain.reply import Question, Reply
     from bot.channel.participants import Participants
     from bot.channel.port import Person, Place
     from bot.clock import Clock
@@ -82,6 +82,12 @@ class TurnRecorder:
         parts = _parts([spoken], [self._participants.name(spoken.user_id)])
         return Turn(seq, TurnKind.SPEECH, started_at, ended_at, parts)
 
+    async def record_typed(self, person: Person, text: str) -> Turn:
+        """Record what somebody has typed to the bot just now."""
+        now = self._clock.now()
+        part = TurnPart(str(person.id), self._memory.name_of(str(person.id), person.name), text)
+        return await self._record(TurnKind.TYPED, (part,), now, now)
+
     async def record_membership(self, person: Person, what: str) -> Turn:
         """Record that somebody joined or left. `what`: follows their name in a sentence."""
         now = self._clock.now()
@@ -103,7 +109,7 @@ class TurnRecorder:
         asked_at = reply.question.ended_at
         _log_reply(
             turn,
-            reply,
+            reply.question,
             char_count=len(text),
             interrupted=reply.interrupted,
             model_first_token_ms=reply.model_first_token_ms,
@@ -113,11 +119,11 @@ class TurnRecorder:
         )
         return turn
 
-    async def record_written_reply(self, reply: Reply) -> Turn:
-        at = self._epoch(reply.ended_at)
-        part = TurnPart(OWN_ID, self._own_name, reply.unsaid)
-        turn = await self._record(TurnKind.ASSISTANT, (part,), at, at, answers=reply.question.turn.seq)
-        _log_reply(turn, reply, char_count=len(reply.unsaid), written=True)
+    async def record_written_reply(self, question: Question, text: str) -> Turn:
+        """Record an answer, or the rest of one, that people read."""
+        at, part = self._clock.now(), TurnPart(OWN_ID, self._own_name, text)
+        turn = await self._record(TurnKind.ASSISTANT, (part,), at, at, answers=question.turn.seq)
+        _log_reply(turn, question, char_count=len(text), written=True)
         return turn
 
     def _repeats(self, kind: TurnKind, parts: tuple[TurnPart, ...], started_at: float) -> bool:
@@ -189,13 +195,13 @@ def _parts(group: Sequence[SpokenText], names: Sequence[str]) -> tuple[TurnPart,
     return tuple(parts)
 
 
-def _log_reply(turn: Turn, reply: Reply, **figures: object) -> None:
+def _log_reply(turn: Turn, question: Question, **figures: object) -> None:
     log.info(
         "turn_recorded",
         seq=turn.seq,
         kind=turn.kind.value,
         speaker_id=OWN_ID,
-        answer_to=reply.question.turn.seq,
+        answer_to=question.turn.seq,
         **figures,
     )
 

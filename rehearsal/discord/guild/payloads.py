@@ -21,7 +21,7 @@ Json: TypeAlias = dict[str, Any]
 # Discord's own constants for channel and message types.
 TEXT_CHANNEL, VOICE_CHANNEL, STAGE_CHANNEL = 0, 2, 13
 _PUBLIC_THREAD = 11
-_DEFAULT_MESSAGE, _COMMAND_REPLY = 0, 20
+_DEFAULT_MESSAGE, _REPLY, _COMMAND_REPLY = 0, 19, 20
 _JOINED_AT = "2024-01-01T00:00:00+00:00"
 # What of a message a bot does not get that may not read it.
 _UNREAD: Json = {"content": "", "embeds": [], "attachments": [], "components": []}
@@ -266,8 +266,17 @@ def message(
     content: str,
     extra: Json | None = None,
     reply_to_command: bool = False,
+    replies_to: Json | None = None,
 ) -> Json:
-    """Return a message object. `extra`: other fields that the author sent, such as embeds, components and flags."""
+    """Return a message object. `extra`: other fields that the author sent, such as embeds, components and flags.
+    `replies_to`: the message that it answers, whose author it mentions.
+    """
+    mentioned = [each.id for each in guild.members if f"<@{each.id}>" in content]
+    reply: Json = {}
+    if replies_to is not None:
+        mentioned.append(int(replies_to["author"]["id"]))
+        reference = {"message_id": replies_to["id"], "channel_id": str(channel_id), "guild_id": str(guild.id)}
+        reply = {"type": _REPLY, "message_reference": reference, "referenced_message": replies_to}
     return {
         "id": str(message_id),
         "channel_id": str(channel_id),
@@ -281,7 +290,7 @@ def message(
         "edited_timestamp": None,
         "tts": False,
         "mention_everyone": False,
-        "mentions": [],
+        "mentions": [guild_user(guild, each) for each in dict.fromkeys(mentioned)],
         "mention_roles": [],
         "attachments": [],
         "embeds": [],
@@ -289,6 +298,7 @@ def message(
         "pinned": False,
         "flags": 0,
         "type": _COMMAND_REPLY if reply_to_command else _DEFAULT_MESSAGE,
+        **reply,
         **(extra or {}),
     }
 
@@ -298,7 +308,7 @@ def readable(message: Json, *, user_id: int, intents: int) -> Json:
     mentioned.
     """
     own = message["author"]["id"] == str(user_id)
-    mentioned = f"<@{user_id}>" in message["content"]
+    mentioned = any(each["id"] == str(user_id) for each in message["mentions"])
     return message if own or mentioned or intents & Intent.MESSAGE_CONTENT else {**message, **_UNREAD}
 
 

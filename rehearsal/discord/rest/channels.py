@@ -75,6 +75,9 @@ class ChannelRoutes:
         if data.get("enforce_nonce") and (there := self._with_nonce(channel_id, bot_id, data.get("nonce"))):
             return json_response(there)
         extra = new_message_fields(data)
+        allowed = data.get("allowed_mentions")
+        if allowed is not None and "users" not in allowed.get("parse", ()):
+            extra["mentions"] = []
         message = payloads.message(
             self._state.guild,
             message_id=self._state.snowflake(),
@@ -82,12 +85,25 @@ class ChannelRoutes:
             author_id=bot_id,
             content=data.get("content") or "",
             extra=extra,
+            replies_to=self._replied_to(data, channel_id),
         )
         if data.get("nonce") is not None:
             message["nonce"] = data["nonce"]
         self._state.add_message(message)
         self._gateway.broadcast_message("MESSAGE_CREATE", message)
         return json_response(message)
+
+    def _replied_to(self, data: Json, channel_id: int) -> Json | None:
+        """Return the message that a new one answers. Raises `RefusedError` if it is gone and the bot wants it there."""
+        reference = data.get("message_reference")
+        if reference is None:
+            return None
+        found = self._state.message(int(reference["message_id"]))
+        if found is not None and found["channel_id"] == str(channel_id):
+            return found
+        if reference.get("fail_if_not_exists", True):
+            raise RefusedError(400, 50035, "Invalid Form Body: message_reference: Unknown message")
+        return None
 
     def _with_nonce(self, channel_id: int, bot_id: int, nonce: object) -> Json | None:
         """Return the bot's message that was posted with this nonce before. Discord looks back for some minutes."""

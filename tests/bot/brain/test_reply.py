@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -147,14 +146,38 @@ async def test_a_newer_question_takes_the_place_of_the_waiting_one() -> None:
     assert [reply.question for reply in bench.replies] == [FIRST, THIRD]
 
 
+AWAY = ChatModelError("No model answers. Start it.", retryable=True)
+
+
 @pytest.mark.asyncio
-async def test_a_failed_model_is_apologised_for() -> None:
-    """If the model fails before its first word, the bot says so aloud and the reason goes into the channel."""
-    bench = Bench(ScriptedResponder(ChatModelError("No model answers. Start it.", retryable=True)))
+@pytest.mark.parametrize(
+    ("pieces", "heard", "failure"),
+    [
+        ((AWAY,), MODEL_FAILED, str(AWAY)),
+        (("Bo brings it. And Cy br", AWAY), f"Bo brings it. {MODEL_BROKE_OFF}", str(AWAY)),
+        ((asyncio.CancelledError(),), MODEL_FAILED, BROKEN_OFF),
+        (("Bo brings it. ", "And C", asyncio.CancelledError()), f"Bo brings it. {MODEL_BROKE_OFF}", BROKEN_OFF),
+        (("Bo brings it. And Cy br", CutOffError("length")), "Bo brings it.", None),
+        (("Bo br", CutOffError("length")), "Bo br", None),
+        (("<think>Who brings it? Per", CutOffError("length")), MODEL_FAILED, NO_WORDS),
+        (("<think>Bo brings it.</think>",), MODEL_FAILED, NO_WORDS),
+        (("```python\nprint(1)\n```\n",), MODEL_FAILED, NO_WORDS),
+        (('<tool_call>{"name": "look", "arguments": {}}</tool_call>',), MODEL_FAILED, NO_WORDS),
+        ((), MODEL_FAILED, NO_WORDS),
+    ],
+)
+async def test_what_people_hear_and_read_of_an_answer_that_is_not_whole(
+    pieces: tuple[str | BaseException, ...], heard: str, failure: str | None
+) -> None:
+    """Whole sentences are spoken, and an incomplete one only if there is no other. People hear that the answer or its
+    rest is lost, and the reason is for the channel. An answer that the model cut off needs no apology.
+    """
+    bench = Bench(ScriptedResponder(*pieces))
     async with bench.listener.listening(), bench.running():
         bench.replier.ask(FIRST)
-        reply = await bench.next_reply()
-    assert (reply.text, reply.failure) == (MODEL_FAILED, "No model answers. Start it.")
+        async with asyncio.timeout(PATIENCE_S):
+            reply = await bench.next_reply()
+    assert (reply.text, reply.failure) == (heard, failure)
 
 
 @pytest.mark.asyncio
@@ -168,58 +191,6 @@ async def test_the_apology_is_spoken_in_the_servers_language() -> None:
     assert reply.text == in_language(MODEL_FAILED, "de") != MODEL_FAILED
     assert reply.failure is not None
     assert in_language(reply.failure, "de") == "Die Übertragung ist beendet."
-
-
-@pytest.mark.asyncio
-async def test_a_model_that_fails_in_the_middle_leaves_whole_sentences() -> None:
-    """Complete sentences are spoken, the incomplete one is not. People hear once that the rest is lost, and the reason
-    goes into the channel.
-    """
-    error = ChatModelError("It broke off. Try again.", retryable=True)
-    bench = Bench(ScriptedResponder("Bo brings the lantern. And Cy br", error))
-    async with bench.listener.listening(), bench.running():
-        bench.replier.ask(FIRST)
-        reply = await bench.next_reply()
-    assert reply.text == f"Bo brings the lantern. {MODEL_BROKE_OFF}"
-    assert bench.voice.spoken == ["Bo brings the lantern.", MODEL_BROKE_OFF]
-    assert reply.failure == "It broke off. Try again."
-
-
-@pytest.mark.asyncio
-async def test_an_answer_that_is_cut_off_ends_with_a_whole_sentence() -> None:
-    """If the model cuts its answer off, the incomplete sentence is not spoken unless there is no other. No failure is
-    reported.
-    """
-    for pieces, heard in (
-        (("Bo brings it. And Cy br",), "Bo brings it."),
-        (("Bo br",), "Bo br"),
-    ):
-        bench = Bench(ScriptedResponder(*pieces, CutOffError("length")))
-        async with bench.listener.listening(), bench.running():
-            bench.replier.ask(FIRST)
-            reply = await bench.next_reply()
-        assert (reply.text, reply.failure) == (heard, None)
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize(
-    "pieces",
-    [
-        ("<think>Who brings it? Per", CutOffError("length")),
-        ("<think>Bo brings it.</think>",),
-        ("```python\nprint(1)\n```\n",),
-        ('<tool_call>{"name": "look", "arguments": {}}</tool_call>',),
-        (),
-    ],
-)
-async def test_an_answer_without_a_word_is_apologised_for(pieces: tuple[str | Exception, ...]) -> None:
-    """Silence would look like a question that was not heard. A reply that may be skipped needs no apology."""
-    for question, heard, failure in ((FIRST, MODEL_FAILED, NO_WORDS), (replace(FIRST, may_skip=True), "", None)):
-        bench = Bench(ScriptedResponder(*pieces))
-        async with bench.listener.listening(), bench.running():
-            bench.replier.ask(question)
-            reply = await bench.next_reply()
-        assert (reply.text, reply.failure) == (heard, failure)
 
 
 @pytest.mark.asyncio
@@ -251,9 +222,9 @@ async def test_an_answer_that_does_not_begin_in_time_is_given_up() -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_context_that_does_not_fit_is_told() -> None:
-    """If the context is too large, the bot says aloud what to do and reports the figures in writing, whether the
-    context or the model's budget found it.
+async def test_a_context_that_cannot_be_made_is_told() -> None:
+    """If it is too large, the bot says aloud what to do and reports the figures in writing, whether the context or the
+    model's budget found it. If the memory cannot be read, that is only reported.
     """
     overflow = ContextOverflowError(current=900, maximum=800)
     before = Bench(ScriptedResponder("Hello."))
@@ -265,16 +236,10 @@ async def test_a_context_that_does_not_fit_is_told() -> None:
         assert reply.text == TOO_MUCH
         assert reply.failure == str(overflow)
         assert "900" in reply.failure
-
-
-@pytest.mark.asyncio
-async def test_a_memory_that_cannot_be_read_is_told() -> None:
-    """If the memory cannot be read, the failure is reported in writing and nothing is spoken."""
-    bench = Bench(ScriptedResponder("Hello."))
-    bench.overflow = StoreError("The disk is full. Make room.")
-    async with bench.running():
-        bench.replier.ask(FIRST)
-        reply = await bench.next_reply()
+    before.overflow = StoreError("The disk is full. Make room.")
+    async with before.running():
+        before.replier.ask(FIRST)
+        reply = await before.next_reply()
     assert (reply.text, reply.failure) == ("", "The disk is full. Make room.")
 
 
@@ -289,22 +254,6 @@ async def test_what_is_cancelled_inside_costs_one_answer() -> None:
         bench.cancelled = False
         bench.replier.ask(SECOND)
         assert (await bench.next_reply()).text == "Yes."
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize(
-    ("said", "text"), [((), MODEL_FAILED), (("Bo brings it. ", "And C"), f"Bo brings it. {MODEL_BROKE_OFF}")]
-)
-async def test_an_answer_of_which_a_part_was_cancelled_ends(said: tuple[str, ...], text: str) -> None:
-    """If something that the answer waits for is cancelled elsewhere, it fails like any other: the room does not wait
-    for the rest, and hears that it is lost.
-    """
-    bench = Bench(ScriptedResponder(*said, asyncio.CancelledError()))
-    async with bench.listener.listening(), bench.running():
-        bench.replier.ask(FIRST)
-        async with asyncio.timeout(PATIENCE_S):
-            reply = await bench.next_reply()
-    assert (reply.text, reply.failure) == (text, BROKEN_OFF)
 
 
 @pytest.mark.asyncio

@@ -56,17 +56,53 @@ def _bench(speaker: Speaker) -> Bench:
     return bench
 
 
+GONE = RealtimeError("It is away.")
+REMARK = replace(FIRST, asker_id="", may_skip=True)
+UNHEARD = [(0.0, False)]
+
+
 @pytest.mark.asyncio
-async def test_it_is_played_as_it_comes() -> None:
-    """The model's sound is played as it arrives, and neither the responder nor the voice is used."""
-    speaker = Speaker("One", "two", "three")
+@pytest.mark.parametrize(
+    ("question", "words", "text", "failure", "told", "spoken"),
+    [
+        pytest.param(FIRST, ("One", "two"), "One two", None, [(2.0, True)], [], id="it is played as it comes"),
+        pytest.param(FIRST, (GONE,), "Otherwise.", None, UNHEARD, ["Otherwise."], id="it fails before any sound"),
+        pytest.param(
+            FIRST,
+            ("One", GONE),
+            f"One {MODEL_BROKE_OFF}",
+            str(GONE),
+            [(1.0, False)],
+            [MODEL_BROKE_OFF],
+            id="breaks off",
+        ),
+        pytest.param(FIRST, (), "Otherwise.", None, UNHEARD, ["Otherwise."], id="it says nothing to who asked"),
+        pytest.param(replace(FIRST, may_skip=True), (), "", None, [(0.0, True)], [], id="it may say nothing"),
+        pytest.param(REMARK, (GONE,), "", None, UNHEARD, [], id="nobody asked, and it fails"),
+        pytest.param(
+            replace(REMARK, asker_id="1"), (GONE,), "Otherwise.", None, UNHEARD, ["Otherwise."], id="somebody asked"
+        ),
+        pytest.param(REMARK, (asyncio.CancelledError(),), "", None, UNHEARD, [], id="a remark is cancelled inside"),
+    ],
+)
+async def test_what_is_heard_of_it_and_what_the_model_is_told(
+    question: Question,
+    words: tuple[str | BaseException, ...],
+    text: str,
+    failure: str | None,
+    told: list[tuple[float, bool]],
+    spoken: list[str],
+) -> None:
+    """The responder answers if the model cannot, and somebody asked. Our own voice tells that a reply has broken off.
+    The model is told how much was heard of its own sound.
+    """
+    speaker = Speaker(*words)
     bench = _bench(speaker)
     async with bench.listener.listening(), bench.running():
-        bench.replier.ask(FIRST)
+        bench.replier.ask(question)
         reply = await bench.next_reply()
-    assert (reply.text, reply.interrupted, reply.failure) == ("One two three", False, None)
-    assert speaker.told == [(3.0, True)]
-    assert bench.voice.spoken == []
+    assert (reply.text, reply.failure, reply.skipped) == (text, failure, not text)
+    assert (speaker.told, bench.voice.spoken) == (told, spoken)
 
 
 @pytest.mark.asyncio
@@ -117,33 +153,6 @@ async def test_what_waited_for_room_is_not_heard_after_an_interruption() -> None
 
 
 @pytest.mark.asyncio
-async def test_a_failure_before_any_sound_is_answered_the_other_way() -> None:
-    """If speech-to-speech fails before any sound, the responder answers and no failure is reported."""
-    speaker = Speaker(RealtimeError("It is away."))
-    bench = _bench(speaker)
-    async with bench.listener.listening(), bench.running():
-        bench.replier.ask(FIRST)
-        reply = await bench.next_reply()
-    assert (reply.text, reply.failure) == ("Otherwise.", None)
-    assert speaker.told == [(0.0, False)]
-
-
-@pytest.mark.asyncio
-async def test_a_failure_in_the_middle_is_told() -> None:
-    """If speech-to-speech fails in mid-reply, our own voice says so, the heard part is recorded and the failure is
-    reported. The model is told of its own sound alone.
-    """
-    speaker = Speaker("One", RealtimeError("It is away."))
-    bench = _bench(speaker)
-    async with bench.listener.listening(), bench.running():
-        bench.replier.ask(FIRST)
-        reply = await bench.next_reply()
-    assert (reply.text, reply.failure) == (f"One {MODEL_BROKE_OFF}", "It is away.")
-    assert speaker.told == [(1.0, False)]
-    assert bench.voice.spoken == [MODEL_BROKE_OFF]
-
-
-@pytest.mark.asyncio
 async def test_who_was_interrupted_does_not_excuse_itself() -> None:
     """A reply that somebody has stopped needs no rest, whatever becomes of the model then."""
     speaker = Speaker("One", "two", "three", "four", "five", "six", RealtimeError("It is away."))
@@ -158,19 +167,6 @@ async def test_who_was_interrupted_does_not_excuse_itself() -> None:
             await asyncio.sleep(0)
         reply = await bench.next_reply()
     assert (reply.text, bench.voice.spoken) == ("One", [])
-
-
-@pytest.mark.asyncio
-async def test_one_that_is_given_up_is_not_asked() -> None:
-    """If speech-to-speech has been given up, the responder answers and the model is not asked."""
-    speaker = Speaker("One")
-    speaker.usable = False
-    bench = _bench(speaker)
-    async with bench.listener.listening(), bench.running():
-        bench.replier.ask(FIRST)
-        reply = await bench.next_reply()
-    assert reply.text == "Otherwise."
-    assert speaker.told == []
 
 
 @pytest.mark.asyncio
@@ -189,18 +185,6 @@ async def test_one_that_is_given_up_in_the_middle_is_told_of_elsewhere() -> None
 
 
 @pytest.mark.asyncio
-async def test_an_answer_without_any_sound_is_given_the_other_way() -> None:
-    """If the model says nothing to somebody who asked, the responder answers."""
-    speaker = Speaker()
-    bench = _bench(speaker)
-    async with bench.listener.listening(), bench.running():
-        bench.replier.ask(FIRST)
-        reply = await bench.next_reply()
-    assert (reply.text, reply.skipped, reply.failure) == ("Otherwise.", False, None)
-    assert speaker.told == [(0.0, False)]
-
-
-@pytest.mark.asyncio
 async def test_words_that_the_server_forbids_are_not_heard() -> None:
     """A reply ends before a blocked word, with what is queued of it; the model is told, and so is the channel."""
     speaker = Speaker("One", "two", "rudely", "four")
@@ -213,51 +197,3 @@ async def test_words_that_the_server_forbids_are_not_heard() -> None:
     assert speaker.told == [(0.0, False)]
     assert bench.listener.frames == 0
     assert bench.voice.spoken == []
-
-
-@pytest.mark.asyncio
-async def test_it_may_find_that_there_is_nothing_to_say() -> None:
-    """If a reply may be skipped and the model says nothing, nothing sounds and the responder is not asked."""
-    speaker = Speaker()
-    bench = _bench(speaker)
-    async with bench.listener.listening(), bench.running():
-        bench.replier.ask(replace(FIRST, may_skip=True))
-        reply = await bench.next_reply()
-    assert (reply.text, reply.skipped, reply.failure) == ("", True, None)
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize(("asker_id", "text"), [("", ""), ("1", "Otherwise."), (None, "Otherwise.")])
-async def test_a_thought_of_its_own_that_fails_is_let_be(asker_id: str | None, text: str) -> None:
-    """If a remark that nobody asked for fails, it is skipped. A person who asked gets the responder's answer."""
-    speaker = Speaker(RealtimeError("It is away."))
-    bench = _bench(speaker)
-    async with bench.listener.listening(), bench.running():
-        bench.replier.ask(replace(FIRST, asker_id=asker_id, may_skip=True))
-        reply = await bench.next_reply()
-    assert (reply.text, reply.skipped, reply.failure) == (text, not text, None)
-
-
-@pytest.mark.asyncio
-async def test_what_it_is_about_may_end_before_it_sounds() -> None:
-    """The model is told that nothing of it was heard, and the responder is not asked instead."""
-    speaker = Speaker("One", "two")
-    bench = _bench(speaker)
-    async with bench.running():
-        bench.replier.ask(replace(FIRST, asker_id="", may_skip=True, is_current=lambda: False))
-        reply = await bench.next_reply()
-        bench.listener.pull(100)
-    assert (reply.text, reply.skipped, reply.failure, bench.voice.spoken) == ("", True, None, [])
-    assert speaker.told == [(0.0, False)]
-    assert bench.listener.frames == 0
-
-
-@pytest.mark.asyncio
-async def test_a_remark_that_breaks_off_before_its_first_sound_is_stopped_and_not_told() -> None:
-    """The model is told that nothing of it was heard, so it says no more of it. Nobody waits for an apology."""
-    speaker = Speaker(asyncio.CancelledError())
-    bench = _bench(speaker)
-    async with bench.listener.listening(), bench.running():
-        bench.replier.ask(replace(FIRST, asker_id="", may_skip=True))
-        reply = await bench.next_reply()
-    assert (reply.text, reply.failure, reply.skipped, speaker.told) == ("", None, True, [(0.0, False)])

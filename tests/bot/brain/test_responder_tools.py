@@ -201,23 +201,15 @@ async def test_the_filler_is_in_the_language_of_the_question(language: str, fill
 
 
 @pytest.mark.asyncio
-async def test_without_a_filler_it_is_silent() -> None:
-    """With an empty filler setting, a slow tool is waited for in silence."""
+@pytest.mark.parametrize(("filler", "may_skip"), [("", False), ("Let me look.", True)])
+async def test_a_slow_tool_may_be_waited_for_in_silence(filler: str, may_skip: bool) -> None:
+    """With an empty filler, and where nothing may follow because the model may still skip."""
     room = Looking()
     room.slow = asyncio.Event()
     asyncio.get_running_loop().call_later(0.02, room.slow.set)
     model = Thinker((asks(LOOK),), ("A map.", END))
-    assert await answer(model, room.context, filler="", filler_after_s=0.001) == ["A map."]
-
-
-@pytest.mark.asyncio
-async def test_nothing_is_promised_where_nothing_may_follow() -> None:
-    """If the model may still skip, no filler sentence is spoken, however long its tool takes."""
-    room = Looking()
-    room.slow = asyncio.Event()
-    asyncio.get_running_loop().call_later(0.02, room.slow.set)
-    model = Thinker((asks(LOOK),), ("SKIP", END))
-    assert await answer(model, replace(room.context, may_skip=True), filler_after_s=0.001) == ["SKIP"]
+    context = replace(room.context, may_skip=may_skip)
+    assert await answer(model, context, filler=filler, filler_after_s=0.001) == ["A map."]
 
 
 @pytest.mark.asyncio

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from bot.channel.port import MembershipChange, Person, Place
+    from bot.channel.port import MembershipChange, Person, Place, TypedMessage
     from bot.discord.client import RoomtoneClient
     from bot.health import HealthFault
     from bot.models.voices import EmbeddedVoice
@@ -65,6 +65,9 @@ class FakeSupervisor:
         self.movements: list[tuple[int, int, MembershipChange]] = []
         self.drags: list[tuple[int, int]] = []
         self.taken_out: list[int] = []
+        self.typed: list[TypedMessage] = []
+        self.written = ""
+        self.no_answer: Text | None = None
         self.arrivals: list[tuple[int, str, int | None]] = []
         self.departures: list[int] = []
 
@@ -94,6 +97,13 @@ class FakeSupervisor:
     def unfinished(self, guild_id: int) -> tuple[UnfinishedWords, ...]:
         """Return the prepared words."""
         return self.words
+
+    async def take_typed(self, guild_id: int, message: TypedMessage) -> Text | None:
+        """Record the message, and answer it with what is prepared, or tell why not."""
+        self.typed.append(message)
+        if self.written:
+            await message.answer(self.written)
+        return self.no_answer
 
     def on_membership(self, guild_id: int, channel_id: int, change: MembershipChange) -> None:
         """Record the change."""
@@ -503,6 +513,11 @@ class Visit:
 
     def on_membership(self, change: MembershipChange) -> None:
         """Ignore the change."""
+
+    async def take_typed(self, message: TypedMessage) -> Text | None:
+        """Answer nothing."""
+        del message
+        return None
 
     async def play_sample(self, voice: EmbeddedVoice) -> Text | None:
         """Play nothing."""

@@ -63,7 +63,3 @@ async def test_a_quote_of_an_earlier_session_takes_that_all_present_were_there(t
             told = await found()
             assert ("stairs" in told, "forty" in told) == (stairs, forty), people
             assert "today" in told
-        present[:] = [reader("Cy")]
-        assert not await room.knows(SessionId("first"))
-        present[:] = [reader("Ada")]
-        assert await room.knows(SessionId("first"))

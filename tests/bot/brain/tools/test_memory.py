@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 from datetime import UTC
 from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from bot.brain.tools.memory import NOTHING, UNKNOWN_SESSION, memory_tools
+from bot.brain.tools.memory import NOTHING, memory_tools
 from bot.brain.tools.tool import MAX_CHARS
 from bot.memory.access_log import AccessLog
 from bot.memory.recall import Recall, RecallScope, RoomRecall
 from tests.bot.memory.test_recall import evening
-from tests.compaction.memory.recall_index_contract import ELSEWHERE, EVENING, MORNING, SAID, T0, note, segment, turn
+from tests.compaction.memory.recall_index_contract import EVENING, MORNING, SAID, T0, note, segment, turn
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
@@ -87,26 +86,6 @@ async def test_filters_are_understood_as_models_write_them() -> None:
     assert await search.call({"query": "Lisbon", "since": "5 minutes ago"}) == NOTHING
     assert await search.call({"query": "Lisbon", "session": MORNING, "limit": 99}) != NOTHING
     assert "is not a time I know" in await search.call({"query": "Lisbon", "since": "when the cow came"})
-
-
-@pytest.mark.asyncio
-async def test_an_unknown_session_is_told_from_one_without_hits() -> None:
-    """A session of another channel is as unknown as one that never was: its existence is told to nobody."""
-    index, store = await evening(*SAID)
-    index.tell(MORNING, turn(0, "Lisbon was lovely."), guild_id=1, channel_id=10)
-    index.tell(ELSEWHERE, turn(0, "Lisbon, hush."), guild_id=2, channel_id=20)
-
-    async def found(reach: str, session: str) -> str:
-        room = RoomRecall(Recall(index, store), RecallScope(EVENING, 1, 10), reach=reach)
-        search, _ = memory_tools(room, zone=UTC, now=lambda: T0 + 600.0)
-        return await search.call({"query": "zeppelin", "session": session})
-
-    assert await found("channel", MORNING) == NOTHING
-    assert await found("channel", EVENING) == NOTHING
-    assert await found("session", EVENING) == NOTHING
-    assert await found("channel", "") == NOTHING
-    for reach, session in (("channel", "invented"), ("channel", ELSEWHERE), ("session", MORNING)):
-        assert await found(reach, session) == UNKNOWN_SESSION
 
 
 @pytest.mark.asyncio
@@ -185,16 +164,6 @@ async def test_only_what_is_told_counts_as_read() -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_turn_is_told_whole() -> None:
-    """A turn is not cut as in a prompt, where its mark says that it is told whole here."""
-    said = " ".join(f"Lisbon {number}" for number in range(250))
-    _, recall = await tools(turn(0, said), turn(1, "Shall we?"))
-    assert await recall.call({"from": 0, "to": 1}) == (
-        f"turn 0 [08:53] Ada Lovelace: {said}\n\nturn 1 [08:53] Ada Lovelace: Shall we?"
-    )
-
-
-@pytest.mark.asyncio
 async def test_a_turn_longer_than_an_answer_is_cut_between_words() -> None:
     """It is marked as cut, with what is missing, and the turns after it are named as left out."""
     said = " ".join(f"lighthouse{number}" for number in range(600))
@@ -206,13 +175,3 @@ async def test_a_turn_longer_than_an_answer_is_cut_between_words() -> None:
     assert MAX_CHARS - 200 < len(told) < MAX_CHARS
     assert mark == f"[cut here; {len(said) - len(spoken)} more characters are stored]"
     assert left_out == "(1 more left out; ask for less at once)"
-
-
-@pytest.mark.asyncio
-async def test_schemas_are_json() -> None:
-    """The schemas are valid JSON, because endpoints get them unchanged."""
-    for tool in await tools():
-        schema = json.loads(json.dumps(tool.parameters))
-        assert schema["type"] == "object"
-        assert set(schema["required"]) <= set(schema["properties"])
-        assert tool.description

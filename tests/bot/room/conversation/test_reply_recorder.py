@@ -80,7 +80,7 @@ async def test_words_in_a_message_may_repeat_people() -> None:
     """They are dropped with what somebody said who opts out while the message waits; a bare reason tells of nobody."""
     told: list[tuple[str, bool]] = []
 
-    async def written(_: Reply) -> None:
+    async def written(_: Question, __: str) -> None:
         """Take the turn."""
 
     recorder = ReplyRecorder(

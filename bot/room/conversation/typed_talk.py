@@ -1,0 +1,165 @@
+"""Typed talk: what people type to the bot becomes a turn and is answered where it was typed, in writing.
+
+The answer comes from the same memory, prompt, rules and ceilings as a spoken one. One is written at a time, beside what
+the bot says; a few wait. Which messages are for the bot decides `bot.discord.typed_messages`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, NamedTuple
+
+import structlog
+
+from bot.background_task import owned_task
+from bot.brain.generation import ReplyGenerator, new_sentence_queue
+from bot.brain.reply import TOO_SLOW, Question
+from bot.brain.reply_progress import ReplyProgress
+from bot.brain.speech_output import AnswerCheck
+from bot.channel.markdown import escape_markdown
+from bot.llm.port import NO_WORDS
+from bot.texts.text import Text, joined, sentence_of, verbatim
+from compaction.errors import CompactionError
+from voice.queue_figures import QueueFigures
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from bot.brain.context import ModelContext
+    from bot.brain.responder import Responder
+    from bot.brain.speech_output import SpeechRules
+    from bot.channel.port import Place, TypedMessage
+    from bot.clock import Clock
+    from bot.participation.participation import Participation
+    from bot.room.conversation.reply_recorder import ReplyRecorder
+    from bot.room.conversation.turn_recorder import TurnRecorder
+
+log = structlog.get_logger()
+
+MOST_WAITING = 4
+# A reader waits longer than a listener, and gets the whole answer at once.
+ANSWER_S = 60.0
+COME_IN = Text("Come into my voice channel, then I answer you here.")
+TOO_MANY = Text("I have too much to answer. Ask me again in a minute.")
+
+
+class _Waiting(NamedTuple):
+    message: TypedMessage
+    question: Question
+
+
+class TypedTalk:
+    """The typed talk of one room.
+
+    *Ownership*: the conversation runs `run`. *Cancellation* of `run`: answers that are not posted are lost.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        *,
+        participation: Participation,
+        turn_recorder: TurnRecorder,
+        reply_recorder: ReplyRecorder,
+        build_context: Callable[[Question], Awaitable[ModelContext]],
+        responder: Responder,
+        rules: SpeechRules,
+        clock: Clock,
+    ) -> None:
+        self._place = place
+        self._participation = participation
+        self._turn_recorder = turn_recorder
+        self._reply_recorder = reply_recorder
+        self._build_context = build_context
+        self._generator = ReplyGenerator(responder, clock)
+        self._rules = rules
+        self._check = AnswerCheck(rules)
+        self._clock = clock
+        self._waiting: asyncio.Queue[_Waiting] = asyncio.Queue(MOST_WAITING)
+        self._answering: asyncio.Task[None] | None = None
+        self._closed = False
+
+    @property
+    def queue(self) -> QueueFigures:
+        """Return how many messages wait for an answer."""
+        return QueueFigures("typed", self._waiting.qsize(), MOST_WAITING)
+
+    async def take(self, message: TypedMessage) -> Text | None:
+        """Record a message as a turn and have it answered; return why it is not answered, or None.
+
+        Of somebody who may not be heard nothing is recorded, and they get no answer. Who is not in the voice channel
+        may not read what is said there, so they get none either.
+        """
+        person, asked_at = message.person, self._clock.monotonic()
+        if self._closed or self._participation.excludes(person.id):
+            return None
+        if all(each.id != person.id for each in self._place.members()):
+            return COME_IN
+        turn = await self._turn_recorder.record_typed(person, message.text)
+        if self._closed or self._participation.drops(person.id, started_at=asked_at):
+            # They opted out or were forgotten while the turn was stored.
+            return None
+        if (why := self._participation.why_not_written()) is not None:
+            return why
+        try:
+            self._waiting.put_nowait(_Waiting(message, Question(turn, asker_id=str(person.id))))
+        except asyncio.QueueFull:
+            return TOO_MANY
+        return None
+
+    def drop(self) -> None:
+        """Drop what waits and the answer in progress: it may hold words of somebody who may not be heard any more, or
+        the bot was silenced.
+        """
+        while not self._waiting.empty():
+            self._waiting.get_nowait()
+        if self._answering is not None:
+            self._answering.cancel()
+
+    def close(self) -> None:
+        """Take and answer nothing more: the room ends."""
+        self._closed = True
+        self.drop()
+
+    async def run(self) -> None:
+        """Answer one message after the other. Never returns."""
+        while True:
+            message, question = await self._waiting.get()
+            async with owned_task(self._answer(message, question), name="typed-answer") as self._answering:
+                await asyncio.wait({self._answering})
+            if not self._answering.cancelled():
+                self._answering.result()
+            self._answering = None
+
+    async def _answer(self, message: TypedMessage, question: Question) -> None:
+        progress = ReplyProgress(started_at=self._clock.monotonic())
+        text = await self._written(question, progress)
+        failure = progress.failure or ("" if text else NO_WORDS)
+        # Anything that it says may be quoted, so nothing in it formats or links.
+        posted = await message.answer(joined((verbatim(escape_markdown(text)), failure), "\n"))
+        await self._reply_recorder.record_written(question, text if posted else "")
+
+    async def _written(self, question: Question, progress: ReplyProgress) -> str:
+        """Return the sentences of an answer that people may read. What failed is noted in `progress`."""
+        kept: list[str] = []
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                await self._generate(await self._build_context(question), kept, progress)
+        except TimeoutError:
+            progress.fail("time", TOO_SLOW)
+        except CompactionError as error:
+            progress.fail("context", sentence_of(error))
+        return " ".join(kept)
+
+    async def _generate(self, context: ModelContext, kept: list[str], progress: ReplyProgress) -> None:
+        sentences, normalizer = new_sentence_queue(), self._rules.new_normalizer()
+        generate = self._generator.generate(context, sentences, progress)
+        async with owned_task(generate, name="generate-typed-answer") as generating:
+            while (item := await sentences.get()) is not None:
+                if not isinstance(item, str):
+                    progress.fail("model", item)
+                    continue
+                sentence = normalizer.normalize(item)
+                if sentence is not None and await self._check.allows(sentence.text, progress):
+                    kept.append(sentence.text)
+            await generating

@@ -1,0 +1,112 @@
+"""Typed talk on the local Discord: which messages are for the bot, and how its answers are posted."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot.discord.commands.room import ELSEWHERE
+from bot.discord.place import FOR_EVERY_AGE
+from bot.discord.typed_messages import HOW_OFTEN, For, Posted, for_whom
+from bot.room.supervisor import IN_NO_CHANNEL
+from bot.texts.text import verbatim
+from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
+from tests.bot.discord.test_client import ADA, BEN, online
+from tests.patience import PATIENCE_S
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rehearsal.discord.server import LocalDiscord
+
+VOICE, CHAT, OTHER_VOICE = 600, 601, 602
+MENTION = f"<@{ROOMTONE_BOT_ID}>"
+HERE = Posted(VOICE, "What time is it?")
+
+
+@pytest.mark.parametrize(
+    ("posted", "room_channel", "expected"),
+    [
+        (HERE, VOICE, For.ROOM),
+        (Posted(CHAT, "Hi.", in_voice_chat=False), VOICE, For.ROOM),
+        (Posted(603, "Hi.", in_voice_chat=False), VOICE, For.NOBODY),
+        (replace(HERE, channel_id=OTHER_VOICE), VOICE, For.ROOM_ELSEWHERE),
+        (HERE, None, For.ROOM_ELSEWHERE),
+        (Posted(CHAT, "Hi.", in_voice_chat=False), None, For.ROOM_ELSEWHERE),
+        (replace(HERE, to_us=False), VOICE, For.NOBODY),
+        (replace(HERE, by_bot=True), VOICE, For.NOBODY),
+        (replace(HERE, text=""), VOICE, For.NOBODY),
+    ],
+)
+def test_who_gets_a_message(posted: Posted, room_channel: int | None, expected: For) -> None:
+    """The room gets what people type to the bot in its voice channel's chat or in the chosen channel. Elsewhere in the
+    chats of voice channels people are told how to call it.
+    """
+    assert for_whom(posted, room_channel=room_channel, chosen_channel=CHAT) is expected
+
+
+GUILD = GuildSpec(
+    voice_channels=(Channel(VOICE, "Lounge"), Channel(OTHER_VOICE, "Late Show", age_restricted=True)),
+    text_channel=Channel(CHAT, "general"),
+    people=(Member(ADA, "Ada"), Member(BEN, "Ben")),
+)
+
+
+async def holds(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not condition():  # noqa: ASYNC110 - the bot sets no event
+            await asyncio.sleep(0.01)
+
+
+def answers(local: LocalDiscord) -> list[str]:
+    """Return what the bot has posted."""
+    return [each.content for each in local.messages if each.author_id == ROOMTONE_BOT_ID]
+
+
+@pytest.mark.asyncio
+async def test_who_mentions_the_bot_or_replies_to_it_is_answered_there() -> None:
+    """The room gets the words without the mention, on one line. Its answer is a reply that mentions nobody."""
+    async with online(GUILD) as (local, client, supervisor):
+        supervisor.place, supervisor.written = client.place(GUILD.id, VOICE), f"Nine, <@{BEN}>. " + "On and on. " * 300
+        asked = await local.post_message(ADA, f"{MENTION} what time\nis it, <@{BEN}>?", channel_id=VOICE)
+        await holds(lambda: len(answers(local)) == 2)
+        (typed,) = supervisor.typed
+        assert (typed.person.id, typed.person.name, typed.text) == (ADA, "Ada", "what time is it, @Ben?")
+        assert all(len(part) <= 2_000 for part in answers(local))
+        first = next(each for each in local.messages if each.author_id == ROOMTONE_BOT_ID)
+        assert (first.channel_id, first.payload["mentions"]) == (VOICE, [])
+        assert first.payload["message_reference"]["message_id"] == str(asked.id)
+        await local.post_message(BEN, "Really?", channel_id=VOICE, replies_to=first.id)
+        await holds(lambda: len(supervisor.typed) == 2)
+        assert supervisor.typed[1].text == "Really?"
+
+
+@pytest.mark.asyncio
+async def test_who_mentions_the_bot_where_it_is_not_is_told_how_to_call_it() -> None:
+    """So is who mentions it in the chosen text channel. Nothing of an age-restricted channel is told in another one."""
+    async with online(GUILD) as (local, client, supervisor):
+        supervisor.no_answer = IN_NO_CHANNEL
+        await client.servers.change(GUILD.id, lambda now: replace(now, chat_channel=CHAT), by=None)
+        await local.post_message(ADA, f"{MENTION} hello", channel_id=CHAT)
+        await holds(lambda: answers(local) == [IN_NO_CHANNEL])
+        supervisor.place = client.place(GUILD.id, OTHER_VOICE)
+        await local.post_message(ADA, f"{MENTION} hello", channel_id=VOICE)
+        await holds(lambda: answers(local)[1:] == [ELSEWHERE])
+        await local.post_message(ADA, f"{MENTION} hello", channel_id=CHAT)
+        await holds(lambda: answers(local)[2:] == [FOR_EVERY_AGE.fill(channel="general")])
+        assert len(supervisor.typed) == 1
+
+
+@pytest.mark.asyncio
+async def test_one_person_cannot_keep_the_bot_writing() -> None:
+    """After ten messages in a minute their next ones are ignored; other people are answered."""
+    async with online(GUILD) as (local, client, supervisor):
+        supervisor.place, supervisor.no_answer = client.place(GUILD.id, VOICE), verbatim("No.")
+        for _ in range(HOW_OFTEN.uses + 2):
+            await local.post_message(ADA, f"{MENTION} hello", channel_id=VOICE)
+        await local.post_message(BEN, f"{MENTION} hello", channel_id=VOICE)
+        await holds(lambda: bool(supervisor.typed) and supervisor.typed[-1].person.id == BEN)
+        assert len(supervisor.typed) == HOW_OFTEN.uses + 1

@@ -1,0 +1,134 @@
+"""What people type to the bot while a session is open. Everything is real except sound, models and Discord."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bot import events
+from bot.channel.port import Person
+from bot.llm.port import ChatModelError
+from bot.participation.settings import ParticipationSettings
+from bot.room.conversation.prompt import TYPED
+from bot.room.conversation.typed_talk import COME_IN, MOST_WAITING, TOO_MANY
+from compaction.model import TurnKind
+from tests.bot.room.room_scene import a_house, living, settle
+from tests.bot.room.test_room_participation import silenceable, thinking
+from tests.fakes.place import ADA, BO
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ABSENT = Person(9, "Cy", False)
+
+
+class Message:
+    """A message that somebody typed, with the answers that it got. `refused`: Discord takes none."""
+
+    def __init__(self, text: str, *, person: Person = ADA, refused: bool = False) -> None:
+        self.person, self.text = person, text
+        self.refused = refused
+        self.answers: list[str] = []
+
+    async def answer(self, text: str) -> bool:
+        """Keep the answer."""
+        if not self.refused:
+            self.answers.append(text)
+        return not self.refused
+
+
+@pytest.mark.asyncio
+async def test_what_is_typed_is_a_turn_and_answered_in_writing(tmp_path: Path) -> None:
+    """The answer knows what was said, is a turn too, and is not spoken. What was typed is in later prompts."""
+    async with a_house(tmp_path) as house:
+        responder = thinking(house, "Under the pot", ". I am *sure*.")
+        async with living(house) as (room, _):
+            await house.say(BO.id, "The key is under the pot.")
+            message = Message("Where is the key?")
+            assert await room.take_typed(message) is None
+            await settle(lambda: len(house.turns) == 3)
+            assert message.answers == ["Under the pot. I am sure."]
+            assert [(turn.kind, turn.answers) for turn in house.turns[1:]] == [
+                (TurnKind.TYPED, None),
+                (TurnKind.ASSISTANT, house.turns[1].seq),
+            ]
+            assert (house.voice.spoken, house.of(events.ReplySpoken)) == ([], [])
+            sent = [each.content for each in responder.contexts[0].messages]
+            assert any("Bo: The key is under the pot." in each for each in sent)
+            assert "Ada (typed): Where is the key?" in sent[-1]
+            assert any(TYPED in each for each in sent)
+            await house.say(ADA.id, "Roomtone, thank you.")
+            await house.reply(1)
+            assert not any(TYPED in each.content for each in responder.contexts[1].messages)
+
+
+@pytest.mark.asyncio
+async def test_who_may_not_be_heard_or_is_not_there_is_not_recorded(tmp_path: Path) -> None:
+    """Who opted out gets no answer at all. Who is not in the voice channel may not read what is said there."""
+    async with a_house(tmp_path) as house:
+        responder = thinking(house, "Hello.")
+        async with living(house) as (room, _):
+            await house.participation.set_opt_out(house.place.guild_id, ADA.id, out=True)
+            assert await room.take_typed(Message("I am Ada.")) is None
+            assert await room.take_typed(Message("What do they say?", person=ABSENT)) == COME_IN
+            await house.pass_time(1.0)
+            assert (house.turns, responder.contexts) == ([], [])
+
+
+@pytest.mark.asyncio
+async def test_a_silent_bot_says_why_and_remembers(tmp_path: Path) -> None:
+    """It is a turn all the same, as what is said to a silent bot is. So it is at the hour's ceiling."""
+    async with a_house(tmp_path) as house:
+        thinking(house, "Hello.")
+        house.participating = ParticipationSettings(max_calls_per_hour=1)
+        async with living(house) as (room, _):
+            await silenceable(house)
+            await house.participation.silence_for_now(house.place.guild_id, by=BO.id)
+            assert "/talk" in str(await room.take_typed(Message("Hello?")))
+            await house.participation.lift_silence(house.place.guild_id, by=BO.id, moderator=True)
+            message = Message("Hello?")
+            assert await room.take_typed(message) is None
+            await settle(lambda: message.answers == ["Hello."])
+            assert "hourly limit" in str(await room.take_typed(Message("Hello?")))
+            assert [turn.kind for turn in house.turns].count(TurnKind.TYPED) == 3
+
+
+@pytest.mark.asyncio
+async def test_one_is_answered_at_a_time_and_few_wait(tmp_path: Path) -> None:
+    """Whoever comes too late is told so. An opt-out ends the answer in progress, and drops those that wait."""
+    async with a_house(tmp_path) as house:
+        thinks = asyncio.Event()
+        responder = thinking(house, "Yes.")
+        responder.pieces = (thinks, "Yes.")
+        async with living(house) as (room, _):
+            await silenceable(house)
+            messages = [Message(f"Question {number}?") for number in range(MOST_WAITING + 1)]
+            for message in messages:
+                assert await room.take_typed(message) is None
+                await settle(lambda: len(responder.contexts) == 1)
+            assert await room.take_typed(Message("And I?")) == TOO_MANY
+            await house.participation.set_opt_out(house.place.guild_id, BO.id, out=True)
+            thinks.set()
+            last = Message("Are you there?")
+            assert await room.take_typed(last) is None
+            await settle(lambda: last.answers == ["Yes."])
+            assert [message.answers for message in messages] == [[]] * len(messages)
+
+
+@pytest.mark.asyncio
+async def test_a_failed_answer_is_one_sentence_and_no_turn(tmp_path: Path) -> None:
+    """So is an answer that Discord does not take."""
+    async with a_house(tmp_path) as house:
+        responder = thinking(house)
+        responder.pieces = (ChatModelError("The model is away.", retryable=True),)
+        async with living(house) as (room, _):
+            message, refused = Message("Hello?"), Message("Hello?", refused=True)
+            await room.take_typed(message)
+            await settle(lambda: message.answers == ["The model is away."])
+            responder.pieces = ("Hello.",)
+            await room.take_typed(refused)
+            await settle(lambda: len(responder.contexts) == 2)
+            await house.pass_time(0.5)
+            assert [turn.kind for turn in house.turns] == [TurnKind.TYPED] * 2
