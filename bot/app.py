@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from bot.discord.client import RoomtoneClient
     from bot.memory.readable_memory import ReadableMemory
     from bot.models.loaded_voices import LoadedVoices
-    from bot.room.supervisor import RoomSupervisor
+    from bot.room.rooms import Rooms
     from bot.screen.watch_service import WatchService
     from bot.shards import Shards
     from bot.store.dialects.port import BotLock
@@ -63,14 +63,14 @@ FENCED = "Another process of this bot serves these servers now, so this one has 
 
 @dataclass(frozen=True, slots=True)
 class RunningBot:
-    """The bot, connected to Discord. `supervisor` runs its rooms; `paced_sender` sends their audio.
+    """The bot, connected to Discord. `rooms`: those of its servers; `paced_sender` sends their audio.
 
     `dashboard_link`: logs one browser in to the dashboard; None: there is none. `web`: its pages. `device`: where its
     speech model runs, in a sentence; None: it has none in this process. `lock`: of its servers.
     """
 
     client: RoomtoneClient
-    supervisor: RoomSupervisor
+    rooms: Rooms
     paced_sender: PacedSender | None
     dashboard_link: str | None
     web: WebServer
@@ -131,25 +131,25 @@ async def running_bot(
             probes=process.monitoring.probes,
         )
         recollection = await _open_recollection(stack, process)
-        rooms = await open_rooms(stack, process, recollection, voices=voices, screens=screens, observe=observe)
+        opened = await open_rooms(stack, process, recollection, voices=voices, screens=screens, observe=observe)
         recaps = RecapRenewal(parts.stores.sessions, recollection.readable.digests)
         client = await _connect(
             stack,
             process,
             recollection.readable,
-            rooms,
+            opened,
             voices=voices,
             watching=watching,
             recaps=recaps,
         )
-        await _begin_work(stack, process, client, rooms.supervisor, recaps, rejoin=rejoin)
+        await _begin_work(stack, process, client, opened.rooms, recaps, rejoin=rejoin)
         yield RunningBot(
             client,
-            rooms.supervisor,
-            rooms.paced_sender,
+            opened.rooms,
+            opened.paced_sender,
             dashboard_link=web.login_link if web.is_listening else None,
             web=web,
-            device=rooms.device,
+            device=opened.device,
             lock=process.lock,
         )
 
@@ -166,7 +166,7 @@ async def _connect(
     stack: AsyncExitStack,
     process: BotProcess,
     readable: ReadableMemory,
-    rooms: OpenedRooms,
+    opened: OpenedRooms,
     *,
     voices: LoadedVoices,
     watching: WatchService,
@@ -182,14 +182,14 @@ async def _connect(
         readable=readable,
         catch_up=catch_up,
         watching=watching,
-        voice_commands=VoiceCommands(voices, rooms.supervisor, speech_to_speech=settings.speech_to_speech),
+        voice_commands=VoiceCommands(voices, opened.rooms, speech_to_speech=settings.speech_to_speech),
         on_forgotten=partial(_show_forgotten, process.dashboard, recaps),
     )
     connecting = connected(
         settings.discord,
-        rooms.supervisor,
+        opened.rooms,
         commands,
-        paced_sender=rooms.paced_sender,
+        paced_sender=opened.paced_sender,
         consents=process.participation,
         silences=process.participation,
         servers=servers,
@@ -209,14 +209,14 @@ async def _begin_work(
     stack: AsyncExitStack,
     process: BotProcess,
     client: RoomtoneClient,
-    supervisor: RoomSupervisor,
+    rooms: Rooms,
     recaps: RecapRenewal,
     *,
     rejoin: bool,
 ) -> None:
     """Let people call the bot, and let it go on (`rejoin`) with the sessions that were interrupted."""
     parts = process.parts
-    parts.metrics.health.add_fault_check(supervisor.faults)
+    parts.metrics.health.add_fault_check(rooms.faults)
     _watch_connection(client, process.monitoring)
     process.dashboard.directory = DiscordDirectory(
         client, parts.settings.discord, parts.stores.servers, monotonic=parts.clock.monotonic
@@ -225,9 +225,9 @@ async def _begin_work(
     expiry = TranscriptExpiry(parts.stores.sessions.posted_transcripts)
     await stack.enter_async_context(expiry.running(client.delete_message))
     # Entered after the client, so that rooms end while the client is still connected.
-    await stack.enter_async_context(supervisor)
+    await stack.enter_async_context(rooms)
     if rejoin:
-        await rejoin_sessions(client, supervisor, parts.stores, process.shards)
+        await rejoin_sessions(client, rooms, parts.stores, process.shards)
     stack.enter_context(low_latency_interpreter())
     await stack.enter_async_context(background_task(release_free_memory(parts.clock.sleep), name="memory-release"))
     process.monitoring.started()

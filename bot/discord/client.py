@@ -61,7 +61,7 @@ log = structlog.get_logger()
 
 
 class VoiceEvents(Rooms, Protocol):
-    """Callbacks of the client; `bot.room.supervisor.RoomSupervisor` implements them."""
+    """Callbacks of the client; `bot.room.rooms.Rooms` implements them."""
 
     def on_membership(self, guild_id: int, channel_id: int, change: MembershipChange) -> None:
         """Somebody came into or left a voice channel."""

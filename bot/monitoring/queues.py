@@ -21,7 +21,6 @@ QUEUES: Final[Mapping[str, str]] = {
     "play": "voice.speaking.playback.Playback._pieces",
     # Of each room, beside that.
     "store": "compaction.outbox.Outbox._waiting",
-    "membership": "bot.room.membership_queue.MembershipQueue._waiting",
     "notices": "bot.participation.participation.Participation._notices",
     "transcript": "bot.room.transcript_writer.TranscriptWriter._lines",
     "realtime_notices": "bot.realtime.bridge.RealtimeBridge._notices",

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from bot.realtime.port import RealtimeServices
     from bot.room.guild_policy import GuildPolicy
     from bot.room.server_voice import RoomVoice
-    from bot.screen.room import RoomScreens
     from bot.screen.screens import Screens
     from bot.settings import RoomSettings
     from bot.store.claims import RoomClaim
@@ -155,26 +154,26 @@ class RoomServices:
     # Measures a room while it is entered, and yields what takes the room's events.
     measure: Callable[[], AbstractContextManager[events.Observer]] = lambda: nullcontext(events.ignore_event)
 
-    def also_observed_by(self, observe: events.Observer) -> RoomServices:
-        """Return the same services, whose events of the room `observe` gets too."""
+    def also_observed_by(self, *observers: events.Observer) -> RoomServices:
+        """Return the same services, whose events of the room `observers` get too."""
+        everybody = (self.observe, *observers)
 
-        def both(event: events.Event) -> None:
-            self.observe(event)
-            observe(event)
+        def observe(event: events.Event) -> None:
+            for each in everybody:
+                each(event)
 
-        realtime = None if self.realtime is None else replace(self.realtime, observe=both)
-        return replace(self, observe=both, realtime=realtime)
+        realtime = None if self.realtime is None else replace(self.realtime, observe=observe)
+        return replace(self, observe=observe, realtime=realtime)
 
 
 @dataclass(frozen=True, slots=True)
-class RoomSession:
-    """A room's session and the parts that were made for it. `listen`: the bot only writes down there."""
+class SessionParts:
+    """A stored session and what was opened for it. `listen`: the bot only writes down there."""
 
     opened: OpenedSession
     memory: SessionMemory
     upkeep: MemoryUpkeep | None
     guild: GuildParticipation
-    screens: RoomScreens | None
     listen: ListenRequest | None
 
     @property

@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bot.health import DegradedPart
-from bot.room.room import Room
-from bot.room.supervisor import RoomSupervisor
+from bot.room.rooms import Rooms
+from bot.room.session import Session
 from bot.texts.text import Text
 from bot.wiring.services import open_room_models, room_services
 from bot.wiring.session_rejoining import end_open_session
@@ -31,7 +31,7 @@ class OpenedRooms:
     speech model runs, in a sentence; None: they have none.
     """
 
-    supervisor: RoomSupervisor
+    rooms: Rooms
     paced_sender: PacedSender | None
     device: Text | None
 
@@ -62,8 +62,8 @@ async def open_rooms(
         observe=observe,
         traces=process.traces,
     )
-    supervisor = RoomSupervisor(
-        lambda place, listen: Room(place, services, listen),
+    rooms = Rooms(
+        lambda place, listen: Session(place, services, listen),
         clock=parts.clock,
         servers=parts.stores.servers,
         end_session=partial(end_open_session, parts.stores.sessions, process.lock),
@@ -71,7 +71,7 @@ async def open_rooms(
     paced_sender = stack.enter_context(running_paced_sender())
     if paced_sender is not None:
         parts.metrics.health.add_check(partial(_paced_sender_problems, paced_sender))
-    return OpenedRooms(supervisor, paced_sender, models.device)
+    return OpenedRooms(rooms, paced_sender, models.device)
 
 
 def _paced_sender_problems(paced_sender: PacedSender) -> list[DegradedPart]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import ListenRequest, Place
     from bot.discord.client import RoomtoneClient
-    from bot.room.supervisor import RoomSupervisor
+    from bot.room.rooms import Rooms
     from bot.shards import Shards
     from bot.store.dialects.port import BotLock
     from bot.store.sessions import Sessions, StoredSession
@@ -31,7 +31,7 @@ log = structlog.get_logger()
 REJOINED_AT_ONCE = 4
 
 
-async def rejoin_sessions(client: RoomtoneClient, supervisor: RoomSupervisor, stores: Stores, shards: Shards) -> None:
+async def rejoin_sessions(client: RoomtoneClient, rooms: Rooms, stores: Stores, shards: Shards) -> None:
     """Rejoin the channels of sessions that a crashed process left open, if people are still there.
 
     Those of other shards belong to other processes, in which they may go on. A channel that takes its time does not
@@ -44,7 +44,7 @@ async def rejoin_sessions(client: RoomtoneClient, supervisor: RoomSupervisor, st
                 continue
             await free.acquire()
             rejoining = tasks.create_task(
-                _rejoin_session(client, supervisor, stores, session, session.guild_id, session.channel_id),
+                _rejoin_session(client, rooms, stores, session, session.guild_id, session.channel_id),
                 name=f"rejoin-{session.guild_id}",
             )
             rejoining.add_done_callback(lambda _: free.release())
@@ -52,13 +52,13 @@ async def rejoin_sessions(client: RoomtoneClient, supervisor: RoomSupervisor, st
 
 async def _rejoin_session(
     client: RoomtoneClient,
-    supervisor: RoomSupervisor,
+    rooms: Rooms,
     stores: Stores,
     session: StoredSession,
     guild_id: int,
     channel_id: int,
 ) -> None:
-    if supervisor.place_of(guild_id) is not None:
+    if rooms.place_of(guild_id) is not None:
         # It was taken back, or somebody has called the bot meanwhile.
         return
     if not await client.admission.serves(guild_id):
@@ -69,7 +69,7 @@ async def _rejoin_session(
         log.info("session_not_resumed", session_id=session.id, reason="nobody_there")
         return
     with client.logged_shard(guild_id):
-        await _join(place, supervisor, session.id, stored_request(guild_id, stores.servers, session.id))
+        await _join(place, rooms, session.id, stored_request(guild_id, stores.servers, session.id))
 
 
 async def end_open_session(sessions: Sessions, lock: BotLock, place: Place) -> None:
@@ -91,9 +91,9 @@ def _last_of_each_server(sessions: Iterable[StoredSession]) -> list[StoredSessio
     return list({session.guild_id: session for session in sorted(sessions, key=attrgetter("last_turn_at"))}.values())
 
 
-async def _join(place: Place, supervisor: RoomSupervisor, session_id: SessionId, listen: ListenRequest | None) -> None:
+async def _join(place: Place, rooms: Rooms, session_id: SessionId, listen: ListenRequest | None) -> None:
     try:
-        await supervisor.join(place, listen=listen)
+        await rooms.join(place, listen=listen)
     except Exception as error:  # noqa: BLE001 - a room that breaks, and has logged it, keeps no other from beginning
         log.warning("session_not_resumed", session_id=session_id, reason="not_joined", problem=error)
         await place.write(Text("I could not come back. {why}", why=crash_sentence(error)))

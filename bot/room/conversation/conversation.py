@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from bot.brain.decider import Decision
     from bot.brain.tools.frozen_calls import FrozenCall
     from bot.channel.port import Place
-    from bot.room.services import RoomServices, RoomSession
+    from bot.room.services import RoomServices, SessionParts
     from bot.screen.room import RoomScreens
     from compaction.model import Note, Turn
     from voice.speaking.port import Synthesizer
@@ -71,7 +71,7 @@ class Conversation:
     """
 
     def __init__(
-        self, place: Place, services: RoomServices, session: RoomSession, *, report: Callable[[str, Exception], None]
+        self, place: Place, services: RoomServices, session: SessionParts, *, report: Callable[[str, Exception], None]
     ) -> None:
         """`report`: called with the place in the code and the error of each problem."""
         self._place, self._services, self._clock = place, services, services.clock
@@ -289,7 +289,7 @@ class Conversation:
             # The session memory is still reporting the compaction; ask it when it has finished.
             asyncio.get_running_loop().call_soon(self._bridge.refresh)
 
-    def on_screen_note(self, note: Note) -> None:
+    def on_note(self, note: Note) -> None:
         if self._commentary is not None:
             self._commentary.on_note(note)
         if self._bridge is not None:
@@ -311,7 +311,6 @@ class Conversation:
 
     # -- how it is: read by /status, the live message and the metrics -------------------------------------------
 
-    @property
     def doing(self) -> Text:
         """What the bot does at the moment, in one sentence."""
         if self._participation.listens_only:

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from bot.room.guild_room import PAUSE_S, WITHIN_S, pause_needed_s, until_pause
-from bot.room.supervisor import RoomSupervisor
+from bot.room.rooms import Rooms
 from tests.fakes.place import FakePlace
 from tests.fakes.rooms import House
 from tests.fakes.virtual_time import LoopClock, run_virtually
@@ -67,7 +67,7 @@ def test_a_room_that_is_handed_over_leaves_its_session_open() -> None:
 
     async def hand_over() -> None:
         house, place = House(), FakePlace()
-        async with RoomSupervisor(house.make, clock=VirtualClock(), end_session=house.end_session) as rooms:
+        async with Rooms(house.make, clock=VirtualClock(), end_session=house.end_session) as rooms:
             await rooms.join(place)
             await rooms.hand_over()
             assert house.rooms[0].end.result() == "handed_over"

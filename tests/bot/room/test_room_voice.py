@@ -12,8 +12,8 @@ from bot import events
 from bot.brain.embedded.chat import NO_MODEL
 from bot.models.voices import DEFAULT_VOICE
 from bot.participation.all_guilds import SILENCED_FOR_GOOD
-from bot.room.room import Room
 from bot.room.server_voice import UsualVoice
+from bot.room.session import Session
 from bot.texts.text import Text, verbatim
 from compaction.model import TurnKind
 from tests.bot.room.room_scene import TICK_S, a_house, ended, living, settle
@@ -62,7 +62,7 @@ async def test_a_room_speaks_with_the_voice_that_its_server_has_chosen(tmp_path:
         services = replace(
             house.services(), open_voice=lambda place, usual, _: chosen if place is house.place else UsualVoice(usual)
         )
-        room = Room(house.place, services)
+        room = Session(house.place, services)
         task = asyncio.create_task(room.run(), name="room-under-test")
         await settle(room.opened.is_set)
         assert "my usual one" in room.status()
