@@ -21,16 +21,14 @@ from bot.discord.commands.voice import VoiceCommands
 from bot.discord.connection import connected, translated
 from bot.discord.dashboard_access import DiscordDirectory
 from bot.errors import FencedError
-from bot.room.recap import RecapRenewal
-from bot.room.transcript_expiry import TranscriptExpiry
+from bot.room.posted_messages import RecapRenewal, TranscriptExpiry
 from bot.runtime_tuning import low_latency_interpreter, release_free_memory
 from bot.shards import ONLY_SHARD
-from bot.wiring.bot_process import open_bot_process
 from bot.wiring.commands import slash_commands
-from bot.wiring.recollection import open_language_models, recollection_of
-from bot.wiring.rooms import open_rooms
-from bot.wiring.screens import open_pages, open_screens
-from bot.wiring.session_rejoining import rejoin_sessions
+from bot.wiring.memory import open_language_models, recollection_of
+from bot.wiring.pages import open_pages, open_screens
+from bot.wiring.process import open_bot_process
+from bot.wiring.rooms import open_rooms, rejoin_sessions
 from bot.wiring.speech_models import open_voices
 
 if TYPE_CHECKING:
@@ -49,9 +47,9 @@ if TYPE_CHECKING:
     from bot.store.dialects.port import BotLock
     from bot.texts.text import Text
     from bot.web.server import WebServer
-    from bot.wiring.bot_process import BotProcess
-    from bot.wiring.monitoring import Monitoring
-    from bot.wiring.recollection import Recollection
+    from bot.wiring.memory import Recollection
+    from bot.wiring.pages import Monitoring
+    from bot.wiring.process import BotProcess
     from bot.wiring.rooms import OpenedRooms
     from bot.wiring.settings import BotSettings
     from voice.transport.paced_sender import PacedSender

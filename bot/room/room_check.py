@@ -1,6 +1,6 @@
 """Checks an open room at intervals: measures it, stores what waits, tells people of troubles, and ends it at a limit.
 
-`room_faults`, `trouble_notice` and `SessionLimits` decide what is a fault, what people are told, and what a limit is.
+`room_troubles` and `SessionLimits` decide what is a fault, what people are told, and what a limit is.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import structlog
 
 from bot import events
 from bot.room.endings import EMPTY, LONGEST
-from bot.room.room_faults import RoomFaults
-from bot.room.trouble_notice import RoomTroubles
+from bot.room.room_troubles import RoomFaults, RoomTroubles
 from bot.texts.text import Text, counted
 from compaction.errors import StoreError
 

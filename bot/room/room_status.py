@@ -8,7 +8,7 @@ from bot import events
 from bot.channel.port import UnfinishedWords
 from bot.channel.whereabouts import COMING
 from bot.dropped_sounds import reasons_text
-from bot.room.trouble_notice import DEAFENED, MUTED, SUPPRESSED
+from bot.room.room_troubles import DEAFENED, MUTED, SUPPRESSED
 from bot.texts.text import Text, counted, joined, verbatim
 from bot.time_phrases import format_duration
 from compaction.model import Mode

@@ -15,15 +15,15 @@ import structlog
 
 from bot import events
 from bot.channel.port import ChatError
-from bot.room.announcer import Announcer, NotAnnouncedError
 from bot.room.attendance import AttendanceRecorder
 from bot.room.channel_work import cancel_all, joined, refresh_rights, shown_as_listening, watch_link
 from bot.room.conversation.conversation import Conversation
 from bot.room.endings import CRASHED, EXPELLED, HANDED_OVER, NO_TRANSCRIPT, NOT_ANNOUNCED, PROCESS_ENDS, RoomEnding
 from bot.room.listen_only import remembered_request
 from bot.room.live_message import LiveMessage
+from bot.room.notice import Announcer, NotAnnouncedError
 from bot.room.other_processes import ClaimWatch, ForgettingWatch
-from bot.room.recap import post_recap
+from bot.room.posted_messages import post_recap
 from bot.room.room_check import RoomCheck
 from bot.room.room_status import UnfinishedSpeech, room_status, status_before_opening
 from bot.room.services import SessionParts

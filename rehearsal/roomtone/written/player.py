@@ -372,7 +372,7 @@ class WrittenPlayer:
         self.record.failed_waits.append(f"waited in vain for {what}")
         self._observer.troubled(self.lasted_s, self.record.failed_waits[-1])
 
-    def _present(self) -> Room:
+    def _present(self) -> Session:
         """Return the room. Raises `ScenarioEndedError` when it has ended."""
         assert self._room is not None, "entered before"
         assert self._life is not None, "entered before"

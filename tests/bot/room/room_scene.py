@@ -106,7 +106,7 @@ class House:
             asks=self.consent.asks,
         )
 
-    def room(self) -> Room:
+    def room(self) -> Session:
         """Return a new room of the place."""
         return Session(self.place, self.services(), self.listen)
 

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from bot.channel.port import ListenRequest
 from bot.room import guild_room
 from bot.room.guild_room import RESTARTING
-from bot.room.restarts import DATABASE_PAUSE_S, MOST_CRASHES
+from bot.room.lifecycle import DATABASE_PAUSE_S, MOST_CRASHES
 from bot.room.rooms import Rooms
 from bot.server_settings import ListenOnly, ServerSettings
 from bot.store.claims import STALE
@@ -52,18 +52,6 @@ async def test_a_room_that_keeps_crashing_is_given_up() -> None:
         await until(lambda: rooms.place_of(place.guild_id) is None)
     assert place.written[1] == "Discord hung up. I am starting again in 2 s; what was said before is kept."
     assert place.written[-1].endswith("so I stop. Use /join to call me back.")
-
-
-@pytest.mark.asyncio
-async def test_a_room_that_has_given_up_leaves_no_session_open() -> None:
-    """It would bring the bot back at its next start: here it may not join where it was moved."""
-    house, place, side = House(), FakePlace(), FakePlace(channel_id=21)
-    async with Rooms(house.make, clock=house.clock, end_session=house.end_session) as rooms:
-        await rooms.join(place)
-        house.fails_to_open = LinkError("I may not join Lounge.")
-        rooms.on_bot_moved(side)
-        await until(lambda: rooms.room_count == 0)
-    assert house.sessions_ended == [side]
 
 
 @pytest.mark.asyncio
@@ -156,32 +144,6 @@ async def test_a_room_that_does_not_end_is_cut_off(monkeypatch: pytest.MonkeyPat
     assert [line["event"] for line in logs] == ["room_close_timed_out"]
     let_go.set()
     await until(lambda: rooms.place_of(place.guild_id) is None)
-
-
-@pytest.mark.asyncio
-async def test_a_room_that_crashes_while_it_is_ending_is_not_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody has sent the bot away, so nobody wants the room back."""
-    house, place = House(), FakePlace()
-    async with house.running as rooms:
-        await rooms.join(place)
-        end = house.rooms[0].end
-        monkeypatch.setattr(house.rooms[0], "close", lambda _: end.set_exception(LinkError("Discord hung up.")))
-        assert await rooms.leave(place.guild_id)
-        assert rooms.place_of(place.guild_id) is None
-    assert len(house.rooms) == 1
-
-
-@pytest.mark.asyncio
-async def test_leaving_while_a_crashed_room_rests_ends_it() -> None:
-    """/leave during the pause after a crash cancels the restart."""
-    house, place = House(), FakePlace()
-    async with house.running as rooms:
-        await rooms.join(place)
-        house.rooms[0].end.set_exception(LinkError("Discord hung up."))
-        await until(lambda: house.clock.sleeping == 1)
-        assert await rooms.leave(place.guild_id)
-        assert rooms.place_of(place.guild_id) is None
-    assert len(house.rooms) == 1
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bot.room.guild_room import PAUSE_S, WITHIN_S, pause_needed_s, until_pause
+from bot.room.guild_room import PAUSE_S, WITHIN_S, until_pause
 from bot.room.rooms import Rooms
 from tests.fakes.place import FakePlace
 from tests.fakes.rooms import House
@@ -53,13 +53,6 @@ def test_the_first_pause_that_is_long_enough_is_taken(
 ) -> None:
     """A second at first, and less and less; in mid-sentence where nobody pauses."""
     assert waited_s(*spoken) == pytest.approx(expected_s, abs=0.15)
-
-
-def test_the_pause_that_is_needed_shrinks_to_nothing() -> None:
-    """It never grows."""
-    needed = [pause_needed_s(WITHIN_S * share / 10) for share in range(12)]
-    assert needed == sorted(needed, reverse=True)
-    assert (needed[0], needed[-1]) == (PAUSE_S, 0.0)
 
 
 def test_a_room_that_is_handed_over_leaves_its_session_open() -> None:

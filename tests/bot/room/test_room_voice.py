@@ -12,7 +12,7 @@ from bot import events
 from bot.brain.embedded.chat import NO_MODEL
 from bot.models.voices import DEFAULT_VOICE
 from bot.participation.all_guilds import SILENCED_FOR_GOOD
-from bot.room.server_voice import UsualVoice
+from bot.room.server_voice import ServerVoice
 from bot.room.session import Session
 from bot.texts.text import Text, verbatim
 from compaction.model import TurnKind
@@ -60,7 +60,10 @@ async def test_a_room_speaks_with_the_voice_that_its_server_has_chosen(tmp_path:
     chosen = ChosenVoice()
     async with a_house(tmp_path) as house:
         services = replace(
-            house.services(), open_voice=lambda place, usual, _: chosen if place is house.place else UsualVoice(usual)
+            house.services(),
+            open_voice=lambda place, usual, tell: (
+                chosen if place is house.place else ServerVoice(usual=usual, tell=tell)
+            ),
         )
         room = Session(house.place, services)
         task = asyncio.create_task(room.run(), name="room-under-test")

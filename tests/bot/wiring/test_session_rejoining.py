@@ -13,7 +13,7 @@ from bot.server_settings import ListenOnly, ServerSettings
 from bot.shards import ONLY_SHARD
 from bot.store.database import open_database
 from bot.store.sessions import Sessions
-from bot.wiring.session_rejoining import end_open_session, rejoin_sessions
+from bot.wiring.rooms import end_open_session, rejoin_sessions
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA as PERSON
 from tests.fakes.place import FakePlace
