@@ -48,8 +48,8 @@ async def test_comings_and_goings_are_turns(tmp_path: Path) -> None:
     async with a_house(tmp_path) as house, living(house) as (room, _):
         room.on_membership(MembershipChange(BO, joined=False))
         house.place.people = [ADA]
-        room.on_membership(MembershipChange(BO, joined=True))
         await settle(lambda: len(house.turns) == 1)
+        room.on_membership(MembershipChange(BO, joined=True))
         await house.pass_time(TURN_EVERY_S + 2 * CHECK_ROOM_S, step_s=1.0)
         await settle(lambda: len(house.turns) == 2)
         assert house.said == ["Bo: Bo left the channel.", "Bo: Bo joined the channel."]
