@@ -27,12 +27,13 @@ from bot.room.posted_messages import post_recap
 from bot.room.room_check import RoomCheck
 from bot.room.room_status import UnfinishedSpeech, room_status, status_before_opening
 from bot.room.services import SessionParts
+from bot.room.stored_session import compaction_event, discard_unused, end_earlier
 from bot.room.transcript_writer import transcript_writer
 from bot.screen.messages import ShareEnd
 from bot.settings import RESUME_WITHIN_S
 from bot.texts.text import Text, sentence_of
-from compaction.errors import StaleOwnerError, StoreError
-from compaction.events import FoldFailed, FoldLanded
+from compaction.errors import StoreError
+from compaction.events import FoldLanded
 from voice.cancellation import fail_if_cancelled_inside
 from voice.errors import RemovedFromChannelError
 
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from bot.channel.port import Link, ListenRequest, MembershipChange, Place, UnfinishedWords
-    from bot.errors import BotError
     from bot.health import HealthFault
     from bot.memory.upkeep import MemoryUpkeep
     from bot.models.voices import EmbeddedVoice
@@ -172,16 +172,13 @@ class Session:
         )
         with structlog.contextvars.bound_contextvars(session_id=opened.session.id, guild_id=guild_id):
             try:
-                # What earlier rooms have left open in other channels: a server has one room at a time, and none of them
-                # goes on. The bot would come back there at a later start.
-                for each in await sessions.end_open(guild_id, but=opened.session.id):
-                    log.info("open_session_ended", ended_session_id=each)
+                await end_earlier(sessions, opened, guild_id)
                 reason = await self._run_opened(opened)
             except Exception:
-                await self._discard_unless_used(opened)
+                await discard_unused(sessions, opened, is_used=self.opened.is_set())
                 raise
             if reason != HANDED_OVER:
-                await self._discard_unless_used(opened)
+                await discard_unused(sessions, opened, is_used=self.opened.is_set())
             return reason
 
     async def _run_opened(self, opened: OpenedSession) -> str:
@@ -199,29 +196,15 @@ class Session:
                 reason = CRASHED
                 try:
                     reason = await self._run_begun(SessionParts(opened, memory, self._upkeep, guild, listen))
-                    if reason != HANDED_OVER and await self._end_stored(memory, reason):
-                        await post_recap(session_id, place, self._services, reason=reason)
+                    if reason != HANDED_OVER:
+                        await self._end(memory, reason)
                 finally:
                     guild.ran_until = self._clock.monotonic()
                     self._observe(events.RoomClosed(session_id, reason, self._clock.monotonic()))
             return reason
 
-    async def _discard_unless_used(self, opened: OpenedSession) -> None:
-        """Delete the session that this room began, if the bot never joined.
-
-        One that it resumed is kept, also if an earlier room that never joined could not delete it: nothing stored says
-        so. It ends as any session does that has been silent for too long (`Sessions.open`), or is deleted after a week
-        (`bot.memory.retention`).
-        """
-        if opened.resumed or self.opened.is_set():
-            return
-        try:
-            await self._services.memory.sessions.discard(opened)
-        except (StoreError, StaleOwnerError) as error:
-            log.warning("session_not_discarded", problem=error)
-
-    async def _end_stored(self, memory: SessionMemory, reason: str) -> bool:
-        """Store the end of the session, and return whether that was possible."""
+    async def _end(self, memory: SessionMemory, reason: str) -> None:
+        """Store the end of the session, and post what it was about."""
         if self._upkeep is not None:
             await self._upkeep.finish(within_s=UPKEEP_S)
         try:
@@ -230,9 +213,9 @@ class Session:
             # Whoever runs the room ends the session once the database answers, unless the next process resumes it.
             self.left_session_open = True
             self._report("session", error)
-            return False
+            return
         log.info("session_ended", reason=reason, total_turns=memory.total_turns, cursor=memory.cursor)
-        return True
+        await post_recap(memory.session_id, self._place, self._services, reason=reason)
 
     # -- joining and leaving ----------------------------------------------------------------------------------
 
@@ -351,7 +334,7 @@ class Session:
         yield "membership", self._conversation.membership.run
         yield "room-check", partial(self._check.run, link)
         yield "link", partial(watch_link, link, self._claim_watch, self._ending)
-        yield "notices", self._tell_newcomers
+        yield "notices", partial(self._work_or_leave, self._announcer.run, NOT_ANNOUNCED)
         yield "rights", partial(refresh_rights, self._place, self._clock)
         yield "claim", self._claim_watch.run
         yield "forgettings", self._forgetting_watch.run
@@ -363,7 +346,7 @@ class Session:
     def _messages(self) -> Iterator[tuple[str, Callable[[], Coroutine[Any, Any, object]]]]:
         """Yield the same of the tasks that write what people read in the chat."""
         if self._writer is not None:
-            yield "transcript", partial(self._write_transcript, self._writer)
+            yield "transcript", partial(self._work_or_leave, self._writer.run, NO_TRANSCRIPT)
         if self._settings.live_message:
             yield "live-message", self._live_message.run
 
@@ -382,25 +365,17 @@ class Session:
 
     # -- tasks --------------------------------------------------------------------------------------------------
 
-    async def _tell_newcomers(self) -> None:
-        """Give the notice to people who come later. Leave if that is impossible."""
+    async def _work_or_leave(self, work: Callable[[], Coroutine[Any, Any, object]], reason: str) -> None:
+        """Give the notice to people who come later, or write down what is said. Leave where that is impossible: nobody
+        may be heard who could not know it, and nobody wants to be heard for nothing.
+        """
         try:
-            await self._announcer.run()
-        except NotAnnouncedError as error:
+            await work()
+        except (NotAnnouncedError, ChatError) as error:
             self._notice_given = False
-            await self._leave(NOT_ANNOUNCED, "notice", error)
-
-    async def _write_transcript(self, writer: TranscriptWriter) -> None:
-        """Write down what is said. Leave if there can be no thread: nobody wants to be heard for nothing."""
-        try:
-            await writer.run()
-        except ChatError as error:
-            await self._leave(NO_TRANSCRIPT, "transcript", error)
-
-    async def _leave(self, reason: str, where: str, error: BotError) -> None:
-        self._report(where, error)
-        await self._place.write(Text("I am leaving. {why}", why=sentence_of(error)))
-        self._ending.ask(reason)
+            self._report(reason, error)
+            await self._place.write(Text("I am leaving. {why}", why=sentence_of(error)))
+            self._ending.ask(reason)
 
     def _people_known(self) -> set[str]:
         """Return the ids of the people in the channel, and of those whose turns are in memory."""
@@ -423,27 +398,13 @@ class Session:
             self._check.measure_link(self._link)
 
     def _on_compaction(self, event: CompactionEvent) -> None:
-        now = self._clock.monotonic()
-        match event:
-            case FoldLanded():
-                if self._upkeep is not None:
-                    self._upkeep.on_fold()
-                if self._has_begun:
-                    self._conversation.on_compaction_landed()
-                self._observe(
-                    events.CompactionLanded(
-                        old_cursor=event.old_cursor,
-                        new_cursor=event.new_cursor,
-                        covered_through_turn=event.covered_through_turn,
-                        summary=event.summary,
-                        latency_ms=event.latency_ms,
-                        at=now,
-                    )
-                )
-            case FoldFailed():
-                self._observe(events.CompactionFailed(event.cursor, event.error, now, event.latency_ms))
-            case _:
-                pass
+        if isinstance(event, FoldLanded):
+            if self._upkeep is not None:
+                self._upkeep.on_fold()
+            if self._has_begun:
+                self._conversation.on_compaction_landed()
+        if (seen := compaction_event(event, self._clock.monotonic())) is not None:
+            self._observe(seen)
 
     def _report(self, where: str, error: Exception) -> None:
         log.error("room_problem", where=where, problem=error)

@@ -32,8 +32,7 @@ from bot.store.servers import SqlServerSettings
 from bot.store.sessions import Sessions
 from bot.store.tiers import TierStore
 from bot.store.turns import SqlTurnStore
-from bot.wiring.dashboard import open_dashboard
-from bot.wiring.monitoring import RIVAL, open_monitoring
+from bot.wiring.pages import RIVAL, open_dashboard, open_monitoring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
     from bot.store.claims import RoomClaim
     from bot.store.database import Database
     from bot.store.dialects.port import BotLock
-    from bot.wiring.monitoring import Monitoring
+    from bot.wiring.pages import Monitoring
     from bot.wiring.settings import BotSettings
     from compaction.model import SessionId
     from compaction.ports import TurnStore

@@ -1,6 +1,6 @@
 """The conversation of one room: speech becomes turns, the bot decides on each turn, and answers some.
 
-`Conversation` owns the room's hearing and speaking parts and connects them. `bot.room.room` decides where the room is
+`Conversation` owns the room's hearing and speaking parts and connects them. `bot.room.session` decides where the room is
 and how long it lives.
 """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -62,7 +62,7 @@ async def test_a_room_speaks_with_the_voice_that_its_server_has_chosen(tmp_path:
         services = replace(
             house.services(),
             open_voice=lambda place, usual, tell: (
-                chosen if place is house.place else ServerVoice(usual=usual, tell=tell)
+                cast("ServerVoice", chosen) if place is house.place else ServerVoice(usual=usual, tell=tell)
             ),
         )
         room = Session(house.place, services)
