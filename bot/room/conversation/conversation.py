@@ -1,7 +1,7 @@
 """The conversation of one room: speech becomes turns, the bot decides on each turn, and answers some.
 
-`Conversation` owns the room's hearing and speaking parts and connects them. `bot.room.session` decides where the room is
-and how long it lives.
+`Conversation` owns the parts that hear and speak in the room, and connects them. `bot.room.session` decides where the
+room is and how long it lives.
 """
 
 from __future__ import annotations
