@@ -7,7 +7,7 @@ and ends everything in order. A stored session outlives a crash: the next `Sessi
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack, nullcontext
+from contextlib import AsyncExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ from bot.room.endings import CRASHED, EXPELLED, HANDED_OVER, NO_TRANSCRIPT, NOT_
 from bot.room.listen_only import remembered_request
 from bot.room.live_message import LiveMessage
 from bot.room.notice import Announcer, NotAnnouncedError
-from bot.room.other_processes import ClaimWatch, ForgettingWatch
+from bot.room.other_processes import ClaimWatch, ForgettingWatch, people_known
 from bot.room.posted_messages import post_recap
 from bot.room.room_check import RoomCheck
 from bot.room.room_status import UnfinishedSpeech, room_status, status_before_opening
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from bot.room.services import RoomServices
     from bot.room.transcript_writer import TranscriptWriter
     from bot.screen.room import RoomScreens
-    from bot.server_settings import ServerSettings
     from bot.store.sessions import OpenedSession
     from compaction.events import CompactionEvent
     from compaction.session import SessionMemory
@@ -100,9 +99,7 @@ class Session:
 
     @property
     def ending(self) -> str | None:
-        """Return why the session is ending (one word), by itself or because it was closed; None: it is not. One that is
-        handed over is not.
-        """
+        """Return why the session is ending (one word); None: it is not. One that is handed over is not."""
         return self._ending.reason if self._ending.reason != HANDED_OVER else None
 
     def close(self, reason: str) -> None:
@@ -147,13 +144,11 @@ class Session:
         )
 
     def unfinished(self) -> tuple[UnfinishedWords, ...]:
-        """Return what people in the room are saying, as far as it is recognised; the latest first."""
+        """Return what people are saying, as far as it is recognised; the latest first."""
         return self._unfinished.words(self._conversation.hides) if self._has_begun else ()
 
     def faults(self) -> list[HealthFault]:
-        """Return why nobody is heard here, nobody hears the bot, or nothing is stored. Nothing is wrong before the room
-        is open.
-        """
+        """Return what is wrong in the open room. Nothing is wrong before it is open."""
         return [] if self._link is None or not self.opened.is_set() else self._check.faults(self._link)
 
     # -- the stored session ---------------------------------------------------------------------------------
@@ -200,7 +195,7 @@ class Session:
                         await self._end(memory, reason)
                 finally:
                     guild.ran_until = self._clock.monotonic()
-                    self._observe(events.RoomClosed(session_id, reason, self._clock.monotonic()))
+                    self._services.observe(events.RoomClosed(session_id, reason, self._clock.monotonic()))
             return reason
 
     async def _end(self, memory: SessionMemory, reason: str) -> None:
@@ -223,31 +218,30 @@ class Session:
         """Join the channel, stay until asked to leave, and return the reason. Joining is broken off then. Somebody who
         takes the bot out while it joins asks for that too.
         """
-        async with AsyncExitStack() as stack:
-            conversation = Conversation(self._place, self._services, parts, report=self._report)
-            screens = self._services.screens
-            sharing = (
-                nullcontext()
-                if screens is None
-                else screens.room_for(parts.id, self._place, memory=parts.memory, observer=conversation)
-            )
-            self._begin(parts, conversation, stack.enter_context(sharing))
-            connection = self._place.connect(
-                conversation.playback,
-                conversation.hear,
-                excludes=self._excludes_sound,
-                on_change=self._on_link_change,
-                is_owner=self._claim_watch.is_owner,
-            )
-            try:
+        conversation = Conversation(self._place, self._services, parts, report=self._report)
+        screens, sharing = self._services.screens, None
+        try:
+            async with AsyncExitStack() as stack:
+                if screens is not None:
+                    sharing = stack.enter_context(
+                        screens.room_for(parts.id, self._place, memory=parts.memory, observer=conversation)
+                    )
+                self._begin(parts, conversation, sharing)
+                connection = self._place.connect(
+                    conversation.playback,
+                    conversation.hear,
+                    excludes=self._excludes_sound,
+                    on_change=self._on_link_change,
+                    is_owner=self._claim_watch.is_owner,
+                )
                 link = await joined(stack, connection, self._ending)
                 if link is None:
                     return await self._ending.wait()
                 await stack.enter_async_context(shown_as_listening(self._place, self._ending))
                 return await self._stay(link)
-            except RemovedFromChannelError:
-                self._ending.ask(EXPELLED)
-                return await self._ending.wait()
+        except RemovedFromChannelError:
+            self._ending.ask(EXPELLED)
+            return await self._ending.wait()
 
     def _begin(self, parts: SessionParts, conversation: Conversation, screens: RoomScreens | None) -> None:
         """Make what looks after the stay."""
@@ -256,9 +250,9 @@ class Session:
         sessions = services.memory.sessions
         self._claim_watch = ClaimWatch(sessions, parts.opened.claim, self._clock)
         self._forgetting_watch = ForgettingWatch(
-            sessions, stored.id, guild, people=self._people_known, clock=self._clock
+            sessions, stored.id, guild, people=partial(people_known, place, parts.memory), clock=self._clock
         )
-        notice = services.notice.for_room(self._settings, listen=parts.listen)
+        notice = services.notice.for_room(services.servers.of(place.guild_id), listen=parts.listen)
         digest = notice.digest(asks=guild.asks)
         self._announcer = Announcer(
             place,
@@ -320,7 +314,7 @@ class Session:
         self._opened_at = self._clock.monotonic()
         log.info("room_opened", channel_id=self._place.channel_id, resumed=opened.resumed)
         self.opened.set()
-        self._observe(
+        self._services.observe(
             events.RoomOpened(
                 opened.session.id, self._place.guild_id, self._place.channel_id, opened.resumed, self._opened_at
             )
@@ -347,7 +341,7 @@ class Session:
         """Yield the same of the tasks that write what people read in the chat."""
         if self._writer is not None:
             yield "transcript", partial(self._work_or_leave, self._writer.run, NO_TRANSCRIPT)
-        if self._settings.live_message:
+        if self._services.servers.of(self._place.guild_id).live_message:
             yield "live-message", self._live_message.run
 
     async def _record_the_rest(self, reason: str) -> None:
@@ -377,11 +371,6 @@ class Session:
             await self._place.write(Text("I am leaving. {why}", why=sentence_of(error)))
             self._ending.ask(reason)
 
-    def _people_known(self) -> set[str]:
-        """Return the ids of the people in the channel, and of those whose turns are in memory."""
-        present = {str(person.id) for person in self._place.members()}
-        return present | {part.speaker_id for turn in self._parts.memory.turns for part in turn.parts}
-
     # -- events ---------------------------------------------------------------------------------------------
 
     def _on_event(self, event: events.Event) -> None:
@@ -404,16 +393,8 @@ class Session:
             if self._has_begun:
                 self._conversation.on_compaction_landed()
         if (seen := compaction_event(event, self._clock.monotonic())) is not None:
-            self._observe(seen)
+            self._services.observe(seen)
 
     def _report(self, where: str, error: Exception) -> None:
         log.error("room_problem", where=where, problem=error)
-        self._observe(events.Problem(where, sentence_of(error), self._clock.monotonic()))
-
-    def _observe(self, event: events.Event) -> None:
-        self._services.observe(event)
-
-    @property
-    def _settings(self) -> ServerSettings:
-        """What the server has chosen, now."""
-        return self._services.servers.of(self._place.guild_id)
+        self._services.observe(events.Problem(where, sentence_of(error), self._clock.monotonic()))
