@@ -25,7 +25,7 @@ from bot.room.posted_messages import RecapRenewal, TranscriptExpiry
 from bot.runtime_tuning import low_latency_interpreter, release_free_memory
 from bot.shards import ONLY_SHARD
 from bot.wiring.commands import slash_commands
-from bot.wiring.memory import open_language_models, recollection_of
+from bot.wiring.memory import open_recollection
 from bot.wiring.pages import open_pages, open_screens
 from bot.wiring.process import open_bot_process
 from bot.wiring.rooms import open_rooms, rejoin_sessions
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from bot.store.dialects.port import BotLock
     from bot.texts.text import Text
     from bot.web.server import WebServer
-    from bot.wiring.memory import Recollection
     from bot.wiring.pages import Monitoring
     from bot.wiring.process import BotProcess
     from bot.wiring.rooms import OpenedRooms
@@ -128,7 +127,8 @@ async def running_bot(
             dashboard=process.dashboard,
             probes=process.monitoring.probes,
         )
-        recollection = await _open_recollection(stack, process)
+        recollection = await open_recollection(stack, parts, process.participation, shards)
+        process.dashboard.history = StoredHistory(parts.stores.database, parts.stores.turns, recollection.recall)
         opened = await open_rooms(stack, process, recollection, voices=voices, screens=screens, observe=observe)
         recaps = RecapRenewal(parts.stores.sessions, recollection.readable.digests)
         client = await _connect(
@@ -150,14 +150,6 @@ async def running_bot(
             device=opened.device,
             lock=process.lock,
         )
-
-
-async def _open_recollection(stack: AsyncExitStack, process: BotProcess) -> Recollection:
-    """Open what reads and summarises the memory, and give the dashboard the stored sessions."""
-    parts = process.parts
-    language = await open_language_models(stack, parts, process.shards)
-    process.dashboard.history = StoredHistory(parts.stores.database, parts.stores.turns, language.recall)
-    return await recollection_of(parts, language, choices=parts.stores.guilds, participation=process.participation)
 
 
 async def _connect(

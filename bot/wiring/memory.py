@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from bot.channel.port import Place
     from bot.clock import Clock
     from bot.guild import GuildChoices
-    from bot.health import Health
     from bot.llm.fallback import FallbackModel
     from bot.llm.settings import LlmSettings
     from bot.memory.access_log import AccessLog
@@ -268,21 +267,23 @@ async def open_summariser(
 
 
 @dataclass(frozen=True, slots=True)
-class LanguageModels:
-    """What is loaded or connected once for the process. `model`: the language model; None if none is configured.
-    `recall`: the memory search, with what embeds texts.
+class Recollection:
+    """What reads the memory of servers, and summarises it. `model`: the language model; None if none is configured.
+    `recall`: the memory search, with what embeds texts. `summariser_of`: returns that of a server.
     """
 
     model: FallbackModel | None
     recall: Recall
     first_sentences: FirstSentences
+    policy: GuildPolicy
+    summariser_of: Callable[[int], Awaitable[Summariser]]
+    readable: ReadableMemory
 
 
-async def open_language_models(stack: AsyncExitStack, parts: ProcessParts, shards: Shards) -> LanguageModels:
-    """Open them, and register with the metrics what can be measured. `watch_model` is for what can fail.
-
-    Raises `BotError` when something needed is missing.
-    """
+async def open_recollection(
+    stack: AsyncExitStack, parts: ProcessParts, participation: GuildParticipations, shards: Shards
+) -> Recollection:
+    """Open it, and register with the metrics what can be measured. Raises `BotError` when something is missing."""
     settings, stores = parts.settings, parts.stores
     model: FallbackModel | None = None
     if settings.llm.configured:
@@ -294,39 +295,16 @@ async def open_language_models(stack: AsyncExitStack, parts: ProcessParts, shard
         log.info("no_language_model", responder="embedded")
     recall = await open_recall(stack, settings, stores.database, stores.turns, parts.clock, indexes=shards.leads)
     examples = FirstSentences.running(recall.embedder if model is None else None)
-    return LanguageModels(model, recall, await stack.enter_async_context(examples))
-
-
-def watch_model(models: LanguageModels, health: Health) -> None:
-    """Register the language model with `health`. People read of it after what hears and speaks."""
-    if models.model is not None:
-        health.add_check(models.model.degraded_parts)
-        health.add_fault_check(models.model.faults)
-
-
-@dataclass(frozen=True, slots=True)
-class Recollection:
-    """What reads the memory of servers, and summarises it. `summariser_of`: returns that of a server."""
-
-    models: LanguageModels
-    policy: GuildPolicy
-    summariser_of: Callable[[int], Awaitable[Summariser]]
-    readable: ReadableMemory
-
-
-async def recollection_of(
-    parts: ProcessParts, models: LanguageModels, *, choices: GuildChoices, participation: GuildParticipations
-) -> Recollection:
-    """Return what reads the memory of the servers with these choices. Raises `BotError` when something is missing."""
-    settings, stores = parts.settings, parts.stores
-    summariser_of = summarisers_by_guild(settings.compaction, models.model, participation, parts.clock, parts.zone)
+    summariser_of = summarisers_by_guild(settings.compaction, model, participation, parts.clock, parts.zone)
     reader = SessionReader(stores.sessions, stores.turns, withheld=participation.withheld_on)
     digests = Digests(reader, SessionHistory(stores.database), summariser_of=summariser_of)
     reach = settings.recall.scope if settings.recall.enabled else None
-    personal = PersonalRecall(models.recall, reader, reach=reach, accesses=stores.accesses)
+    personal = PersonalRecall(recall, reader, reach=reach, accesses=stores.accesses)
     return Recollection(
-        models=models,
-        policy=await policy_for(settings, models.model, choices),
+        model=model,
+        recall=recall,
+        first_sentences=await stack.enter_async_context(examples),
+        policy=await policy_for(settings, model, stores.guilds),
         summariser_of=summariser_of,
         readable=ReadableMemory(reader, digests, personal),
     )

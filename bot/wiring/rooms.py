@@ -185,7 +185,7 @@ async def open_rooms(
     Raises `BotError` or `VoiceError` when something needed is missing.
     """
     parts = process.parts
-    models = await open_room_models(stack, parts, recollection.models)
+    models = await open_room_models(stack, parts, recollection.model)
     services = room_services(
         parts,
         models,

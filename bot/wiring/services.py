@@ -23,7 +23,7 @@ from bot.realtime.port import RealtimeServices, session_factory
 from bot.room.notice import ListeningNotice
 from bot.room.services import MemoryServices, ReplyServices, RoomServices, SpeechModels
 from bot.texts.text import Text
-from bot.wiring.memory import memory_factory, quoting_factory, upkeep_factory, watch_model
+from bot.wiring.memory import memory_factory, quoting_factory, upkeep_factory
 from bot.wiring.pages import room_meter
 from bot.wiring.recipients import recipients
 from bot.wiring.speech_models import open_recogniser, open_synthesizer, open_turn_model, open_vad, voice_factory
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from bot.room.services import ShowLive
     from bot.screen.screens import Screens
     from bot.store.attendance import AttendanceStore
-    from bot.wiring.memory import LanguageModels, Recollection
+    from bot.wiring.memory import Recollection
     from bot.wiring.process import ProcessParts
     from bot.wiring.settings import BotSettings
     from voice.asr.port import Recogniser
@@ -154,7 +154,7 @@ class RoomModels:
     mcp_tools: Callable[[int], Sequence[RoomTool]]
 
 
-async def open_room_models(stack: AsyncExitStack, parts: ProcessParts, language: LanguageModels) -> RoomModels:
+async def open_room_models(stack: AsyncExitStack, parts: ProcessParts, model: FallbackModel | None) -> RoomModels:
     """Open what rooms share, and register with the metrics and their health what can fail or can be measured.
 
     Raises `BotError` or `VoiceError` when something needed is missing.
@@ -168,9 +168,12 @@ async def open_room_models(stack: AsyncExitStack, parts: ProcessParts, language:
     )
     voice = open_synthesizer(settings.speaking, models=settings.models, llm=settings.llm, health=health)
     synthesizer = await stack.enter_async_context(voice)
-    watch_model(language, health)
+    if model is not None:
+        # People read of it after what hears and speaks.
+        health.add_check(model.degraded_parts)
+        health.add_fault_check(model.faults)
     if settings.realtime.enabled and not settings.speech_to_speech:
-        mind = _responder_name(language.model)
+        mind = _responder_name(model)
         health.add_missing(
             Text("Speech-to-speech"), instead=Text("I answer with {mind}", mind=mind), problem=SetupError(UNMODERATED)
         )
@@ -256,7 +259,7 @@ def _memory_services(
         ),
         open_quoting=quoting_factory(
             settings,
-            recollection.models.recall,
+            recollection.recall,
             parts.zone,
             attendance=stores.sessions.attendance,
             withheld=withheld,
@@ -274,9 +277,9 @@ def _reply_services(
     screens: Screens | None,
 ) -> ReplyServices:
     """Return how replies are written."""
-    settings, model = parts.settings, recollection.models.model
+    settings, model = parts.settings, recollection.model
     return ReplyServices(
-        new_responder=_responders(settings, model, recollection.models.first_sentences, parts.zone),
+        new_responder=_responders(settings, model, recollection.first_sentences, parts.zone),
         responder_name=_responder_name(model),
         instructions=SystemPrompt(settings.brain.name, settings.brain.instructions),
         max_input_tokens=settings.budget.max_input_tokens,
@@ -313,11 +316,11 @@ def _toolbox_factory(
 ) -> Callable[[RecallScope, Place], Toolbox]:
     """Return the factory of a room's toolbox; without a model that can call tools, the toolbox is empty."""
     settings = parts.settings
-    if recollection.models.model is None and not settings.speech_to_speech:
+    if recollection.model is None and not settings.speech_to_speech:
         return lambda *_: Toolbox()
     return Toolset(
         settings.tools,
-        recollection.models.recall,
+        recollection.recall,
         attendance=parts.stores.sessions.attendance,
         accesses=parts.stores.accesses,
         reach=settings.recall.scope if settings.recall.enabled else None,

@@ -22,7 +22,7 @@ from bot.participation.statistics import mode_sentence
 from bot.room.room_check import CHECK_ROOM_S
 from bot.shards import ONLY_SHARD
 from bot.wiring import services
-from bot.wiring.memory import open_language_models, recollection_of
+from bot.wiring.memory import open_recollection
 from bot.wiring.pages import open_dashboard, open_screens
 from bot.wiring.process import ProcessParts, open_stores
 from bot.wiring.services import open_room_models, room_services
@@ -110,11 +110,11 @@ async def equipped(
         house.stores = stores
         voices = await stack.enter_async_context(open_voices(parts.speaking, parts.models, [stores.servers]))
         process = ProcessParts(parts, stores, UTC, clock, metrics)
-        language = await open_language_models(stack, process, ONLY_SHARD)
+        recollection = await open_recollection(stack, process, participation, ONLY_SHARD)
         house.equipment = room_services(
             process,
-            await open_room_models(stack, process, language),
-            await recollection_of(process, language, choices=stores.guilds, participation=participation),
+            await open_room_models(stack, process, recollection.model),
+            recollection,
             participation=participation,
             voices=voices,
             show_live=dashboard.live.show,
