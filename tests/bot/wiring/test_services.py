@@ -238,7 +238,6 @@ async def test_a_room_is_in_the_metrics_from_packet_to_sound(tmp_path: Path) -> 
                 "sentences",
                 "play",
                 "store",
-                "membership",
                 "notices",
             }
             await settle(lambda: value(metrics, "replies_total", outcome="spoken") == 1)
