@@ -21,16 +21,14 @@ from bot.discord.commands.voice import VoiceCommands
 from bot.discord.connection import connected, translated
 from bot.discord.dashboard_access import DiscordDirectory
 from bot.errors import FencedError
-from bot.room.recap import RecapRenewal
-from bot.room.transcript_expiry import TranscriptExpiry
+from bot.room.posted_messages import RecapRenewal, TranscriptExpiry
 from bot.runtime_tuning import low_latency_interpreter, release_free_memory
 from bot.shards import ONLY_SHARD
-from bot.wiring.bot_process import open_bot_process
 from bot.wiring.commands import slash_commands
-from bot.wiring.recollection import open_language_models, recollection_of
-from bot.wiring.rooms import open_rooms
-from bot.wiring.screens import open_pages, open_screens
-from bot.wiring.session_rejoining import rejoin_sessions
+from bot.wiring.memory import open_recollection
+from bot.wiring.pages import open_pages, open_screens
+from bot.wiring.process import open_bot_process
+from bot.wiring.rooms import open_rooms, rejoin_sessions
 from bot.wiring.speech_models import open_voices
 
 if TYPE_CHECKING:
@@ -43,15 +41,14 @@ if TYPE_CHECKING:
     from bot.discord.client import RoomtoneClient
     from bot.memory.readable_memory import ReadableMemory
     from bot.models.loaded_voices import LoadedVoices
-    from bot.room.supervisor import RoomSupervisor
+    from bot.room.rooms import Rooms
     from bot.screen.watch_service import WatchService
     from bot.shards import Shards
     from bot.store.dialects.port import BotLock
     from bot.texts.text import Text
     from bot.web.server import WebServer
-    from bot.wiring.bot_process import BotProcess
-    from bot.wiring.monitoring import Monitoring
-    from bot.wiring.recollection import Recollection
+    from bot.wiring.pages import Monitoring
+    from bot.wiring.process import BotProcess
     from bot.wiring.rooms import OpenedRooms
     from bot.wiring.settings import BotSettings
     from voice.transport.paced_sender import PacedSender
@@ -63,14 +60,14 @@ FENCED = "Another process of this bot serves these servers now, so this one has 
 
 @dataclass(frozen=True, slots=True)
 class RunningBot:
-    """The bot, connected to Discord. `supervisor` runs its rooms; `paced_sender` sends their audio.
+    """The bot, connected to Discord. `rooms`: those of its servers; `paced_sender` sends their audio.
 
     `dashboard_link`: logs one browser in to the dashboard; None: there is none. `web`: its pages. `device`: where its
     speech model runs, in a sentence; None: it has none in this process. `lock`: of its servers.
     """
 
     client: RoomtoneClient
-    supervisor: RoomSupervisor
+    rooms: Rooms
     paced_sender: PacedSender | None
     dashboard_link: str | None
     web: WebServer
@@ -130,43 +127,36 @@ async def running_bot(
             dashboard=process.dashboard,
             probes=process.monitoring.probes,
         )
-        recollection = await _open_recollection(stack, process)
-        rooms = await open_rooms(stack, process, recollection, voices=voices, screens=screens, observe=observe)
+        recollection = await open_recollection(stack, parts, process.participation, shards)
+        process.dashboard.history = StoredHistory(parts.stores.database, parts.stores.turns, recollection.recall)
+        opened = await open_rooms(stack, process, recollection, voices=voices, screens=screens, observe=observe)
         recaps = RecapRenewal(parts.stores.sessions, recollection.readable.digests)
         client = await _connect(
             stack,
             process,
             recollection.readable,
-            rooms,
+            opened,
             voices=voices,
             watching=watching,
             recaps=recaps,
         )
-        await _begin_work(stack, process, client, rooms.supervisor, recaps, rejoin=rejoin)
+        await _begin_work(stack, process, client, opened.rooms, recaps, rejoin=rejoin)
         yield RunningBot(
             client,
-            rooms.supervisor,
-            rooms.paced_sender,
+            opened.rooms,
+            opened.paced_sender,
             dashboard_link=web.login_link if web.is_listening else None,
             web=web,
-            device=rooms.device,
+            device=opened.device,
             lock=process.lock,
         )
-
-
-async def _open_recollection(stack: AsyncExitStack, process: BotProcess) -> Recollection:
-    """Open what reads and summarises the memory, and give the dashboard the stored sessions."""
-    parts = process.parts
-    language = await open_language_models(stack, parts, process.shards)
-    process.dashboard.history = StoredHistory(parts.stores.database, parts.stores.turns, language.recall)
-    return await recollection_of(parts, language, choices=parts.stores.guilds, participation=process.participation)
 
 
 async def _connect(
     stack: AsyncExitStack,
     process: BotProcess,
     readable: ReadableMemory,
-    rooms: OpenedRooms,
+    opened: OpenedRooms,
     *,
     voices: LoadedVoices,
     watching: WatchService,
@@ -182,14 +172,14 @@ async def _connect(
         readable=readable,
         catch_up=catch_up,
         watching=watching,
-        voice_commands=VoiceCommands(voices, rooms.supervisor, speech_to_speech=settings.speech_to_speech),
+        voice_commands=VoiceCommands(voices, opened.rooms, speech_to_speech=settings.speech_to_speech),
         on_forgotten=partial(_show_forgotten, process.dashboard, recaps),
     )
     connecting = connected(
         settings.discord,
-        rooms.supervisor,
+        opened.rooms,
         commands,
-        paced_sender=rooms.paced_sender,
+        paced_sender=opened.paced_sender,
         consents=process.participation,
         silences=process.participation,
         servers=servers,
@@ -209,14 +199,14 @@ async def _begin_work(
     stack: AsyncExitStack,
     process: BotProcess,
     client: RoomtoneClient,
-    supervisor: RoomSupervisor,
+    rooms: Rooms,
     recaps: RecapRenewal,
     *,
     rejoin: bool,
 ) -> None:
     """Let people call the bot, and let it go on (`rejoin`) with the sessions that were interrupted."""
     parts = process.parts
-    parts.metrics.health.add_fault_check(supervisor.faults)
+    parts.metrics.health.add_fault_check(rooms.faults)
     _watch_connection(client, process.monitoring)
     process.dashboard.directory = DiscordDirectory(
         client, parts.settings.discord, parts.stores.servers, monotonic=parts.clock.monotonic
@@ -225,9 +215,9 @@ async def _begin_work(
     expiry = TranscriptExpiry(parts.stores.sessions.posted_transcripts)
     await stack.enter_async_context(expiry.running(client.delete_message))
     # Entered after the client, so that rooms end while the client is still connected.
-    await stack.enter_async_context(supervisor)
+    await stack.enter_async_context(rooms)
     if rejoin:
-        await rejoin_sessions(client, supervisor, parts.stores, process.shards)
+        await rejoin_sessions(client, rooms, parts.stores, process.shards)
     stack.enter_context(low_latency_interpreter())
     await stack.enter_async_context(background_task(release_free_memory(parts.clock.sleep), name="memory-release"))
     process.monitoring.started()

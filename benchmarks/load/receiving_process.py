@@ -95,7 +95,7 @@ class ReceivingProcess:
         )
         place = bot.client.place(where["guild_id"], where["channel_id"])
         assert place is not None, "the local Discord has it"
-        await bot.supervisor.join(place)
+        await bot.rooms.join(place)
         # The room reports the link's counters every five seconds.
         self._counters = lambda: self._reported
 

@@ -18,7 +18,7 @@ def dashboard_line(link: str, data_dir: Path) -> str:
     """Return what to print about the dashboard: its link if stdout is a terminal, else the file that has it."""
     if sys.stdout.isatty():
         return f"Dashboard: {link}"
-    from bot.wiring.dashboard import LINK_FILE
+    from bot.wiring.pages import LINK_FILE
 
     file = (data_dir / LINK_FILE).absolute()
     return (

@@ -81,7 +81,7 @@ async def _replay(
     from bot.memory.replay import replay
     from bot.store.database import open_database
     from bot.store.turns import SqlTurnStore
-    from bot.wiring.summariser import open_summariser
+    from bot.wiring.memory import open_summariser
 
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="roomtone-replay-"))

@@ -186,5 +186,5 @@ async def _run(settings: Settings, choice: Shards | None, *, is_kept: bool) -> N
             await running.run_until(stop)
             if is_kept:
                 say("Leaving the rooms at pauses in speech …")
-                await running.supervisor.hand_over()
+                await running.rooms.hand_over()
             say("Stopping: storing the last turns and ending all sessions …")

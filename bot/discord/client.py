@@ -21,7 +21,7 @@ from bot.discord.call_buttons import OverCalls
 from bot.discord.command_tree import CheckedCommandTree
 from bot.discord.commands.catch_up import CatchUpButton
 from bot.discord.commands.recall import OverPages
-from bot.discord.commands.room import Rooms, add_room_commands
+from bot.discord.commands.room import CommandedRooms, add_room_commands
 from bot.discord.consent_buttons import ConsentButtons
 from bot.discord.endpoint import connector
 from bot.discord.failures import command_failed
@@ -61,8 +61,8 @@ _TOO_MANY = 429
 log = structlog.get_logger()
 
 
-class VoiceEvents(Rooms, TypedTalkRooms, Protocol):
-    """Callbacks of the client; `bot.room.supervisor.RoomSupervisor` implements them."""
+class VoiceEvents(CommandedRooms, TypedTalkRooms, Protocol):
+    """Callbacks of the client; `bot.room.rooms.Rooms` implements them."""
 
     def on_membership(self, guild_id: int, channel_id: int, change: MembershipChange) -> None:
         """Somebody came into or left a voice channel."""

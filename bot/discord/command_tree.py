@@ -36,7 +36,7 @@ NOT_SHOWN = Text("Discord does not show me this server at the moment. Try again 
 
 
 class BotWhereabouts(Protocol):
-    """Knows where the bot is; `bot.room.supervisor.RoomSupervisor` implements it."""
+    """Knows where the bot is; `bot.room.rooms.Rooms` implements it."""
 
     def place_of(self, guild_id: int) -> Place | None:
         """Return the channel that the bot is in, or None."""

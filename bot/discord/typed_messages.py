@@ -39,7 +39,7 @@ HOW_OFTEN = Cooldown(10, 60.0)
 
 
 class TypedTalkRooms(Protocol):
-    """The rooms that answer; `bot.room.supervisor` implements it."""
+    """The rooms that answer; `bot.room.rooms` implements it."""
 
     def place_of(self, guild_id: int) -> Place | None:
         """Return the channel that the bot is in, or None."""

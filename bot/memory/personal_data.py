@@ -49,7 +49,7 @@ class RoomMemory(Protocol):
 
 
 class OpenRooms(Protocol):
-    """The open rooms of the process; `bot.wiring.room_forgetting.RoomForgetting` implements it."""
+    """The open rooms of the process; `bot.wiring.rooms.RoomForgetting` implements it."""
 
     async def before_forgetting(self, person_id: str) -> None:
         """Drop what the person has said or shown that is not recorded yet, and store what the store has refused so far:

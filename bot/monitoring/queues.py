@@ -22,7 +22,6 @@ QUEUES: Final[Mapping[str, str]] = {
     # Of each room, beside that.
     "typed": "bot.room.conversation.typed_talk.TypedTalk._waiting",
     "store": "compaction.outbox.Outbox._waiting",
-    "membership": "bot.room.membership_queue.MembershipQueue._waiting",
     "notices": "bot.participation.participation.Participation._notices",
     "transcript": "bot.room.transcript_writer.TranscriptWriter._lines",
     "realtime_notices": "bot.realtime.bridge.RealtimeBridge._notices",

@@ -43,7 +43,7 @@ class SessionConsent:
 
     `session_id`: None before the server's first session. `agreed`: who agreed to be heard, where the bot asks; replace
     it and never change it, because other threads read it. `notice`: the digest of the newest notice (see
-    `bot.room.announcer`). `told`: who has had it. `forgotten_until`: whom the room was told to forget, and until when
+    `bot.room.notice`). `told`: who has had it. `forgotten_until`: whom the room was told to forget, and until when
     they had spoken (monotonic seconds).
     """
 

@@ -15,6 +15,7 @@ import structlog
 
 from bot.brain.decider import Decision, HeardText, PendingReply, Reason, Situation, decide
 from bot.brain.silence import SILENT_MINUTES, asks_for_silence
+from bot.brain.wakeword import mentions_name
 from bot.channel.notice_queue import NoticeQueue
 from bot.participation.all_guilds import SILENCED_FOR_GOOD
 from bot.participation.costs import HOUR_S, Cost
@@ -126,6 +127,10 @@ class Participation:
     @property
     def wake_names(self) -> tuple[str, ...]:
         return self._guild.wake_names
+
+    def is_named_in(self, text: str) -> bool:
+        """Return whether a text has one of the bot's names."""
+        return mentions_name(text, self.wake_names)
 
     @property
     def silenced(self) -> bool:

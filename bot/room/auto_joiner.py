@@ -76,7 +76,7 @@ def _should_join(rules: ServerSettings, arrival: Arrival) -> bool:
 
 
 class JoinableRooms(Protocol):
-    """The rooms of all guilds. `bot.room.supervisor.RoomSupervisor` implements it."""
+    """The rooms of all guilds. `bot.room.rooms.Rooms` implements it."""
 
     def room_place(self, guild_id: int) -> Place | None:
         """Return where the guild's room is or is moved to, also one that is ending; None: there is none any more, or it

@@ -7,7 +7,6 @@ next; here are the task, the log and what others do about it.
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, assert_never
 
@@ -16,24 +15,23 @@ import structlog
 from bot.background_task import background_task, logged_task
 from bot.errors import SetupError, first_cause
 from bot.health import FaultKind, HealthFault
-from bot.room.announcer import NotAnnouncedError
 from bot.room.endings import EMPTY, EXPELLED, HANDED_OVER, MOVED, NOT_ANNOUNCED, PROCESS_ENDS
-from bot.room.lifecycle import Crash, Ending, Moving, Over, Pausing, RoomLifecycle, Running
-from bot.room.restarts import waits_for_database
+from bot.room.lifecycle import Crash, Ending, Moving, Over, Pausing, RoomLifecycle, Running, waits_for_database
+from bot.room.notice import NotAnnouncedError
 from bot.texts.text import Text
 from compaction.errors import StaleOwnerError, StoreError
 from voice.errors import RemovedFromChannelError
 from voice.shielded import run_shielded
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import Awaitable, Callable
 
     from bot.channel.port import ListenRequest, Place
     from bot.clock import Clock
-    from bot.room.port import SupervisedRoom
+    from bot.room.session import Session
 
     EndSession = Callable[[Place], Awaitable[None]]
-    MakeRoom = Callable[[Place, ListenRequest | None], SupervisedRoom]
+    MakeRoom = Callable[[Place, ListenRequest | None], Session]
 
 log = structlog.get_logger()
 
@@ -46,43 +44,9 @@ CUT_OFF_S = 5.0
 # Ending a session is one statement.
 END_SESSION_S = 5.0
 
-COMES_BACK = "the bot comes back to its channel at its next start, if people are there; /leave sends it away"
+COMES_BACK = "I try again until the database takes it; a start before that brings me back to the channel"
 
 RESTARTING = HealthFault(FaultKind.ROOM_DEAF, "A room has broken down and is being opened again; the log says why.")
-
-
-class FirstOpening:
-    """The first opening of a guild's rooms. Make it on their loop."""
-
-    def __init__(self) -> None:
-        self._opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    @property
-    def is_settled(self) -> bool:
-        """Return whether a room has opened, or it is known why none did."""
-        return self._opened.done()
-
-    async def wait(self) -> None:
-        """Wait until a room has opened. Raises why none did. *Cancellation*: the room goes on."""
-        await asyncio.shield(self._opened)
-
-    @asynccontextmanager
-    async def watching(self, room: SupervisedRoom, *, name: str) -> AsyncIterator[None]:
-        """Notice, for the duration of the block, that `room` opens. `name`: of the task that does so."""
-        async with background_task(self._notice(room), name=name):
-            yield
-
-    async def _notice(self, room: SupervisedRoom) -> None:
-        await room.opened.wait()
-        if not self.is_settled:
-            self._opened.set_result(None)
-
-    def fail(self, error: Exception) -> None:
-        """Raise `error` in `wait`, unless it is settled already."""
-        if not self.is_settled:
-            self._opened.set_exception(error)
-            # Nobody may be waiting; mark the error as retrieved, since it is logged already.
-            self._opened.exception()
 
 
 class GuildRoom:
@@ -92,6 +56,8 @@ class GuildRoom:
     room, also the place that it is moved to, and each time that one has ended in order or could tell nobody that it
     listens. `end_session`: ends what the rooms of a place's server have left open and nobody shall resume, and raises
     `StoreError`; None: rooms store no sessions.
+
+    `session_left_open`: once it is over, whether nobody shall resume the session, and the database did not end it.
 
     *Ownership*: owns the task between `begin` and `end`, or `cancel`, and the one in which that cleans up.
     """
@@ -115,9 +81,11 @@ class GuildRoom:
         self._clock = clock
         self._on_room_end = on_room_end
         self._end_session = end_session
-        self._first_opening = FirstOpening()
+        # Done when a room has opened for the first time, or it is known why none did.
+        self._first_opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._task: asyncio.Task[None] | None = None
         self._is_cut_off = False
+        self.session_left_open = False
 
     @property
     def place(self) -> Place:
@@ -159,8 +127,8 @@ class GuildRoom:
 
     # -- life -------------------------------------------------------------------------------------------------------
 
-    def begin(self, on_over: Callable[[], object]) -> None:
-        """Start the first room. `on_over` is called when no further room follows."""
+    def begin(self, on_over: Callable[[GuildRoom], None]) -> None:
+        """Start the first room. `on_over` is called with it when no further room follows."""
         self._task = logged_task(self._run(on_over), name=f"room-{self.place.guild_id}")
 
     async def wait_opened(self) -> None:
@@ -168,7 +136,7 @@ class GuildRoom:
 
         *Cancellation*: the room goes on.
         """
-        await self._first_opening.wait()
+        await asyncio.shield(self._first_opened)
 
     async def wait_over(self) -> None:
         """Wait until no further room follows, and the bot was taken out of the channel."""
@@ -204,7 +172,7 @@ class GuildRoom:
         moved, rests after a crash, or waits for another process.
         """
         # What opens for the first time has asked to come in by itself.
-        room_sees_it = self.current.opened.is_set() or not self._first_opening.is_settled
+        room_sees_it = self.current.opened.is_set() or not self._first_opened.done()
         if self._lifecycle.overlooks_removal(room_sees_it=room_sees_it):
             log.info("bot_taken_out", guild_id=self.place.guild_id)
             self._ask_to_end(EXPELLED)
@@ -264,7 +232,7 @@ class GuildRoom:
 
     # -- the task ---------------------------------------------------------------------------------------------------
 
-    async def _run(self, on_over: Callable[[], object]) -> None:
+    async def _run(self, on_over: Callable[[GuildRoom], None]) -> None:
         try:
             await self._run_rooms()
         finally:
@@ -273,8 +241,8 @@ class GuildRoom:
                 # Somebody may send the bot away meanwhile, which cancels a room that has crashed.
                 await run_shielded(self._end_open_session(), name=f"room-end-{self.place.guild_id}")
             finally:
-                on_over()
-                self._first_opening.fail(SetupError(Text("The room closed before it was open. Try /join again.")))
+                on_over(self)
+                self._fail_opening(SetupError(Text("The room closed before it was open. Try /join again.")))
 
     async def _run_rooms(self) -> None:
         """Run one room after the other, until it is over."""
@@ -296,7 +264,7 @@ class GuildRoom:
         """Run the room once. Return why it ended in order, or the error that it crashed with."""
         guild_id, room = self.place.guild_id, self.current
         try:
-            async with self._first_opening.watching(room, name=f"room-opening-{guild_id}"):
+            async with background_task(self._notice_opening(room), name=f"room-opening-{guild_id}"):
                 reason = await room.run()
         except Exception as error:
             # A crash of one room must not end another.
@@ -311,6 +279,18 @@ class GuildRoom:
         log.info("room_ended", guild_id=guild_id, reason=reason)
         return reason
 
+    async def _notice_opening(self, room: Session) -> None:
+        await room.opened.wait()
+        if not self._first_opened.done():
+            self._first_opened.set_result(None)
+
+    def _fail_opening(self, error: Exception) -> None:
+        """Raise `error` in `wait_opened`, unless a room has opened."""
+        if not self._first_opened.done():
+            self._first_opened.set_exception(error)
+            # Nobody may be waiting; mark the error as retrieved, since it is logged already.
+            self._first_opened.exception()
+
     def _take_note_of(self, ended: str | Exception, *, ran_s: float) -> Text | None:
         """Decide what comes after a room that has ended. Return what is written into its channel."""
         if isinstance(self._lifecycle.state, Moving):
@@ -323,14 +303,14 @@ class GuildRoom:
             self._take_note_of_own_end()
             if isinstance(error, NotAnnouncedError):
                 self._on_room_end(self.place, NOT_ANNOUNCED)
-            is_awaited = not self._first_opening.is_settled
+            is_awaited = not self._first_opened.done()
             notice = self._lifecycle.room_crashed(Crash(error, ran_s, has_opened=has_opened, is_awaited=is_awaited))
         else:
             error = RemovedFromChannelError() if ended == EXPELLED else None
             self._on_room_end(self.place, ended)
             self._lifecycle.room_ended(ended, has_opened=has_opened, left_open=self.current.left_session_open)
         if error is not None and not isinstance(self._lifecycle.state, Running):
-            self._first_opening.fail(error)
+            self._fail_opening(error)
         return notice
 
     def _listen_in(self, moving: Moving) -> ListenRequest | None:
@@ -343,7 +323,7 @@ class GuildRoom:
 
     async def _end_open_session(self) -> None:
         """End the session of a room that has crashed, was cut off, or could not store its end, if nobody wants the bot
-        back. If the database does not take that, the next start brings it back, and the log says so.
+        back.
         """
         if not self._lifecycle.is_session_unwanted or self._end_session is None:
             return
@@ -351,6 +331,7 @@ class GuildRoom:
             async with asyncio.timeout(END_SESSION_S):
                 await self._end_session(self.place)
         except (StoreError, TimeoutError) as error:
+            self.session_left_open = True
             log.warning("session_left_open", guild_id=self.place.guild_id, problem=error, remedy=COMES_BACK)
 
 

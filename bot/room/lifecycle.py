@@ -10,25 +10,92 @@
 
 A room that is cut off, or that another process has taken over, is over in any state, as is one in which somebody took
 the bot out of the channel, although it was to follow people. One that crashes while it ends by itself counts as asked
-to end. How often and how soon one that has crashed starts again is decided by `restarts`.
+to end. How often and how soon one that has crashed starts again is decided by `RoomRestarts`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
-from bot.room import restarts
-from bot.room.announcer import NotAnnouncedError
+from bot.errors import crash_sentence
 from bot.room.endings import EXPELLED, HANDED_OVER, NOT_JOINED, PROCESS_ENDS
-from bot.room.restarts import DATABASE_PAUSE_S, RoomRestarts, waits_for_database
-from bot.texts.text import sentence_of
-from compaction.errors import StaleOwnerError
+from bot.room.notice import NotAnnouncedError
+from bot.texts.text import Text, sentence_of
+from compaction.errors import StaleOwnerError, StoreError
+from voice.retry_pause import retry_pause_s
 
 if TYPE_CHECKING:
     from bot.channel.port import Place
-    from bot.texts.text import Text
+
+# The first restart comes soon: most crashes do not repeat. Doubled for each further crash in a row.
+FIRST_PAUSE_S: Final = 1.0
+LONGEST_PAUSE_S: Final = 60.0
+# After more crashes in a row the room stays closed.
+MOST_CRASHES: Final = 5
+# After a room has run this long, its crashes are counted anew.
+STABLE_S: Final = 300.0
+# Between two attempts of a room that waits for the database. One is a query or two, and people wait for it.
+DATABASE_PAUSE_S: Final = 5.0
+
+
+def waits_for_database(error: Exception, *, has_opened: bool) -> bool:
+    """Return whether a room that has ended with `error` waits for the database, which is no crash. A room that was open
+    keeps in memory what it cannot store, so one that ends all the same has crashed.
+    """
+    return isinstance(error, StoreError) and not has_opened
+
+
+class RoomRestarts:
+    """The restarts of one room."""
+
+    def __init__(self) -> None:
+        # In a row.
+        self.crashes = 0
+
+    def pause_after(self, *, ran_s: float) -> float | None:
+        """Return how long a room that crashed after `ran_s` seconds waits for its next start; None: it stays closed."""
+        self.crashes = 1 if ran_s >= STABLE_S else self.crashes + 1
+        if self.crashes > MOST_CRASHES:
+            return None
+        return retry_pause_s(self.crashes, first_s=FIRST_PAUSE_S, longest_s=LONGEST_PAUSE_S)
+
+
+# What is written into the channel: why the room has ended (`error`), and what comes next.
+
+
+def not_moved(error: Exception) -> Text:
+    """Return that the bot could not come to where somebody has moved it."""
+    return Text("I could not come along. {why}", why=crash_sentence(error))
+
+
+def waiting(error: Exception) -> Text:
+    """Return that the room waits for the database."""
+    return Text(
+        "{why} I try again every {seconds} s until I can store again; what was said before is kept.",
+        why=sentence_of(error),
+        seconds=DATABASE_PAUSE_S,
+    )
+
+
+def giving_up(error: Exception, *, crashes: int) -> Text:
+    """Return that the room stays closed, after so many crashes in a row."""
+    return Text(
+        "{why} I have failed {count} times in a row, so I stop. Use /join to call me back.",
+        why=crash_sentence(error),
+        count=crashes,
+    )
+
+
+def pausing(error: Exception, *, pause_s: float) -> Text:
+    """Return when the room starts again."""
+    return Text(
+        "{why} I am starting again in {seconds} s; what was said before is kept.",
+        why=crash_sentence(error),
+        seconds=pause_s,
+    )
+
 
 # What leaves a session for another room: the next process goes on with it, and who could not be joined may ask again.
 GOES_ON = frozenset({PROCESS_ENDS, HANDED_OVER, NOT_JOINED})
@@ -213,12 +280,12 @@ class RoomLifecycle:
             return None
         if waits_for_database(error, has_opened=crash.has_opened):
             self.state = Pausing(replace(crashed, waits=True), DATABASE_PAUSE_S)
-            return None if crashed.waits else restarts.waiting(error)
+            return None if crashed.waits else waiting(error)
         comes_by_move = crashed.is_moved and not crash.has_opened
         if comes_by_move:
             # The bot may not join there; trying again would not help.
             self._stop(LastSession.OPEN, ends_session=True)
-            return restarts.not_moved(error)
+            return not_moved(error)
         if isinstance(error, NotAnnouncedError):
             # Trying again would not help before somebody changes the permissions.
             self._stop(LastSession.OPEN, ends_session=True)
@@ -226,9 +293,9 @@ class RoomLifecycle:
         pause_s = self._restarts.pause_after(ran_s=crash.ran_s)
         if pause_s is None:
             self._stop(LastSession.OPEN, ends_session=True)
-            return restarts.giving_up(error, crashes=self._restarts.crashes)
+            return giving_up(error, crashes=self._restarts.crashes)
         self.state = Pausing(Running(crashed.place), pause_s)
-        return restarts.pausing(error, pause_s=pause_s)
+        return pausing(error, pause_s=pause_s)
 
     def pause_over(self) -> None:
         """The pause after a crash is over."""

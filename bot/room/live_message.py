@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import Place
     from bot.clock import Clock
-    from bot.participation.costs import Cost
+    from bot.participation.costs import Cost, CostLedger
 
 # Discord lets a bot edit far more often, but nobody reads faster.
 EDIT_EVERY_S = 15.0
@@ -78,8 +78,8 @@ def session_card(tally: SessionTally, *, doing: Text, minutes: int, cost: Cost, 
 
 
 class LiveMessage:
-    """The message of one room. `doing`: returns what the bot does now. `cost`: returns what the room has cost so far.
-    `hidden`: returns whether a person is left out.
+    """The message of one room. `doing`: returns what the bot does now. `costs`: of the server, of which the room has
+    those from now on. `hidden`: returns whether a person is left out.
 
     *Ownership*: the room passes all its events to `on_event`, runs `run` in a task, and calls `finish` when it ends in
     order, before it cancels that task.
@@ -90,13 +90,14 @@ class LiveMessage:
         place: Place,
         *,
         doing: Callable[[], Text],
-        cost: Callable[[], Cost],
+        costs: CostLedger,
         hidden: Callable[[int], bool],
         clock: Clock,
     ) -> None:
         self._place = place
         self._doing = doing
-        self._cost = cost
+        self._costs = costs
+        self._cost_before = costs.total
         self._hidden = hidden
         self._clock = clock
         self._tally = SessionTally()
@@ -130,7 +131,8 @@ class LiveMessage:
     async def _show(self, doing: Text) -> bool:
         """Show what is new, if anything. Return whether it is worth trying again later."""
         minutes = round((self._clock.monotonic() - self._begun_at) / 60)
-        card = session_card(self._tally, doing=doing, minutes=minutes, cost=self._cost(), hidden=self._hidden)
+        cost = self._costs.total - self._cost_before
+        card = session_card(self._tally, doing=doing, minutes=minutes, cost=cost, hidden=self._hidden)
         if card == self._shown:
             return True
         shown_in = await self._place.show_card(card, edits=self._message_id)

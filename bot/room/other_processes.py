@@ -17,12 +17,14 @@ from compaction.errors import StaleOwnerError, StoreError
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
+    from bot.channel.port import Place
     from bot.clock import Clock
     from bot.participation.guild_participation import GuildParticipation, SilenceableRoom
     from bot.store.claims import RoomClaim
     from bot.store.forgettings import Forgetting
     from bot.store.sessions import Sessions
     from compaction.model import SessionId
+    from compaction.session import SessionMemory
 
 log = structlog.get_logger()
 
@@ -132,3 +134,9 @@ class ForgettingWatch:
             # Without their ids, which would bring them back into the log.
             log.info("forgotten_elsewhere", count=count)
             room.on_forgotten()
+
+
+def people_known(place: Place, memory: SessionMemory) -> set[str]:
+    """Return the ids of the people in the channel, and of those whose turns are in memory."""
+    present = {str(person.id) for person in place.members()}
+    return present | {part.speaker_id for turn in memory.turns for part in turn.parts}

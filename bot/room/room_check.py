@@ -1,6 +1,6 @@
 """Checks an open room at intervals: measures it, stores what waits, tells people of troubles, and ends it at a limit.
 
-`room_faults`, `trouble_notice` and `SessionLimits` decide what is a fault, what people are told, and what a limit is.
+`room_troubles` and `SessionLimits` decide what is a fault, what people are told, and what a limit is.
 """
 
 from __future__ import annotations
@@ -12,11 +12,9 @@ import structlog
 
 from bot import events
 from bot.room.endings import EMPTY, LONGEST
-from bot.room.room_faults import RoomFaults
-from bot.room.trouble_notice import RoomTroubles
+from bot.room.room_troubles import RoomFaults, RoomTroubles
 from bot.texts.text import Text, counted
 from compaction.errors import StoreError
-from voice.queue_figures import QueueFigures
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,9 +24,9 @@ if TYPE_CHECKING:
     from bot.room.attendance import AttendanceRecorder
     from bot.room.conversation.conversation import Conversation
     from bot.room.endings import RoomEnding
-    from bot.room.membership_queue import MembershipQueue
-    from bot.room.services import RoomServices, RoomSession
+    from bot.room.services import RoomServices, SessionParts
     from bot.room.transcript_writer import TranscriptWriter
+    from bot.screen.room import RoomScreens
     from bot.server_settings import ServerSettings
 
 log = structlog.get_logger()
@@ -83,9 +81,8 @@ def _too_long(longest_h: float) -> Text:
 
 
 class RoomCheck:
-    """The check of one room in `place`. `attendance`: has it stored. `membership_changes`: who came and went, as yet
-    unrecorded. `writer`: of the room's transcript, if it has one. `report`: called with the place in the code and the
-    error of each problem.
+    """The check of one room in `place`. `attendance`: has it stored. `writer`: of the room's transcript, if it has one.
+    `report`: called with the place in the code and the error of each problem.
 
     *Ownership*: `run` is a task of the room, whose events all go to `on_event`.
     """
@@ -94,12 +91,12 @@ class RoomCheck:
         self,
         place: Place,
         services: RoomServices,
-        session: RoomSession,
+        session: SessionParts,
         conversation: Conversation,
         *,
         attendance: AttendanceRecorder,
-        membership_changes: MembershipQueue,
         writer: TranscriptWriter | None,
+        screens: RoomScreens | None,
         ending: RoomEnding,
         report: Callable[[str, Exception], None],
     ) -> None:
@@ -109,8 +106,8 @@ class RoomCheck:
         self._session = session
         self._conversation = conversation
         self._attendance = attendance
-        self._membership_changes = membership_changes
         self._writer = writer
+        self._screens = screens
         self._ending = ending
         self._report = report
         self._faults = RoomFaults()
@@ -138,7 +135,7 @@ class RoomCheck:
         while not is_over:
             await self._clock.sleep(CHECK_ROOM_S)
             self.measure(link)
-            await self._conversation.membership.record_gathered()
+            await self._conversation.membership.record_due()
             await self._attendance.store()
             await self._store_waiting()
             await self._tell_gpu_failure()
@@ -201,12 +198,11 @@ class RoomCheck:
     def measure(self, link: Link) -> None:
         """Tell the state of the connection, and how much waits in the room's queues."""
         self.measure_link(link)
-        waiting = QueueFigures("membership", len(self._membership_changes), None)
-        queues = [link.queue, *self._conversation.queues, waiting]
+        queues = [link.queue, *self._conversation.queues]
         if self._writer is not None:
             queues.append(self._writer.queue)
-        if self._session.screens is not None:
-            queues.append(self._session.screens.queue)
+        if self._screens is not None:
+            queues.append(self._screens.queue)
         self._services.observe(events.QueuesMeasured(tuple(queues), self._clock.monotonic()))
 
     def measure_link(self, link: Link) -> None:

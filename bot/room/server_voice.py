@@ -9,71 +9,20 @@ once; /status says so for as long as it lasts.
 from __future__ import annotations
 
 from contextlib import aclosing
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from bot.models.voices import NO_SUCH_VOICE, VOICES, find_voice, replaced_sentence
 from bot.texts.text import Text, sentence_of, verbatim
 from voice.errors import SynthesisError, UnreadableTextError, VoiceLoadingError
 from voice.speaking.fallback import FallbackSynthesizer
-from voice.speaking.port import Synthesizer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
     from contextlib import AbstractAsyncContextManager
 
+    from bot.models.loaded_voices import LoadedVoices
     from bot.models.voices import EmbeddedVoice
-    from voice.speaking.port import AudioChunk
-
-
-class VoiceSource(Protocol):
-    """Has the embedded voices; `bot.models.loaded_voices.LoadedVoices` implements it."""
-
-    def using(self, voice: EmbeddedVoice) -> AbstractAsyncContextManager[Synthesizer]:
-        """Yield a voice, loaded. Raises `SynthesisError`."""
-
-    def prepare(self, voice: EmbeddedVoice) -> None:
-        """Begin to load a voice that will be wanted soon, unless it failed a moment ago."""
-
-    def retry(self, voice: EmbeddedVoice) -> None:
-        """Begin to load a voice again that could not be loaded, if it has rested for long enough."""
-
-    def problem(self, voice: EmbeddedVoice) -> Text | None:
-        """Return why the voice cannot speak now, or None if nothing is known against it."""
-
-
-class RoomVoice(Synthesizer, Protocol):
-    """The voice of one room."""
-
-    def prefer(self, language: str) -> None:
-        """Speak the next sentences with an installed voice of this language (a code); empty: with the usual one."""
-
-    @property
-    def language(self) -> str:
-        """Return the code of the language that the next sentences are spoken in; empty if that is not known."""
-
-    def status(self) -> Text:
-        """Return why another voice than the chosen one speaks; empty if it does not."""
-
-
-@dataclass(frozen=True, slots=True)
-class UsualVoice:
-    """The voice of a room whose server cannot choose one (`RoomVoice`)."""
-
-    usual: Synthesizer
-
-    def prefer(self, language: str) -> None:
-        """Do nothing: there is only this voice."""
-
-    @property
-    def language(self) -> str:
-        return ""
-
-    def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
-        return self.usual.stream(text)
-
-    def status(self) -> Text:
-        return verbatim("")
+    from voice.speaking.port import AudioChunk, Synthesizer
 
 
 def without_voice(voice: EmbeddedVoice) -> AbstractAsyncContextManager[Synthesizer]:
@@ -83,7 +32,8 @@ def without_voice(voice: EmbeddedVoice) -> AbstractAsyncContextManager[Synthesiz
 
 
 class ServerVoice:
-    """Speaks with the voice that `chosen` names, and with `usual` if it names none or that one fails (`RoomVoice`).
+    """Speaks with the voice that `chosen` names, and with `usual` if it names none or that one fails. `voices`: has the
+    embedded voices; None: there are none to choose from.
 
     `tell` has a sentence written into the channel, and returns at once: the next sentence must not wait for Discord.
     `usual_code`: the language of the usual voice; empty: it speaks all.
@@ -92,10 +42,10 @@ class ServerVoice:
     def __init__(
         self,
         *,
-        chosen: Callable[[], str | None],
-        voices: VoiceSource,
         usual: Synthesizer,
         tell: Callable[[Text], None],
+        chosen: Callable[[], str | None] = lambda: None,
+        voices: LoadedVoices | None = None,
         usual_code: str = "",
     ) -> None:
         self._usual_code = usual_code
@@ -125,25 +75,18 @@ class ServerVoice:
     def prefer(self, language: str) -> None:
         code = self._own_code()
         self._wanted, self._other = language, None
-        if language and code and language != code:
-            installed = (each for each in VOICES if each.code == language and self._can_speak(each))
+        if self._voices is not None and language and code and language != code:
+            installed = (each for each in VOICES if each.code == language and _can_speak(each, self._voices))
             self._other = next(installed, None)
         self._follow_choice()
-
-    def _can_speak(self, voice: EmbeddedVoice) -> bool:
-        """Return whether nothing is known against a voice. One that could not be loaded is tried again, for later."""
-        if self._voices.problem(voice) is None:
-            return True
-        self._voices.retry(voice)
-        return False
 
     async def stream(self, text: str) -> AsyncGenerator[AudioChunk, None]:
         """Yield `text` as sound. Raises `SynthesisError` if the usual voice fails too."""
         choice = self._follow_choice()
         known = None if choice is None else choice.problem()
-        if choice is not None and choice.voice is not None and known is not None:
+        if choice is not None and known is not None:
             # This sentence does not wait for it.
-            self._voices.retry(choice.voice)
+            choice.retry()
         speaker = self._usual if choice is None or known is not None else choice.with_fallback
         async with aclosing(speaker.stream(text)) as stream:
             async for sound in stream:
@@ -162,9 +105,8 @@ class ServerVoice:
         """Return the voice that speaks now, None: the usual one. Another one than before is prepared."""
         name = self._chosen() if self._other is None else self._other.name
         if name != (None if self._choice is None else self._choice.name):
-            self._choice = None if name is None else _Choice(name, self._voices, self._usual)
-            if self._choice is not None and self._choice.voice is not None:
-                self._voices.prepare(self._choice.voice)
+            known = None if name is None or self._voices is None else _Choice(name, self._voices, self._usual)
+            self._choice = known
         return self._choice
 
 
@@ -174,12 +116,19 @@ class _Choice:
     `voice`: None if there is no longer one of that name. `failure`: why its last sentence failed; None: it did not.
     """
 
-    def __init__(self, name: str, voices: VoiceSource, usual: Synthesizer) -> None:
+    def __init__(self, name: str, voices: LoadedVoices, usual: Synthesizer) -> None:
         self.name = name
         self.voice = find_voice(name)
         self.failure: Text | None = None
         self.with_fallback = FallbackSynthesizer(self, usual)
         self._voices = voices
+        if self.voice is not None:
+            voices.prepare(self.voice)
+
+    def retry(self) -> None:
+        """Begin to load the voice again, if it could not be loaded and has rested for long enough."""
+        if self.voice is not None:
+            self._voices.retry(self.voice)
 
     def problem(self) -> Text | None:
         """Return why there is no point in trying the voice, or None."""
@@ -203,3 +152,11 @@ class _Choice:
             self.failure = sentence_of(error)
             raise
         self.failure = None
+
+
+def _can_speak(voice: EmbeddedVoice, voices: LoadedVoices) -> bool:
+    """Return whether nothing is known against a voice. One that could not be loaded is tried again, for later."""
+    if voices.problem(voice) is None:
+        return True
+    voices.retry(voice)
+    return False

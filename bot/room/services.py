@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from bot import events
 from bot.brain.tools.toolbox import Toolbox
 from bot.room.notice import ListeningNotice
-from bot.room.server_voice import UsualVoice, without_voice
+from bot.room.server_voice import ServerVoice, without_voice
 from bot.server_settings import ServerSettingsBook, no_server_settings
 from bot.settings import DEFAULT_NOTICE
 from bot.texts.text import Text, verbatim
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from bot.participation.guild_participation import GuildParticipation
     from bot.realtime.port import RealtimeServices
     from bot.room.guild_policy import GuildPolicy
-    from bot.room.server_voice import RoomVoice
-    from bot.screen.room import RoomScreens
     from bot.screen.screens import Screens
     from bot.settings import RoomSettings
     from bot.store.claims import RoomClaim
@@ -58,6 +56,7 @@ if TYPE_CHECKING:
         [SessionId, RoomClaim, Callable[[CompactionEvent], None]], AbstractAsyncContextManager[SessionMemory]
     ]
     OpenUpkeep = Callable[[SessionId, RoomClaim, SessionMemory], MemoryUpkeep | None]
+    OpenVoice = Callable[[Place, Synthesizer, Callable[[Text], None]], ServerVoice]
     ShowLive = Callable[[SessionId, Place, SessionMemory, GuildParticipation], AbstractContextManager[events.Observer]]
 
 
@@ -143,9 +142,7 @@ class RoomServices:
     screens: Screens | None = None
     # Returns the voice of one room: the one that its server has chosen, or that of `speech`, which is the second
     # argument. The third has a sentence written into the channel, without waiting for it.
-    open_voice: Callable[[Place, Synthesizer, Callable[[Text], None]], RoomVoice] = lambda _, usual, __: UsualVoice(
-        usual
-    )
+    open_voice: OpenVoice = lambda _, usual, tell: ServerVoice(usual=usual, tell=tell)
     # Yields a voice of which somebody wants to hear a sample. Raises `SynthesisError`.
     using_voice: Callable[[EmbeddedVoice], AbstractAsyncContextManager[Synthesizer]] = without_voice
     # Returns plain sentences about the parts that do not work at present.
@@ -155,26 +152,26 @@ class RoomServices:
     # Measures a room while it is entered, and yields what takes the room's events.
     measure: Callable[[], AbstractContextManager[events.Observer]] = lambda: nullcontext(events.ignore_event)
 
-    def also_observed_by(self, observe: events.Observer) -> RoomServices:
-        """Return the same services, whose events of the room `observe` gets too."""
+    def also_observed_by(self, *observers: events.Observer) -> RoomServices:
+        """Return the same services, whose events of the room `observers` get too."""
+        everybody = (self.observe, *observers)
 
-        def both(event: events.Event) -> None:
-            self.observe(event)
-            observe(event)
+        def observe(event: events.Event) -> None:
+            for each in everybody:
+                each(event)
 
-        realtime = None if self.realtime is None else replace(self.realtime, observe=both)
-        return replace(self, observe=both, realtime=realtime)
+        realtime = None if self.realtime is None else replace(self.realtime, observe=observe)
+        return replace(self, observe=observe, realtime=realtime)
 
 
 @dataclass(frozen=True, slots=True)
-class RoomSession:
-    """A room's session and the parts that were made for it. `listen`: the bot only writes down there."""
+class SessionParts:
+    """A stored session and what was opened for it. `listen`: the bot only writes down there."""
 
     opened: OpenedSession
     memory: SessionMemory
     upkeep: MemoryUpkeep | None
     guild: GuildParticipation
-    screens: RoomScreens | None
     listen: ListenRequest | None
 
     @property

@@ -2,7 +2,7 @@
 
 A thread gets few long messages rather than one for each sentence. Whoever has opted out is left out of what is written
 from then on, and so is what somebody said who was forgotten since; what a thread has already stays there until somebody
-deletes it on Discord, or until the session is deleted (`bot.room.transcript_expiry`).
+deletes it on Discord, or until the session is deleted (`bot.room.posted_messages`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from bot.channel.port import ListenRequest, Place, Thread
     from bot.clock import Clock
     from bot.memory.transcript_files import TranscriptFile
+    from bot.room.conversation.transcriber import Drops
     from bot.room.services import RoomServices
     from bot.store.sessions import StoredSession
     from compaction.model import SessionId
@@ -63,13 +64,6 @@ class WrittenLine:
 
     def __str__(self) -> str:
         return f"**{escape_markdown(self.speaker)}:** {escape_markdown(self.text)}"
-
-
-class Drops(Protocol):
-    def __call__(self, user_id: int, *, started_at: float) -> bool:
-        """Return whether what a person began to say at a time (monotonic seconds) may not be written down: they opted
-        out, or have had it forgotten.
-        """
 
 
 class TranscriptWriter:

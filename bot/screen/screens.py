@@ -50,7 +50,7 @@ _ABSENT = Text("You are not in the voice channel any more. Join it, then type /w
 
 
 class ShareObserver(Protocol):
-    """Gets the notes and recaps of a room's shares, and knows who has opted out. `bot.room.room.Room` implements it."""
+    """Gets the notes and recaps of a room's shares, and knows who has opted out: the room's conversation."""
 
     def excludes(self, user_id: int) -> bool:
         """Return whether this person may not be heard and seen: they opted out, or were asked and have not agreed."""

@@ -1,6 +1,6 @@
 """Remembers which messages on Discord have the words of a session, so that they go with the session.
 
-A row outlives its session: it says what is still to be deleted on Discord (`bot.room.transcript_expiry`).
+A row outlives its session: it says what is still to be deleted on Discord (`bot.room.posted_messages`).
 Raises `StoreError`.
 """
 

@@ -20,7 +20,7 @@ from bot.memory.person_forgetting import PersonForgetter
 from bot.memory.personal_data import PersonalData
 from bot.room.notice import ListeningNotice
 from bot.wiring.recipients import recipients, remote_database_hosts
-from bot.wiring.room_forgetting import RoomForgetting
+from bot.wiring.rooms import RoomForgetting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bot.memory.readable_memory import ReadableMemory
     from bot.participation.all_guilds import GuildParticipations
     from bot.screen.watch_service import WatchService
-    from bot.wiring.process_parts import ProcessParts
+    from bot.wiring.process import ProcessParts
     from bot.wiring.settings import BotSettings
 
 

@@ -1,23 +1,39 @@
-"""Factories for a room's memory: search, quotes, the session's memory and its upkeep."""
+"""Opens what remembers, reads the memory and summarises it: for rooms, commands and the dashboard."""
 
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC
 from typing import TYPE_CHECKING
 
+import structlog
+
+from bot.brain.embedded.first_sentences import FirstSentences
 from bot.brain.recall_quotes import QuoteFinder
 from bot.embedding.factory import open_embedder
+from bot.errors import SetupError
+from bot.llm.factory import open_budget, open_model
+from bot.memory.digests import Digests
 from bot.memory.indexer import Indexer
+from bot.memory.personal_recall import PersonalRecall
+from bot.memory.readable_memory import ReadableMemory
 from bot.memory.recall import Recall, RoomRecall
 from bot.memory.room_audience import RoomAudience
+from bot.memory.session_reader import SessionReader
 from bot.memory.upkeep import MemoryUpkeep
+from bot.participation.costs import MeteredCompletion
+from bot.room.guild_policy import GuildPolicy
 from bot.store.claims import fenced
+from bot.store.history import SessionHistory
 from bot.store.people import PeopleStore
 from bot.store.prompts import PromptStore
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from bot.store.tiers import TierStore
 from compaction.session import SessionMemory
+from compaction.settings import BudgetSettings, SummariserKind
+from compaction.summary.extractive import ExtractiveSummariser
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -27,20 +43,29 @@ if TYPE_CHECKING:
 
     from bot.channel.port import Place
     from bot.clock import Clock
+    from bot.guild import GuildChoices
+    from bot.llm.fallback import FallbackModel
+    from bot.llm.settings import LlmSettings
     from bot.memory.access_log import AccessLog
     from bot.memory.people import PeopleBook
     from bot.memory.personal_data import RoomMemory
     from bot.memory.recall import RecallScope
-    from bot.room.guild_policy import GuildPolicy
+    from bot.participation.all_guilds import GuildParticipations
     from bot.room.services import OpenMemory, OpenUpkeep
+    from bot.settings import ModelsSettings
+    from bot.shards import Shards
     from bot.store.attendance import AttendanceStore
     from bot.store.claims import RoomClaim
     from bot.store.database import Database
+    from bot.wiring.process import ProcessParts
     from bot.wiring.settings import BotSettings
     from compaction.events import CompactionEvent
     from compaction.model import SessionId
-    from compaction.ports import TurnStore
+    from compaction.ports import Completion, TurnStore
+    from compaction.settings import CompactionSettings
     from compaction.summary.port import Summariser
+
+log = structlog.get_logger()
 
 
 async def open_recall(
@@ -169,3 +194,128 @@ def memory_factory(
                 in_use.discard(session_id)
 
     return open_memory
+
+
+def choose_summariser(
+    kind: SummariserKind, completion: Completion | None, settings: CompactionSettings, zone: tzinfo = UTC
+) -> Summariser:
+    """Return the summariser of `kind`. `completion`: the language model, None if none is configured. `zone`: the time
+    zone of the days that it writes.
+
+    Raises `SetupError` if `kind` needs a language model and there is none.
+    """
+    if kind is SummariserKind.EXTRACTIVE or (kind is SummariserKind.AUTO and completion is None):
+        return ExtractiveSummariser()
+    if completion is None:
+        raise SetupError(
+            "Folding with a language model needs one: set llm.base_url (for example http://127.0.0.1:11434/v1) or "
+            "llm.api_key, and llm.model; or use the extractive summariser."
+        )
+    from compaction.summary.llm import LlmSummariser
+
+    return LlmSummariser(
+        completion,
+        max_output_tokens=settings.max_output_tokens,
+        within_s=settings.timeout_s,
+        zone=zone,
+    )
+
+
+def summarisers_by_guild(
+    settings: CompactionSettings,
+    model: Completion | None,
+    participation: GuildParticipations,
+    clock: Clock,
+    zone: tzinfo = UTC,
+) -> Callable[[int], Awaitable[Summariser]]:
+    """Return the function that makes a server's summariser, whose calls count in that server's hour.
+
+    Raises `SetupError` if the settings ask for a language model and there is none.
+    """
+    # Made once at the start too, so that a mistake in the settings or the prompt files is found then.
+    unmetered = choose_summariser(settings.summariser, model, settings, zone)
+
+    async def summariser_of(guild_id: int) -> Summariser:
+        if model is None:
+            return unmetered
+        costs = (await participation.of_guild(guild_id)).costs
+        return choose_summariser(
+            settings.summariser, MeteredCompletion(model, costs, monotonic=clock.monotonic), settings, zone
+        )
+
+    return summariser_of
+
+
+@asynccontextmanager
+async def open_summariser(
+    llm: LlmSettings,
+    settings: CompactionSettings,
+    kind: SummariserKind,
+    *,
+    budget: BudgetSettings | None = None,
+    models: ModelsSettings | None = None,
+) -> AsyncIterator[Summariser]:
+    """Yield a summariser with a model connection of its own, limited by `budget` (default: the default budget).
+
+    `models`: where the model's tokenizer file may be.
+    """
+    if not llm.configured or kind is SummariserKind.EXTRACTIVE:
+        yield choose_summariser(kind, None, settings)
+        return
+    async with open_model(llm, budget or BudgetSettings(), models) as model:
+        yield choose_summariser(kind, model, settings)
+
+
+@dataclass(frozen=True, slots=True)
+class Recollection:
+    """What reads the memory of servers, and summarises it. `model`: the language model; None if none is configured.
+    `recall`: the memory search, with what embeds texts. `summariser_of`: returns that of a server.
+    """
+
+    model: FallbackModel | None
+    recall: Recall
+    first_sentences: FirstSentences
+    policy: GuildPolicy
+    summariser_of: Callable[[int], Awaitable[Summariser]]
+    readable: ReadableMemory
+
+
+async def open_recollection(
+    stack: AsyncExitStack, parts: ProcessParts, participation: GuildParticipations, shards: Shards
+) -> Recollection:
+    """Open it, and register with the metrics what can be measured. Raises `BotError` when something is missing."""
+    settings, stores = parts.settings, parts.stores
+    model: FallbackModel | None = None
+    if settings.llm.configured:
+        opening = open_model(
+            settings.llm, settings.budget, settings.models, clock=parts.clock, on_call=parts.metrics.on_model_call
+        )
+        model = await stack.enter_async_context(opening)
+    else:
+        log.info("no_language_model", responder="embedded")
+    recall = await open_recall(stack, settings, stores.database, stores.turns, parts.clock, indexes=shards.leads)
+    examples = FirstSentences.running(recall.embedder if model is None else None)
+    summariser_of = summarisers_by_guild(settings.compaction, model, participation, parts.clock, parts.zone)
+    reader = SessionReader(stores.sessions, stores.turns, withheld=participation.withheld_on)
+    digests = Digests(reader, SessionHistory(stores.database), summariser_of=summariser_of)
+    reach = settings.recall.scope if settings.recall.enabled else None
+    personal = PersonalRecall(recall, reader, reach=reach, accesses=stores.accesses)
+    return Recollection(
+        model=model,
+        recall=recall,
+        first_sentences=await stack.enter_async_context(examples),
+        policy=await policy_for(settings, model, stores.guilds),
+        summariser_of=summariser_of,
+        readable=ReadableMemory(reader, digests, personal),
+    )
+
+
+async def policy_for(settings: BotSettings, model: FallbackModel | None, guilds: GuildChoices) -> GuildPolicy:
+    """Return the policy that gives each guild's compaction mode and token budget."""
+    budget = model.budget if model is not None else await open_budget("", settings.budget)
+    return GuildPolicy(
+        guilds,
+        budget,
+        mode=settings.compaction.mode,
+        max_output_tokens=settings.llm.max_output_tokens,
+    )

@@ -1,28 +1,163 @@
-"""Opens what runs the rooms of the bot."""
+"""Opens what runs the rooms of the bot. Lets it go on, after a crash, with the sessions that were open then, and lets
+open rooms drop what they still hold of a person who is forgotten.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
+import structlog
+
+from bot.errors import crash_sentence
 from bot.health import DegradedPart
-from bot.room.room import Room
-from bot.room.supervisor import RoomSupervisor
+from bot.room.listen_only import stored_request
+from bot.room.rooms import Rooms
+from bot.room.session import Session
+from bot.settings import RESUME_WITHIN_S
 from bot.texts.text import Text
 from bot.wiring.services import open_room_models, room_services
-from bot.wiring.session_rejoining import end_open_session
 from voice.transport.paced_sender import running_paced_sender
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
     from contextlib import AsyncExitStack
+    from weakref import WeakSet
 
     from bot import events
+    from bot.channel.port import ListenRequest, Place
+    from bot.discord.client import RoomtoneClient
+    from bot.memory.personal_data import RoomMemory
     from bot.models.loaded_voices import LoadedVoices
+    from bot.participation.all_guilds import GuildParticipations
     from bot.screen.screens import Screens
-    from bot.wiring.bot_process import BotProcess
-    from bot.wiring.recollection import Recollection
+    from bot.server_settings import ServerSettingsBook
+    from bot.shards import Shards
+    from bot.store.dialects.port import BotLock
+    from bot.store.sessions import Sessions, StoredSession
+    from bot.wiring.memory import Recollection
+    from bot.wiring.process import BotProcess, Stores
+    from compaction.model import SessionId
     from voice.transport.paced_sender import PacedSender
+
+log = structlog.get_logger()
+
+
+class RoomForgetting:
+    """Implements `bot.memory.personal_data.OpenRooms`. `upkeeps`: those of the open rooms.
+
+    `servers`: their settings may have named the person. `on_forgotten`: called when the rooms have taken over that
+    somebody was forgotten.
+    """
+
+    def __init__(
+        self,
+        participation: GuildParticipations,
+        upkeeps: WeakSet[RoomMemory],
+        servers: ServerSettingsBook,
+        *,
+        on_forgotten: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._on_forgotten = on_forgotten
+        self._participation = participation
+        self._upkeeps = upkeeps
+        self._servers = servers
+
+    async def before_forgetting(self, person_id: str) -> None:
+        """See `OpenRooms.before_forgetting`. Raises `StoreError`."""
+        if person_id.isdecimal():
+            self._participation.on_forgetting(int(person_id))
+        await asyncio.gather(*(upkeep.store_waiting() for upkeep in list(self._upkeeps)))
+
+    async def after_forgetting(self, sessions: Collection[SessionId]) -> None:
+        """See `OpenRooms.after_forgetting`. Raises `StoreError`."""
+        try:
+            await self._servers.take_over()
+            await _read_memory_again(self._upkeeps)
+        finally:
+            # Also while the database is away: this drops what is on its way.
+            self._participation.on_forgotten(sessions)
+            self._on_forgotten()
+
+
+async def _read_memory_again(upkeeps: WeakSet[RoomMemory]) -> None:
+    """Let all open rooms read their memory again, at the same time."""
+    await asyncio.gather(*(upkeep.refresh() for upkeep in list(upkeeps)))
+
+
+# A room is there within a second or two, unless Discord stalls. More at once would start as many rooms' processes.
+REJOINED_AT_ONCE = 4
+
+
+async def rejoin_sessions(client: RoomtoneClient, rooms: Rooms, stores: Stores, shards: Shards) -> None:
+    """Rejoin the channels of sessions that a crashed process left open, if people are still there.
+
+    Those of other shards belong to other processes, in which they may go on. A channel that takes its time does not
+    delay the others, `REJOINED_AT_ONCE` at most at a time.
+    """
+    free = asyncio.Semaphore(REJOINED_AT_ONCE)
+    async with asyncio.TaskGroup() as tasks:
+        for session in _last_of_each_server(await stores.sessions.unfinished(resume_within_s=RESUME_WITHIN_S)):
+            if session.guild_id is None or session.channel_id is None or not shards.serves(session.guild_id):
+                continue
+            await free.acquire()
+            rejoining = tasks.create_task(
+                _rejoin_session(client, rooms, stores, session, session.guild_id, session.channel_id),
+                name=f"rejoin-{session.guild_id}",
+            )
+            rejoining.add_done_callback(lambda _: free.release())
+
+
+async def _rejoin_session(
+    client: RoomtoneClient,
+    rooms: Rooms,
+    stores: Stores,
+    session: StoredSession,
+    guild_id: int,
+    channel_id: int,
+) -> None:
+    if rooms.place_of(guild_id) is not None:
+        # It was taken back, or somebody has called the bot meanwhile.
+        return
+    if not await client.admission.serves(guild_id):
+        log.info("session_not_resumed", session_id=session.id, reason="guild_not_served")
+        return
+    place = client.place(guild_id, channel_id)
+    if place is None or all(person.is_bot for person in place.members()):
+        log.info("session_not_resumed", session_id=session.id, reason="nobody_there")
+        return
+    with client.logged_shard(guild_id):
+        await _join(place, rooms, session.id, stored_request(guild_id, stores.servers, session.id))
+
+
+async def end_open_session(sessions: Sessions, lock: BotLock, place: Place) -> None:
+    """End what the room in `place`, or an earlier one of its server, has left open. Raises `StoreError`.
+
+    Does nothing if another process has the server by now: the open session may be that of a room which runs there.
+    """
+    if await lock.look():
+        log.warning("open_session_left_to_other_process", guild_id=place.guild_id)
+        return
+    for session_id in await sessions.end_open(place.guild_id):
+        log.info("open_session_ended", session_id=session_id)
+
+
+def _last_of_each_server(sessions: Iterable[StoredSession]) -> list[StoredSession]:
+    """Return of each server the session that goes on. An earlier one is of a room that crashed while the bot was moved,
+    or had no database when it ended; it is ended when the room opens.
+    """
+    return list({session.guild_id: session for session in sorted(sessions, key=attrgetter("last_turn_at"))}.values())
+
+
+async def _join(place: Place, rooms: Rooms, session_id: SessionId, listen: ListenRequest | None) -> None:
+    try:
+        await rooms.join(place, listen=listen)
+    except Exception as error:  # noqa: BLE001 - a room that breaks, and has logged it, keeps no other from beginning
+        log.warning("session_not_resumed", session_id=session_id, reason="not_joined", problem=error)
+        await place.write(Text("I could not come back. {why}", why=crash_sentence(error)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +166,7 @@ class OpenedRooms:
     speech model runs, in a sentence; None: they have none.
     """
 
-    supervisor: RoomSupervisor
+    rooms: Rooms
     paced_sender: PacedSender | None
     device: Text | None
 
@@ -50,7 +185,7 @@ async def open_rooms(
     Raises `BotError` or `VoiceError` when something needed is missing.
     """
     parts = process.parts
-    models = await open_room_models(stack, parts, recollection.models)
+    models = await open_room_models(stack, parts, recollection.model)
     services = room_services(
         parts,
         models,
@@ -62,8 +197,8 @@ async def open_rooms(
         observe=observe,
         traces=process.traces,
     )
-    supervisor = RoomSupervisor(
-        lambda place, listen: Room(place, services, listen),
+    rooms = Rooms(
+        lambda place, listen: Session(place, services, listen),
         clock=parts.clock,
         servers=parts.stores.servers,
         end_session=partial(end_open_session, parts.stores.sessions, process.lock),
@@ -71,7 +206,7 @@ async def open_rooms(
     paced_sender = stack.enter_context(running_paced_sender())
     if paced_sender is not None:
         parts.metrics.health.add_check(partial(_paced_sender_problems, paced_sender))
-    return OpenedRooms(supervisor, paced_sender, models.device)
+    return OpenedRooms(rooms, paced_sender, models.device)
 
 
 def _paced_sender_problems(paced_sender: PacedSender) -> list[DegradedPart]:

@@ -1,4 +1,4 @@
-"""Opens what the rooms of a process share, once for the process, and makes the services that rooms get."""
+"""Opens what the rooms of a process share, once for the process, and makes the services and tools that rooms get."""
 
 from __future__ import annotations
 
@@ -9,21 +9,24 @@ from bot import events
 from bot.brain.embedded.chat import EmbeddedResponder
 from bot.brain.responder import EMBEDDED_RESPONDER_NAME, ModelResponder
 from bot.brain.system_prompt import SystemPrompt
+from bot.brain.tools.attachments import attachment_tool
+from bot.brain.tools.links import link_tool
+from bot.brain.tools.memory import memory_tools
+from bot.brain.tools.screen import screen_tool
 from bot.brain.tools.toolbox import Toolbox
 from bot.errors import SetupError
 from bot.mcp.approvals import Approvals
+from bot.memory.recall import RoomRecall
+from bot.memory.room_audience import RoomAudience
 from bot.models.text_end_reader import text_end_folder
 from bot.realtime.port import RealtimeServices, session_factory
 from bot.room.notice import ListeningNotice
 from bot.room.services import MemoryServices, ReplyServices, RoomServices, SpeechModels
 from bot.texts.text import Text
 from bot.wiring.memory import memory_factory, quoting_factory, upkeep_factory
-from bot.wiring.monitoring import room_meter
+from bot.wiring.pages import room_meter
 from bot.wiring.recipients import recipients
-from bot.wiring.recogniser import open_recogniser
-from bot.wiring.recollection import watch_model
-from bot.wiring.speech_models import open_synthesizer, open_turn_model, open_vad, voice_factory
-from bot.wiring.tools import Toolset
+from bot.wiring.speech_models import open_recogniser, open_synthesizer, open_turn_model, open_vad, voice_factory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,23 +35,105 @@ if TYPE_CHECKING:
 
     from bot.brain.embedded.first_sentences import FirstSentences
     from bot.brain.responder import Responder
+    from bot.brain.tools.permission import Asker
+    from bot.brain.tools.screen import ScreenView
+    from bot.brain.tools.settings import ToolsSettings
     from bot.brain.tools.tool import RoomTool
     from bot.channel.port import Place
+    from bot.clock import Clock
     from bot.llm.fallback import FallbackModel
     from bot.llm.settings import LlmSettings
     from bot.mcp.servers import McpServers
-    from bot.memory.recall import RecallScope
+    from bot.memory.access_log import AccessLog
+    from bot.memory.recall import Recall, RecallScope
     from bot.models.loaded_voices import LoadedVoices
     from bot.monitoring.traces import Traces
     from bot.participation.all_guilds import GuildParticipations
     from bot.room.services import ShowLive
     from bot.screen.screens import Screens
-    from bot.wiring.process_parts import ProcessParts
-    from bot.wiring.recollection import LanguageModels, Recollection
+    from bot.store.attendance import AttendanceStore
+    from bot.wiring.memory import Recollection
+    from bot.wiring.process import ProcessParts
     from bot.wiring.settings import BotSettings
     from voice.asr.port import Recogniser
     from voice.speaking.moderation import Moderator
     from voice.speaking.settings import SpeakingSettings
+
+# Longer files are not read: this suffices for a long text, and keeps out disk images.
+ATTACHMENT_BYTES = 512 * 1024
+
+
+class Toolset:
+    """Makes each room's toolbox.
+
+    `attendance` tells who was in which session. `accesses` counts what memory search shows. `reach` is its scope, or
+    None if there is no search. `more` returns the tools of the MCP servers that are for a guild. `screens` returns a
+    room's view of its shared screens, or None if it has none.
+    `withheld` returns the ids of people of a guild whose words and files a model may not get.
+    """
+
+    def __init__(
+        self,
+        settings: ToolsSettings,
+        recall: Recall,
+        *,
+        attendance: AttendanceStore,
+        accesses: AccessLog | None = None,
+        reach: str | None,
+        clock: Clock,
+        zone: tzinfo,
+        more: Callable[[int], Sequence[RoomTool]] = lambda _: (),
+        screens: Callable[[Place], ScreenView | None] = lambda _: None,
+        withheld: Callable[[int | None], frozenset[str]] = lambda _: frozenset(),
+    ) -> None:
+        self._withheld = withheld
+        self._attendance = attendance
+        self._settings = settings
+        self._recall = recall
+        self._accesses = accesses
+        self._reach = reach
+        self._clock = clock
+        self._zone = zone
+        self._more = more
+        self._screens = screens
+
+    def toolbox(self, here: RecallScope, place: Place) -> Toolbox:
+        settings = self._settings
+        if not settings.max_steps:
+            return Toolbox()
+        tools: list[RoomTool] = []
+        if self._reach is not None:
+            room = RoomRecall(
+                self._recall,
+                here,
+                reach=self._reach,
+                shared_channels=place.shared_channels,
+                accesses=self._accesses,
+                withheld=self._withheld,
+                audience=RoomAudience(place.readers, self._attendance, here.session_id),
+            )
+            tools += memory_tools(room, zone=self._zone, now=self._clock.now, question=lambda: toolbox.question)
+        screen = self._screens(place)
+        if screen is not None:
+            tools.append(screen_tool(screen))
+        toolbox = Toolbox(
+            tools,
+            more=lambda: self._more(place.guild_id),
+            personal=lambda asker: self._chat_tools(place, asker),
+            ask_for_press=place.ask_for_press,
+            is_present=lambda user_id: any(person.id == user_id for person in place.members() if not person.is_bot),
+            language=lambda: place.language,
+        )
+        return toolbox
+
+    def _chat_tools(self, place: Place, asker: Asker) -> Sequence[RoomTool]:
+        """Return the tools that use the chat of `place` with the permissions of the person who asks."""
+        chat = place.chat_for(asker.user_id)
+        attachments = attachment_tool(
+            chat, max_bytes=ATTACHMENT_BYTES, zone=self._zone, withheld=lambda: self._withheld(place.guild_id)
+        )
+        return (attachments, link_tool(chat))
+
 
 UNMODERATED = Text(
     "A model checks every sentence before I say it (speaking.moderation), and speech-to-speech has no sentences to "
@@ -69,7 +154,7 @@ class RoomModels:
     mcp_tools: Callable[[int], Sequence[RoomTool]]
 
 
-async def open_room_models(stack: AsyncExitStack, parts: ProcessParts, language: LanguageModels) -> RoomModels:
+async def open_room_models(stack: AsyncExitStack, parts: ProcessParts, model: FallbackModel | None) -> RoomModels:
     """Open what rooms share, and register with the metrics and their health what can fail or can be measured.
 
     Raises `BotError` or `VoiceError` when something needed is missing.
@@ -83,9 +168,12 @@ async def open_room_models(stack: AsyncExitStack, parts: ProcessParts, language:
     )
     voice = open_synthesizer(settings.speaking, models=settings.models, llm=settings.llm, health=health)
     synthesizer = await stack.enter_async_context(voice)
-    watch_model(language, health)
+    if model is not None:
+        # People read of it after what hears and speaks.
+        health.add_check(model.degraded_parts)
+        health.add_fault_check(model.faults)
     if settings.realtime.enabled and not settings.speech_to_speech:
-        mind = _responder_name(language.model)
+        mind = _responder_name(model)
         health.add_missing(
             Text("Speech-to-speech"), instead=Text("I answer with {mind}", mind=mind), problem=SetupError(UNMODERATED)
         )
@@ -171,7 +259,7 @@ def _memory_services(
         ),
         open_quoting=quoting_factory(
             settings,
-            recollection.models.recall,
+            recollection.recall,
             parts.zone,
             attendance=stores.sessions.attendance,
             withheld=withheld,
@@ -189,9 +277,9 @@ def _reply_services(
     screens: Screens | None,
 ) -> ReplyServices:
     """Return how replies are written."""
-    settings, model = parts.settings, recollection.models.model
+    settings, model = parts.settings, recollection.model
     return ReplyServices(
-        new_responder=_responders(settings, model, recollection.models.first_sentences, parts.zone),
+        new_responder=_responders(settings, model, recollection.first_sentences, parts.zone),
         responder_name=_responder_name(model),
         instructions=SystemPrompt(settings.brain.name, settings.brain.instructions),
         max_input_tokens=settings.budget.max_input_tokens,
@@ -228,11 +316,11 @@ def _toolbox_factory(
 ) -> Callable[[RecallScope, Place], Toolbox]:
     """Return the factory of a room's toolbox; without a model that can call tools, the toolbox is empty."""
     settings = parts.settings
-    if recollection.models.model is None and not settings.speech_to_speech:
+    if recollection.model is None and not settings.speech_to_speech:
         return lambda *_: Toolbox()
     return Toolset(
         settings.tools,
-        recollection.models.recall,
+        recollection.recall,
         attendance=parts.stores.sessions.attendance,
         accesses=parts.stores.accesses,
         reach=settings.recall.scope if settings.recall.enabled else None,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compaction.language.text import cut_at_word
-from compaction.model import SAID, FactKind, Seq
+from compaction.model import SAID, FactKind, Seq, TurnKind
 from compaction.summary.folded import closed_refs, known_facts_of
 from compaction.summary.port import REACH_TURNS, FoldRequest, KnownFact
 

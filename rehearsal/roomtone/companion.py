@@ -120,7 +120,7 @@ class InProcessCompanion:
         assert self._running is not None, "started before"
         place = self._running.client.place(guild_id, channel_id)
         assert place is not None, "a channel of the local Discord"
-        await self._running.supervisor.join(place)
+        await self._running.rooms.join(place)
 
     async def stop(self) -> None:
         """Stop properly. See `BotUnderTest.stop`."""
@@ -137,7 +137,7 @@ class InProcessCompanion:
     async def kill(self) -> None:
         """End at once, without saving. See `BotUnderTest.kill`."""
         if self._running is not None:
-            await self._running.supervisor.abandon()
+            await self._running.rooms.abandon()
         if self._task is not None:
             task, self._task = self._task, None
             task.cancel()

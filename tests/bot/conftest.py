@@ -38,7 +38,7 @@ BOT_LIMITS = (
     ("bot.room.conversation.speaking", "SHUT_DOWN_S"),
     ("bot.room.conversation.turn_taking", "RECORD_REPLY_S"),
     ("bot.room.other_processes", "ANSWER_WITHIN_S"),
-    ("bot.room.room", "UPKEEP_S"),
+    ("bot.room.session", "UPKEEP_S"),
     ("bot.store.dialects.postgresql_lock", "_ANSWER_S"),
     ("bot.web.dashboard_routes", "WRITE_TIMEOUT_S"),
     ("bot.web.socket", "HELLO_TIMEOUT_S"),

@@ -18,7 +18,7 @@ from bot.folder_lock import folder_lock
 from bot.memory.retention import DAY_S
 from bot.store.database import open_database
 from bot.store.sessions import Sessions
-from bot.wiring.monitoring import PROCESS_TASKS
+from bot.wiring.pages import PROCESS_TASKS
 from bot.wiring.settings import BotSettings
 from config.schema import Settings
 from rehearsal.discord.server import LocalDiscord

@@ -102,12 +102,12 @@ async def test_a_deaf_room_is_red_until_somebody_is_heard(tmp_path: Path, whispe
         assert await readiness.ask() == 200, readiness.causes
         local._forwarder.network.update({"loss": 1.0})
         await ada.say(clip)
-        await settle(lambda: [fault.kind for fault in running.supervisor.faults()] == ["room_deaf"])
+        await settle(lambda: [fault.kind for fault in running.rooms.faults()] == ["room_deaf"])
         assert (await readiness.ask(), readiness.causes) == (503, ["room_deaf"])
         assert await readiness.ask("/healthz") == 200
         local._forwarder.network.update({"loss": 0.0})
         await ada.say(clip)
-        await settle(lambda: not running.supervisor.faults())
+        await settle(lambda: not running.rooms.faults())
         assert (await readiness.ask(), readiness.causes) == (200, [])
 
         with closing(sqlite3.connect(tmp_path / "roomtone.db", isolation_level=None)) as other:
@@ -119,6 +119,6 @@ async def test_a_deaf_room_is_red_until_somebody_is_heard(tmp_path: Path, whispe
         running.client.shard_losses._since[0] = -1e9
         assert (await readiness.ask(), readiness.causes) == (503, ["discord"])
         running.client.shard_losses.back(0)
-        running.supervisor._closing = True
+        running.rooms._closing = True
         assert (await readiness.ask(), readiness.causes) == (503, ["draining"])
         assert await readiness.ask("/healthz") == 200

@@ -10,7 +10,7 @@ from bot.discord.commands.catch_up import MISSED
 from bot.discord.connection import translated
 from bot.discord.consent_buttons import DO_NOT_HEAR_ME, HEAR_ME
 from bot.discord.listening_mark import MARK
-from bot.room.conversation.reply_recorder import UNSPOKEN
+from bot.room.conversation.turn_recorder import UNSPOKEN
 from config.schema import SETTINGS, WELL_KNOWN_VARIABLES
 from tests.docs.pages import REPOSITORY, text_of
 

@@ -17,13 +17,13 @@ from bot.mcp import connection, message_limit, tools
 from bot.memory import people, transcript_files
 from bot.models import installing
 from bot.monitoring import service_checks
-from bot.room import live_message, other_processes, recap, room_faults
+from bot.room import live_message, other_processes, posted_messages, room_troubles
 from bot.room.conversation import eager_recognition, membership, speaking
 from bot.screen import commentary, screens, sharer
 from bot.settings import RESUME_WITHIN_S
 from bot.web import connection as web_connection
 from bot.web import login_routes, viewer
-from bot.wiring.tools import ATTACHMENT_BYTES
+from bot.wiring.services import ATTACHMENT_BYTES
 from compaction.budget import files, prompt, tool_outputs, trim
 from compaction.memory import quotes, tiers
 from compaction.memory.people import MAX_FACTS_PER_BATCH
@@ -58,8 +58,8 @@ QUOTED = [
     ("operations", "lets a sentence that it is speaking end (# seconds at most)", speaking.LAST_SENTENCE_S),
     ("operations", "more than # seconds after the first, ends it at once", signals.SAME_SIGNAL_S),
     ("operations", "a stop that takes longer than # seconds", run.STOP_WITHIN_S),
-    ("operations", "the voice connection is down for more than # seconds", room_faults.LINK_GRACE_S),
-    ("operations", "the recogniser has failed twice in a row", room_faults.FAILURES_OF_RECOGNISER / 2),
+    ("operations", "the voice connection is down for more than # seconds", room_troubles.LINK_GRACE_S),
+    ("operations", "the recogniser has failed twice in a row", room_troubles.FAILURES_OF_RECOGNISER / 2),
     ("operations", "less than # MB are free", service_checks.LEAST_FREE_BYTES / 1e6),
     ("operations", "the gateway has been away for more than a minute", service_checks.DISCORD_AWAY_S / 60),
     ("operations", "are looked at every # seconds", service_checks.CHECK_EVERY_S),
@@ -72,7 +72,7 @@ QUOTED = [
     ("dashboard", "At most # logins a minute", login_routes.MAX_TRIES),
     ("operations", "may have # pages open", web_connection.MAX_SOCKETS_PER_CLIENT),
     ("operations", "limits each link to # sockets", web_connection.MAX_SOCKETS_PER_LINK),
-    ("privacy", "within # minutes after `roomtone memory forget`", recap.LOOK_EVERY_S / 60),
+    ("privacy", "within # minutes after `roomtone memory forget`", posted_messages.LOOK_EVERY_S / 60),
     ("memory", "Within # seconds it reads its memory again", other_processes.CHECK_FORGETTINGS_S),
     ("memory", "checks the session's Segments every # turns", tiers.CHECK_EVERY_TURNS),
     ("memory", "it was not mentioned for # turns or more", tiers.COLD_AFTER_TURNS),

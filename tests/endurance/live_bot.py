@@ -84,7 +84,7 @@ class LiveBot:
         )
         place = bot.client.place(discord["guild_id"], discord["channel_id"])
         assert place is not None, "a channel of the local Discord"
-        await bot.supervisor.join(place)
+        await bot.rooms.join(place)
 
     async def look(self) -> None:
         """Look at what is used between two samples, until cancelled."""

@@ -1,11 +1,11 @@
-"""Rooms that open at once and end when a test says so, and a supervisor of such rooms."""
+"""Rooms that open at once and end when a test says so, and all rooms of a bot made of them."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from bot.room.supervisor import RoomSupervisor
+from bot.room.rooms import Rooms
 from bot.server_settings import no_server_settings
 from bot.texts.text import Text, verbatim
 from tests.fakes.clock import FakeClock
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from bot.channel.port import ListenRequest, MembershipChange, Place, TypedMessage, UnfinishedWords
     from bot.health import HealthFault
     from bot.models.voices import EmbeddedVoice
+    from bot.room.session import Session
     from compaction.errors import StoreError
 
 
@@ -87,7 +88,7 @@ class FakeRoom:
 
 
 class House:
-    """A supervisor, its clock, and every room that it made."""
+    """A bot's rooms, its clock, and every room that it made."""
 
     def __init__(self) -> None:
         self.rooms: list[FakeRoom] = []
@@ -101,18 +102,18 @@ class House:
         # Set it, and the database takes no ending. Each try is counted.
         self.database_away: StoreError | None = None
         self.endings_tried = 0
-        self.supervisor = RoomSupervisor(self.make, clock=self.clock, servers=self.servers)
+        self.running = Rooms(self.make, clock=self.clock, servers=self.servers)
 
     @property
     def is_visiting(self) -> bool:
         """Return whether the bot is coming somewhere by itself."""
-        return bool(self.supervisor._auto_joiner._visits)
+        return bool(self.running._auto_joiner._visits)
 
-    def make(self, place: Place, listen: ListenRequest | None) -> FakeRoom:
+    def make(self, place: Place, listen: ListenRequest | None) -> Session:
         """Return a new room, and remember it."""
         self.listens.append(listen)
         self.rooms.append(FakeRoom(place, fails_to_open=self.fails_to_open, opens=self.opens))
-        return self.rooms[-1]
+        return cast("Session", self.rooms[-1])
 
     async def end_session(self, place: Place) -> None:
         """End what a room in `place` has left open, unless the test says that the database is away."""

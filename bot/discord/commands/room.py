@@ -43,8 +43,8 @@ MOST_SPEAKERS = 4
 MOST_WORDS_CHARS = 200
 
 
-class Rooms(Protocol):
-    """The rooms that the commands open and close; `bot.room.supervisor` implements it."""
+class CommandedRooms(Protocol):
+    """The rooms that the commands open and close; `bot.room.rooms.Rooms` implements it."""
 
     async def join(self, place: Place, *, listen: ListenRequest | None = None) -> None:
         """Open a room; return when the bot can hear. `listen`: it only writes down. Raises the room's error."""
@@ -67,7 +67,7 @@ class Rooms(Protocol):
 
 def add_room_commands(
     tree: CheckedCommandTree,
-    rooms: Rooms,
+    rooms: CommandedRooms,
     find_place: FindPlace,
 ) -> None:
     """Put the commands on `tree`. `find_place` returns a voice channel by the ids of guild and channel."""
@@ -162,7 +162,7 @@ def _voice_channel_of(interaction: discord.Interaction) -> VoiceChannel | None:
 
 
 async def _join(
-    interaction: discord.Interaction, rooms: Rooms, find_place: FindPlace, listen: ListenRequest | None = None
+    interaction: discord.Interaction, rooms: CommandedRooms, find_place: FindPlace, listen: ListenRequest | None = None
 ) -> None:
     guild, channel = interaction.guild, _voice_channel_of(interaction)
     place = None if guild is None or channel is None else find_place(guild.id, channel.id)

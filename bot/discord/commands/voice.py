@@ -60,7 +60,7 @@ class Voices(Protocol):
 
 
 class SamplePlayer(Protocol):
-    """Plays samples in voice channels; `bot.room.supervisor.RoomSupervisor` implements it."""
+    """Plays samples in voice channels; `bot.room.rooms.Rooms` implements it."""
 
     async def play_sample(self, guild_id: int, voice: EmbeddedVoice) -> Text | None:
         """Say the voice's sample in the bot's voice channel; return why it was not said, or None. Raises

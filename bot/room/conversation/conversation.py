@@ -1,19 +1,19 @@
 """The conversation of one room: speech becomes turns, the bot decides on each turn, and answers some.
 
-`Conversation` owns the room's hearing and speaking parts and connects them. `bot.room.room` decides where the room is
-and how long it lives.
+`Conversation` owns the parts that hear and speak in the room, and connects them. `bot.room.session` decides where the
+room is and how long it lives.
 """
 
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bot import events
 from bot.brain.decider import PendingReply
 from bot.brain.reply import Question
 from bot.brain.tools.be_quiet import be_quiet_tools
-from bot.brain.wakeword import mentions_name
 from bot.channel.participants import Participants
 from bot.memory.recall import RecallScope
 from bot.participation.participation import Participation, ReplyState
@@ -22,10 +22,9 @@ from bot.room.conversation.barge_in import BargeInHandler
 from bot.room.conversation.hearing import Hearing, SoundDelay
 from bot.room.conversation.membership import MembershipRecorder
 from bot.room.conversation.prompt import PromptBuilder
-from bot.room.conversation.reply_recorder import ReplyRecorder
 from bot.room.conversation.speaking import Speaking
 from bot.room.conversation.transcriber import room_transcriber
-from bot.room.conversation.turn_recorder import TurnRecorder
+from bot.room.conversation.turn_recorder import ReplyRecorder, TurnRecorder
 from bot.room.conversation.turn_taking import TurnTaking
 from bot.room.conversation.typed_talk import TypedTalk
 from bot.room.live_message import ANSWERING, LISTENING, SILENT, WRITING
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     from bot.brain.decider import Decision
     from bot.brain.tools.frozen_calls import FrozenCall
     from bot.channel.port import Place
-    from bot.room.services import RoomServices, RoomSession
+    from bot.room.services import RoomServices, SessionParts
     from bot.screen.room import RoomScreens
     from compaction.model import Note, Turn
     from voice.speaking.port import Synthesizer
@@ -70,7 +69,7 @@ class Conversation:
     """
 
     def __init__(
-        self, place: Place, services: RoomServices, session: RoomSession, *, report: Callable[[str, Exception], None]
+        self, place: Place, services: RoomServices, session: SessionParts, *, report: Callable[[str, Exception], None]
     ) -> None:
         """`report`: called with the place in the code and the error of each problem."""
         self._place, self._services, self._clock = place, services, services.clock
@@ -82,9 +81,6 @@ class Conversation:
         here = RecallScope(session.id, place.guild_id, place.channel_id)
         self._quoting = services.memory.open_quoting(here, place)
         self._toolbox = services.replies.open_toolbox(here, place)
-        self._toolbox.frozen.on_done = self._tell_result
-        if self._upkeep is not None:
-            self._toolbox.on_failure = self._upkeep.on_tool_failed
         # Each part is made after those that it needs.
         participants = Participants(place, self._memory.name_of)
         self._participation = Participation(
@@ -96,7 +92,7 @@ class Conversation:
             clock=self._clock,
             replies=self,
         )
-        self._toolbox.add(lambda asker: be_quiet_tools(asker, self._participation.be_quiet))
+        self._connect_tools()
         turn_recorder = TurnRecorder(
             self._memory,
             place,
@@ -116,17 +112,7 @@ class Conversation:
             toolbox=self._toolbox,
             report=report,
         )
-        self._bridge: RealtimeBridge | None = None
-        # In a session that is only written down it would only cost.
-        if services.realtime is not None and not session.guild.listens_only:
-            self._bridge = RealtimeBridge(
-                services.realtime,
-                prompts,
-                place,
-                memory=self._memory,
-                toolbox=self._toolbox,
-                quoting=self._quoting,
-            )
+        self._bridge = self._open_bridge(prompts)
         reply_recorder = ReplyRecorder(
             self._participation, turn_recorder, toolbox=self._toolbox, clock=self._clock, observe=services.observe
         )
@@ -149,7 +135,7 @@ class Conversation:
             rules=self._speaking.rules,
             clock=self._clock,
         )
-        self._replier, self._preemptive_reply = self._speaking.replier, self._speaking.preemptive_reply
+        self._replier, self._replies = self._speaking.replier, self._speaking.replies
         self.playback = self._speaking.playback
         speech = services.speech
         self._listener = RoomListener(
@@ -165,15 +151,7 @@ class Conversation:
             stop_after_s=services.speaking.stop_after_s,
             clock=self._clock,
         )
-        self._commentary: ScreenCommentary | None = None
-        if services.screens is not None and services.screens.settings.commentary_every_s:
-            self._commentary = ScreenCommentary(
-                services.screens.settings,
-                clock=self._clock,
-                is_busy=self.is_busy,
-                is_shown=self._is_shown,
-                request_remark=self._participation.request_remark,
-            )
+        self._commentary = self._open_commentary()
         transcriber = room_transcriber(
             place,
             services,
@@ -183,13 +161,14 @@ class Conversation:
             own_words=self.playback.words_between,
             observe=self._on_heard,
         )
-        turn_taking = TurnTaking(
+        # Somebody said this: it becomes a turn, and is answered or not.
+        self.turn_taking = TurnTaking(
             memory=self._memory,
             quoting=self._quoting,
             participation=self._participation,
             turn_recorder=turn_recorder,
             replier=self._replier,
-            preemptive_reply=self._preemptive_reply,
+            replies=self._replies,
             ask=self._ask,
             reply_language=transcriber.reply_language,
             may_prepare=self._may_prepare_replies,
@@ -204,12 +183,12 @@ class Conversation:
             eager_recognition=services.listening.eager_recognition,
             clock=self._clock,
             observe=self._on_heard,
-            on_group=turn_taking.on_group,
+            on_group=self.turn_taking.on_group,
             turn_end_detector=speech.turn_end_detector,
-            is_urgent=lambda text: mentions_name(text, self._participation.wake_names),
-            on_tentative=turn_taking.on_tentative,
-            on_resumed=self._preemptive_reply.discard_for,
-            is_withheld=lambda said: self.drops(said.user_id, started_at=said.started_at),
+            is_urgent=self._participation.is_named_in,
+            on_tentative=self.turn_taking.on_tentative,
+            on_resumed=self._replies.discard_for,
+            drops=self._participation.drops,
             keeps_sound=self._bridge is not None and self._bridge.mixes_sound,
         )
         self.membership = MembershipRecorder(
@@ -223,6 +202,36 @@ class Conversation:
             upkeep=self._upkeep,
         )
 
+    def _connect_tools(self) -> None:
+        """Connect the toolbox with the parts that its calls concern."""
+        self._toolbox.frozen.on_done = self._tell_result
+        if self._upkeep is not None:
+            self._toolbox.on_failure = self._upkeep.on_tool_failed
+        self._toolbox.add(partial(be_quiet_tools, be_quiet=self._participation.be_quiet))
+
+    def _open_bridge(self, prompts: PromptBuilder) -> RealtimeBridge | None:
+        """Return what connects the room with a speech-to-speech model, if one answers here."""
+        services = self._services.realtime
+        # In a session that is only written down it would only cost.
+        if services is None or self._participation.listens_only:
+            return None
+        return RealtimeBridge(
+            services, prompts, self._place, memory=self._memory, toolbox=self._toolbox, quoting=self._quoting
+        )
+
+    def _open_commentary(self) -> ScreenCommentary | None:
+        """Return what remarks on shared screens, if the settings want that."""
+        screens = self._services.screens
+        if screens is None or not screens.settings.commentary_every_s:
+            return None
+        return ScreenCommentary(
+            screens.settings,
+            clock=self._clock,
+            is_busy=self.is_busy,
+            is_shown=self._is_shown,
+            request_remark=self._participation.request_remark,
+        )
+
     # -- life -----------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
@@ -231,7 +240,7 @@ class Conversation:
             tasks.create_task(fail_if_cancelled_inside(self._hearing.run), name="hearing")
             tasks.create_task(fail_if_cancelled_inside(self._replier.run), name="replies")
             tasks.create_task(fail_if_cancelled_inside(self.typed_talk.run), name="typed-talk")
-            tasks.create_task(fail_if_cancelled_inside(self._preemptive_reply.run), name="preemptive-reply")
+            tasks.create_task(fail_if_cancelled_inside(self._replies.run), name="preemptive-reply")
             tasks.create_task(fail_if_cancelled_inside(self._barge_in.run), name="barge-in")
             tasks.create_task(fail_if_cancelled_inside(self._participation.run), name="participation")
             if self._bridge is not None:
@@ -296,7 +305,7 @@ class Conversation:
             # The session memory is still reporting the compaction; ask it when it has finished.
             asyncio.get_running_loop().call_soon(self._bridge.refresh)
 
-    def on_screen_note(self, note: Note) -> None:
+    def on_note(self, note: Note) -> None:
         if self._commentary is not None:
             self._commentary.on_note(note)
         if self._bridge is not None:
@@ -318,7 +327,6 @@ class Conversation:
 
     # -- how it is: read by /status, the live message and the metrics -------------------------------------------
 
-    @property
     def doing(self) -> Text:
         """What the bot does at the moment, in one sentence."""
         if self._participation.listens_only:

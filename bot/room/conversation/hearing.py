@@ -19,6 +19,7 @@ from bot.dropped_sounds import DUPLICATE, OPTED_OUT, OVERLOADED
 from bot.events import SpokenText
 from bot.room.conversation.backlog import UtteranceBacklog
 from bot.room.conversation.eager_recognition import EagerRecognition
+from bot.room.conversation.transcriber import nobody_dropped
 from voice.asr.sound_effect import is_sound_effect
 from voice.audio import LISTEN_RATE_HZ, NO_SOUND
 from voice.cancellation import fail_if_cancelled_inside
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from bot.clock import Clock
-    from bot.room.conversation.transcriber import TranscribedUtterance, Transcriber
+    from bot.room.conversation.transcriber import Drops, TranscribedUtterance, Transcriber
     from voice.listening.end_policy import PauseEvidence
     from voice.listening.listener import RoomListener
     from voice.listening.turn_detection import TurnEndDetector
@@ -88,8 +89,8 @@ class Hearing:
     """The hearing of one room.
 
     `turn_end_detector` judges in pauses whether the speaker has finished; `listener` must be made accordingly.
-    `is_urgent`: whether a text must not wait for others to finish. `is_withheld`: returns whether an utterance may not
-    be heard any more: its person opted out, or had themselves forgotten after they began to say it. `keeps_sound`:
+    `is_urgent`: whether a text must not wait for others to finish. `drops`: whether an utterance may not be
+    heard any more: its person opted out, or had themselves forgotten after they began to say it. `keeps_sound`:
     whether utterances in groups still have their sound; otherwise it is released once there is a text.
 
     Callbacks: `on_group` gets the utterance groups one after the other. `on_tentative` gets the text so far in a pause
@@ -110,11 +111,11 @@ class Hearing:
         is_urgent: Callable[[str], bool] = lambda text: False,
         on_tentative: Callable[[SpokenText, bool], None] = lambda *_: None,
         on_resumed: Callable[[str], None] = lambda _: None,
-        is_withheld: Callable[[Utterance], bool] = lambda _: False,
+        drops: Drops = nobody_dropped,
         keeps_sound: bool = False,
     ) -> None:
         self._keeps_sound = keeps_sound
-        self._is_withheld = is_withheld
+        self._drops = drops
         self._listener = listener
         self._transcriber = transcriber
         self._clock = clock
@@ -232,7 +233,7 @@ class Hearing:
         if recognition is None or self._transcriber.guard(utterance, transcription) is not None:
             return
         now = self._clock.monotonic()
-        if utterance.id not in self._pending and not self._is_withheld(utterance):
+        if utterance.id not in self._pending and not self._drops(utterance.user_id, started_at=utterance.started_at):
             self._observe(events.InterimTranscribed(utterance.user_id, recognition.text, now))
         self._on_tentative(SpokenText(utterance, recognition, transcription.asked_at, now, early=True), likely_finished)
 
@@ -273,7 +274,7 @@ class Hearing:
             transcription = await self._transcribe(utterance)
             if transcription.recognition is None and ahead is not None and ahead.recognition is not None:
                 transcription = ahead
-        if self._is_withheld(utterance):
+        if self._drops(utterance.user_id, started_at=utterance.started_at):
             self._drop_utterance(utterance, OPTED_OUT)
             return None
         recognition = transcription.recognition

@@ -7,12 +7,15 @@ once in a session, and only after some time.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import structlog
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from bot.channel.participants import Participants
     from bot.channel.port import MembershipChange, Person, Place
     from bot.memory.upkeep import MemoryUpkeep
@@ -57,29 +60,23 @@ class MembershipGatherer:
     def __init__(self) -> None:
         self._people: dict[int, _Coming] = {}
 
-    def handle(self, change: MembershipChange, now: float) -> MembershipNews | None:
-        """Take a change. Returns what to record now: nothing within a minute of the last turn about that person.
-
-        A change to the state that the person is in already is ignored.
-        """
+    def handle(self, change: MembershipChange) -> None:
+        """Take a change. One to the state that the person is in already is ignored."""
         person = change.person
         coming = self._people.get(person.id)
         if coming is None:
             coming = self._people[person.id] = _Coming(person, not change.joined, not change.joined)
-        if coming.present is change.joined:
-            return None
-        coming.person, coming.present = person, change.joined
-        coming.changes += 1
-        return self._news(coming, now) if now - coming.told_at >= TURN_EVERY_S else None
+        if coming.present is not change.joined:
+            coming.person, coming.present = person, change.joined
+            coming.changes += 1
 
-    def due(self, now: float) -> tuple[MembershipNews, ...]:
-        """Return what was gathered about people whose minute is over."""
-        waiting = [each for each in self._people.values() if each.changes and now - each.told_at >= TURN_EVERY_S]
-        return tuple(self._news(each, now) for each in waiting)
-
-    def rest(self, now: float) -> tuple[MembershipNews, ...]:
-        """Return everything that was gathered, because the room ends."""
-        return tuple(self._news(each, now) for each in self._people.values() if each.changes)
+    def due(self, now: float, *, room_ends: bool = False) -> Iterator[MembershipNews]:
+        """Yield what is to be recorded now: what was gathered about people whose last turn is a minute ago, or about
+        everybody. What is not taken from the iterator stays gathered.
+        """
+        for each in list(self._people.values()):
+            if each.changes and (room_ends or now - each.told_at >= TURN_EVERY_S):
+                yield self._news(each, now)
 
     def _news(self, coming: _Coming, now: float) -> MembershipNews:
         what = _describe(told_present=coming.told_present, changes=coming.changes)
@@ -133,9 +130,10 @@ class CatchUpOffers:
 
 
 class MembershipRecorder:
-    """The comings and goings of one room.
+    """The comings and goings of one room. Little waits, however slow Discord or the database is: of each person how
+    often they came and went.
 
-    Not thread-safe; the room calls it from one task at a time.
+    *Ownership*: `run` is a task of the room. Not thread-safe.
     """
 
     def __init__(
@@ -161,22 +159,40 @@ class MembershipRecorder:
         self._clock = services.clock
         self._offers = CatchUpOffers()
         self._gatherer = MembershipGatherer()
+        # Who is to be offered a summary, and for how long they were away.
+        self._to_offer: dict[int, tuple[Person, float]] = {}
+        self._changed = asyncio.Event()
 
-    async def handle(self, change: MembershipChange, *, room_ends: bool = False) -> None:
-        """Take a change. Its turn may be gathered with later ones. `room_ends`: nobody is offered anything any more."""
-        now = self._clock.monotonic()
+    def on_change(self, change: MembershipChange) -> None:
+        """Take a change. Does not wait."""
+        person, now = change.person, self._clock.monotonic()
         away_s = self._offers.handle(change, total_turns=self._memory.total_turns, now=now)
         self._tell_parts(change)
-        if (news := self._gatherer.handle(change, now)) is not None:
-            await self._record(news)
-        # After the turn: Discord may take seconds, and what they say meanwhile comes after their coming.
-        if away_s is not None and not room_ends:
-            await self._offer_catch_up(change.person, away_s)
+        self._gatherer.handle(change)
+        if away_s is not None:
+            self._to_offer[person.id] = (person, away_s)
+        self._changed.set()
 
-    async def record_gathered(self, *, room_ends: bool = False) -> None:
-        """Record what was gathered and is due, or all of it if the room ends."""
-        now = self._clock.monotonic()
-        for news in self._gatherer.rest(now) if room_ends else self._gatherer.due(now):
+    async def run(self) -> None:
+        """Record what happens. Never returns."""
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            await self.record_due()
+            # After the turn: Discord may take seconds, and what they say meanwhile comes after their coming.
+            while self._to_offer:
+                _, (person, away_s) = self._to_offer.popitem()
+                await self._offer_catch_up(person, away_s)
+
+    async def record_due(self) -> None:
+        """Record what was gathered and is due by now."""
+        for news in self._gatherer.due(self._clock.monotonic()):
+            await self._record(news)
+
+    async def record_rest(self) -> None:
+        """Record all that was gathered, because the room ends. Nobody is offered anything any more."""
+        self._to_offer.clear()
+        for news in self._gatherer.due(self._clock.monotonic(), room_ends=True):
             await self._record(news)
 
     async def _offer_catch_up(self, person: Person, away_s: float) -> None:

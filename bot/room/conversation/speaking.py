@@ -12,8 +12,7 @@ import structlog
 
 from bot.brain.reply import Replier
 from bot.brain.speech_output import SpeechRules
-from bot.room.conversation.preemptive_reply import PreemptiveReply
-from bot.room.conversation.speech_ahead import SpeechAhead
+from bot.room.conversation.reply_source import ReplySource, RoomSynthesizer
 from bot.texts.text import in_language
 from voice.errors import SynthesisError
 from voice.speaking.playback import Playback
@@ -40,7 +39,7 @@ SHUT_DOWN_S = 2.0
 # At the end of the process nobody has sent the bot away: a sentence that it speaks may end.
 LAST_SENTENCE_S = 10.0
 
-# Less than the supervisor's time to join, because the notice may have to be spoken first.
+# Less than `bot.room.rooms` allows for joining, because the notice may have to be spoken first.
 SAY_TIMEOUT_S = 50.0
 # How often to look whether a reply is over.
 POLL_S = 0.2
@@ -53,7 +52,7 @@ class Speaking:
     the bot's names there besides its own. `bridge`: speech-to-speech, asked before the language model; None: there is
     none.
 
-    *Ownership*: `replier.run` and `preemptive_reply.run` are the conversation's tasks.
+    *Ownership*: `replier.run` and `replies.run` are the conversation's tasks.
     """
 
     def __init__(
@@ -70,17 +69,17 @@ class Speaking:
         self._place = place
         self.voice = services.open_voice(place, services.speech.synthesizer, tell)
         self.playback = Playback(monotonic=services.clock.monotonic)
-        speech_ahead = SpeechAhead(self.voice)
-        self.preemptive_reply = PreemptiveReply(
+        synthesizer = RoomSynthesizer(self.voice)
+        self.replies = ReplySource(
             build_context=build_context,
             responder=services.replies.new_responder(),
-            speech=speech_ahead,
+            speech=synthesizer,
             new_reader=self._new_reader,
             clock=services.clock,
         )
 
         async def reply_over(reply: Reply) -> None:
-            self.preemptive_reply.drop_taken()
+            self.replies.drop_taken()
             await on_reply(reply)
 
         self.rules = SpeechRules(
@@ -92,9 +91,9 @@ class Speaking:
             voice_language=lambda: self.voice.language,
         )
         self.replier = Replier(
-            build_context=self.preemptive_reply.build_context,
-            responder=self.preemptive_reply,
-            synthesizer=speech_ahead,
+            build_context=self.replies.build_context,
+            responder=self.replies,
+            synthesizer=synthesizer,
             playback=self.playback,
             clock=services.clock,
             timeout_s=services.replies.timeout_s,
@@ -103,9 +102,7 @@ class Speaking:
             speech_to_speech=bridge,
             on_begun=lambda question: self.voice.prefer(question.language),
         )
-        self._fixed_sentences = FixedSentences(
-            place, self.playback, busy=lambda: self.replier.busy, clock=services.clock
-        )
+        self._fixed_sentences = FixedSentences(place, self.playback, replier=self.replier, clock=services.clock)
 
     def _new_reader(self, question: Question) -> SentenceReader:
         # The first sentence is synthesised before the answer begins.
@@ -139,17 +136,17 @@ class Speaking:
 
     def drop_prepared(self) -> None:
         """Drop what was made from the memory as it was."""
-        self.preemptive_reply.discard("memory_changed")
+        self.replies.discard("memory_changed")
         self.replier.cancel_all()
 
 
 class FixedSentences:
-    """Says fixed sentences in one room. `busy`: returns whether a reply is in progress, which comes first."""
+    """Says fixed sentences in one room. A reply of `replier` that is in progress comes first."""
 
-    def __init__(self, place: Place, playback: Playback, *, busy: Callable[[], bool], clock: Clock) -> None:
+    def __init__(self, place: Place, playback: Playback, *, replier: Replier, clock: Clock) -> None:
         self._place = place
         self._playback = playback
-        self._busy = busy
+        self._replier = replier
         self._clock = clock
         # What is being said, and what tells whether it may still be said.
         self._playing: dict[asyncio.Future[PlaybackResult], Callable[[], bool]] = {}
@@ -224,5 +221,5 @@ class FixedSentences:
             del self._playing[sound]
 
     async def _until_no_reply(self) -> None:
-        while self._busy():
+        while self._replier.busy:
             await self._clock.sleep(POLL_S)

@@ -6,7 +6,7 @@ It remembers each speaker's language and last words. `hearing` decides which utt
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
@@ -38,6 +38,19 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 
+class Drops(Protocol):
+    def __call__(self, user_id: int, *, started_at: float) -> bool:
+        """Return whether what a person began to say at a time (monotonic seconds) may not be used: they opted out, or
+        have had it forgotten.
+        """
+
+
+def nobody_dropped(user_id: int, *, started_at: float) -> bool:
+    """Implements `Drops` where everybody is heard."""
+    del user_id, started_at
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class TranscribedUtterance:
     """What came of one utterance. `recognition`: None if there is no text; `failure` says why. `expected`: the language
@@ -67,7 +80,7 @@ class Transcriber:
     `glossary`: returns the names and words to expect now, `own_names`: the bot's names among them. `language`: the
     language code that everybody speaks; None: detect it for each person. `assumed_language`: returns the code of the
     language to assume while detection is unsure and nothing is known of the person; empty: the recogniser's own
-    fallback. `own_words`: returns the words that the bot spoke between two times. `is_withheld`: returns whether an
+    fallback. `own_words`: returns the words that the bot spoke between two times. `drops`: whether an
     utterance may not be heard any more; `is_present`: whether a person is in the channel. Not thread-safe.
     """
 
@@ -81,7 +94,7 @@ class Transcriber:
         observe: events.Observer,
         own_names: Callable[[], tuple[str, ...]] = tuple,
         own_words: Callable[[float, float], str] = lambda since, until: "",
-        is_withheld: Callable[[Utterance], bool] = lambda _: False,
+        drops: Drops = nobody_dropped,
         is_present: Callable[[int], bool] = lambda _: True,
         assumed_language: Callable[[], str] = lambda: "",
     ) -> None:
@@ -94,7 +107,7 @@ class Transcriber:
         self._observe = observe
         self._own_names = own_names
         self._own_words = own_words
-        self._is_withheld = is_withheld
+        self._drops = drops
         self._is_present = is_present
         self._assumed_language = assumed_language
 
@@ -199,7 +212,7 @@ class Transcriber:
         careful: bool,
     ) -> TranscribedUtterance:
         asked_at = self._clock.monotonic()
-        if self._is_withheld(utterance):
+        if self._drops(utterance.user_id, started_at=utterance.started_at):
             return TranscribedUtterance(None, None, asked_at, OPTED_OUT)
         interim = not is_finished()
         # A second hearing is for quiet moments, also when the utterance is finished.
@@ -268,7 +281,7 @@ def room_transcriber(
         clock=services.clock,
         observe=observe,
         own_words=own_words,
-        is_withheld=lambda said: participation.drops(said.user_id, started_at=said.started_at),
+        drops=participation.drops,
         is_present=lambda user_id: participants.find(user_id) is not None,
         assumed_language=assumed_language,
     )

@@ -1,6 +1,7 @@
 """Records speech, replies and events of a room as numbered turns, each with one log line.
 
 If the store fails, the turn stays in memory and is stored with a later write; the channel gets one message about it.
+Of a reply it records the part that was played, and writes a message into the channel if it failed.
 Log lines never contain what was said.
 """
 
@@ -12,19 +13,22 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot import events
-from bot.texts.text import Text, sentence_of
+from bot.texts.text import Text, joined, sentence_of, verbatim
 from compaction.errors import StoreError
 from compaction.model import Seq, Turn, TurnKind, TurnPart
+from compaction.tokens import estimate_text_tokens
 from voice.asr.sound_effect import is_sound_effect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bot.brain.reply import Question, Reply
+    from bot.brain.tools.toolbox import Toolbox
     from bot.channel.participants import Participants
     from bot.channel.port import Person, Place
     from bot.clock import Clock
     from bot.events import SpokenText
+    from bot.participation.participation import Participation
     from compaction.session import SessionMemory
 
 log = structlog.get_logger()
@@ -57,18 +61,10 @@ class TurnRecorder:
         self._observe = observe
         self._store_failing = False
 
-    async def record_speech(self, group: Sequence[SpokenText], names: Sequence[str] = ()) -> Turn | None:
-        """Record a group of utterances as one turn. `names`: the speaker of each, if they may be unknown here; those
-        that are empty are looked up.
-
-        Returns None if it is a sound effect that repeats the last turn.
-        """
+    async def record_speech(self, group: Sequence[SpokenText]) -> Turn | None:
+        """Record a group of utterances as one turn. Returns None if it is a sound effect that repeats the last turn."""
         kind = TurnKind.EFFECT if all(is_sound_effect(spoken.text) for spoken in group) else TurnKind.SPEECH
-        known = names or [""] * len(group)
-        parts = _parts(
-            group,
-            [name or self._participants.name(spoken.user_id) for spoken, name in zip(group, known, strict=True)],
-        )
+        parts = _parts(group, [self._participants.name(spoken.user_id) for spoken in group])
         started_at = self._epoch(min(spoken.started_at for spoken in group))
         if kind is TurnKind.EFFECT and self._repeats(kind, parts, started_at):
             return None
@@ -208,3 +204,135 @@ def _log_reply(turn: Turn, question: Question, **figures: object) -> None:
 
 def _ms(seconds: float) -> float:
     return round(1000 * seconds, 1)
+
+
+UNSPOKEN = Text("I wanted to say: {words}")
+
+
+class FailureMessages:
+    """The messages about failed replies in one room's channel. Pure.
+
+    Words that could not be spoken are written each time, because somebody waits for them, and so is the reason why
+    nothing at all was heard. Who has heard an apology reads its reason once until a reply is spoken again. Otherwise a
+    voice or a model that fails for an evening would fill the channel with it.
+    """
+
+    def __init__(self) -> None:
+        self._written_reasons: set[str] = set()
+
+    def format(self, reply: Reply) -> Text:
+        """Return the message about a finished reply; empty if it did not fail."""
+        if reply.failure is None:
+            if reply.text:
+                self._written_reasons.clear()
+            return verbatim("")
+        is_known = reply.failure in self._written_reasons
+        self._written_reasons.add(reply.failure)
+        if reply.unsaid:
+            words = UNSPOKEN.fill(words=reply.unsaid)
+            return words if is_known else joined((reply.failure, words), "\n")
+        return verbatim("") if is_known and reply.text else reply.failure
+
+
+class ReplyRecorder:
+    """Records the replies of one room. `toolbox`: knows the tool calls of each reply."""
+
+    def __init__(
+        self,
+        participation: Participation,
+        turn_recorder: TurnRecorder,
+        *,
+        toolbox: Toolbox,
+        clock: Clock,
+        observe: events.Observer,
+    ) -> None:
+        self._participation = participation
+        self._turn_recorder = turn_recorder
+        self._toolbox = toolbox
+        self._clock = clock
+        self._observe = observe
+        self._failure_messages = FailureMessages()
+        # How many of the toolbox's steps are paid for.
+        self._steps_counted = 0
+
+    async def record(self, reply: Reply) -> None:
+        """Count the cost of a finished reply, record the part that was played or written, and have its failure written
+        into the channel.
+        """
+        asker_id = reply.question.asker_id
+        delivered = " ".join(filter(None, (reply.text, reply.unsaid)))
+        self._participation.on_reply_ended(
+            int(asker_id) if asker_id else None,
+            delivered,
+            tokens=estimate_text_tokens(delivered),
+            spoken_s=0.0 if reply.first_audio_at is None else reply.ended_at - reply.first_audio_at,
+            skipped=reply.skipped,
+            steps=self._new_steps(),
+        )
+        if reply.skipped:
+            log.info("reply_skipped", answer_to=reply.question.turn.seq)
+        if reply.failure is not None:
+            self._observe(events.Problem("reply", reply.failure, self._clock.monotonic()))
+        if reply.text and reply.first_audio_at is not None:
+            await self._record_spoken(reply, reply.first_audio_at)
+        if reply.unsaid:
+            await self._turn_recorder.record_written_reply(reply.question, reply.unsaid)
+        # Not waited for: Discord may take seconds, and the next answer must not.
+        if message := self._failure_messages.format(reply):
+            self._participation.notify(message, repeats=bool(reply.unsaid))
+        self._observe(_finished(reply))
+
+    async def record_written(self, question: Question, text: str) -> None:
+        """Count the cost of an answer in writing and record it. `text`: the part that people can read."""
+        self._participation.on_reply_ended(
+            None, text, tokens=estimate_text_tokens(text), spoken_s=0.0, skipped=False, steps=self._new_steps()
+        )
+        if text:
+            await self._turn_recorder.record_written_reply(question, text)
+
+    def _new_steps(self) -> int:
+        """Return how many steps with tool calls were recorded since the last reply. Several may answer one turn."""
+        recorded = self._toolbox.exchanges.recorded
+        new, self._steps_counted = recorded - self._steps_counted, recorded
+        return new
+
+    async def _record_spoken(self, reply: Reply, first_audio_at: float) -> None:
+        await self._turn_recorder.record_reply(reply, first_audio_at)
+        self._observe(
+            events.ReplySpoken(
+                text=reply.text,
+                answer_to=reply.question.turn.seq,
+                utterance_id=reply.question.utterance_id,
+                first_audio_at=first_audio_at,
+                ended_at=reply.ended_at,
+                interrupted=reply.interrupted,
+                model_first_token_ms=reply.model_first_token_ms,
+                synthesis_first_audio_ms=reply.synthesis_first_audio_ms,
+            )
+        )
+
+
+def _finished(reply: Reply) -> events.ReplyFinished:
+    token_ms, synthesis_ms = reply.model_first_token_ms, reply.synthesis_first_audio_ms
+    return events.ReplyFinished(
+        answer_to=reply.question.turn.seq,
+        outcome=_outcome(reply),
+        asked_at=reply.question.ended_at,
+        begun_at=reply.begun_at,
+        first_token_at=None if token_ms is None else reply.begun_at + token_ms / 1000,
+        synthesis_s=None if synthesis_ms is None else synthesis_ms / 1000,
+        first_audio_at=reply.first_audio_at,
+        ended_at=reply.ended_at,
+    )
+
+
+def _outcome(reply: Reply) -> events.ReplyOutcome:
+    if reply.skipped:
+        return events.ReplyOutcome.SKIPPED
+    if reply.unheard:
+        return events.ReplyOutcome.UNSPOKEN
+    if reply.failure is not None:
+        return events.ReplyOutcome.FAILED
+    if not reply.text:
+        return events.ReplyOutcome.SILENT
+    return events.ReplyOutcome.INTERRUPTED if reply.interrupted else events.ReplyOutcome.SPOKEN

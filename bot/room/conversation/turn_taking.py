@@ -13,7 +13,7 @@ import structlog
 from bot import events
 from bot.brain.reply import Question
 from bot.dropped_sounds import OPTED_OUT
-from bot.room.conversation.preemptive_reply import reads_finished
+from bot.room.conversation.reply_source import reads_finished
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.events import SpokenText
     from bot.participation.participation import Participation
-    from bot.room.conversation.preemptive_reply import PreemptiveReply
+    from bot.room.conversation.reply_source import ReplySource
     from bot.room.conversation.turn_recorder import TurnRecorder
     from compaction.model import Turn
     from compaction.session import SessionMemory
@@ -51,7 +51,7 @@ class TurnTaking:
         participation: Participation,
         turn_recorder: TurnRecorder,
         replier: Replier,
-        preemptive_reply: PreemptiveReply,
+        replies: ReplySource,
         ask: Callable[[Question], None],
         reply_language: Callable[[int], str],
         may_prepare: Callable[[], bool],
@@ -64,7 +64,7 @@ class TurnTaking:
         self._participation = participation
         self._turn_recorder = turn_recorder
         self._replier = replier
-        self._preemptive_reply = preemptive_reply
+        self._replies = replies
         self._ask = ask
         self._reply_language = reply_language
         self._may_prepare = may_prepare
@@ -87,7 +87,7 @@ class TurnTaking:
             self._quoting.prefetch(turn, self._memory)
         if self._starts_early and likely_finished and reads_finished(spoken.text) and not self._replier.busy:
             language = self._reply_language(spoken.user_id)
-            self._preemptive_reply.start(question_about(turn, spoken, decision, language=language))
+            self._replies.start(question_about(turn, spoken, decision, language=language))
 
     async def on_group(self, group: tuple[SpokenText, ...]) -> None:
         """Record a group of utterances as a turn, decide whether to answer it, and write its log line: the latency of
@@ -117,7 +117,7 @@ class TurnTaking:
         if decision.answer:
             self._ask(question_about(turn, spoken, decision, language=self._reply_language(spoken.user_id)))
         else:
-            self._preemptive_reply.discard("not_answered")
+            self._replies.discard("not_answered")
         log.info(
             "turn_recorded",
             seq=turn.seq,

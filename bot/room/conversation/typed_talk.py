@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from bot.channel.port import Place, TypedMessage
     from bot.clock import Clock
     from bot.participation.participation import Participation
-    from bot.room.conversation.reply_recorder import ReplyRecorder
-    from bot.room.conversation.turn_recorder import TurnRecorder
+    from bot.room.conversation.turn_recorder import ReplyRecorder, TurnRecorder
 
 log = structlog.get_logger()
 

@@ -19,8 +19,8 @@ from bot.channel.port import MembershipChange, Person
 from bot.errors import first_cause
 from bot.room.conversation.membership import TURN_EVERY_S
 from bot.room.endings import LEFT
-from bot.room.room import Room
 from bot.room.room_check import CHECK_ROOM_S
+from bot.room.session import Session
 from rehearsal.judge.report_builder import build_report
 from rehearsal.roomtone.companion import ProblemLogHandler, observations
 from rehearsal.roomtone.written.audio import ScriptedRecogniser, make_speech, speech_duration_s
@@ -117,7 +117,7 @@ async def open_player(
     async with open_written_services(
         settings, player.ears, clock=player.clock, observe=player.see, data_dir=data_dir
     ) as (services, database):
-        room = Room(player.place, services)
+        room = Session(player.place, services)
         watch = ProblemLogHandler(player.note)
         logging.getLogger().addHandler(watch)
         life = asyncio.create_task(room.run(), name="written-scenario")
@@ -147,13 +147,13 @@ class WrittenPlayer:
         self._observer = observer
         self._names = {person.id: person.name for person in self.people.values()}
         self._news = asyncio.Event()
-        self._room: Room | None = None
+        self._room: Session | None = None
         self._life: asyncio.Task[str] | None = None
         self._database: Database | None = None
         # When each person last moved (monotonic seconds).
         self._moved_at: dict[int, float] = {}
 
-    def enter(self, room: Room, life: asyncio.Task[str], database: Database) -> None:
+    def enter(self, room: Session, life: asyncio.Task[str], database: Database) -> None:
         """Set the room, the task that runs it, and its database."""
         self._room, self._life, self._database = room, life, database
         life.add_done_callback(lambda _: self._news.set())
@@ -372,7 +372,7 @@ class WrittenPlayer:
         self.record.failed_waits.append(f"waited in vain for {what}")
         self._observer.troubled(self.lasted_s, self.record.failed_waits[-1])
 
-    def _present(self) -> Room:
+    def _present(self) -> Session:
         """Return the room. Raises `ScenarioEndedError` when it has ended."""
         assert self._room is not None, "entered before"
         assert self._life is not None, "entered before"

@@ -22,9 +22,8 @@ from bot.brain.system_prompt import SystemPrompt
 from bot.folder_lock import folder_lock
 from bot.participation.all_guilds import GuildParticipations
 from bot.room.services import MemoryServices, ReplyServices, RoomServices, SpeechModels
-from bot.wiring.memory import memory_factory, open_recall, quoting_factory, upkeep_factory
-from bot.wiring.process_parts import open_stores
-from bot.wiring.recollection import policy_for
+from bot.wiring.memory import memory_factory, open_recall, policy_for, quoting_factory, upkeep_factory
+from bot.wiring.process import open_stores
 from bot.wiring.settings import BotSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from config.load import load

@@ -17,7 +17,7 @@ from bot.errors import SetupError
 from bot.logs.log_file import log_path
 from bot.shards import ONLY_SHARD, Shards
 from bot.store.database import open_database
-from bot.wiring.process_parts import open_stores
+from bot.wiring.process import open_stores
 from bot.wiring.settings import BotSettings
 from compaction.errors import StoreError
 from config.load import load

@@ -25,7 +25,7 @@ from bot.discord.connection import connected, name_of_token, translated
 from bot.discord.endpoint import connector, point_at
 from bot.discord.place import FOR_EVERY_AGE, DiscordPlace
 from bot.errors import SetupError
-from bot.room.supervisor import RoomSupervisor
+from bot.room.rooms import Rooms
 from bot.settings import DiscordSettings
 from bot.texts.text import Text, verbatim
 from compaction.errors import StoreError
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from bot.discord.client import RoomtoneClient
     from bot.health import HealthFault
     from bot.models.voices import EmbeddedVoice
+    from bot.room.guild_room import MakeRoom
     from voice.transport.outgoing import FrameSource
 
 ADA, BEN = 2001, 2002
@@ -548,7 +549,7 @@ async def test_a_bot_that_is_dragged_listens_in_the_new_channel_and_says_so() ->
         visits.append(Visit(place))
         return visits[-1]
 
-    rooms = RoomSupervisor(make, clock=FakeClock())
+    rooms = Rooms(cast("MakeRoom", make), clock=FakeClock())
     async with LocalDiscord() as local, connected(settings_for(local), rooms) as client, rooms:
         place = client.place(local.guild.id, 600)
         assert place is not None

@@ -25,7 +25,7 @@ from bot.discord.commands.transcript import add_transcript
 from bot.discord.commands.voice import add_voice
 from bot.discord.commands.watch import add_watch_commands
 from bot.discord.connection import connected
-from bot.room.supervisor import RoomSupervisor
+from bot.room.rooms import Rooms
 from bot.settings import DiscordSettings
 from rehearsal.discord.guild import payloads, permissions
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID
@@ -136,7 +136,7 @@ async def test_the_bot_comes_only_into_the_channels_in_the_settings() -> None:
         visits.append(Visit(place))
         return visits[-1]
 
-    rooms = RoomSupervisor(make, clock=FakeClock())
+    rooms = Rooms(make, clock=FakeClock())
     async with LocalDiscord() as local:
         wanted = settings_for(local).model_copy(update={"channels": (600,)})
         async with connected(wanted, rooms) as client, rooms:

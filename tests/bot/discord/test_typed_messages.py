@@ -11,7 +11,7 @@ import pytest
 from bot.discord.commands.room import ELSEWHERE
 from bot.discord.place import FOR_EVERY_AGE
 from bot.discord.typed_messages import HOW_OFTEN, For, Posted, for_whom
-from bot.room.supervisor import IN_NO_CHANNEL
+from bot.room.rooms import IN_NO_CHANNEL
 from bot.texts.text import verbatim
 from rehearsal.discord.guild.spec import ROOMTONE_BOT_ID, Channel, GuildSpec, Member
 from tests.bot.discord.test_client import ADA, BEN, online

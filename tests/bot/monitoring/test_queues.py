@@ -48,7 +48,7 @@ NO_METRIC = {
     "voice.asr.fair_queue.FairQueue.confirm": "part of the recogniser's queue",
     "voice.transport.handover.Handover.kept": "part of Handover._waiting",
     # Bounded by what it is for.
-    "bot.room.conversation.speech_ahead.ReadAhead._items": "one answer, as long as llm.max_output_tokens, or the sound "
+    "bot.room.conversation.reply_source.ReadAhead._items": "one answer, as long as llm.max_output_tokens, or the sound "
     "of one sentence",
     "voice.realtime.untranscribed_inputs.UntranscribedInputs._uncommitted": "a number for each utterance of one "
     "connection, which lasts less than an hour",

@@ -15,8 +15,8 @@ from bot.brain.system_prompt import SystemPrompt
 from bot.brain.tools.toolbox import Toolbox
 from bot.participation.all_guilds import GuildParticipations
 from bot.participation.settings import ParticipationSettings
-from bot.room.room import Room
 from bot.room.services import MemoryServices, ReplyServices, RoomServices, SpeechModels
+from bot.room.session import Session
 from bot.server_settings import no_server_settings
 from bot.settings import RoomSettings
 from bot.store.database import open_database
@@ -106,9 +106,9 @@ class House:
             asks=self.consent.asks,
         )
 
-    def room(self) -> Room:
+    def room(self) -> Session:
         """Return a new room of the place."""
-        return Room(self.place, self.services(), self.listen)
+        return Session(self.place, self.services(), self.listen)
 
     def services(self) -> RoomServices:
         """Return the services for a room."""
@@ -228,7 +228,7 @@ async def a_house(folder: Path) -> AsyncIterator[House]:
 
 
 @asynccontextmanager
-async def living(house: House, *, opens: bool = True) -> AsyncIterator[tuple[Room, asyncio.Task[str]]]:
+async def living(house: House, *, opens: bool = True) -> AsyncIterator[tuple[Session, asyncio.Task[str]]]:
     """Run a room until the block is left. If it has not ended by then, it is cancelled, as in a crash.
 
     `opens`: the block begins when the room is open, or over.

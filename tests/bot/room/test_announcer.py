@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.channel.port import Person
-from bot.room.announcer import GATHER_S, Announcer
-from bot.room.notice import NO_MARK, ListeningNotice
+from bot.room.notice import GATHER_S, NO_MARK, Announcer, ListeningNotice
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
 

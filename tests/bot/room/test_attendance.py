@@ -17,7 +17,7 @@ from tests.fakes.place import ADA, BO
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bot.room.room import Room
+    from bot.room.session import Session
 
 CY = Person(4, "Cy", False)
 ROBOT = Person(9, "Robot", True)
@@ -31,7 +31,7 @@ async def stays(house: House) -> dict[str, tuple[Stay, ...]]:
     return {names[person_id]: theirs for person_id, theirs in found.stays.items()}
 
 
-async def move(house: House, room: Room, person: Person, *, joined: bool) -> float:
+async def move(house: House, room: Session, person: Person, *, joined: bool) -> float:
     """Let somebody come or go, have it stored, and return when it was."""
     others = [each for each in house.place.people if each.id != person.id]
     house.place.people = [*others, person] if joined else others

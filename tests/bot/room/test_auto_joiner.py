@@ -20,7 +20,7 @@ async def test_it_comes_by_itself_and_not_again_where_it_was_sent_away() -> None
     house, place = House(), FakePlace(people=[ADA])
     rules = ServerSettings(auto_join_channels=(place.channel_id,), auto_join_people=2)
     await house.servers.change(place.guild_id, lambda _: rules, by=1)
-    async with house.supervisor as rooms:
+    async with house.running as rooms:
         rooms.on_arrival(place, ADA, came_from=None)
         rooms.on_arrival(place, OTHER_BOT, came_from=None)
         place.people = [ADA, BO]
@@ -45,7 +45,7 @@ async def test_it_goes_along_with_the_last_one() -> None:
     """When the last person goes to another channel, the room ends there and the next one opens here."""
     house, lounge, side = House(), FakePlace(people=[ADA, BO]), FakePlace(channel_id=21, people=[])
     await house.servers.change(lounge.guild_id, lambda _: ServerSettings(follow="everybody"), by=1)
-    async with house.supervisor as rooms:
+    async with house.running as rooms:
         await rooms.join(lounge)
         lounge.people, side.people = [BO], [ADA]
         rooms.on_arrival(side, ADA, came_from=lounge.channel_id)
@@ -82,7 +82,7 @@ async def test_who_moves_on_while_the_bot_is_coming_is_not_lost(
     places = {number: FakePlace(channel_id=number, people=[]) for number in (HUB, SIDE, YARD)}
     rules = ServerSettings(auto_join_with=(ADA.id,), follow="people")
     await house.servers.change(10, lambda _: rules, by=1)
-    async with house.supervisor as rooms:
+    async with house.running as rooms:
         house.opens = False
         places[HUB].people = [ADA]
         rooms.on_arrival(places[HUB], ADA, came_from=None)
@@ -115,7 +115,7 @@ async def test_a_visit_that_fails_is_explained_once() -> None:
     """What is missing is written into the channel once, not at each arrival."""
     house, place = House(), FakePlace(people=[ADA])
     await house.servers.change(place.guild_id, lambda _: ServerSettings(auto_join_with=(ADA.id,)), by=1)
-    async with house.supervisor as rooms:
+    async with house.running as rooms:
         for refused in (Text("No room."), Text("No room."), None):
             place.refused = refused
             house.fails_to_open = None if refused else LinkError("Discord hung up.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 from structlog.testing import capture_logs
@@ -11,8 +10,8 @@ from structlog.testing import capture_logs
 from bot.channel.port import ListenRequest
 from bot.room import guild_room
 from bot.room.guild_room import RESTARTING
-from bot.room.restarts import DATABASE_PAUSE_S, MOST_CRASHES
-from bot.room.supervisor import RoomSupervisor
+from bot.room.lifecycle import DATABASE_PAUSE_S, MOST_CRASHES
+from bot.room.rooms import Rooms
 from bot.server_settings import ListenOnly, ServerSettings
 from bot.store.claims import STALE
 from compaction.errors import StaleOwnerError, StoreError
@@ -21,15 +20,12 @@ from tests.fakes.place import FakePlace
 from tests.fakes.rooms import FakeRoom, House
 from voice.errors import LinkError
 
-if TYPE_CHECKING:
-    from bot.channel.port import Place
-
 
 @pytest.mark.asyncio
 async def test_a_crash_is_told_and_mended_and_touches_no_other_room() -> None:
     """A crash is reported in the channel and the room starts again after a pause. Other rooms are not affected."""
     house, place, other = House(), FakePlace(), FakePlace(guild_id=11)
-    async with house.supervisor as rooms:
+    async with house.running as rooms:
         await rooms.join(place)
         await rooms.join(other)
         house.rooms[0].end.set_exception(ExceptionGroup("tasks", [ValueError("secret words")]))
@@ -45,7 +41,7 @@ async def test_a_crash_is_told_and_mended_and_touches_no_other_room() -> None:
 async def test_a_room_that_keeps_crashing_is_given_up() -> None:
     """The pauses between restarts grow. After too many crashes the room is given up, and the channel is informed."""
     house, place = House(), FakePlace()
-    async with house.supervisor as rooms:
+    async with house.running as rooms:
         await rooms.join(place)
         for crash in range(MOST_CRASHES):
             house.rooms[crash].end.set_exception(LinkError("Discord hung up."))
@@ -59,39 +55,34 @@ async def test_a_room_that_keeps_crashing_is_given_up() -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_room_that_has_given_up_leaves_no_session_open() -> None:
-    """It would bring the bot back at its next start: here it may not join where it was moved."""
-    house, place, side = House(), FakePlace(), FakePlace(channel_id=21)
-    async with RoomSupervisor(house.make, clock=house.clock, end_session=house.end_session) as rooms:
-        await rooms.join(place)
-        house.fails_to_open = LinkError("I may not join Lounge.")
-        rooms.on_bot_moved(side)
-        await until(lambda: rooms.room_count == 0)
-    assert house.sessions_ended == [side]
-
-
-@pytest.mark.asyncio
-async def test_a_session_that_the_database_does_not_end_is_in_the_log() -> None:
-    """The bot comes back there at its next start, and the log says so."""
-
-    async def refuse(_: Place) -> None:
-        raise StoreError("The database is away.")
-
-    house, place, side = House(), FakePlace(), FakePlace(channel_id=21)
+async def test_a_session_that_the_database_does_not_end_is_ended_later() -> None:
+    """Who has sent the bot away does not get it back at its next start, once the database answers again. The log says
+    that it may come back before.
+    """
+    house, place = House(), FakePlace()
+    house.database_away = StoreError("The database is away.")
     with capture_logs() as logs:
-        async with RoomSupervisor(house.make, clock=house.clock, end_session=refuse) as rooms:
+        async with Rooms(house.make, clock=house.clock, end_session=house.end_session) as rooms:
             await rooms.join(place)
-            house.fails_to_open = LinkError("I may not join Lounge.")
-            rooms.on_bot_moved(side)
-            await until(lambda: rooms.room_count == 0)
-    assert "session_left_open" in [line["event"] for line in logs]
+            house.rooms[0].left_session_open = True
+            assert await rooms.leave(place.guild_id)
+            for tries in (2, 3):
+                await until(lambda: house.clock.sleeping == 1)
+                house.clock.advance(DATABASE_PAUSE_S)
+                await until(lambda tries=tries: house.endings_tried == tries)  # type: ignore[misc]
+            house.database_away = None
+            await until(lambda: house.clock.sleeping == 1)
+            house.clock.advance(DATABASE_PAUSE_S)
+            await until(lambda: house.sessions_ended == [place])
+            assert house.clock.sleeping == 0
+    assert [line["event"] for line in logs].count("session_left_open") == 1
 
 
 @pytest.mark.asyncio
 async def test_a_room_waits_for_the_database_however_long_it_is_away() -> None:
     """A room that crashes in an outage is not given up. The channel is told once, and health shows it."""
     house, place = House(), FakePlace()
-    async with house.supervisor as rooms:
+    async with house.running as rooms:
         await rooms.join(place)
         house.fails_to_open = StoreError("The database is away.")
         with capture_logs() as logs:
@@ -118,7 +109,7 @@ async def test_a_room_waits_for_the_database_however_long_it_is_away() -> None:
 async def test_a_room_that_another_process_has_taken_over_stays_ended() -> None:
     """It is not started again, even if somebody has just moved the bot; the log and the channel say why."""
     house, place, other = House(), FakePlace(), FakePlace(channel_id=30)
-    async with house.supervisor as rooms:
+    async with house.running as rooms:
         await rooms.join(place)
         with capture_logs() as logs:
             house.rooms[0].end.set_exception(ExceptionGroup("tasks", [StaleOwnerError(STALE)]))
@@ -148,37 +139,11 @@ async def test_a_room_that_does_not_end_is_cut_off(monkeypatch: pytest.MonkeyPat
     let_go = asyncio.Event()
     monkeypatch.setattr(FakeRoom, "run", lambda _: resist())
     with capture_logs() as logs:
-        async with house.supervisor as rooms:
+        async with house.running as rooms:
             await rooms.join(place)
     assert [line["event"] for line in logs] == ["room_close_timed_out"]
     let_go.set()
     await until(lambda: rooms.place_of(place.guild_id) is None)
-
-
-@pytest.mark.asyncio
-async def test_a_room_that_crashes_while_it_is_ending_is_not_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody has sent the bot away, so nobody wants the room back."""
-    house, place = House(), FakePlace()
-    async with house.supervisor as rooms:
-        await rooms.join(place)
-        end = house.rooms[0].end
-        monkeypatch.setattr(house.rooms[0], "close", lambda _: end.set_exception(LinkError("Discord hung up.")))
-        assert await rooms.leave(place.guild_id)
-        assert rooms.place_of(place.guild_id) is None
-    assert len(house.rooms) == 1
-
-
-@pytest.mark.asyncio
-async def test_leaving_while_a_crashed_room_rests_ends_it() -> None:
-    """/leave during the pause after a crash cancels the restart."""
-    house, place = House(), FakePlace()
-    async with house.supervisor as rooms:
-        await rooms.join(place)
-        house.rooms[0].end.set_exception(LinkError("Discord hung up."))
-        await until(lambda: house.clock.sleeping == 1)
-        assert await rooms.leave(place.guild_id)
-        assert rooms.place_of(place.guild_id) is None
-    assert len(house.rooms) == 1
 
 
 @pytest.mark.parametrize(
@@ -194,7 +159,7 @@ async def test_a_bot_that_is_sent_away_after_a_crash_leaves_no_session_open(
     room that ends in order ends its session by itself.
     """
     house, place = House(), FakePlace()
-    async with RoomSupervisor(house.make, clock=house.clock, end_session=house.end_session) as rooms:
+    async with Rooms(house.make, clock=house.clock, end_session=house.end_session) as rooms:
         await rooms.join(place)
         if crashes:
             house.rooms[0].end.set_exception(LinkError("Discord hung up."))
@@ -211,7 +176,7 @@ async def test_a_bot_that_is_dragged_opens_a_room_where_it_is_now() -> None:
     """
     house, place = House(), FakePlace()
     side, attic = FakePlace(channel_id=21), FakePlace(channel_id=22)
-    async with house.supervisor as rooms:
+    async with house.running as rooms:
         await rooms.join(place)
         rooms.on_bot_moved(FakePlace(guild_id=11))
         for there in (side, attic):
@@ -247,7 +212,7 @@ async def test_a_bot_that_only_writes_down_does_so_where_it_is_moved(
     house, place, side = House(), FakePlace(), FakePlace(channel_id=21)
     house.opens = opens
     await house.servers.change(place.guild_id, lambda _: ServerSettings(listen_only=stored), by=1)
-    async with house.supervisor as rooms:
+    async with house.running as rooms:
         joining = asyncio.create_task(rooms.join(place, listen=asked))
         await until(lambda: bool(house.rooms))
         await asyncio.sleep(0)

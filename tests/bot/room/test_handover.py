@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from bot.room.guild_room import PAUSE_S, WITHIN_S, pause_needed_s, until_pause
-from bot.room.supervisor import RoomSupervisor
+from bot.room.guild_room import PAUSE_S, WITHIN_S, until_pause
+from bot.room.rooms import Rooms
 from tests.fakes.place import FakePlace
 from tests.fakes.rooms import House
 from tests.fakes.virtual_time import LoopClock, run_virtually
@@ -55,19 +55,12 @@ def test_the_first_pause_that_is_long_enough_is_taken(
     assert waited_s(*spoken) == pytest.approx(expected_s, abs=0.15)
 
 
-def test_the_pause_that_is_needed_shrinks_to_nothing() -> None:
-    """It never grows."""
-    needed = [pause_needed_s(WITHIN_S * share / 10) for share in range(12)]
-    assert needed == sorted(needed, reverse=True)
-    assert (needed[0], needed[-1]) == (PAUSE_S, 0.0)
-
-
 def test_a_room_that_is_handed_over_leaves_its_session_open() -> None:
     """The next process goes on with it. Nobody can open another room here."""
 
     async def hand_over() -> None:
         house, place = House(), FakePlace()
-        async with RoomSupervisor(house.make, clock=VirtualClock(), end_session=house.end_session) as rooms:
+        async with Rooms(house.make, clock=VirtualClock(), end_session=house.end_session) as rooms:
             await rooms.join(place)
             await rooms.hand_over()
             assert house.rooms[0].end.result() == "handed_over"

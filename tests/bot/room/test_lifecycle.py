@@ -9,10 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.room.announcer import NotAnnouncedError
 from bot.room.endings import EMPTY, EXPELLED, LEFT, MOVED, NOT_JOINED, PROCESS_ENDS
-from bot.room.lifecycle import GOES_ON, Crash, Ending, LastSession, Moving, Over, Pausing, RoomLifecycle, Running
-from bot.room.restarts import MOST_CRASHES
+from bot.room.lifecycle import (
+    GOES_ON,
+    MOST_CRASHES,
+    Crash,
+    Ending,
+    LastSession,
+    Moving,
+    Over,
+    Pausing,
+    RoomLifecycle,
+    Running,
+)
+from bot.room.notice import NotAnnouncedError
 from bot.store.claims import STALE
 from compaction.errors import StaleOwnerError, StoreError
 from tests.fakes.place import FakePlace

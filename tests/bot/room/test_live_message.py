@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from bot.events import TurnRecorded
-from bot.participation.costs import Cost
+from bot.participation.costs import CostCeiling, CostLedger
+from bot.participation.settings import ParticipationSettings
 from bot.room.live_message import EDIT_EVERY_S, LISTENING, MOST_FAILURES, MOST_PEOPLE, OVER, LiveMessage
 from compaction.model import Seq, Turn, TurnKind, TurnPart
 from tests.fakes.clock import FakeClock
@@ -27,7 +28,7 @@ class Session:
         self.message = LiveMessage(
             self.place,
             doing=lambda: LISTENING,
-            cost=Cost,
+            costs=CostLedger(CostCeiling.from_settings(ParticipationSettings())),
             hidden=self.hidden.__contains__,
             clock=self.clock,
         )

@@ -10,7 +10,7 @@ import pytest
 from bot.memory.digests import Digests
 from bot.memory.readable_memory import ReadableMemory
 from bot.memory.session_reader import SessionReader
-from bot.room.recap import LEAST_SAID, RecapRenewal
+from bot.room.posted_messages import LEAST_SAID, RecapRenewal
 from bot.server_settings import ServerSettings
 from bot.store.database import open_database
 from bot.store.history import SessionHistory

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.room.restarts import LONGEST_PAUSE_S, MOST_CRASHES, STABLE_S, RoomRestarts
+from bot.room.lifecycle import LONGEST_PAUSE_S, MOST_CRASHES, STABLE_S, RoomRestarts
 
 
 @pytest.mark.parametrize(

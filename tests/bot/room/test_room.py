@@ -16,8 +16,8 @@ from bot.memory.readable_memory import ReadableMemory
 from bot.memory.session_reader import SessionReader
 from bot.models.voices import DEFAULT_VOICE
 from bot.participation.all_guilds import ListensOnlyError
-from bot.room.room import Room
 from bot.room.room_check import CHECK_ROOM_S
+from bot.room.session import Session
 from bot.settings import RoomSettings
 from compaction.model import TurnKind
 from tests.bot.room.room_scene import a_house, ended, living, settle
@@ -49,7 +49,7 @@ async def test_the_dashboard_gets_every_event_of_the_room(tmp_path: Path) -> Non
         life.append(())
 
     async with a_house(tmp_path) as house:
-        room = Room(house.place, replace(house.services(), show_live=show))
+        room = Session(house.place, replace(house.services(), show_live=show))
         task = asyncio.create_task(room.run(), name="room-under-test")
         await settle(room.opened.is_set)
         await house.say(ADA.id, "The train leaves at nine.")

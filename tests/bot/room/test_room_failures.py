@@ -8,7 +8,7 @@ import pytest
 
 from bot import events
 from bot.room.room_check import CHECK_ROOM_S, GPU_FAILED
-from bot.room.trouble_notice import (
+from bot.room.room_troubles import (
     DEAFENED,
     MUTED,
     UNDEAFENED,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from bot.realtime.port import RealtimeServices
-from bot.room.room import Room
+from bot.room.session import Session
 from tests.bot.realtime.test_bridge_answers import Remembering
 from tests.bot.room.room_scene import TICK_S, settle
 from tests.bot.room.test_room_participation import silenceable
@@ -58,7 +58,7 @@ class Studio:
         )
         memory = replace(services.memory, open_quoting=lambda *_: self.quoting)
         services = replace(services, memory=memory, screens=self.cinema.screens, realtime=realtime)
-        room = Room(self.house.place, services)
+        room = Session(self.house.place, services)
         task = asyncio.create_task(room.run(), name="room-under-test")
         try:
             await settle(lambda: (bool(self.sessions) and self.sessions[0].connected) or task.done())

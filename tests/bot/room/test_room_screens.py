@@ -14,7 +14,7 @@ import pytest
 from bot import events
 from bot.brain.tools.screen import screen_tool
 from bot.brain.tools.toolbox import Toolbox
-from bot.room.room import Room
+from bot.room.session import Session
 from bot.screen.messages import ShareEnd
 from bot.screen.screens import Screens
 from bot.texts.text import verbatim
@@ -50,9 +50,9 @@ class Cinema:
         )
 
     @asynccontextmanager
-    async def living(self) -> AsyncIterator[tuple[Room, asyncio.Task[str]]]:
+    async def living(self) -> AsyncIterator[tuple[Session, asyncio.Task[str]]]:
         """Run the room."""
-        room = Room(self.house.place, replace(self.house.services(), screens=self.screens))
+        room = Session(self.house.place, replace(self.house.services(), screens=self.screens))
         task = asyncio.create_task(room.run(), name="room-under-test")
         try:
             await settle(lambda: room.opened.is_set() or task.done())

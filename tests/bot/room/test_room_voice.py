@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -12,8 +12,8 @@ from bot import events
 from bot.brain.embedded.chat import NO_MODEL
 from bot.models.voices import DEFAULT_VOICE
 from bot.participation.all_guilds import SILENCED_FOR_GOOD
-from bot.room.room import Room
-from bot.room.server_voice import UsualVoice
+from bot.room.server_voice import ServerVoice
+from bot.room.session import Session
 from bot.texts.text import Text, verbatim
 from compaction.model import TurnKind
 from tests.bot.room.room_scene import TICK_S, a_house, ended, living, settle
@@ -60,9 +60,12 @@ async def test_a_room_speaks_with_the_voice_that_its_server_has_chosen(tmp_path:
     chosen = ChosenVoice()
     async with a_house(tmp_path) as house:
         services = replace(
-            house.services(), open_voice=lambda place, usual, _: chosen if place is house.place else UsualVoice(usual)
+            house.services(),
+            open_voice=lambda place, usual, tell: (
+                cast("ServerVoice", chosen) if place is house.place else ServerVoice(usual=usual, tell=tell)
+            ),
         )
-        room = Room(house.place, services)
+        room = Session(house.place, services)
         task = asyncio.create_task(room.run(), name="room-under-test")
         await settle(room.opened.is_set)
         assert "my usual one" in room.status()

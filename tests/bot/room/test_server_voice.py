@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ from voice.speaking.port import AudioChunk, synthesize_all
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
 
+    from bot.models.loaded_voices import LoadedVoices
     from bot.models.voices import EmbeddedVoice
     from voice.speaking.port import Synthesizer
 
@@ -72,7 +73,11 @@ class Server:
         self.chosen = chosen
         self.source, self.told = OneVoice(), list[str]()
         self.voice = ServerVoice(
-            chosen=lambda: self.chosen, voices=self.source, usual=Tone(USUAL_HZ), tell=self.tell, usual_code="en"
+            chosen=lambda: self.chosen,
+            voices=cast("LoadedVoices", self.source),
+            usual=Tone(USUAL_HZ),
+            tell=self.tell,
+            usual_code="en",
         )
 
     def tell(self, text: Text) -> None:

@@ -50,13 +50,3 @@ def test_the_length_of_a_session_is_that_of_all_its_rooms() -> None:
     assert reached is not None
     assert reached.reason == "longest"
     assert limits().check(ServerSettings(), accompanied=True, epoch=STARTED_AT + 99 * HOUR_S, now=0.0) is None
-
-
-@pytest.mark.parametrize(("longest_h", "length"), [(1, "1 hour,"), (1.5, "1.5 hours,"), (8, "8 hours,")])
-def test_people_read_how_long_a_session_may_last(longest_h: float, length: str) -> None:
-    """The sentence says the server's own limit."""
-    reached = limits().check(
-        ServerSettings(longest_session_h=longest_h), accompanied=True, epoch=STARTED_AT + 99 * HOUR_S, now=0.0
-    )
-    assert reached is not None
-    assert str(reached.sentence).startswith(f"This session has lasted {length} as long as one may")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.room.transcript_expiry import TranscriptExpiry
+from bot.room.posted_messages import TranscriptExpiry
 from bot.store.posted_transcripts import PostedTranscripts, TranscriptMessage
 from bot.store.sessions import Sessions
 from tests.bot.evening import CHANNEL, GUILD, Evening

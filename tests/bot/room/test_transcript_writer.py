@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.channel.markdown import escape_markdown
 from bot.channel.port import ChatError, ListenRequest
 from bot.events import SpokenText, TurnRecorded
 from bot.memory.transcript_files import TranscriptFile
@@ -223,12 +222,3 @@ def test_a_message_has_as_many_lines_as_fit(lines: list[str]) -> None:
     message, count = first_message(lines)
     assert len(message) <= MOST_CHARS
     assert 1 <= count <= len(lines)
-
-
-@given(st.text())
-def test_nothing_that_is_said_is_markup(text: str) -> None:
-    """Escaped text is one line, and no mention is left whole."""
-    escaped = escape_markdown(text)
-    assert "\n" not in escaped
-    assert "<@1" not in escape_markdown("<@1>" + text)
-    assert "@everyone" not in escape_markdown(text + "@everyone")

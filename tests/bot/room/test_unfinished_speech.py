@@ -8,7 +8,7 @@ import pytest
 
 from bot import events
 from bot.channel.port import UnfinishedWords
-from bot.room.unfinished_speech import UnfinishedSpeech
+from bot.room.room_status import UnfinishedSpeech
 from tests.bot.room.room_scene import a_house, living
 from tests.fakes.place import ADA, BO, FakePlace
 

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from bot.mcp.connection import McpConnection
 from bot.mcp.servers import running_servers
 from bot.mcp.settings import McpServerSettings, McpSettings
-from bot.wiring.monitoring import PROCESS_TASKS
+from bot.wiring.pages import PROCESS_TASKS
 from tests.bot.mcp.approved import AllApproved
 from tests.fakes.clock import FakeClock
 

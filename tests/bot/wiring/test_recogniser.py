@@ -13,7 +13,7 @@ from bot.clock import SystemClock
 from bot.health import Health
 from bot.llm.settings import LlmSettings
 from bot.monitoring.metrics import Metrics
-from bot.wiring.recogniser import KEEPS_FAILING, NOT_LOADED, STOPPED, open_recogniser
+from bot.wiring.speech_models import KEEPS_FAILING, NOT_LOADED, STOPPED, open_recogniser
 from rehearsal.servers.loopback import RequestRefusal
 from rehearsal.servers.transcription import (
     LocalTranscriptionServer,
@@ -148,7 +148,7 @@ class FakeModel:
 def model(monkeypatch: pytest.MonkeyPatch) -> FakeModel:
     """Put a fake model into this process."""
     fake = FakeModel()
-    monkeypatch.setattr("bot.wiring.recogniser.whisper_on_best_device", lambda _, **_options: fake)
+    monkeypatch.setattr("bot.wiring.speech_models.whisper_on_best_device", lambda _, **_options: fake)
     return fake
 
 

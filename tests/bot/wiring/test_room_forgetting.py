@@ -14,7 +14,7 @@ from bot.memory.personal_data import PersonalData
 from bot.participation.all_guilds import GuildParticipations
 from bot.participation.settings import ParticipationSettings
 from bot.server_settings import no_server_settings
-from bot.wiring.room_forgetting import RoomForgetting
+from bot.wiring.rooms import RoomForgetting
 from compaction.errors import StaleOwnerError, StoreError
 from compaction.model import Note, NoteId, SessionId, TurnKind, TurnPart
 from tests.bot.evening import Evening

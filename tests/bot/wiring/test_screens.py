@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from bot.llm.model_calls import ignore_call
 from bot.participation.all_guilds import GuildParticipations
 from bot.participation.settings import ParticipationSettings
-from bot.wiring.screens import open_pages, open_screens
+from bot.wiring.pages import open_pages, open_screens
 from bot.wiring.settings import BotSettings
 from config.schema import Settings
 from tests.fakes.choices import FakeGuildChoices, FakeOptOuts

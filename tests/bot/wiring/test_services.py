@@ -22,14 +22,13 @@ from bot.participation.statistics import mode_sentence
 from bot.room.room_check import CHECK_ROOM_S
 from bot.shards import ONLY_SHARD
 from bot.wiring import services
-from bot.wiring.dashboard import open_dashboard
-from bot.wiring.process_parts import ProcessParts, open_stores
-from bot.wiring.recollection import open_language_models, recollection_of
-from bot.wiring.screens import open_screens
+from bot.wiring.memory import open_recollection
+from bot.wiring.pages import open_dashboard, open_screens
+from bot.wiring.process import ProcessParts, open_stores
 from bot.wiring.services import open_room_models, room_services
 from bot.wiring.settings import BotSettings
 from bot.wiring.speech_models import open_voices
-from compaction.model import Mode, SessionId, TurnKind, TurnPart
+from compaction.model import Mode, SessionId
 from compaction.payload import MessageToolCall
 from config.schema import Settings
 from rehearsal.roomtone.written.audio import LoudnessDetector
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
 
     from bot.room.services import RoomServices
-    from bot.wiring.process_parts import Stores
+    from bot.wiring.process import Stores
 
 GUILD = 10
 
@@ -111,11 +110,11 @@ async def equipped(
         house.stores = stores
         voices = await stack.enter_async_context(open_voices(parts.speaking, parts.models, [stores.servers]))
         process = ProcessParts(parts, stores, UTC, clock, metrics)
-        language = await open_language_models(stack, process, ONLY_SHARD)
+        recollection = await open_recollection(stack, process, participation, ONLY_SHARD)
         house.equipment = room_services(
             process,
-            await open_room_models(stack, process, language),
-            await recollection_of(process, language, choices=stores.guilds, participation=participation),
+            await open_room_models(stack, process, recollection.model),
+            recollection,
             participation=participation,
             voices=voices,
             show_live=dashboard.live.show,
@@ -218,22 +217,6 @@ async def test_a_rooms_search_and_quotes_leave_out_who_opted_out(tmp_path: Path)
 
 
 @pytest.mark.asyncio
-async def test_summaries_of_a_room_count_in_its_servers_hour(tmp_path: Path) -> None:
-    """The language model's calls for a room's summaries count in the hour of its server."""
-    async with LocalChatServer() as server, equipped(tmp_path, server) as house:
-        opened = await house.stores.sessions.open(guild_id=GUILD, channel_id=20, resume_within_s=0.0)
-        async with house.equipment.memory.open_memory(opened.session.id, opened.claim, lambda _: None) as memory:
-            for number in range(70):
-                at = house.clock.now()
-                part = TurnPart("1", "Ada", f"I put parcel {number} into shed {5000 + number}.")
-                await memory.append(TurnKind.SPEECH, (part,), started_at=at, ended_at=at)
-            memory.context(max_input_tokens=20_000)
-            await memory.settle()
-        guild = await house.equipment.participation.of_guild(GUILD)
-        assert guild.costs.last_hour(house.clock.monotonic()).calls == len(server.calls) > 0
-
-
-@pytest.mark.asyncio
 async def test_a_room_is_in_the_metrics_from_packet_to_sound(tmp_path: Path) -> None:
     """A room with the bot's own services reports every queue that it has, each stage of a turn, what the model cost and
     how long the store took. After its end, its queues are gone from the metrics.
@@ -255,7 +238,6 @@ async def test_a_room_is_in_the_metrics_from_packet_to_sound(tmp_path: Path) -> 
                 "sentences",
                 "play",
                 "store",
-                "membership",
                 "notices",
             }
             await settle(lambda: value(metrics, "replies_total", outcome="spoken") == 1)

@@ -13,7 +13,7 @@ from bot.server_settings import ListenOnly, ServerSettings
 from bot.shards import ONLY_SHARD
 from bot.store.database import open_database
 from bot.store.sessions import Sessions
-from bot.wiring.session_rejoining import end_open_session, rejoin_sessions
+from bot.wiring.rooms import end_open_session, rejoin_sessions
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA as PERSON
 from tests.fakes.place import FakePlace
@@ -62,7 +62,7 @@ async def test_a_session_that_is_written_down_is_rejoined_as_such(tmp_path: Path
         listens = ListenOnly(session_id, "thread", 601)
         await house.servers.change(place.guild_id, lambda _: ServerSettings(listen_only=listens), by=1)
         stores = SimpleNamespace(sessions=sessions, servers=house.servers)
-        async with house.supervisor as rooms:
+        async with house.running as rooms:
             await rejoin_sessions(client_in(place), rooms, cast("Any", stores), ONLY_SHARD)
     assert house.listens == [ListenRequest("thread", 601) if is_same else None]
 
@@ -78,7 +78,7 @@ async def test_the_bot_comes_back_to_the_channel_that_it_was_in_last(tmp_path: P
             await sessions.open(guild_id=place.guild_id, channel_id=place.channel_id, resume_within_s=0.0)
             clock.advance(60.0)
         stores = SimpleNamespace(sessions=sessions, servers=house.servers)
-        async with house.supervisor as rooms:
+        async with house.running as rooms:
             await rejoin_sessions(client_in(given_up, last), rooms, cast("Any", stores), ONLY_SHARD)
     assert [room.place for room in house.rooms] == [last]
 
@@ -94,7 +94,7 @@ async def test_a_channel_whose_session_was_ended_is_not_rejoined(tmp_path: Path)
             await sessions.open(guild_id=place.guild_id, channel_id=place.channel_id, resume_within_s=0.0)
         await end_open_session(sessions, lock_of(), left)
         stores = SimpleNamespace(sessions=sessions, servers=house.servers)
-        async with house.supervisor as rooms:
+        async with house.running as rooms:
             await rejoin_sessions(client_in(left, other), rooms, cast("Any", stores), ONLY_SHARD)
             assert (rooms.place_of(left.guild_id), rooms.place_of(other.guild_id)) == (None, other)
 

@@ -14,7 +14,7 @@ from bot.memory.replay import Replay, replay
 from bot.memory.transcript import SaidLine
 from bot.participation.all_guilds import GuildParticipations
 from bot.participation.settings import ParticipationSettings
-from bot.wiring.summariser import choose_summariser, open_summariser, summarisers_by_guild
+from bot.wiring.memory import choose_summariser, open_summariser, summarisers_by_guild
 from compaction.errors import CompletionError
 from compaction.model import Mode, Seq
 from compaction.settings import CompactionSettings, SummariserKind
@@ -69,17 +69,6 @@ async def fold_all(server: LocalChatServer, *, timeout_s: float = PATIENCE_S) ->
 
 
 @pytest.mark.asyncio
-async def test_a_models_records_become_the_summary() -> None:
-    """Each batch is one call that asks for JSON, and its paragraph is the summary."""
-    async with LocalChatServer(ChatBehaviour(answer=keeps_record)) as server:
-        result = await fold_all(server)
-    assert [each.new_cursor for each in result.landed] == [10, 20]
-    assert "Ada decided to hide parcel 10 in cabin 1." in result.summary
-    assert len(server.calls) == 2
-    assert "response_format" in server.calls[0].body
-
-
-@pytest.mark.asyncio
 @pytest.mark.parametrize(
     "mode",
     [
@@ -98,17 +87,6 @@ async def test_a_model_that_misbehaves_loses_nothing(mode: ChatMode) -> None:
         result = await fold_all(server, timeout_s=0.1)
     assert result.failed
     assert all(each.error for each in result.failed)
-    assert result.covered is not None
-    assert result.covered.missing == ()
-
-
-@pytest.mark.asyncio
-async def test_a_stopped_server_loses_nothing() -> None:
-    """The server is stopped, so nothing listens at its address; no turn is lost."""
-    async with LocalChatServer() as server:
-        pass
-    result = await fold_all(server)
-    assert result.failed[0].retryable
     assert result.covered is not None
     assert result.covered.missing == ()
 

@@ -11,7 +11,7 @@ from bot.brain.tools.permission import Asker
 from bot.brain.tools.settings import ToolsSettings
 from bot.brain.tools.tool import BUILT_IN_NAMES
 from bot.memory.recall import Recall, RecallScope
-from bot.wiring.tools import Toolset
+from bot.wiring.services import Toolset
 from compaction.payload import MessageToolCall
 from tests.bot.brain.tools.calls import told
 from tests.bot.brain.tools.test_links import MAP

@@ -147,7 +147,7 @@ class _Bot:
     def __init__(self, *, crash: Exception | None = None, ending: Exception | None = None) -> None:
         self._crash = crash
         self._ending = ending
-        self.supervisor = self
+        self.rooms = self
         self.dashboard_link: str | None = None
         self.ended_at_once = False
 

@@ -108,7 +108,7 @@ async def test_a_decoder_that_does_not_start_is_no_fault_of_the_picture() -> Non
 def test_the_process_that_holds_the_token_has_no_decoder() -> None:
     """Nothing that the web pages and the shares import loads Pillow or OpenCV."""
     code = (
-        "import sys, bot.screen.screens, bot.web.server, bot.wiring.screens; "
+        "import sys, bot.screen.screens, bot.web.server, bot.wiring.pages; "
         "print({'PIL', 'cv2', 'rapidocr'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE_S)

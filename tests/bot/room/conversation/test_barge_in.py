@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ import pytest
 
 from bot import events
 from bot.brain.settings import BrainSettings
-from bot.room.conversation.barge_in import TICK_S, BargeInHandler
+from bot.room.conversation.barge_in import BargeInHandler
 from tests.bot.brain.test_reply import FIRST, Bench
 from tests.fakes.brain import FRAMES_A_WORD, ScriptedResponder, until
 from tests.fakes.clock import FakeClock
@@ -120,30 +119,3 @@ async def test_noise_that_became_no_text_is_waited_out_too() -> None:
             async with room.bench.listener.listening():
                 reply = await room.bench.next_reply()
         assert reply.interrupted is interrupted, reason
-
-
-@pytest.mark.asyncio
-async def test_a_call_to_stop_needs_no_700_ms() -> None:
-    """A call to stop ends the reply even if it is shorter than 700 ms."""
-    room = Room()
-    async with room.speaking():
-        room.speak(0.3)
-        room.understood("Roomtone, stop!")
-        reply = await room.bench.next_reply()
-    assert reply.interrupted
-
-
-@pytest.mark.asyncio
-async def test_time_passes_without_sound() -> None:
-    """After a short burst of speech the volume rises again, also while no more sound arrives."""
-    room = Room()
-    async with room.speaking():
-        ticking = asyncio.create_task(room.barge_in.run(), name="barge-in")
-        room.speak(0.3)
-        for _ in range(10):
-            await until(lambda: room.clock.sleeping > 0)
-            room.clock.advance(TICK_S)
-            await asyncio.sleep(0)
-        assert [room.frame() for _ in range(4)][-1] == 100
-        ticking.cancel()
-        await asyncio.gather(ticking, return_exceptions=True)

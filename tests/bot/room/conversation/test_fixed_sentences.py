@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -22,7 +23,7 @@ class Bench:
         self.clock, self.place, self.voice = FakeClock(), FakePlace(), FakeVoice()
         self.playback = Playback(monotonic=self.clock.monotonic)
         self.busy = False
-        self.sentences = FixedSentences(self.place, self.playback, busy=lambda: self.busy, clock=self.clock)
+        self.sentences = FixedSentences(self.place, self.playback, replier=cast("Any", self), clock=self.clock)
 
     async def say(self, *sentences: str) -> bool:
         """Say sentences while frames are sent."""

@@ -18,8 +18,7 @@ from bot.brain.tools.permission import NOBODY, anybody
 from bot.brain.tools.tool import RoomTool
 from bot.brain.tools.toolbox import Toolbox
 from bot.llm.port import ChatModelError
-from bot.room.conversation.preemptive_reply import PreemptiveReply, reads_finished
-from bot.room.conversation.speech_ahead import SpeechAhead
+from bot.room.conversation.reply_source import ReplySource, RoomSynthesizer, reads_finished
 from compaction.context.build import SessionContext
 from compaction.errors import StoreError
 from compaction.model import Mode, Seq, Turn, TurnKind, TurnPart
@@ -47,8 +46,8 @@ class Desk:
         tool = RoomTool("look", "Looks.", {"type": "object"}, self._look, asks=False, permits=anybody)
         self.toolbox = Toolbox([tool])
         self.voice = FakeVoice()
-        self.speech = SpeechAhead(self.voice)
-        self.preemptive = PreemptiveReply(
+        self.speech = RoomSynthesizer(self.voice)
+        self.preemptive = ReplySource(
             build_context=self._context,
             responder=self.responder,
             speech=self.speech,

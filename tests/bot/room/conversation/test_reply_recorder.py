@@ -11,7 +11,7 @@ from bot.brain.reply import Question, Reply
 from bot.brain.tools.exchanges import ToolExchange, ToolExchanges
 from bot.brain.tools.toolbox import Toolbox
 from bot.channel.markdown import in_message
-from bot.room.conversation.reply_recorder import FailureMessages, ReplyRecorder
+from bot.room.conversation.turn_recorder import FailureMessages, ReplyRecorder
 from bot.texts.text import verbatim
 from compaction.model import Seq, Turn, TurnKind
 from compaction.payload import MessageToolCall

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from bot.room.conversation.speech_ahead import ReadAhead, SpeechAhead
+from bot.room.conversation.reply_source import ReadAhead, RoomSynthesizer
 from tests.fakes.brain import FakeVoice, until
 from tests.patience import PATIENCE_S
 from voice.cancellation import is_being_cancelled
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 async def test_what_was_begun_is_what_is_heard() -> None:
     """The sound is the same as without beginning ahead, and the voice speaks the sentence once."""
     voice = FakeVoice()
-    ahead = SpeechAhead(voice)
+    ahead = RoomSynthesizer(voice)
     plain = await synthesize_all(FakeVoice(), "Bo brings it.")
     async with asyncio.TaskGroup() as tasks:
         ahead.begin("Bo brings it.", tasks)
@@ -35,7 +35,7 @@ async def test_what_was_begun_is_what_is_heard() -> None:
 async def test_another_sentence_is_synthesised_as_usual() -> None:
     """Another sentence does not use what was begun, and the begun one stays for when it is asked for."""
     voice = FakeVoice()
-    ahead = SpeechAhead(voice)
+    ahead = RoomSynthesizer(voice)
     async with asyncio.TaskGroup() as tasks:
         ahead.begin("Bo brings it.", tasks)
         await until(lambda: bool(voice.spoken))
@@ -79,19 +79,6 @@ def broken_off(error: asyncio.CancelledError) -> BrokenOffError:
 
 def ahead(stream: Stream, tasks: asyncio.TaskGroup) -> ReadAhead[str]:
     return ReadAhead(stream.items(), tasks, name="ahead", broken_off=broken_off)
-
-
-@pytest.mark.asyncio
-async def test_it_is_read_before_it_is_taken() -> None:
-    """What has come is kept, and the rest comes as it is made."""
-    rest = asyncio.Event()
-    stream = Stream("a", "b", rest, "c")
-    async with asyncio.TaskGroup() as tasks:
-        taken = ahead(stream, tasks).take()
-        await until(lambda: stream.read == 2)
-        assert [await anext(taken), await anext(taken)] == ["a", "b"]
-        rest.set()
-        assert [item async for item in taken] == ["c"]
 
 
 @pytest.mark.asyncio

@@ -125,16 +125,3 @@ def test_a_turn_that_is_not_stored_is_told_of_although_discord_stalls() -> None:
         assert [type(event) for event in seen] == [events.TurnRecorded, events.Problem]
 
     run_virtually(main())
-
-
-def test_a_speaker_who_is_unknown_here_keeps_the_name_that_is_told() -> None:
-    """Names that are told go first; those that are empty are looked up in the channel."""
-
-    async def main() -> None:
-        async with Room() as room:
-            group = (spoken("one", 77, "I was here before."), spoken("two", BO.id, "So was I."))
-            turn = await a_recorder(room).record_speech(group, ["Cleo", ""])
-            assert turn is not None
-            assert [part.speaker for part in turn.parts] == ["Cleo", "Bo"]
-
-    run_virtually(main())

@@ -75,7 +75,7 @@ class Scene:
                 observe=self.seen.append,
             ),
             replier=itself,
-            preemptive_reply=itself,
+            replies=itself,
             ask=self.asked.append,
             reply_language={ADA.id: "en", BO.id: "de"}.__getitem__,
             may_prepare=lambda: self.may_prepare,

@@ -1,4 +1,4 @@
-"""The supervisor opens and ends the rooms of all guilds; the last command of a guild wins."""
+"""The rooms of all guilds are opened and ended; the last command of a guild wins."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bot.errors import SetupError
 from bot.health import FaultKind, HealthFault
 from bot.room import guild_room
 from bot.room.guild_room import RESTARTING
-from bot.room.supervisor import DRAINING, RoomSupervisor
+from bot.room.rooms import DRAINING, Rooms
 from tests.fakes.brain import until
 from tests.fakes.place import ADA, FakePlace
 from tests.fakes.rooms import House
@@ -22,7 +22,7 @@ from voice.errors import LinkError
 async def test_a_room_is_joined_asked_and_left() -> None:
     """A guild has one room. A second /join is refused, and /leave reports whether there was a room."""
     house, place = House(), FakePlace()
-    async with house.supervisor as rooms:
+    async with house.running as rooms:
         assert not await rooms.leave(place.guild_id)
         await rooms.join(place)
         assert rooms.place_of(place.guild_id) is place
@@ -52,7 +52,7 @@ async def test_a_room_is_joined_asked_and_left() -> None:
 async def test_the_last_command_wins(commands: list[str], comes: bool) -> None:
     """Commands that follow each other while the room is still ending: the last one says whether the bot is there."""
     house = House()
-    async with house.supervisor as rooms:
+    async with house.running as rooms:
         await rooms.join(FakePlace())
         house.rooms[0].stored.clear()
         told = []
@@ -76,7 +76,7 @@ async def test_the_last_command_wins(commands: list[str], comes: bool) -> None:
 async def test_nothing_is_told_of_a_room_that_is_ending() -> None:
     """The bot counts as away or as coming to the next channel then, so somebody may ask who may not see the old one."""
     house, place = House(), FakePlace()
-    async with house.supervisor as rooms:
+    async with house.running as rooms:
         await rooms.join(place)
         old = house.rooms[0]
         old.words = (UnfinishedWords("Ada", "the key is"),)
@@ -100,7 +100,7 @@ async def test_who_calls_the_bot_does_not_wait_for_ever_for_a_room_that_ends(mon
     """One that takes too long is cut off, also if nobody has asked it to end. Nobody resumes its session."""
     monkeypatch.setattr(guild_room, "CLOSE_TIMEOUT_S", 0.0)
     house, place = House(), FakePlace()
-    async with RoomSupervisor(house.make, clock=house.clock, end_session=house.end_session) as rooms:
+    async with Rooms(house.make, clock=house.clock, end_session=house.end_session) as rooms:
         await rooms.join(place)
         house.rooms[0].end_by_itself("longest")
         await rooms.join(place)
@@ -114,7 +114,7 @@ async def test_a_room_that_cannot_open_tells_who_asked() -> None:
     """If a room cannot open, the person who asked gets the error, and it is not tried again."""
     house, place = House(), FakePlace()
     house.fails_to_open = LinkError("No voice server answers. Try again.")
-    async with house.supervisor as rooms:
+    async with house.running as rooms:
         with pytest.raises(LinkError, match="No voice server"):
             await rooms.join(place)
         await until(lambda: rooms.place_of(place.guild_id) is None)
@@ -127,7 +127,7 @@ async def test_movements_reach_the_room_of_that_channel_alone() -> None:
     """A room gets the membership changes of its own channel only."""
     house, place = House(), FakePlace()
     joined = MembershipChange(ADA, joined=True)
-    async with house.supervisor as rooms:
+    async with house.running as rooms:
         await rooms.join(place)
         rooms.on_membership(place.guild_id, place.channel_id, joined)
         rooms.on_membership(place.guild_id, 999, joined)
@@ -139,7 +139,7 @@ async def test_movements_reach_the_room_of_that_channel_alone() -> None:
 async def test_abandoned_rooms_end_without_a_goodbye() -> None:
     """Abandoned rooms are cancelled without an orderly end, as after a SIGKILL."""
     house, place = House(), FakePlace()
-    async with house.supervisor as rooms:
+    async with house.running as rooms:
         await rooms.join(place)
         await rooms.abandon()
         assert rooms.place_of(place.guild_id) is None
@@ -148,10 +148,10 @@ async def test_abandoned_rooms_end_without_a_goodbye() -> None:
 
 @pytest.mark.asyncio
 async def test_faults_are_those_of_its_rooms_and_of_restarts_and_the_end() -> None:
-    """The supervisor gives each room's faults, one for a room that is started again, and one while all rooms end."""
+    """The faults are each room's, one for a room that is started again, and one while all rooms end."""
     house, place, other = House(), FakePlace(), FakePlace(guild_id=11)
     deaf = HealthFault(FaultKind.ROOM_DEAF, "A room hears nobody.")
-    async with house.supervisor as rooms:
+    async with house.running as rooms:
         await rooms.join(place)
         await rooms.join(other)
         assert (rooms.room_count, rooms.faults()) == (2, [])

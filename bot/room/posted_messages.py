@@ -1,8 +1,9 @@
-"""Posts what a session was about into the voice channel's chat when it ends, on servers that have chosen it.
+"""What a session has posted on Discord: its recap, on servers that have chosen it, and its transcript.
 
-Recaps in which words were forgotten are renewed: by /forget-me, or by `roomtone memory forget` beside the bot. The
-store marks them in the transaction that forgets. A recap is made anew of what is left, without a model, and edited in;
-one of which too little is left is deleted.
+A recap is posted into the voice channel's chat when the session ends. One in which words were forgotten is renewed: by
+/forget-me, or by `roomtone memory forget` beside the bot. The store marks it in the transaction that forgets. It is
+made anew of what is left, without a model, and edited in; one of which too little is left is deleted.
+What was posted of a session that is deleted, for its age or by the operator, is deleted too.
 """
 
 from __future__ import annotations
@@ -20,14 +21,19 @@ from compaction.errors import StoreError
 from voice.shielded import run_shielded
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from bot.channel.port import Place
     from bot.memory.digests import Digests
     from bot.room.services import RoomServices
+    from bot.store.posted_transcripts import PostedTranscripts
     from bot.store.sessions import Sessions
     from compaction.memory.digest import Digest
     from compaction.model import SessionId
+
+    # Deletes a message by its server, channel and id. Returns whether it is gone; None: of another process's server.
+    DeleteMessage = Callable[[int, int, int], Awaitable[bool | None]]
+
 
 log = structlog.get_logger()
 
@@ -134,3 +140,38 @@ class RecapRenewal:
             if await place.renew_recap(stale.message_id, left):
                 await self._sessions.recap_renewed(stale, deleted=left is None)
                 log.info("recap_renewed", session_id=session.id, deleted=left is None)
+
+
+class TranscriptExpiry:
+    """The posted transcripts of one database. `sleep`: waits for so many seconds.
+
+    *Ownership*: `running` owns its task.
+    """
+
+    def __init__(self, posted: PostedTranscripts, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        self._posted = posted
+        self._sleep = sleep
+
+    @asynccontextmanager
+    async def running(self, delete_message: DeleteMessage) -> AsyncIterator[None]:
+        """Delete what is outdated for the duration of the block."""
+        async with background_task(self._run(delete_message), name="transcript-expiry"):
+            yield
+
+    async def _run(self, delete_message: DeleteMessage) -> None:
+        while True:
+            try:
+                await self.run_once(delete_message)
+            except StoreError as error:
+                log.warning("transcripts_not_deleted", problem=error)
+            await self._sleep(LOOK_EVERY_S)
+
+    async def run_once(self, delete_message: DeleteMessage) -> None:
+        """Delete what is outdated now. What Discord refuses is tried again. Raises `StoreError`."""
+        count = 0
+        for each in await self._posted.outdated():
+            if await delete_message(each.guild_id, each.channel_id, each.message_id):
+                await self._posted.deleted(each)
+                count += 1
+        if count:
+            log.info("transcripts_deleted", message_count=count)

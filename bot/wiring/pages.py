@@ -1,0 +1,198 @@
+"""Opens what shows the bot to others: the web pages, the dashboard, the shared screens, and what monitoring reads."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import structlog
+
+from bot.background_task import background_task
+from bot.dashboard.discord_login import DiscordLogin
+from bot.dashboard.live import LiveRooms
+from bot.dashboard.service import DashboardService
+from bot.errors import SetupError
+from bot.health import FaultKind, HealthFault
+from bot.monitoring.loop_lag import measure_lag
+from bot.monitoring.probes import HealthProbes
+from bot.monitoring.service_checks import ServiceChecks
+from bot.private_files import write_private_text
+from bot.screen.readers import describe_reader, open_readers
+from bot.screen.screens import Screens
+from bot.screen.watch_service import WatchService
+from bot.shards import ONLY_SHARD
+from bot.store.sessions import check_writable
+from bot.web.server import WebServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager, AsyncExitStack
+    from pathlib import Path
+
+    from bot.clock import Clock
+    from bot.events import Event, Observer
+    from bot.health import Health
+    from bot.llm.model_calls import ModelCall
+    from bot.monitoring.metrics import Metrics
+    from bot.monitoring.traces import Traces
+    from bot.participation.all_guilds import GuildParticipations
+    from bot.settings import DiscordSettings, StorageSettings
+    from bot.shards import Shards
+    from bot.store.database import Database
+    from bot.store.sessions import Sessions
+    from bot.web.probes import Probes
+    from bot.wiring.settings import BotSettings
+
+log = structlog.get_logger()
+
+# In the data folder: the login link that works now. Each works once, and a bot may run for months.
+LINK_FILE = "dashboard-link"
+
+
+async def open_dashboard(
+    stack: AsyncExitStack,
+    settings: BotSettings,
+    sessions: Sessions,
+    participation: GuildParticipations,
+    clock: Clock,
+    shards: Shards = ONLY_SHARD,
+) -> DashboardService:
+    """Open the dashboard on `stack`. `app` gives it the stored sessions later."""
+    live = LiveRooms(clock)
+    await stack.enter_async_context(live.running())
+    login = _discord_login(settings.discord, clock)
+    return DashboardService(live, sessions, participation, clock=clock, discord_login=login, shards=shards)
+
+
+def _discord_login(settings: DiscordSettings, clock: Clock) -> DiscordLogin | None:
+    """Return the logins with Discord, or None without a client secret."""
+    secret = settings.client_secret
+    if secret is None or not secret.get_secret_value().strip():
+        return None
+    return DiscordLogin(secret, api_base=settings.api_base, monotonic=clock.monotonic)
+
+
+def write_link(folder: Path, link: str) -> None:
+    """Write the login link where only the user who runs the bot can read it."""
+    try:
+        write_private_text(folder / LINK_FILE, f"{link}\n")
+    except OSError as error:
+        log.warning("dashboard_link_not_written", error_class=type(error).__name__)
+
+
+RIVAL = HealthFault(
+    FaultKind.DATABASE,
+    "Another process of this bot serves the same servers with this database, so both may answer. Stop the older one.",
+)
+# The tasks that run until the process ends, by the beginning of their names (bot/README.md).
+PROCESS_TASKS = (
+    "dashboard-look",
+    "discord-client",
+    "health-checks",
+    "loop-lag",
+    "mcp-",
+    "memory-release",
+    "recall-indexer",
+    "recap-renewal",
+    "recogniser-dispatcher",
+    "retention",
+    "store-bot-lock",
+    "transcript-expiry",
+    "unstored-choices",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Monitoring:
+    """The health, checks and metrics of the process, and what monitoring is answered."""
+
+    health: Health
+    checks: ServiceChecks
+    metrics: Metrics
+    probes: HealthProbes
+
+    def started(self) -> None:
+        """Note that everything is open: from now on the bot may be ready, and none of its tasks may end."""
+        self.health.started(task for task in asyncio.all_tasks() if task.get_name().startswith(PROCESS_TASKS))
+
+
+def room_meter(metrics: Metrics, traces: Traces | None) -> Callable[[], AbstractContextManager[Observer]]:
+    """Return what measures and traces a room."""
+    if traces is None:
+        return metrics.room
+
+    @contextmanager
+    def both() -> Iterator[Observer]:
+        with metrics.room() as measure, traces.room() as trace:
+
+            def observe(event: Event) -> None:
+                measure(event)
+                trace(event)
+
+            yield observe
+
+    return both
+
+
+async def open_monitoring(
+    stack: AsyncExitStack, database: Database, storage: StorageSettings, clock: Clock, metrics: Metrics
+) -> Monitoring:
+    """Open monitoring on `stack`, and begin to check."""
+    health = metrics.health
+    checks = ServiceChecks(partial(check_writable, database), storage.data_dir, clock=clock)
+    health.add_fault_check(checks.faults)
+    await stack.enter_async_context(checks.running())
+    await stack.enter_async_context(background_task(measure_lag(metrics.on_lag, clock), name="loop-lag"))
+    return Monitoring(health, checks, metrics, HealthProbes(health, metrics.scrape))
+
+
+async def open_screens(
+    stack: AsyncExitStack,
+    settings: BotSettings,
+    clock: Clock,
+    *,
+    on_call: Callable[[ModelCall], None],
+) -> Screens:
+    """Return the shared screens of the rooms of this process, with their readers, which load when somebody shares.
+
+    `on_call`: gets each call of a vision model.
+    """
+    readers = await stack.enter_async_context(
+        open_readers(settings.screen, settings.llm, settings.budget, monotonic=clock.monotonic, on_call=on_call)
+    )
+    return Screens(
+        settings.screen,
+        readers,
+        clock=clock,
+        bot_name=settings.brain.name,
+        reading=describe_reader(settings.screen, settings.llm),
+    )
+
+
+async def open_pages(
+    stack: AsyncExitStack,
+    settings: BotSettings,
+    participation: GuildParticipations,
+    screens: Screens,
+    *,
+    dashboard: DashboardService | None = None,
+    probes: Probes | None = None,
+) -> tuple[WatchService, WebServer]:
+    """Open the web server on `stack`, and the service of /watch. Raises `SetupError`.
+
+    If the web server cannot listen, it tries again when somebody first asks for a link. `screens`: those of all
+    rooms. `dashboard`: what is at /. `probes`: what monitoring is answered.
+    """
+    on_link = partial(write_link, settings.storage.data_dir)
+    web = await stack.enter_async_context(
+        WebServer(settings.web, screens, dashboard=dashboard, probes=probes, on_login_link=on_link)
+    )
+    try:
+        await web.start()
+    except SetupError as error:
+        # Conversations work without the web server; people who ask for a link get the error.
+        log.warning("web_not_listening", problem=error)
+    return WatchService(screens, web, participation), web
