@@ -159,7 +159,7 @@ async def _open_recollection(stack: AsyncExitStack, process: BotProcess) -> Reco
     parts = process.parts
     language = await open_language_models(stack, parts, process.shards)
     process.dashboard.history = StoredHistory(parts.stores.database, parts.stores.turns, language.recall)
-    return await recollection_of(parts, language, choices=parts.stores.guilds, participation=process.participation)
+    return await recollection_of(parts, language, participation=process.participation)
 
 
 async def _connect(

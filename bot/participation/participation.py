@@ -20,6 +20,7 @@ from bot.participation.costs import HOUR_S, Cost
 from bot.participation.engagement import Engagement, PersonNames, QuietTimer
 from bot.participation.statistics import ParticipationStatistics
 from bot.texts.text import Text, counted
+from compaction.errors import StoreError
 from voice.cancellation import fail_if_cancelled_inside
 
 if TYPE_CHECKING:
@@ -110,6 +111,9 @@ class Participation:
         self._statistics = ParticipationStatistics()
         self._names = PersonNames()
         self._prompt_tokens = 0
+        # Set by a silence that is not stored. Nobody who speaks waits for the database.
+        self._silence_unstored = asyncio.Event()
+        self._silenced_by = 0
 
     # -- the present state -----------------------------------------------------------------------------------
 
@@ -161,12 +165,13 @@ class Participation:
     # -- life ------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Write notices, and watch for a long quiet. Never returns."""
+        """Write notices, store silences, and watch for a long quiet. Never returns."""
         self._guild.room = self
         self._names.update(self._participants.everybody)
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(fail_if_cancelled_inside(self._notices.run), name="participation-notices")
+                tasks.create_task(fail_if_cancelled_inside(self._store_silences), name="silences-by-voice")
                 if self._quiet.enabled:
                     tasks.create_task(fail_if_cancelled_inside(self._watch_quiet), name="quiet-room")
         finally:
@@ -189,6 +194,15 @@ class Participation:
         with suppress(TimeoutError):
             async with asyncio.timeout(within_s):
                 await self._notices.until_written()
+
+    async def _store_silences(self) -> None:
+        while True:
+            await self._silence_unstored.wait()
+            self._silence_unstored.clear()
+            try:
+                await self._guilds.store_silence(self._guild, by=self._silenced_by)
+            except StoreError as error:
+                log.warning("silence_not_stored", guild_id=self._guild.guild_id, problem=error)
 
     async def _watch_quiet(self) -> None:
         while True:
@@ -262,7 +276,9 @@ class Participation:
         self._engagement.clear()
         self._replies.stop_speaking()
         self._guild.silence = self._guild.silence.silence_until(self._clock.now() + 60 * minutes)
-        self._guilds.store_silence_later(self._guild, by=by)
+        log.info("silenced", guild_id=self._guild.guild_id, user_id=by, how="voice", always=False)
+        self._silenced_by = by
+        self._silence_unstored.set()
         self._notices.add(silenced_for(minutes), offers_talk=True)
 
     def choose_utterance(self, group: Sequence[SpokenText]) -> tuple[SpokenText, Decision]:

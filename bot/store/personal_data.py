@@ -13,14 +13,13 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select, union
+from sqlalchemy import select
 
 from bot.store import rows
 from bot.store.attendance import attendance_of
 from bot.store.servers import servers_that_name
 from bot.store.speakers import may_have_part_of, quotable_speakers
 from bot.store.tables import (
-    guild_settings,
     hearing_opt_outs,
     notes,
     person_facts,
@@ -203,12 +202,7 @@ async def _chosen(connection: AsyncConnection, person_id: str) -> list[str]:
     """Return the servers about which this person was the last to choose something, by any command."""
     if not person_id.isdecimal():
         return []
-    wanted = union(
-        *(
-            select(each.c.guild_id).where(each.c.changed_by == int(person_id))
-            for each in (guild_settings, server_settings)
-        )
-    )
+    wanted = select(server_settings.c.guild_id).where(server_settings.c.changed_by == int(person_id))
     return [str(guild_id) for guild_id in (await connection.execute(wanted)).scalars()]
 
 

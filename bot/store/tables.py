@@ -332,23 +332,6 @@ forgettings = Table(
     Column("only_seq", BigInteger),
 )
 
-guild_settings = Table(
-    "guild_settings",
-    metadata,
-    Column("guild_id", BigInteger, primary_key=True, autoincrement=False),
-    Column("compaction_mode", Key),
-    Column("budget_enabled", Boolean),
-    Column("changed_at", Float, nullable=False),
-    Column("changed_by", BigInteger),
-    Column("voice_mode", Key),
-    # A list of names as JSON.
-    Column("wake_names", Key),
-    Column("quiet_always", Boolean),
-    Column("quiet_session", Key),
-    Column("quiet_until", Float),
-    Column("persona", Key),
-)
-
 server_settings = Table(
     "server_settings",
     metadata,

@@ -73,7 +73,6 @@ async def open_bot_process(
     monitoring = await _open_monitoring(stack, parts, lock)
     await stack.enter_async_context(_retention(parts, shards).running())
     participation = _participation(parts, shards)
-    await stack.enter_async_context(participation.running())
     dashboard = await open_dashboard(stack, settings, stores.sessions, participation, clock, shards)
     metrics.add_queue(lambda: dashboard.live.queue)
     return BotProcess(parts, shards, traces, monitoring, participation, dashboard, lock)
@@ -118,7 +117,7 @@ def _retention(parts: ProcessParts, shards: Shards) -> Retention:
 def _participation(parts: ProcessParts, shards: Shards) -> GuildParticipations:
     settings, stores = parts.settings, parts.stores
     return GuildParticipations(
-        stores.guilds,
+        stores.servers,
         stores.opt_outs,
         settings.participation,
         wake_names=settings.brain.wake_names,

@@ -156,7 +156,7 @@ def memory_factory(
             store=store_of(claim),
             summariser=await summariser_of(guild_id),
             settings=settings.compaction,
-            mode=await policy.mode(guild_id),
+            mode=policy.mode(guild_id),
             clock=clock,
             guild_id=str(guild_id),
             on_event=on_event,

@@ -12,7 +12,7 @@ from bot.monitoring.measured_store import MeasuredTurnStore
 from bot.server_settings import ServerSettingsBook
 from bot.store.claims import fenced
 from bot.store.database import open_database
-from bot.store.guilds import GuildStore, OptOutStore
+from bot.store.opt_outs import OptOutStore
 from bot.store.people import PeopleStore
 from bot.store.quoted_turns import QuoteStore
 from bot.store.servers import SqlServerSettings
@@ -43,7 +43,6 @@ class Stores:
     database: Database
     sessions: Sessions
     turns: TurnStore
-    guilds: GuildStore
     opt_outs: OptOutStore
     # What each server has chosen.
     servers: ServerSettingsBook
@@ -88,7 +87,6 @@ async def open_stores(
         sessions=Sessions(database, clock),
         turns=turns_in(database),
         turns_of=lambda claim: turns_in(fenced(database, claim)),
-        guilds=GuildStore(database, clock),
         opt_outs=OptOutStore(database, clock),
         servers=servers,
         people=PeopleBook(PeopleStore(database), settings.people),

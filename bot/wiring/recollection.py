@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from contextlib import AsyncExitStack
 
-    from bot.guild import GuildChoices
     from bot.health import Health
     from bot.llm.fallback import FallbackModel
     from bot.memory.recall import Recall
     from bot.participation.all_guilds import GuildParticipations
+    from bot.server_settings import ServerSettingsBook
     from bot.shards import Shards
     from bot.wiring.process_parts import ProcessParts
     from bot.wiring.settings import BotSettings
@@ -83,9 +83,9 @@ class Recollection:
 
 
 async def recollection_of(
-    parts: ProcessParts, models: LanguageModels, *, choices: GuildChoices, participation: GuildParticipations
+    parts: ProcessParts, models: LanguageModels, *, participation: GuildParticipations
 ) -> Recollection:
-    """Return what reads the memory of the servers with these choices. Raises `BotError` when something is missing."""
+    """Return what reads the memory of the servers. Raises `BotError` when something is missing."""
     settings, stores = parts.settings, parts.stores
     summariser_of = summarisers_by_guild(settings.compaction, models.model, participation, parts.clock, parts.zone)
     reader = SessionReader(stores.sessions, stores.turns, withheld=participation.withheld_on)
@@ -94,17 +94,17 @@ async def recollection_of(
     personal = PersonalRecall(models.recall, reader, reach=reach, accesses=stores.accesses)
     return Recollection(
         models=models,
-        policy=await policy_for(settings, models.model, choices),
+        policy=await policy_for(settings, models.model, stores.servers),
         summariser_of=summariser_of,
         readable=ReadableMemory(reader, digests, personal),
     )
 
 
-async def policy_for(settings: BotSettings, model: FallbackModel | None, guilds: GuildChoices) -> GuildPolicy:
+async def policy_for(settings: BotSettings, model: FallbackModel | None, servers: ServerSettingsBook) -> GuildPolicy:
     """Return the policy that gives each guild's compaction mode and token budget."""
     budget = model.budget if model is not None else await open_budget("", settings.budget)
     return GuildPolicy(
-        guilds,
+        servers,
         budget,
         mode=settings.compaction.mode,
         max_output_tokens=settings.llm.max_output_tokens,

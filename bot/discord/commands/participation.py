@@ -14,9 +14,9 @@ from bot.discord.answers import answer_when_known, guild_id_of
 from bot.discord.commands.store_failures import not_chosen
 from bot.errors import BotError
 from bot.guild import MOST_SILENT_MINUTES  # noqa: TC001 - discord.py reads the annotation
-from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD, NotStoredYetError
+from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD, NotStoredError
 from bot.participation.participation import silenced_for
-from bot.texts.text import Text, sentence_of
+from bot.texts.text import Text, joined
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from bot.discord.command_tree import CheckedCommandTree
     from bot.participation.all_guilds import GuildParticipations
-
-HOLDS_FOR_NOW = Text("That holds for now and could not be stored. {error}")
 
 
 class Silences(Protocol):
@@ -104,45 +102,24 @@ async def end_silence(silences: Silences, interaction: discord.Interaction, *, b
 
 async def set_opt_out(participation: GuildParticipations, interaction: discord.Interaction, *, out: bool) -> Text:
     guild_id, person_id = guild_id_of(interaction), interaction.user.id
+    problem: str = ""
     try:
         await participation.set_opt_out(guild_id, person_id, out=out)
-    except NotStoredYetError as error:
-        return _not_stored_yet(error, out=out, must_agree=participation.must_agree(guild_id, person_id))
-    if not out and participation.must_agree(guild_id, person_id):
-        return Text(
+    except NotStoredError as error:
+        problem = not_chosen(error)
+    if out:
+        told = Text("I no longer hear you on this server: what you say is not even decrypted. /opt-in takes that back.")
+        forgets = Text(
+            "What I kept of you before is no longer used. Shall I forget it too? /forget-me deletes it, on all servers."
+        )
+        return joined((told, problem or forgets))
+    if participation.must_agree(guild_id, person_id):
+        told = Text(
             "Your opt-out on this server is over. I hear only people who press *Hear me* below my notice, in each "
             "session anew."
         )
-    if not out:
-        return Text("I hear you again on this server.")
-    return Text(
-        "I no longer hear you on this server: what you say is not even decrypted. /opt-in takes that back. What I "
-        "kept of you before is no longer used. Shall I forget it too? /forget-me deletes it, on all servers."
-    )
-
-
-def _not_stored_yet(error: NotStoredYetError, *, out: bool, must_agree: bool) -> Text:
-    """Return what holds now, and what is not certain until it is stored."""
-    problem = sentence_of(error)
-    if not out and must_agree:
-        return Text(
-            "Your opt-out on this server is over, but I could not store that yet and go on trying. I hear only people "
-            "who press *Hear me* below my notice, in each session anew. If I am started again and then say that you "
-            "have opted out, use /opt-in once more. {error}",
-            error=problem,
-        )
-    if not out:
-        return Text(
-            "I hear you again on this server. I could not store that yet and go on trying. If I am started again and "
-            "then do not hear you, use /opt-in once more. {error}",
-            error=problem,
-        )
-    return Text(
-        "I no longer hear you on this server. I could not store that yet and go on trying until I can. Until then it "
-        "holds only as long as I run: if I am started again before, I hear you again, so use /opt-out once more then. "
-        "{error}",
-        error=problem,
-    )
+        return joined((told, problem))
+    return joined((Text("I hear you again on this server."), problem))
 
 
 async def _answer(interaction: discord.Interaction, do: Callable[[], Awaitable[Text]]) -> None:
@@ -155,4 +132,4 @@ async def _sentence_after(do: Callable[[], Awaitable[Text]]) -> Text:
     try:
         return await do()
     except (BotError, StoreError) as error:
-        return not_chosen(error, unless_stored=HOLDS_FOR_NOW)
+        return not_chosen(error)

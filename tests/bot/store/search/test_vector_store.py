@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy.dialects import sqlite
 
 from bot.store.database import open_database
-from bot.store.guilds import OptOutStore
+from bot.store.opt_outs import OptOutStore
 from bot.store.search.vector_store import VectorStore, select_withheld_sessions
 from compaction.memory.passage import Scope
 from compaction.model import Seq
