@@ -15,7 +15,7 @@ from compaction.budget.trim import TrimOptions
 if TYPE_CHECKING:
     from compaction.model import Mode
 
-# For longer silences there is `/quiet always`.
+# For longer silences there is `/silence`.
 MOST_SILENT_MINUTES = 24 * 60
 
 

@@ -45,7 +45,6 @@ PROCESS_TASKS = (
     "retention",
     "store-bot-lock",
     "transcript-expiry",
-    "unstored-choices",
 )
 
 

@@ -1,4 +1,4 @@
-"""The slash commands for whether the bot speaks and whom it hears: /quiet, /talk, /opt-out and /opt-in.
+"""The slash commands for whether the bot speaks and whom it hears: /quiet, /silence, /talk, /opt-out and /opt-in.
 
 `bot.discord.access` says who may use which of them.
 """
@@ -42,20 +42,20 @@ def _add_silence(tree: CheckedCommandTree, participation: GuildParticipations) -
     @tree.command(
         name="quiet", description="Silence me: I go on listening and say nothing until /talk or the session's end."
     )
-    @app_commands.describe(
-        minutes="Be silent for so many minutes only.",
-        always="Moderators only: be silent on this server until a moderator uses /talk.",
-    )
+    @app_commands.describe(minutes="Be silent for so many minutes only.")
     @app_commands.rename(minutes="for")
     @app_commands.guild_only()
     async def quiet(
-        interaction: discord.Interaction,
-        minutes: app_commands.Range[int, 1, MOST_SILENT_MINUTES] | None = None,
-        always: bool = False,
+        interaction: discord.Interaction, minutes: app_commands.Range[int, 1, MOST_SILENT_MINUTES] | None = None
     ) -> None:
-        await _answer(interaction, lambda: silence(participation, interaction, minutes=minutes, always=always))
+        await _answer(interaction, lambda: be_quiet(participation, interaction, minutes=minutes))
 
-    @tree.command(name="talk", description="Let me speak again after /quiet. A moderator's silence takes a moderator.")
+    @tree.command(name="silence", description="Silence me on this server until a moderator uses /talk.")
+    @app_commands.guild_only()
+    async def silence(interaction: discord.Interaction) -> None:
+        await _answer(interaction, lambda: be_silent(participation, interaction))
+
+    @tree.command(name="talk", description="Let me speak again. A moderator's silence takes a moderator.")
     @app_commands.guild_only()
     async def talk(interaction: discord.Interaction) -> None:
         await answer_when_known(interaction, let_talk(participation, interaction, tree=tree))
@@ -75,17 +75,18 @@ def _add_opting(tree: app_commands.CommandTree[Any], participation: GuildPartici
         await _answer(interaction, lambda: set_opt_out(participation, interaction, out=False))
 
 
-async def silence(
-    participation: GuildParticipations, interaction: discord.Interaction, *, minutes: int | None, always: bool
+async def be_quiet(
+    participation: GuildParticipations, interaction: discord.Interaction, *, minutes: int | None
 ) -> Text:
-    guild_id, by = guild_id_of(interaction), interaction.user.id
-    if always:
-        await participation.silence_always(guild_id, by=by)
-        return Text("I am silent on this server until a moderator uses /talk. I go on listening where I am.")
-    await participation.silence_for_now(guild_id, by=by, minutes=minutes)
+    await participation.silence_for_now(guild_id_of(interaction), by=interaction.user.id, minutes=minutes)
     if minutes is None:
         return Text("I am silent until /talk or the end of this session. I go on listening.")
     return silenced_for(minutes)
+
+
+async def be_silent(participation: GuildParticipations, interaction: discord.Interaction) -> Text:
+    await participation.silence_always(guild_id_of(interaction), by=interaction.user.id)
+    return Text("I am silent on this server until a moderator uses /talk. I go on listening where I am.")
 
 
 async def let_talk(silences: Silences, interaction: discord.Interaction, *, tree: CheckedCommandTree) -> Text:

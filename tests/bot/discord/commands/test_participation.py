@@ -87,10 +87,10 @@ async def test_anybody_silences_it_for_now() -> None:
 async def test_a_moderator_silences_it_for_good() -> None:
     """Only a moderator can start and end a permanent silence; a member gets an answer that says so."""
     async with online() as table:
-        refused = await table.say(BEN, "quiet", always=True)
+        refused = await table.say(BEN, "silence")
         assert refused == NOT_A_MODERATOR
         assert table.silences_for_good == [False]
-        assert "until a moderator uses /talk" in await table.say(ADA, "quiet", always=True)
+        assert "until a moderator uses /talk" in await table.say(ADA, "silence")
         assert await table.say(BEN, "talk") == SILENCED_FOR_GOOD
         assert await table.say(ADA, "talk") == "I may speak again."
         assert table.silences_for_good == [False, True, True, False]
@@ -155,7 +155,7 @@ async def test_where_nothing_can_be_read_nothing_is_said_to_hold() -> None:
     opt_outs.broken = True
     async with local_discord(participation_with(FailingServerSettings(), opt_outs)) as local:
         told = "That could not be stored. The disk is full. Make room."
-        assert await answer_to(local, ADA, "quiet", always=True) == told
+        assert await answer_to(local, ADA, "silence") == told
         opt_outs.broken = False
         assert (await answer_to(local, BEN, "opt-out")).startswith("I no longer hear you on this server")
         assert opt_outs.out == {local.guild.id: frozenset({BEN})}
