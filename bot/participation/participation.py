@@ -18,7 +18,7 @@ from bot.brain.silence import SILENT_MINUTES, asks_for_silence
 from bot.channel.notice_queue import NoticeQueue
 from bot.participation.costs import HOUR_S, Cost
 from bot.participation.engagement import Engagement, PersonNames, QuietTimer
-from bot.participation.statistics import ParticipationStatistics
+from bot.participation.statistics import ParticipationStatistics, why_silent
 from bot.texts.text import Text, counted
 from compaction.errors import StoreError
 from voice.cancellation import fail_if_cancelled_inside
@@ -159,8 +159,12 @@ class Participation:
         return [each for each in people if not self.excludes(int(each[0]))]
 
     def status(self) -> Text:
-        """Return decisions, costs and silence in plain sentences, for /status."""
-        return self._statistics.format(self._guild, silenced=self.silenced, now=self._clock.monotonic())
+        """Return decisions and costs in plain sentences, for /status."""
+        return self._statistics.format(self._guild, now=self._clock.monotonic())
+
+    def why_silent(self) -> Text:
+        """Return why the bot answers nobody, for /status; empty if it answers."""
+        return why_silent(self._guild, silenced=self.silenced)
 
     # -- life ------------------------------------------------------------------------------------------------
 

@@ -146,7 +146,6 @@ class Room:
             self._conversation,
             self._memory,
             link,
-            answers=self._listen is None,
             health=self._services.health(),
             open_s=now - self._opened_at,
             now=now,

@@ -10,7 +10,7 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
-from bot.channel.whereabouts import HERE_ALREADY
+from bot.channel.port import HERE_ALREADY
 from bot.errors import SetupError
 from bot.health import FaultKind, HealthFault
 from bot.room.auto_joiner import AutoJoiner
