@@ -11,8 +11,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import discord
+from discord.app_commands import Cooldown
 
-from bot.discord.cooldowns import Cooldown
 from bot.texts.text import Text
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 @pytest.mark.asyncio
 async def test_the_state_is_told_in_sentences(tmp_path: Path) -> None:
-    """The status says first whether the bot hears, whether it answers and what is wrong; then where it is, for how long,
-    with how many people, what it remembers and what it left out.
+    """The status says first whether the bot hears, whether it answers and what is wrong; then where it is, for how
+    long, with how many people, what it remembers and what it left out.
     """
     async with a_house(tmp_path) as house, living(house) as (room, _):
         assert "\nI have been in Lounge for less than a minute, with 2 people.\n" in room.status()
