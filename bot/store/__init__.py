@@ -5,7 +5,7 @@ Start with `database.open_database`; the store classes take the open `Database`.
 become columns, `inserts` how rows are added once, `number_range` how large a number may be.
 
 - Stored: `turns`, `sessions`, `attendance` (who was there when), `posted_transcripts`, `history`, `tiers` (by
-  `tier_rows`), `people`, `prompts`, `guilds` and `servers`.
+  `tier_rows`), `people`, `prompts`, `opt_outs` and `servers`.
   `claims` keeps an older room from writing, and writes of one server apart. `stored_memory` reads what a session goes
   on with, and `personal_data` what is stored of one person.
 - Found: `search` keeps the search index and finds passages in it.
