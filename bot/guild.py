@@ -1,6 +1,6 @@
-"""The choices of a guild (a Discord server): how sessions remember, when the bot speaks, and whether it is silenced.
+"""Values about one guild (a Discord server): when the bot speaks, whether it is silenced, how a prompt is built.
 
-This module holds the values and the store's port. `bot.room.guild_policy` combines a choice with the settings for
+`bot.server_settings` has what a server has chosen. `bot.room.guild_policy` combines it with the operator's settings for
 prompts, and `bot.participation.guild_participation` for speech.
 """
 
@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from compaction.budget.trim import TrimOptions
-from compaction.model import Mode  # noqa: TC001 - pydantic reads the annotation of what crosses processes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from compaction.model import Mode
 
-# For longer silences there is `/quiet always`.
+# For longer silences there is `/silence`.
 MOST_SILENT_MINUTES = 24 * 60
 
 
@@ -64,32 +63,6 @@ class Silence:
     def lift(self, *, by_moderator: bool) -> Silence:
         """Return a copy without the silence for now, and without the guild's if a moderator lifts it."""
         return Silence(always=self.always and not by_moderator)
-
-
-@dataclass(frozen=True, slots=True)
-class GuildChoice:
-    """What a guild has chosen. None: the settings apply."""
-
-    mode: Mode | None = None
-    budget_enabled: bool | None = None
-    voice_mode: VoiceMode | None = None
-    wake_names: tuple[str, ...] | None = None
-    silence: Silence = field(default_factory=Silence)
-    # The bot's character, in the words of whoever may manage the server.
-    persona: str | None = None
-
-
-class GuildChoices(Protocol):
-    """The store of the guilds' choices. `bot.store.guilds.GuildStore` implements it. Raises `StoreError`."""
-
-    async def choice(self, guild_id: int) -> GuildChoice:
-        """Return what the guild has chosen."""
-
-    async def choose(self, guild_id: int, change: Callable[[GuildChoice], GuildChoice], *, by: int) -> GuildChoice:
-        """Store a guild's new choice and return it. `by`: the member who chose.
-
-        `change`: makes the new choice of the one that holds when the changes begun before are stored.
-        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,24 +1,25 @@
 """What the managers of a server have chosen about the bot there, beside the operator's settings.
 
-`ServerSettings` is a value; `ServerSettingsBook` has those of all servers in memory and tells others of changes. When
-the bot speaks, its names, its memory and its persona are in `bot.guild`, because they came first.
+`ServerSettings` is a value; `ServerSettingsBook` has those of all servers in memory and tells others of changes.
 """
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
 import pydantic_core
 import structlog
 from pydantic import Field, TypeAdapter, ValidationError
 
+from bot.guild import Silence, VoiceMode
 from bot.texts.catalogue import ENGLISH
+from compaction.model import Mode  # noqa: TC001 - pydantic reads the annotation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
 log = structlog.get_logger()
 
@@ -31,6 +32,9 @@ MOST_CHANNELS = 25
 MOST_ROLES = 25
 MOST_PEOPLE = 10
 MOST_NOTICE_CHARS = 1_000
+# The persona costs tokens in every prompt of the server.
+MOST_PERSONA_CHARS = 1_500
+MOST_NAMES = 5
 # An hour at least, so that nobody ends sessions by mistake; a day at most, like Discord's own longest stage.
 SHORTEST_SESSION_H, LONGEST_SESSION_H = 1, 24
 
@@ -83,6 +87,14 @@ class ServerSettings:
     # A text channel in which people talk with the bot in writing, beside the chat of its voice channel.
     chat_channel: Annotated[int, Field(gt=0)] | None = None
     listen_only: ListenOnly | None = None
+    # How sessions remember, and whether a prompt is kept within the model's room.
+    mode: Mode | None = None
+    budget_enabled: bool | None = None
+    voice_mode: VoiceMode | None = None
+    wake_names: Annotated[tuple[str, ...], Field(min_length=1, max_length=MOST_NAMES)] | None = None
+    # The bot's character, in the words of whoever may manage the server.
+    persona: Annotated[str, Field(min_length=1, max_length=MOST_PERSONA_CHARS)] | None = None
+    silence: Silence = field(default_factory=Silence)
 
 
 DEFAULTS = ServerSettings()
@@ -105,7 +117,8 @@ def from_json(text: str) -> ServerSettings:
 def from_damaged(text: str) -> ServerSettings:
     """Return what is valid of stored choices that are not valid as a whole.
 
-    The bot hears only people there who agree, until a manager chooses again: nobody can tell what was chosen.
+    Nobody can tell what else was chosen. So the bot hears only people there who agree, until a manager chooses again,
+    and is silent until a moderator lets it talk if a silence may have been chosen that cannot be read.
     """
     values: object = None
     with suppress(ValueError):
@@ -115,7 +128,9 @@ def from_damaged(text: str) -> ServerSettings:
         with suppress(ValidationError):
             _VALUES.validate_json(pydantic_core.to_json({name: value}))
             valid[name] = value
-    return replace(_VALUES.validate_json(pydantic_core.to_json(valid)), asks=True)
+    found = replace(_VALUES.validate_json(pydantic_core.to_json(valid)), asks=True)
+    maybe_silenced = not isinstance(values, dict) or "silence" in values.keys() - valid.keys()
+    return replace(found, silence=Silence(always=True)) if maybe_silenced else found
 
 
 def without_person(settings: ServerSettings, person_id: int) -> ServerSettings:
@@ -174,10 +189,6 @@ class ServerSettingsBook:
         log.info("server_settings_changed", guild_id=guild_id, user_id=by)
         return settings
 
-    def apply(self, guild_id: int, settings: ServerSettings) -> None:
-        """Let settings apply that another process has stored, and tell the watchers."""
-        self._apply(guild_id, settings)
-
     async def take_over(self) -> None:
         """Read again what is stored: people may have been forgotten by another process. Raises `StoreError`."""
         async with self._one_at_a_time:
@@ -196,15 +207,6 @@ class ServerSettingsBook:
     def watch(self, watcher: Callable[[int, ServerSettings], None]) -> None:
         """Call `watcher` after each change, with the server and its new settings. It must return at once."""
         self._watchers.append(watcher)
-
-    @contextmanager
-    def watched(self, watcher: Callable[[int, ServerSettings], None]) -> Iterator[None]:
-        """Call `watcher` as `watch` does, for the duration of the block."""
-        self.watch(watcher)
-        try:
-            yield
-        finally:
-            self._watchers.remove(watcher)
 
 
 class MemoryServerSettings:

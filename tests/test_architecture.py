@@ -66,14 +66,13 @@ FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("bench",),
     ),
     "bot": (
-        ("texts",),
+        ("guild", "texts"),
         (
             "background_task",
             "clock",
             "dropped_sounds",
             "errors",
             "events",
-            "guild",
             "local_zone",
             "network_address",
             "private_files",

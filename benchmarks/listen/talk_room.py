@@ -19,11 +19,11 @@ from bot.brain.wakeword import mentions_name
 from bot.channel.participants import Participants
 from bot.channel.port import Person
 from bot.events import SpokenText
-from bot.guild import GuildChoice
 from bot.participation.all_guilds import GuildParticipations
 from bot.participation.participation import Participation, ReplyState
 from bot.participation.settings import ParticipationSettings
 from bot.room.conversation.hearing import GROUP_WAIT_S
+from bot.server_settings import no_server_settings
 from rehearsal.roomtone.written.channel import WrittenChannel
 from rehearsal.roomtone.written.clock import ManualClock
 from voice.asr.port import Recognition
@@ -31,8 +31,6 @@ from voice.listening.coalesce import UtteranceCoalescer
 from voice.listening.utterance import Utterance
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from benchmarks.listen.timed_talk import Talk, TimedUtterance
     from bot.brain.decider import Decision, Reason
 
@@ -88,9 +86,8 @@ class TalkRoom:
         self._ids = {name: number for number, name in enumerate(talk.people, start=1)}
         self._place = WrittenChannel([Person(number, name, is_bot=False) for name, number in self._ids.items()])
         self._clock = ManualClock()
-        stored = _NothingStored()
         self._guilds = GuildParticipations(
-            stored, stored, ParticipationSettings(), wake_names=wake_names, clock=self._clock
+            no_server_settings(), _NothingStored(), ParticipationSettings(), wake_names=wake_names, clock=self._clock
         )
         self._coalescing: UtteranceCoalescer[SpokenText] = UtteranceCoalescer(longest_wait_s=GROUP_WAIT_S)
         # The person whom the bot is answering, and until when.
@@ -194,16 +191,7 @@ class TalkRoom:
 
 
 class _NothingStored:
-    """Implements `bot.guild.GuildChoices` and `OptOuts`: nobody has chosen anything, and nothing is kept."""
-
-    async def choice(self, guild_id: int) -> GuildChoice:
-        del guild_id
-        return GuildChoice()
-
-    async def choose(self, guild_id: int, change: Callable[[GuildChoice], GuildChoice], *, by: int) -> GuildChoice:
-        """Keep nothing."""
-        del guild_id, by
-        return change(GuildChoice())
+    """Implements `bot.participation.all_guilds.OptOuts`: nobody has opted out, and nothing is kept."""
 
     async def of(self, guild_id: int) -> frozenset[int]:
         del guild_id

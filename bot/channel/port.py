@@ -10,22 +10,26 @@ from typing import TYPE_CHECKING, Protocol
 
 from bot.errors import BotError
 from bot.server_settings import ListenTarget  # noqa: TC001 - pydantic reads the annotation
+from bot.texts.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from bot.readers import Reader
-    from bot.texts.text import Text
     from compaction.memory.digest import Digest
     from voice.errors import LinkError
     from voice.queue_figures import QueueFigures
     from voice.transport.audio_events import AudioEvent
+    from voice.transport.counters import PacketCounters
     from voice.transport.outgoing import FrameSource
 
     # Takes a press by somebody, with their roles of now: whether it is *Do it*. Returns why it does not count, for that
     # person alone, or None if it does.
     OnPress = Callable[["Person", bool], Text | None]
+
+COMING = Text("I am coming to {channel}.")
+HERE_ALREADY = Text("I am in {channel} already. Use /leave first.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +176,8 @@ class Link(Protocol):
         """Return whether the connection ended because somebody removed the bot from the channel."""
 
     @property
-    def state(self) -> str:
-        """Return the connection's state in one word."""
+    def connected(self) -> bool:
+        """Return whether the connection is up."""
 
     @property
     def down_since(self) -> float | None:
@@ -199,8 +203,7 @@ class Link(Protocol):
     def queue(self) -> QueueFigures:
         """Return how much received sound waits to be heard."""
 
-    @property
-    def counters(self) -> Mapping[str, int]:
+    def counters(self) -> PacketCounters:
         """Return the number of packets by outcome, since the bot joined."""
 
 

@@ -11,11 +11,9 @@ import structlog
 from voice.transport.link import VoiceLink
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
 
     from bot.channel.port import Link
-    from voice.errors import LinkError
-    from voice.queue_figures import QueueFigures
     from voice.transport.audio_events import AudioEvent
     from voice.transport.discord_gateway import DiscordMainGateway
     from voice.transport.link_events import LinkEvent
@@ -51,53 +49,7 @@ async def voice_connection(
         require_e2ee=require_e2ee,
     ) as link:
         link.play(source)
-        yield _RoomLink(link)
-
-
-class _RoomLink:
-    """Implements `bot.channel.port.Link` on a `VoiceLink`."""
-
-    def __init__(self, link: VoiceLink) -> None:
-        self._link = link
-
-    async def lost(self) -> LinkError:
-        return await self._link.lost()
-
-    @property
-    def removed(self) -> bool:
-        return self._link.removed
-
-    @property
-    def state(self) -> str:
-        return "connected" if self._link.connected else "disconnected"
-
-    @property
-    def down_since(self) -> float | None:
-        return self._link.down_since
-
-    @property
-    def unheard(self) -> bool:
-        return self._link.unheard
-
-    @property
-    def end_to_end(self) -> bool:
-        return self._link.end_to_end
-
-    @property
-    def privacy_code(self) -> str:
-        return self._link.privacy_code
-
-    @property
-    def round_trip_s(self) -> float | None:
-        return self._link.round_trip_s
-
-    @property
-    def queue(self) -> QueueFigures:
-        return self._link.queue
-
-    @property
-    def counters(self) -> Mapping[str, int]:
-        return self._link.counters().as_dict()
+        yield link
 
 
 def _log_event(event: LinkEvent) -> None:

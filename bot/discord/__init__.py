@@ -2,8 +2,8 @@
 
 - A room's channel: `place` implements its port, `chat` the text channel, `stage` asks to speak in stage channels,
   `entry` decides which channels can be entered, `listening_mark` shows that the bot listens, `consent_buttons` ask
-  people to agree, `talk_button` ends a silence. `typed_messages` passes on
-  what people type to the bot. `posting` posts messages that answer no command.
+  people to agree. `typed_messages` passes on what people type to the bot. `posting` posts messages that answer no
+  command.
   `voice_presence` notices who comes and goes, `voice_requests` knows what of it the bot has asked for. `occasions`
   finds words for the recogniser, `digest_embed` shows what a session was about.
 - Commands: `commands` has them, on the `command_tree`. `access` decides who

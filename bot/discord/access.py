@@ -11,8 +11,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import discord
+from discord.app_commands import Cooldown
 
-from bot.discord.cooldowns import Cooldown
 from bot.texts.text import Text
 
 if TYPE_CHECKING:
@@ -87,7 +87,8 @@ RULES: Mapping[str, Rule] = {
     ),
     "leave": Rule(Who.PRESENT_OR_MODERATORS),
     "status": Rule(Who.PRESENT_OR_MODERATORS),
-    "quiet": Rule(Who.PRESENT_OR_MODERATORS, options={"always": Who.MODERATORS}),
+    "quiet": Rule(Who.PRESENT_OR_MODERATORS),
+    "silence": Rule(Who.MODERATORS),
     # It writes, and while the bot is in no channel everybody may use it.
     "talk": Rule(Who.PRESENT_OR_MODERATORS, default=_CONNECT, cooldown=Cooldown(5, 60.0)),
     "opt-out": Rule(Who.EVERYBODY),
@@ -105,7 +106,8 @@ RULES: Mapping[str, Rule] = {
     "transcript": Rule(Who.EVERYBODY, cooldown=_SELDOM),
     # Each link is good for one share, whose beginning and end are turns.
     "watch start": Rule(Who.PRESENT, needs_role=True, default=_CONNECT, cooldown=_SELDOM),
-    "watch stop": Rule(Who.EVERYBODY, options={"everybody": Who.MODERATORS}, default=_CONNECT),
+    "watch stop": Rule(Who.EVERYBODY, default=_CONNECT),
+    "watch stop-all": Rule(Who.MODERATORS, default=_CONNECT),
     "watch status": Rule(Who.PRESENT_OR_MODERATORS, default=_CONNECT),
     "watch look": Rule(Who.PRESENT, needs_role=True, default=_CONNECT, cooldown=_SELDOM),
 }

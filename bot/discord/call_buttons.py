@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import discord
 import structlog
 
-from bot.brain.tools.frozen_calls import LAPSED
 from bot.channel.markdown import in_message
 from bot.channel.port import Person
 from bot.discord.answers import MESSAGE_CHARS, answer
@@ -41,7 +40,7 @@ IN_FILE = Text("The call is too long for a message. All of it is in the file.")
 _CALL_CHARS = MESSAGE_CHARS - 200
 # A longer name is in the file only.
 _NAME_CHARS = 100
-_DO_IT_ID, _DO_NOT_ID = "roomtone:do-it", "roomtone:do-not"
+BUTTONS = _DO_IT_ID, _DO_NOT_ID = "roomtone:do-it", "roomtone:do-not"
 
 
 class CallButtons(AnsweringView):
@@ -72,20 +71,6 @@ class CallButtons(AnsweringView):
             await answer(interaction, refused)
         else:
             await interaction.response.edit_message(view=None)
-
-
-class OverCalls(AnsweringView):
-    """Answers a press of a call that nobody knows any more, because the process has begun anew. One for the process."""
-
-    def __init__(self) -> None:
-        super().__init__(timeout=None)
-        for custom_id, label in ((_DO_IT_ID, DO_IT), (_DO_NOT_ID, DO_NOT)):
-            button: discord.ui.Button[OverCalls] = discord.ui.Button(custom_id=custom_id, label=label)
-            button.callback = self._pressed  # type: ignore[method-assign]
-            self.add_item(button)
-
-    async def _pressed(self, interaction: discord.Interaction) -> None:
-        await answer(interaction, LAPSED)
 
 
 class PostedCall:

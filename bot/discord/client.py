@@ -14,23 +14,24 @@ from typing import TYPE_CHECKING, Any, Protocol
 import discord
 import structlog
 
+from bot.brain.tools.frozen_calls import LAPSED
 from bot.channel.port import MembershipChange
+from bot.discord import call_buttons
 from bot.discord.admission import GuildAdmission
 from bot.discord.answers import CommandTranslator
-from bot.discord.call_buttons import OverCalls
 from bot.discord.command_tree import CheckedCommandTree
+from bot.discord.commands import recall
 from bot.discord.commands.catch_up import CatchUpButton
-from bot.discord.commands.recall import OverPages
+from bot.discord.commands.participation import TalkButton
 from bot.discord.commands.room import CommandedRooms, add_room_commands
 from bot.discord.consent_buttons import ConsentButtons
 from bot.discord.endpoint import connector
-from bot.discord.failures import command_failed
+from bot.discord.failures import OverButtons, command_failed
 from bot.discord.listening_mark import remove_leftover
 from bot.discord.place import ChatButtons, DiscordPlace, person_of
 from bot.discord.request_errors import REQUEST_ERRORS
 from bot.discord.shard_losses import ShardLosses
 from bot.discord.stage import take_the_stage
-from bot.discord.talk_button import TalkButton
 from bot.discord.typed_messages import TypedMessages, TypedTalkRooms
 from bot.discord.voice_presence import Move, VoicePresence
 from bot.discord.voice_requests import VoiceRequests
@@ -144,8 +145,8 @@ class RoomtoneClient(discord.Client):
         for button in (self._buttons.consent, self._buttons.talk, self._buttons.catch_up):
             if button is not None:
                 self.add_view(button(ENGLISH))
-        self.add_view(OverPages())
-        self.add_view(OverCalls())
+        self.add_view(OverButtons(recall.BUTTONS, recall.OVER))
+        self.add_view(OverButtons(call_buttons.BUTTONS, LAPSED))
         for make in self.tree.lasting_views:
             for view in make():
                 self.add_view(view)

@@ -5,7 +5,8 @@ Discord does so only if it was not answered at all, and lets somebody wait for a
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import discord
 import structlog
@@ -15,6 +16,9 @@ from bot.discord.answers import answer, is_over
 from bot.discord.request_errors import REQUEST_ERRORS
 from bot.errors import crash_sentence
 from bot.texts.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 log = structlog.get_logger()
 
@@ -28,6 +32,20 @@ class AnsweringView(discord.ui.View):
 
     async def on_error(self, interaction: discord.Interaction, error: Exception, item: discord.ui.Item[Any], /) -> None:
         await press_failed(interaction, error, name=getattr(item, "custom_id", "unknown"))
+
+
+class OverButtons(AnsweringView):
+    """Answers a press of a button that nobody waits for any more: after a restart, or when its time is over.
+
+    One serves all messages with these buttons.
+    """
+
+    def __init__(self, custom_ids: Iterable[str], told: Text) -> None:
+        super().__init__(timeout=None)
+        for custom_id in custom_ids:
+            button: discord.ui.Button[OverButtons] = discord.ui.Button(custom_id=custom_id, label=custom_id)
+            button.callback = partial(answer, text=told)  # type: ignore[method-assign]
+            self.add_item(button)
 
 
 async def press_failed(interaction: discord.Interaction, error: Exception, *, name: str) -> None:

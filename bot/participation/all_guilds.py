@@ -1,23 +1,18 @@
 """How the bot takes part on all servers: read when it is first needed, and changed by what people choose.
 
-The process has one `GuildParticipations`, because servers outlive rooms. A choice takes effect at once and is stored
-afterwards. If the store fails, the person who chose gets `NotStoredYetError`: the choice stays in effect as long as the
-process runs, and is stored when the store works again. If the server's participation could not be read before, only an
-opt-out holds; everything else is `ParticipationUnreadError`, and nothing was changed.
+The process has one `GuildParticipations`, because servers outlive rooms. A silence or an opt-out takes effect at once
+and is stored afterwards. If the store fails, who chose gets `NotStoredError`: it holds as long as the process runs.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from bot.background_task import background_task
 from bot.errors import BotError
 from bot.guild import VoiceMode
 from bot.participation.costs import CostCeiling, CostLedger
@@ -26,34 +21,25 @@ from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+    from collections.abc import Callable, Collection
 
     from bot.clock import Clock
-    from bot.guild import GuildChoice, GuildChoices, Silence
+    from bot.guild import Silence
     from bot.participation.settings import ParticipationSettings
+    from bot.server_settings import ServerSettings, ServerSettingsBook
 
 log = structlog.get_logger()
-
-# A restart this long after the database is back has lost nothing.
-RETRY_S = 5.0
-# While the database is away. They are in effect all the same.
-MOST_UNSTORED = 10_000
 
 MAY_SPEAK = Text("I may speak again.")
 SILENCED_FOR_GOOD = Text(
     "A moderator has silenced me on this server. Only a moderator (who may manage the server or its channels, or mute "
     "members) can let me talk again, with /talk."
 )
-TOO_MANY = Text("Too many choices wait for the database.")
 LISTENS_ONLY = Text("In this session I only write down what is said. Send me away with /leave and use /join.")
-NOT_STORED_YET = Text(
-    "This is in effect, but I could not store it yet. I keep trying. If I am restarted before that, it is lost: choose "
-    "it again. {error}"
-)
 
 
 class OptOuts(Protocol):
-    """The store of the people who opted out of being heard; `bot.store.guilds` implements it. Raises `StoreError`."""
+    """The store of the people who opted out of being heard; `bot.store.opt_outs` implements it. Raises `StoreError`."""
 
     async def of(self, guild_id: int) -> frozenset[int]:
         """Return the people who opted out on that guild."""
@@ -74,34 +60,21 @@ class OptedOutError(BotError):
     """Somebody who opted out agreed to be heard. The message says what to do first."""
 
 
-class ParticipationUnreadError(StoreError):
-    """How the bot takes part on a server cannot be read, so nothing was changed. The message says why."""
-
-
-class NotStoredYetError(StoreError):
-    """A choice is in effect and could not be stored yet; it is tried again. The message says why it could not."""
-
-
-class _Key(NamedTuple):
-    """What is chosen on a server. `person_id`: of whom; 0: of nobody in particular."""
-
-    guild_id: int
-    what: str
-    person_id: int = 0
+class NotStoredError(StoreError):
+    """What somebody chose is in effect and could not be stored. The message says why it could not."""
 
 
 class GuildParticipations:
     """The participation of every server. Not thread-safe.
 
-    `wake_names`: the names in the settings. `asks`: whether the bot hears only people of that server who agreed.
-    `serves`: whether this process serves a server; what another process serves changes there.
-
-    *Ownership*: `running` owns the task that stores what could not be stored at once.
+    `servers`: what each has chosen. `wake_names`: the names in the settings. `asks`: whether the bot hears only people
+    of that server who agreed. `serves`: whether this process serves a server; what another process serves changes
+    there.
     """
 
     def __init__(
         self,
-        choices: GuildChoices,
+        servers: ServerSettingsBook,
         opt_outs: OptOuts,
         settings: ParticipationSettings,
         *,
@@ -112,114 +85,52 @@ class GuildParticipations:
     ) -> None:
         self._asks = asks
         self._serves = serves
-        self._choices = choices
+        self._servers = servers
         self._opt_outs = opt_outs
         self._clock = clock
         self.settings = settings
         self.wake_names = wake_names
         self._guilds: dict[int, GuildParticipation] = {}
-        # Held while a server's participation is read, which other tasks then wait for.
-        self._reading: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
-        # What stores a choice. What is being stored is here, too.
-        self._unstored: dict[_Key, Callable[[], Awaitable[object]]] = {}
-        # By server and what is chosen: held while it is stored, so that no older choice is stored last.
-        self._storing: defaultdict[tuple[int, str], asyncio.Lock] = defaultdict(asyncio.Lock)
-        # There is something for the task.
-        self._due = asyncio.Event()
-        # Why the last try for a server failed: the next one is the task's, so that nobody waits for another failure.
-        self._problems: dict[int, Text | str] = {}
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Store choices that could not be stored before, for the duration of the block."""
-        async with background_task(self._store_again(), name="unstored-choices"):
-            yield
-
-    async def _store_again(self) -> None:
-        while True:
-            if await self._store_all():
-                await self._due.wait()
-                self._due.clear()
-            else:
-                await self._clock.sleep(RETRY_S)
-
-    async def _store_all(self) -> bool:
-        """Try to store what is not. Return whether nothing was refused."""
-        refused = 0
-        for key in list(self._unstored):
-            try:
-                await self._try_to_store(key)
-            except StoreError as error:
-                # The others are tried too: it may be this one alone that is refused.
-                refused += 1
-                log.debug("choice_waits", guild_id=key.guild_id, problem=error)
-        return not refused
-
-    async def _store(self, key: _Key, write: Callable[[], Awaitable[object]]) -> None:
-        """Store a choice that is in effect. `write` stores what holds when it is called, perhaps more than once.
-
-        Raises `NotStoredYetError`; at once while the store fails. *Cancellation*: it is tried again.
-        """
-        if key not in self._unstored and len(self._unstored) >= MOST_UNSTORED:
-            raise StoreError(TOO_MANY)
-        self._unstored[key] = write
-        try:
-            if key.guild_id in self._problems:
-                raise StoreError(self._problems[key.guild_id])
-            await self._try_to_store(key)
-        except StoreError as error:
-            log.warning("choice_waits", guild_id=key.guild_id, waiting=len(self._unstored), problem=error)
-            raise NotStoredYetError(sentence_of(error)) from error
-        finally:
-            if key in self._unstored:
-                self._due.set()
-
-    async def _try_to_store(self, key: _Key) -> None:
-        async with self._storing[key.guild_id, key.what]:
-            write = self._unstored.get(key)
-            if write is None:
-                return
-            try:
-                await write()
-            except StoreError as error:
-                self._problems[key.guild_id] = sentence_of(error)
-                raise
-            self._problems.pop(key.guild_id, None)
-            if self._unstored.get(key) is write:
-                del self._unstored[key]
+        # By server and person: whether somebody has opted out, as long as that is not stored.
+        self._unstored: defaultdict[int, dict[int, bool]] = defaultdict(dict)
+        # By server: held while its opt-outs are read or stored.
+        self._opting: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+        servers.watch(self._on_chosen)
 
     async def of_guild(self, guild_id: int) -> GuildParticipation:
-        """Return a server's participation.
-
-        Raises `ParticipationUnreadError`: without the opt-outs the bot may hear nobody, and without the server's choice
-        it may not speak, because a moderator may have silenced it.
-        """
+        """Return a server's participation. Raises `StoreError`: without the opt-outs the bot may hear nobody."""
         if (known := self._guilds.get(guild_id)) is not None:
             return known
-        async with self._reading[guild_id]:
-            return await self._read(guild_id)
+        async with self._opting[guild_id]:
+            return self._guilds.get(guild_id) or await self._read(guild_id)
 
     async def _read(self, guild_id: int) -> GuildParticipation:
-        if (known := self._guilds.get(guild_id)) is not None:
-            return known
-        try:
-            # Somebody may have opted out before the server was first read.
-            for key in [each for each in self._unstored if each.guild_id == guild_id]:
-                await self._try_to_store(key)
-            opted_out = await self._opt_outs.of(guild_id)
-            choice = await self._choices.choice(guild_id)
-        except StoreError as error:
-            raise ParticipationUnreadError(sentence_of(error)) from error
+        opted_out = await self._opt_outs.of(guild_id)
+        # Somebody may have opted out before the server was first read.
+        unstored = self._unstored[guild_id]
+        opted_out = opted_out.union(unstored).difference(person for person, out in unstored.items() if not out)
+        chosen = self._servers.of(guild_id)
         guild = self._guilds[guild_id] = GuildParticipation(
             guild_id,
-            choice.voice_mode or VoiceMode(self.settings.voice_mode),
-            choice.wake_names or self.wake_names,
+            self._mode_in(chosen),
+            self._names_in(chosen),
             CostLedger(CostCeiling.from_settings(self.settings)),
-            silence=choice.silence,
+            silence=chosen.silence,
             opted_out=opted_out,
             asks=self._asks(guild_id),
         )
         return guild
+
+    def _mode_in(self, chosen: ServerSettings) -> VoiceMode:
+        return chosen.voice_mode or VoiceMode(self.settings.voice_mode)
+
+    def _names_in(self, chosen: ServerSettings) -> tuple[str, ...]:
+        return chosen.wake_names or self.wake_names
+
+    def _on_chosen(self, guild_id: int, chosen: ServerSettings) -> None:
+        # Not the silence: one that could not be stored holds all the same.
+        if (guild := self._guilds.get(guild_id)) is not None:
+            guild.voice_mode, guild.wake_names = self._mode_in(chosen), self._names_in(chosen)
 
     async def begin_session(self, guild_id: int, session_id: str, *, listens_only: bool = False) -> GuildParticipation:
         """Return a server's participation for a session that begins or goes on in a new room. Raises `StoreError`.
@@ -233,9 +144,8 @@ class GuildParticipations:
         return guild
 
     def names_of(self, guild_id: int) -> tuple[str, ...]:
-        """Return what the bot is called there; as the settings say, where no room was yet."""
-        guild = self._guilds.get(guild_id)
-        return self.wake_names if guild is None else guild.wake_names
+        """Return what the bot is called there."""
+        return self._names_in(self._servers.of(guild_id))
 
     # -- silence ---------------------------------------------------------------------------------------------
 
@@ -257,12 +167,6 @@ class GuildParticipations:
         guild = await self.of_guild(guild_id)
         await self._set_silence(guild, guild.silence.silence_always(), by=by, how="moderator")
 
-    def store_silence_later(self, guild: GuildParticipation, *, by: int) -> None:
-        """Have a silence stored that somebody asked for aloud and that is already in effect. Does not wait."""
-        log.info("silenced", guild_id=guild.guild_id, user_id=by, how="voice", always=guild.silence.always)
-        self._unstored[_Key(guild.guild_id, "silence")] = partial(self._write_silence, guild, by=by)
-        self._due.set()
-
     async def lift_silence(self, guild_id: int, *, by: int, moderator: bool) -> bool:
         """Lift the silence there; return whether the bot may speak now. Raises `ListensOnlyError`, `StoreError`."""
         guild = await self.of_guild(guild_id)
@@ -270,7 +174,7 @@ class GuildParticipations:
             raise ListensOnlyError(LISTENS_ONLY)
         guild.silence = guild.silence.lift(by_moderator=moderator)
         log.info("silence_lifted", guild_id=guild_id, user_id=by, still_silent=guild.silence.always)
-        await self._store_silence(guild, by=by)
+        await self.store_silence(guild, by=by)
         return not guild.silence.always
 
     async def _set_silence(self, guild: GuildParticipation, silence: Silence, *, by: int, how: str) -> None:
@@ -278,61 +182,14 @@ class GuildParticipations:
         if guild.room is not None:
             guild.room.stop_speaking()
         log.info("silenced", guild_id=guild.guild_id, user_id=by, how=how, always=silence.always)
-        await self._store_silence(guild, by=by)
+        await self.store_silence(guild, by=by)
 
-    async def _store_silence(self, guild: GuildParticipation, *, by: int) -> None:
-        await self._store(_Key(guild.guild_id, "silence"), partial(self._write_silence, guild, by=by))
-
-    async def _write_silence(self, guild: GuildParticipation, *, by: int) -> None:
-        await self._choices.choose(guild.guild_id, lambda choice: replace(choice, silence=guild.silence), by=by)
-
-    # -- mode and names --------------------------------------------------------------------------------------
-
-    async def choose_mode(self, guild_id: int, mode: VoiceMode | None, *, by: int) -> None:
-        """Choose when the bot speaks there; None: the settings apply. Raises `StoreError`.
-
-        It replaces what was chosen before, also if that cannot be read.
-        """
-        guild = await self._known_or_repaired(guild_id, lambda now: replace(now, voice_mode=mode), by=by)
-        guild.voice_mode = mode or VoiceMode(self.settings.voice_mode)
-        log.info("voice_mode_chosen", guild_id=guild_id, user_id=by, voice_mode=guild.voice_mode.value)
-        await self._choose(
-            guild_id,
-            "voice_mode",
-            lambda choice: replace(choice, voice_mode=mode),
-            by=by,
-        )
-
-    async def choose_names(self, guild_id: int, names: tuple[str, ...] | None, *, by: int) -> None:
-        """Choose the bot's names there; None: the settings apply. Raises `StoreError`.
-
-        They replace what was chosen before, also if that cannot be read.
-        """
-        guild = await self._known_or_repaired(guild_id, lambda now: replace(now, wake_names=names), by=by)
-        guild.wake_names = names or self.wake_names
-        log.info("wake_names_chosen", guild_id=guild_id, user_id=by, name_count=len(guild.wake_names))
-        await self._choose(
-            guild_id,
-            "wake_names",
-            lambda choice: replace(choice, wake_names=names),
-            by=by,
-        )
-
-    async def _choose(self, guild_id: int, what: str, change: Callable[[GuildChoice], GuildChoice], *, by: int) -> None:
-        await self._store(_Key(guild_id, what), lambda: self._choices.choose(guild_id, change, by=by))
-
-    async def _known_or_repaired(
-        self, guild_id: int, change: Callable[[GuildChoice], GuildChoice], *, by: int
-    ) -> GuildParticipation:
-        """Return a server's participation, after `change` was stored if the stored choice could not be read before."""
+    async def store_silence(self, guild: GuildParticipation, *, by: int) -> None:
+        """Store the silence that holds on a server. Raises `NotStoredError`."""
         try:
-            return await self.of_guild(guild_id)
-        except ParticipationUnreadError as unread:
-            try:
-                await self._choices.choose(guild_id, change, by=by)
-            except StoreError as error:
-                raise unread from error
-            return await self.of_guild(guild_id)
+            await self._servers.change(guild.guild_id, lambda now: replace(now, silence=guild.silence), by=by)
+        except StoreError as error:
+            raise NotStoredError(sentence_of(error)) from error
 
     # -- consent and opt-outs ---------------------------------------------------------------------------------------
 
@@ -386,20 +243,23 @@ class GuildParticipations:
 
     async def set_opt_out(self, guild_id: int, person_id: int, *, out: bool) -> None:
         """Opt a person out of being heard on that guild (`out`), or in again. Takes effect at once. Raises
-        `NotStoredYetError` if it is stored later.
+        `NotStoredError`: it is in effect as long as the process runs.
         """
-        if (guild := self._guilds.get(guild_id)) is None:
-            # Held, so that nobody meanwhile reads the opt-outs of before.
-            async with self._reading[guild_id]:
-                if (guild := self._guilds.get(guild_id)) is None:
-                    put = partial(self._opt_outs.put, guild_id, person_id, out=out)
-                    await self._store(_Key(guild_id, "opt-out", person_id), put)
-                    return
-        self._apply_opt_out(guild, person_id, out=out)
-        await self._store(_Key(guild_id, "opt-out", person_id), partial(self._store_opt_out, guild, person_id))
-
-    async def _store_opt_out(self, guild: GuildParticipation, person_id: int) -> None:
-        await self._opt_outs.put(guild.guild_id, person_id, out=person_id in guild.opted_out)
+        unstored = self._unstored[guild_id]
+        unstored[person_id] = out
+        if (guild := self._guilds.get(guild_id)) is not None:
+            self._apply_opt_out(guild, person_id, out=out)
+        async with self._opting[guild_id]:
+            # The newest choice is stored last, however long an earlier one took.
+            newest = unstored.get(person_id)
+            if newest is None:
+                return
+            try:
+                await self._opt_outs.put(guild_id, person_id, out=newest)
+            except StoreError as error:
+                raise NotStoredError(sentence_of(error)) from error
+            if unstored[person_id] == newest:
+                del unstored[person_id]
 
     def _apply_opt_out(self, guild: GuildParticipation, person_id: int, *, out: bool) -> None:
         # Again and again, it would only interrupt the bot.

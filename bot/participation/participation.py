@@ -17,11 +17,11 @@ from bot.brain.decider import Decision, HeardText, PendingReply, Reason, Situati
 from bot.brain.silence import SILENT_MINUTES, asks_for_silence
 from bot.brain.wakeword import mentions_name
 from bot.channel.notice_queue import NoticeQueue
-from bot.participation.all_guilds import SILENCED_FOR_GOOD
 from bot.participation.costs import HOUR_S, Cost
 from bot.participation.engagement import Engagement, PersonNames, QuietTimer
-from bot.participation.statistics import ParticipationStatistics
+from bot.participation.statistics import ParticipationStatistics, why_silent
 from bot.texts.text import Text, counted
+from compaction.errors import StoreError
 from voice.cancellation import fail_if_cancelled_inside
 
 if TYPE_CHECKING:
@@ -112,6 +112,9 @@ class Participation:
         self._statistics = ParticipationStatistics()
         self._names = PersonNames()
         self._prompt_tokens = 0
+        # Set by a silence that is not stored. Nobody who speaks waits for the database.
+        self._silence_unstored = asyncio.Event()
+        self._silenced_by = 0
 
     # -- the present state -----------------------------------------------------------------------------------
 
@@ -142,19 +145,15 @@ class Participation:
         """Return whether the bot only writes down in this session."""
         return self._guild.listens_only
 
-    def why_silent(self) -> Text | None:
-        """Return why the bot says nothing in this session now, or None."""
-        if self.listens_only:
-            return Text("I only write down in this session and say nothing.")
-        if self._guild.silence.always:
-            return SILENCED_FOR_GOOD
-        return Text("I am silent at present. /talk lets me speak again.") if self.silenced else None
+    def why_silent(self) -> Text:
+        """Return why the bot says nothing in this session now; empty if it answers."""
+        return why_silent(self._guild, silenced=self.silenced)
 
     def why_not_written(self) -> Text | None:
         """Return why the bot answers nothing in writing now: it is silent, or the hour's ceiling is reached."""
         now = self._clock.monotonic()
-        if (why := self.why_silent()) is not None or not self._guild.costs.is_over(now):
-            return why
+        if (why := self.why_silent()) or not self._guild.costs.is_over(now):
+            return why or None
         return over_ceiling(self._minutes_over_ceiling(now))
 
     def _minutes_over_ceiling(self, now: float) -> int:
@@ -174,18 +173,19 @@ class Participation:
         return [each for each in people if not self.excludes(int(each[0]))]
 
     def status(self) -> Text:
-        """Return decisions, costs and silence in plain sentences, for /status."""
-        return self._statistics.format(self._guild, silenced=self.silenced, now=self._clock.monotonic())
+        """Return decisions and costs in plain sentences, for /status."""
+        return self._statistics.format(self._guild, now=self._clock.monotonic())
 
     # -- life ------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Write notices, and watch for a long quiet. Never returns."""
+        """Write notices, store silences, and watch for a long quiet. Never returns."""
         self._guild.room = self
         self._names.update(self._participants.everybody)
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(fail_if_cancelled_inside(self._notices.run), name="participation-notices")
+                tasks.create_task(fail_if_cancelled_inside(self._store_silences), name="silences-by-voice")
                 if self._quiet.enabled:
                     tasks.create_task(fail_if_cancelled_inside(self._watch_quiet), name="quiet-room")
         finally:
@@ -208,6 +208,15 @@ class Participation:
         with suppress(TimeoutError):
             async with asyncio.timeout(within_s):
                 await self._notices.until_written()
+
+    async def _store_silences(self) -> None:
+        while True:
+            await self._silence_unstored.wait()
+            self._silence_unstored.clear()
+            try:
+                await self._guilds.store_silence(self._guild, by=self._silenced_by)
+            except StoreError as error:
+                log.warning("silence_not_stored", guild_id=self._guild.guild_id, problem=error)
 
     async def _watch_quiet(self) -> None:
         while True:
@@ -281,7 +290,9 @@ class Participation:
         self._engagement.clear()
         self._replies.stop_speaking()
         self._guild.silence = self._guild.silence.silence_until(self._clock.now() + 60 * minutes)
-        self._guilds.store_silence_later(self._guild, by=by)
+        log.info("silenced", guild_id=self._guild.guild_id, user_id=by, how="voice", always=False)
+        self._silenced_by = by
+        self._silence_unstored.set()
         self._notices.add(silenced_for(minutes), offers_talk=True)
 
     def choose_utterance(self, group: Sequence[SpokenText]) -> tuple[SpokenText, Decision]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from bot.brain.decider import Reason
 from bot.guild import VoiceMode
 from bot.participation.costs import Cost, CostCeiling
-from bot.texts.text import Text, counted, joined
+from bot.texts.text import Text, counted, joined, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,10 +59,8 @@ class ParticipationStatistics:
     def count(self, decision: Decision) -> None:
         (self._took_part if decision.answer else self._kept_silent)[decision.reason] += 1
 
-    def format(self, guild: GuildParticipation, *, silenced: bool, now: float) -> Text:
-        """Return plain sentences, each on a line. `silenced`: whether the bot is silenced in this room.
-        `now`: monotonic seconds.
-        """
+    def format(self, guild: GuildParticipation, *, now: float) -> Text:
+        """Return plain sentences, each on a line. `now`: monotonic seconds."""
         sentences = []
         if self._took_part:
             total = self._took_part.total()
@@ -80,14 +78,18 @@ class ParticipationStatistics:
             sentences.append(
                 Text("In the last hour I used {amounts}.", amounts=cost_in_words(cost, guild.costs.ceiling))
             )
-        if guild.listens_only:
-            return joined((*sentences, Text("I only write down what is said.")), "\n")
-        sentences.append(mode_sentence(guild.voice_mode))
-        if guild.silence.always:
-            sentences.append(Text("A moderator has silenced me."))
-        elif silenced:
-            sentences.append(Text("I am silenced for now; /talk lets me speak."))
+        if not guild.listens_only:
+            sentences.append(mode_sentence(guild.voice_mode))
         return joined(sentences, "\n")
+
+
+def why_silent(guild: GuildParticipation, *, silenced: bool) -> Text:
+    """Return why the bot answers nobody; empty if it answers. `silenced`: it is silenced in its room."""
+    if guild.listens_only:
+        return Text("I only write down what is said.")
+    if guild.silence.always:
+        return Text("A moderator has silenced me.")
+    return Text("I am silenced for now; /talk lets me speak.") if silenced else verbatim("")
 
 
 def mode_sentence(mode: VoiceMode) -> Text:

@@ -208,5 +208,10 @@ class RoomCheck:
     def measure_link(self, link: Link) -> None:
         """Tell the state of the connection, with its packet counters."""
         self._services.observe(
-            events.LinkChanged(link.state, link.counters, self._clock.monotonic(), link.round_trip_s)
+            events.LinkChanged(
+                "connected" if link.connected else "disconnected",
+                link.counters().as_dict(),
+                self._clock.monotonic(),
+                link.round_trip_s,
+            )
         )

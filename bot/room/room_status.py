@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bot import events
-from bot.channel.port import UnfinishedWords
-from bot.channel.whereabouts import COMING
+from bot.channel.port import COMING, UnfinishedWords
 from bot.dropped_sounds import reasons_text
 from bot.room.room_troubles import DEAFENED, MUTED, SUPPRESSED
 from bot.texts.text import Text, counted, joined, verbatim
@@ -34,17 +33,20 @@ def room_status(
     memory: SessionMemory,
     link: Link,
     *,
-    answers: bool,
     health: Text,
     open_s: float,
     now: float,
 ) -> Text:
-    """Return the status of an open room, each subject on a line. `answers`: it does not only write down. `health`:
-    which parts of the process do not work. `open_s`: for how long the room has been open. `now`: monotonic seconds.
+    """Return the status of an open room, each subject on a line: first whether it hears, whether it answers, and what
+    does not work. `health`: which parts of the process do not work. `open_s`: for how long the room has been open.
+    `now`: monotonic seconds.
     """
     people = sum(not person.is_bot for person in place.members())
     return joined(
         (
+            _hearing_sentence(place, link, now),
+            joined((_voice_sentence(place), conversation.why_silent() or _responder_sentence(conversation))),
+            health or Text("Everything works."),
             Text(
                 "I have been in {channel} for {minutes}, with {people}.",
                 channel=place.name,
@@ -53,11 +55,8 @@ def room_status(
             ),
             memory_sentence(memory),
             _dropped_sentence(conversation.dropped),
-            joined((_link_sentence(link, now), _encryption_sentence(link))),
-            joined((_voice_sentence(place), _responder_sentence(conversation))) if answers else verbatim(""),
-            DEAFENED if place.deafened else verbatim(""),
+            joined((_round_trip_sentence(link), _encryption_sentence(link))),
             conversation.participation_status(),
-            health,
         ),
         "\n",
     )
@@ -119,18 +118,24 @@ def _dropped_sentence(dropped: Counter[str]) -> Text:
     )
 
 
-def _link_sentence(link: Link, now: float) -> Text:
-    if link.down_since is None:
-        took_s = link.round_trip_s
-        return verbatim("") if took_s is None else Text("The voice server answers in {ms} ms.", ms=round(1000 * took_s))
-    return Text(
-        "My voice connection broke {seconds} s ago and is being made anew; until then I hear nobody.",
-        seconds=round(now - link.down_since),
-    )
+def _hearing_sentence(place: Place, link: Link, now: float) -> Text:
+    if link.down_since is not None:
+        return Text(
+            "My voice connection broke {seconds} s ago and is being made anew; until then I hear nobody.",
+            seconds=round(now - link.down_since),
+        )
+    return DEAFENED if place.deafened else Text("I can hear this channel.")
+
+
+def _round_trip_sentence(link: Link) -> Text:
+    took_s = link.round_trip_s
+    if took_s is None or link.down_since is not None:
+        return verbatim("")
+    return Text("The voice server answers in {ms} ms.", ms=round(1000 * took_s))
 
 
 def _encryption_sentence(link: Link) -> Text:
-    if link.state != "connected":
+    if not link.connected:
         return verbatim("")
     if not link.end_to_end:
         return Text("This call is not end-to-end encrypted, so Discord's servers could listen.")

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from bot.background_task import logged_task
-from bot.channel.whereabouts import HERE_ALREADY
+from bot.channel.port import HERE_ALREADY
 from bot.errors import SetupError
 from bot.health import FaultKind, HealthFault
 from bot.room.auto_joiner import AutoJoiner

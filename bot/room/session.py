@@ -143,7 +143,6 @@ class Session:
             self._conversation,
             self._parts.memory,
             self._link,
-            answers=self._parts.listen is None,
             health=self._services.health(),
             open_s=now - self._opened_at,
             now=now,

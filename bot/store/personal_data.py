@@ -13,14 +13,13 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select, union
+from sqlalchemy import select
 
 from bot.store import rows
 from bot.store.attendance import attendance_of
 from bot.store.servers import servers_that_name
 from bot.store.speakers import may_have_part_of, quotable_speakers
 from bot.store.tables import (
-    guild_settings,
     hearing_opt_outs,
     notes,
     person_facts,
@@ -160,9 +159,7 @@ async def _elsewhere(connection: AsyncConnection, person_id: str) -> dict[str, o
     number = int(person_id) if person_id.isdecimal() else -1
     forgets = select(person_forgets.c.session_id).where(person_forgets.c.person_id == person_id)
     opt_outs = select(hearing_opt_outs.c.guild_id).where(hearing_opt_outs.c.person_id == number)
-    chosen = union(
-        *(select(each.c.guild_id).where(each.c.changed_by == number) for each in (guild_settings, server_settings))
-    )
+    chosen = select(server_settings.c.guild_id).where(server_settings.c.changed_by == number)
     attended = await attendance_of(connection, person_id)
     return {
         "when_you_were_there": [

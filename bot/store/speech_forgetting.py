@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, select
 
 from bot.store.attendance import forget_attendance
 from bot.store.claims import lock_server, wait_for_writes, writing_session
@@ -25,7 +25,7 @@ from bot.store.quoted_turns import first_turns_about
 from bot.store.servers import drop_person, servers_that_name
 from bot.store.session_forgetting import ForgetReport, forget_in_session, select_turns
 from bot.store.speakers import StoredSpeaker, may_have_part_of, read_speakers, with_sharers
-from bot.store.tables import LARGEST_NUMBER, guild_settings, person_facts, person_forgets, sessions, turns
+from bot.store.tables import LARGEST_NUMBER, person_facts, person_forgets, sessions, turns
 from compaction.model import SessionId
 from compaction.sentence_cache import clear_sentence_caches
 from compaction.speaker_names import is_called
@@ -172,8 +172,6 @@ class SpeechForgetter:
             await connection.execute(delete(person_forgets).where(person_forgets.c.person_id == person_id))
             rules = 0
             if (number := _discord_id(person_id)) is not None:
-                by_them = guild_settings.c.changed_by == number
-                await connection.execute(update(guild_settings).where(by_them).values(changed_by=None))
                 rules = await drop_person(connection, number)
             about = await connection.execute(delete(person_facts).where(person_facts.c.person_id == person_id))
         return about.rowcount, rules

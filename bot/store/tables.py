@@ -363,16 +363,6 @@ forgettings = Table(
     Column("only_seq", BigInteger),
 )
 
-# `choice`: what the guild has chosen, as JSON (`bot.guild.GuildChoice`).
-guild_settings = Table(
-    "guild_settings",
-    metadata,
-    Column("guild_id", BigInteger, primary_key=True, autoincrement=False),
-    Column("choice", Text, nullable=False),
-    Column("changed_at", Float, nullable=False),
-    Column("changed_by", BigInteger),
-)
-
 server_settings = Table(
     "server_settings",
     metadata,

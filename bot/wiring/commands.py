@@ -10,11 +10,12 @@ from bot.discord.commands.participation import add_participation_commands
 from bot.discord.commands.privacy import PrivacyFacts, add_privacy_commands
 from bot.discord.commands.recall import RecallSearch, add_recall
 from bot.discord.commands.recap import add_recap
-from bot.discord.commands.setting_table import OperatorSettings, SettingStores
+from bot.discord.commands.setting_sentences import OperatorSettings, SettingStores
 from bot.discord.commands.settings import add_settings
 from bot.discord.commands.transcript import add_transcript
 from bot.discord.commands.voice import add_voice
 from bot.discord.commands.watch import add_watch_commands
+from bot.guild import VoiceMode
 from bot.logs.log_file import log_path
 from bot.memory.person_forgetting import PersonForgetter
 from bot.memory.personal_data import PersonalData
@@ -58,10 +59,7 @@ def slash_commands(
         ),
         partial(add_participation_commands, participation=participation),
         partial(add_watch_commands, watching=watching),
-        partial(
-            add_settings,
-            stores=SettingStores(stores.servers, stores.guilds, participation, _operator(settings), voice_commands),
-        ),
+        partial(add_settings, stores=SettingStores(stores.servers, _operator(settings), voice_commands)),
         partial(add_voice, commands=voice_commands),
         partial(add_help, names=participation.names_of),
         partial(
@@ -106,4 +104,6 @@ def _operator(settings: BotSettings) -> OperatorSettings:
         budget_enabled=settings.budget.enabled,
         max_input_tokens=settings.budget.max_input_tokens,
         searchable=settings.recall.enabled,
+        voice_mode=VoiceMode(settings.participation.voice_mode),
+        wake_names=settings.brain.wake_names,
     )

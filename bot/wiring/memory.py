@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
     from bot.channel.port import Place
     from bot.clock import Clock
-    from bot.guild import GuildChoices
     from bot.llm.fallback import FallbackModel
     from bot.llm.settings import LlmSettings
     from bot.memory.access_log import AccessLog
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
     from bot.memory.recall import RecallScope
     from bot.participation.all_guilds import GuildParticipations
     from bot.room.services import OpenMemory, OpenUpkeep
+    from bot.server_settings import ServerSettingsBook
     from bot.settings import ModelsSettings
     from bot.shards import Shards
     from bot.store.attendance import AttendanceStore
@@ -181,7 +181,7 @@ def memory_factory(
             store=store_of(claim),
             summariser=await summariser_of(guild_id),
             settings=settings.compaction,
-            mode=await policy.mode(guild_id),
+            mode=policy.mode(guild_id),
             clock=clock,
             guild_id=str(guild_id),
             on_event=on_event,
@@ -304,17 +304,17 @@ async def open_recollection(
         model=model,
         recall=recall,
         first_sentences=await stack.enter_async_context(examples),
-        policy=await policy_for(settings, model, stores.guilds),
+        policy=await policy_for(settings, model, stores.servers),
         summariser_of=summariser_of,
         readable=ReadableMemory(reader, digests, personal),
     )
 
 
-async def policy_for(settings: BotSettings, model: FallbackModel | None, guilds: GuildChoices) -> GuildPolicy:
+async def policy_for(settings: BotSettings, model: FallbackModel | None, servers: ServerSettingsBook) -> GuildPolicy:
     """Return the policy that gives each guild's compaction mode and token budget."""
     budget = model.budget if model is not None else await open_budget("", settings.budget)
     return GuildPolicy(
-        guilds,
+        servers,
         budget,
         mode=settings.compaction.mode,
         max_output_tokens=settings.llm.max_output_tokens,

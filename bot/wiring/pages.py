@@ -101,7 +101,6 @@ PROCESS_TASKS = (
     "retention",
     "store-bot-lock",
     "transcript-expiry",
-    "unstored-choices",
 )
 
 

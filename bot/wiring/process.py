@@ -26,7 +26,7 @@ from bot.private_files import mend_permissions
 from bot.server_settings import ServerSettingsBook
 from bot.store.claims import fenced
 from bot.store.database import open_database
-from bot.store.guilds import GuildStore, OptOutStore
+from bot.store.opt_outs import OptOutStore
 from bot.store.people import PeopleStore
 from bot.store.quoted_turns import QuoteStore
 from bot.store.restore import remove_leftovers
@@ -66,7 +66,6 @@ class Stores:
     database: Database
     sessions: Sessions
     turns: TurnStore
-    guilds: GuildStore
     opt_outs: OptOutStore
     # What each server has chosen.
     servers: ServerSettingsBook
@@ -111,7 +110,6 @@ async def open_stores(
         sessions=Sessions(database, clock),
         turns=turns_in(database),
         turns_of=lambda claim: turns_in(fenced(database, claim)),
-        guilds=GuildStore(database, clock),
         opt_outs=OptOutStore(database, clock),
         servers=servers,
         people=PeopleBook(PeopleStore(database), settings.people),
@@ -168,7 +166,6 @@ async def open_bot_process(
     monitoring = await _open_monitoring(stack, parts, lock)
     await stack.enter_async_context(_retention(parts, shards).running())
     participation = _participation(parts, shards)
-    await stack.enter_async_context(participation.running())
     dashboard = await open_dashboard(stack, settings, stores.sessions, participation, clock, shards)
     metrics.add_queue(lambda: dashboard.live.queue)
     return BotProcess(parts, shards, traces, monitoring, participation, dashboard, lock)
@@ -214,7 +211,7 @@ def _retention(parts: ProcessParts, shards: Shards) -> Retention:
 def _participation(parts: ProcessParts, shards: Shards) -> GuildParticipations:
     settings, stores = parts.settings, parts.stores
     return GuildParticipations(
-        stores.guilds,
+        stores.servers,
         stores.opt_outs,
         settings.participation,
         wake_names=settings.brain.wake_names,

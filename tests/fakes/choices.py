@@ -1,39 +1,34 @@
-"""In-memory stores for the choices of guilds and for opt-outs."""
+"""In-memory stores for what servers have chosen and for opt-outs."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bot.guild import GuildChoice
+from bot.server_settings import MemoryServerSettings
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from bot.server_settings import ServerSettings
+
+FULL = "The disk is full. Make room."
 
 
-class FakeGuildChoices:
-    """Implements `bot.store.guilds.GuildStore` without a database. If `broken` is set, every operation fails."""
+class FailingServerSettings(MemoryServerSettings):
+    """A store of what servers have chosen. If `broken` is set, nothing can be written."""
 
     def __init__(self) -> None:
-        self.stored: dict[int, GuildChoice] = {}
-        self.by: list[int] = []
+        super().__init__()
         self.broken = False
 
-    async def choice(self, guild_id: int) -> GuildChoice:
-        """Return the guild's choice."""
+    async def put(self, guild_id: int, settings: ServerSettings, *, by: int | None) -> None:
+        """Store it, or fail."""
         if self.broken:
-            raise StoreError("The disk is full. Make room.")
-        return self.stored.get(guild_id, GuildChoice())
-
-    async def choose(self, guild_id: int, change: Callable[[GuildChoice], GuildChoice], *, by: int) -> GuildChoice:
-        """Store the guild's choice and the id of the person who made it."""
-        choice = self.stored[guild_id] = change(await self.choice(guild_id))
-        self.by.append(by)
-        return choice
+            raise StoreError(FULL)
+        await super().put(guild_id, settings, by=by)
 
 
 class FakeOptOuts:
-    """Implements `bot.store.guilds.OptOutStore` without a database. If `broken` is set, every operation fails."""
+    """Implements `bot.store.opt_outs.OptOutStore` without a database. If `broken` is set, every operation fails."""
 
     def __init__(self) -> None:
         self.out: dict[int, frozenset[int]] = {}
@@ -52,4 +47,4 @@ class FakeOptOuts:
 
     def _check(self) -> None:
         if self.broken:
-            raise StoreError("The disk is full. Make room.")
+            raise StoreError(FULL)

@@ -11,9 +11,10 @@ from bot.readers import Reader
 from tests.fakes.chat import FakeChat
 from voice.errors import LinkError
 from voice.queue_figures import QueueFigures
+from voice.transport.counters import PacketCounters
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
     from bot.channel.port import CallRequest, Card, OnPress
     from bot.texts.text import Text
@@ -62,19 +63,18 @@ class FakeLink:
             await asyncio.sleep(0)
 
     @property
-    def state(self) -> str:
-        """Return the state of the connection."""
-        return "connected" if self.down_since is None else "disconnected"
+    def connected(self) -> bool:
+        """Return whether the connection is up."""
+        return self.down_since is None
 
     @property
     def end_to_end(self) -> bool:
         """Return whether the call is end-to-end encrypted: set `privacy_code` to "" for one that is not."""
         return bool(self.privacy_code)
 
-    @property
-    def counters(self) -> Mapping[str, int]:
+    def counters(self) -> PacketCounters:
         """Return the counters of the connection."""
-        return {"received": 0, "lost": 0, "concealed": 0, "dave_failures": 0}
+        return PacketCounters()
 
 
 class FakeThread:

@@ -1,4 +1,4 @@
-"""The slash commands for whether the bot speaks and whom it hears: /quiet, /talk, /opt-out and /opt-in.
+"""The slash commands for whether the bot speaks and whom it hears: /quiet, /silence, /talk, /opt-out and /opt-in.
 
 `bot.discord.access` says who may use which of them.
 """
@@ -12,11 +12,13 @@ from discord import app_commands
 
 from bot.discord.answers import answer_when_known, guild_id_of
 from bot.discord.commands.store_failures import not_chosen
+from bot.discord.failures import AnsweringView
 from bot.errors import BotError
 from bot.guild import MOST_SILENT_MINUTES  # noqa: TC001 - discord.py reads the annotation
-from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD, NotStoredYetError
+from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD, NotStoredError
 from bot.participation.participation import silenced_for
-from bot.texts.text import Text, sentence_of
+from bot.texts.catalogue import ENGLISH
+from bot.texts.text import Text, in_language, joined
 from compaction.errors import StoreError
 
 if TYPE_CHECKING:
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
     from bot.discord.command_tree import CheckedCommandTree
     from bot.participation.all_guilds import GuildParticipations
 
-HOLDS_FOR_NOW = Text("That holds for now and could not be stored. {error}")
+
+TALK_AGAIN = Text("Talk again")
 
 
 class Silences(Protocol):
@@ -44,20 +47,20 @@ def _add_silence(tree: CheckedCommandTree, participation: GuildParticipations) -
     @tree.command(
         name="quiet", description="Silence me: I go on listening and say nothing until /talk or the session's end."
     )
-    @app_commands.describe(
-        minutes="Be silent for so many minutes only.",
-        always="Moderators only: be silent on this server until a moderator uses /talk.",
-    )
+    @app_commands.describe(minutes="Be silent for so many minutes only.")
     @app_commands.rename(minutes="for")
     @app_commands.guild_only()
     async def quiet(
-        interaction: discord.Interaction,
-        minutes: app_commands.Range[int, 1, MOST_SILENT_MINUTES] | None = None,
-        always: bool = False,
+        interaction: discord.Interaction, minutes: app_commands.Range[int, 1, MOST_SILENT_MINUTES] | None = None
     ) -> None:
-        await _answer(interaction, lambda: silence(participation, interaction, minutes=minutes, always=always))
+        await _answer(interaction, lambda: be_quiet(participation, interaction, minutes=minutes))
 
-    @tree.command(name="talk", description="Let me speak again after /quiet. A moderator's silence takes a moderator.")
+    @tree.command(name="silence", description="Silence me on this server until a moderator uses /talk.")
+    @app_commands.guild_only()
+    async def silence(interaction: discord.Interaction) -> None:
+        await _answer(interaction, lambda: be_silent(participation, interaction))
+
+    @tree.command(name="talk", description="Let me speak again. A moderator's silence takes a moderator.")
     @app_commands.guild_only()
     async def talk(interaction: discord.Interaction) -> None:
         await answer_when_known(interaction, let_talk(participation, interaction, tree=tree))
@@ -77,17 +80,18 @@ def _add_opting(tree: app_commands.CommandTree[Any], participation: GuildPartici
         await _answer(interaction, lambda: set_opt_out(participation, interaction, out=False))
 
 
-async def silence(
-    participation: GuildParticipations, interaction: discord.Interaction, *, minutes: int | None, always: bool
+async def be_quiet(
+    participation: GuildParticipations, interaction: discord.Interaction, *, minutes: int | None
 ) -> Text:
-    guild_id, by = guild_id_of(interaction), interaction.user.id
-    if always:
-        await participation.silence_always(guild_id, by=by)
-        return Text("I am silent on this server until a moderator uses /talk. I go on listening where I am.")
-    await participation.silence_for_now(guild_id, by=by, minutes=minutes)
+    await participation.silence_for_now(guild_id_of(interaction), by=interaction.user.id, minutes=minutes)
     if minutes is None:
         return Text("I am silent until /talk or the end of this session. I go on listening.")
     return silenced_for(minutes)
+
+
+async def be_silent(participation: GuildParticipations, interaction: discord.Interaction) -> Text:
+    await participation.silence_always(guild_id_of(interaction), by=interaction.user.id)
+    return Text("I am silent on this server until a moderator uses /talk. I go on listening where I am.")
 
 
 async def let_talk(silences: Silences, interaction: discord.Interaction, *, tree: CheckedCommandTree) -> Text:
@@ -104,45 +108,24 @@ async def end_silence(silences: Silences, interaction: discord.Interaction, *, b
 
 async def set_opt_out(participation: GuildParticipations, interaction: discord.Interaction, *, out: bool) -> Text:
     guild_id, person_id = guild_id_of(interaction), interaction.user.id
+    problem: str = ""
     try:
         await participation.set_opt_out(guild_id, person_id, out=out)
-    except NotStoredYetError as error:
-        return _not_stored_yet(error, out=out, must_agree=participation.must_agree(guild_id, person_id))
-    if not out and participation.must_agree(guild_id, person_id):
-        return Text(
+    except NotStoredError as error:
+        problem = not_chosen(error)
+    if out:
+        told = Text("I no longer hear you on this server: what you say is not even decrypted. /opt-in takes that back.")
+        forgets = Text(
+            "What I kept of you before is no longer used. Shall I forget it too? /forget-me deletes it, on all servers."
+        )
+        return joined((told, problem or forgets))
+    if participation.must_agree(guild_id, person_id):
+        told = Text(
             "Your opt-out on this server is over. I hear only people who press *Hear me* below my notice, in each "
             "session anew."
         )
-    if not out:
-        return Text("I hear you again on this server.")
-    return Text(
-        "I no longer hear you on this server: what you say is not even decrypted. /opt-in takes that back. What I "
-        "kept of you before is no longer used. Shall I forget it too? /forget-me deletes it, on all servers."
-    )
-
-
-def _not_stored_yet(error: NotStoredYetError, *, out: bool, must_agree: bool) -> Text:
-    """Return what holds now, and what is not certain until it is stored."""
-    problem = sentence_of(error)
-    if not out and must_agree:
-        return Text(
-            "Your opt-out on this server is over, but I could not store that yet and go on trying. I hear only people "
-            "who press *Hear me* below my notice, in each session anew. If I am started again and then say that you "
-            "have opted out, use /opt-in once more. {error}",
-            error=problem,
-        )
-    if not out:
-        return Text(
-            "I hear you again on this server. I could not store that yet and go on trying. If I am started again and "
-            "then do not hear you, use /opt-in once more. {error}",
-            error=problem,
-        )
-    return Text(
-        "I no longer hear you on this server. I could not store that yet and go on trying until I can. Until then it "
-        "holds only as long as I run: if I am started again before, I hear you again, so use /opt-out once more then. "
-        "{error}",
-        error=problem,
-    )
+        return joined((told, problem))
+    return joined((Text("I hear you again on this server."), problem))
 
 
 async def _answer(interaction: discord.Interaction, do: Callable[[], Awaitable[Text]]) -> None:
@@ -155,4 +138,25 @@ async def _sentence_after(do: Callable[[], Awaitable[Text]]) -> Text:
     try:
         return await do()
     except (BotError, StoreError) as error:
-        return not_chosen(error, unless_stored=HOLDS_FOR_NOW)
+        return not_chosen(error)
+
+
+class TalkButton(AnsweringView):
+    """The button *Talk again*, below the sentence that the bot is silent. It does what /talk does, for the same people.
+
+    One instance serves all such sentences of an earlier process."""
+
+    def __init__(self, silences: Silences, tree: CheckedCommandTree, language: str = ENGLISH) -> None:
+        super().__init__(timeout=None)
+        self.talk_again.label = in_language(TALK_AGAIN, language)
+        self._silences = silences
+        self._tree = tree
+
+    @discord.ui.button(style=discord.ButtonStyle.secondary, custom_id="roomtone:talk-again")
+    async def talk_again(self, interaction: discord.Interaction, _: discord.ui.Button[Any]) -> None:
+        """Somebody lets the bot speak again."""
+        await answer_when_known(interaction, self._talk(interaction))
+
+    async def _talk(self, interaction: discord.Interaction) -> Text:
+        refused = await self._tree.refusal_of_press(interaction, command="talk")
+        return refused or await let_talk(self._silences, interaction, tree=self._tree)

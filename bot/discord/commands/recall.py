@@ -17,7 +17,7 @@ from bot.channel.markdown import escape_markdown, in_message
 from bot.discord.answers import answer, defer, embed_in, guild_id_of, language_of
 from bot.discord.audience import channel_name, nearest_channels
 from bot.discord.commands.store_failures import not_looked_up
-from bot.discord.cooldowns import Cooldown, Cooldowns, often
+from bot.discord.cooldowns import Cooldowns, often
 from bot.discord.failures import AnsweringView
 from bot.texts.text import Text, counted, in_language, joined, verbatim
 from bot.time_phrases import TimeNotUnderstoodError, parse_moment
@@ -46,10 +46,13 @@ AROUND = 6
 BUTTONS_S = 14 * 60
 MOST_WORDS_CHARS = 200
 # Presses of the buttons below all answers of one person. Each searches, or reads a whole session.
-PRESSES = Cooldown(20, 60.0)
-# How the ids of its buttons begin, and how they go on besides `around-` and a number.
+PRESSES = app_commands.Cooldown(20, 60.0)
+# How the ids of its buttons begin, and all of them.
 _BUTTON = "roomtone:recall-"
-_BUTTONS = ("before", "next", "back", "earlier", "later")
+BUTTONS = tuple(
+    f"{_BUTTON}{name}"
+    for name in ("before", "next", "back", "earlier", "later", *(f"around-{number}" for number in range(1, PAGE + 1)))
+)
 _TURN_CHARS, _HIT_CHARS, _PAGE_CHARS = 280, 940, 3_800
 OFF = Text("Whoever runs me has switched memory search off (recall.enabled).")
 NOTHING = Text("Nothing that was said or shown is about that, in what you may see.")
@@ -268,23 +271,6 @@ class _Pages(AnsweringView):
 
         button.callback = pressed  # type: ignore[method-assign]
         self.add_item(button)
-
-
-class OverPages(AnsweringView):
-    """Answers a press of a button that no answer has any more: after a restart, a quarter of an hour, or another press.
-
-    One serves all answers of the process.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(timeout=None)
-        for name in (*_BUTTONS, *(f"around-{number}" for number in range(1, PAGE + 1))):
-            button: discord.ui.Button[OverPages] = discord.ui.Button(custom_id=f"{_BUTTON}{name}", label=name)
-            button.callback = self._pressed  # type: ignore[method-assign]
-            self.add_item(button)
-
-    async def _pressed(self, interaction: discord.Interaction) -> None:
-        await answer(interaction, OVER)
 
 
 def add_recall(tree: CheckedCommandTree, *, search: RecallSearch) -> None:

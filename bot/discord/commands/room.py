@@ -9,8 +9,7 @@ import structlog
 from discord import app_commands
 
 from bot.background_task import owned_task
-from bot.channel.port import ListenRequest
-from bot.channel.whereabouts import COMING, HERE_ALREADY
+from bot.channel.port import COMING, HERE_ALREADY, ListenRequest
 from bot.discord.answers import answer, guild_id_of
 from bot.discord.audience import is_told_in
 from bot.discord.place import FOR_EVERY_AGE, VOICE_CHANNELS

@@ -1,20 +1,31 @@
-"""The settings of a server in one table: what each is called, what can be chosen, what holds, and where it is stored.
+"""The settings of a server in one table: what each is called, what can be chosen, and how that is stored.
 
 `bot.discord.commands.settings` shows the table as a panel. A row knows nothing of messages and buttons.
 """
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from bot.brain.wakeword import MOST_WORDS
 from bot.channel.markdown import escape_markdown
-from bot.discord.access import channel_refusal
+from bot.discord.commands.setting_sentences import (
+    AS_OPERATOR,
+    MODES_OF_MEMORY,
+    auto_join_sentence,
+    budget_sentence,
+    channels_sentence,
+    chat_sentence,
+    empty_sentence,
+    history_sentence,
+    longest_sentence,
+    mode_sentence,
+    own_words,
+    retention_sentence,
+    roles_sentence,
+)
+from bot.discord.commands.setting_values import SettingError, written_names, written_number, written_text
 from bot.discord.commands.voice import make_ready, voice_facts, voice_sentence
-from bot.errors import BotError
 from bot.guild import VoiceMode
 from bot.models.voices import VOICES, find_voice
 from bot.participation.statistics import MODES
@@ -23,106 +34,28 @@ from bot.server_settings import (
     MOST_CHANNELS,
     MOST_NOTICE_CHARS,
     MOST_PEOPLE,
+    MOST_PERSONA_CHARS,
     MOST_ROLES,
     SHORTEST_SESSION_H,
 )
 from bot.texts.catalogue import languages
-from bot.texts.text import Text, counted, joined, verbatim
+from bot.texts.text import Text, joined, verbatim
 from compaction.model import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
-    from bot.discord.commands.voice import VoiceCommands
-    from bot.guild import GuildChoice, GuildChoices
-    from bot.participation.all_guilds import GuildParticipations
-    from bot.participation.guild_participation import GuildParticipation
-    from bot.server_settings import ServerSettings, ServerSettingsBook
+    from bot.discord.commands.setting_sentences import Here, OperatorSettings, SettingStores
 
     Changes = Mapping[str, Any]
 
-# The persona costs tokens in every prompt of the server.
-MOST_PERSONA_CHARS = 1_500
-# So much of the notice and the persona is shown beside the other settings.
-_SHOWN_CHARS = 300
-MOST_NAMES = 5
-MOST_NAME_CHARS = 32
-# At least two letters in a row, and no signs with which it could look like another part of a prompt.
-_SPEAKABLE = re.compile(r"(?=.*[^\W\d_]{2})[\w .'’*-]+")
 DEFAULT, ON, OFF = "default", "on", "off"
 
 AT_ONCE = Text("This takes effect at once.")
 NEXT_REPLY = Text("This takes effect at my next reply.")
 NEXT_SESSION = Text("This takes effect with the next session.")
+TOLD_NEXT_SESSION = Text("This takes effect at once. My notice says it from the next session on.")
 NEXT_COMER = Text("This takes effect when somebody next comes into a voice channel.")
-AS_OPERATOR = Text("as set by whoever runs me")
-CHANNELS_OF_OPERATOR = Text("I come only into voice channels that whoever runs me has chosen (discord.channels).")
-ROLES_OF_OPERATOR = Text(
-    "Who calls me needs one of the roles that whoever runs me has chosen (discord.roles); moderators need none."
-)
-
-
-class SettingError(BotError):
-    """What somebody chose cannot be. The message says what can."""
-
-
-@dataclass(frozen=True, slots=True)
-class OperatorSettings:
-    """What applies where a server has chosen nothing, and what it cannot loosen. `retention_days` 0: for ever.
-    `channels`: the only voice channels into which the bot comes; empty: all. `limits_roles`: it serves only roles that
-    the operator named. `searchable`: there is a memory search, which the mode `rolling` needs.
-    """
-
-    leave_when_empty_s: float
-    retention_days: float
-    asks: Callable[[int], bool]
-    channels: Collection[int] = ()
-    limits_roles: bool = False
-    mode: Mode = Mode.SUMMARY
-    budget_enabled: bool = True
-    max_input_tokens: int = 0
-    searchable: bool = True
-
-    def kept_days(self, settings: ServerSettings) -> float:
-        """Return for how many days a server's sessions are kept: the shorter of both times; 0: for ever."""
-        chosen = [days for days in (self.retention_days, settings.retention_days or 0) if days]
-        return min(chosen, default=0)
-
-
-@dataclass(frozen=True, slots=True)
-class SettingStores:
-    """What the settings are read from and stored in."""
-
-    servers: ServerSettingsBook
-    choices: GuildChoices
-    participation: GuildParticipations
-    operator: OperatorSettings
-    voices: VoiceCommands
-
-
-@dataclass(frozen=True, slots=True)
-class Here:
-    """What holds on one server."""
-
-    stores: SettingStores
-    guild_id: int
-    server: ServerSettings
-    choice: GuildChoice
-    takes_part: GuildParticipation
-
-    @property
-    def operator(self) -> OperatorSettings:
-        return self.stores.operator
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One choice of a manager on a server. `report`: shows them how far it is."""
-
-    stores: SettingStores
-    guild_id: int
-    by: int
-    report: Callable[[Text], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,28 +83,11 @@ class Written:
     now: Callable[[Here], str]
 
 
-async def in_server_settings(change: Change, changes: Changes) -> None:
-    await change.stores.servers.change(change.guild_id, lambda now: replace(now, **changes), by=change.by)
-
-
-async def in_guild_choice(change: Change, changes: Changes) -> None:
-    await change.stores.choices.choose(change.guild_id, lambda now: replace(now, **changes), by=change.by)
-
-
-async def in_participation(change: Change, changes: Changes) -> None:
-    participation = change.stores.participation
-    if "voice_mode" in changes:
-        await participation.choose_mode(change.guild_id, changes["voice_mode"], by=change.by)
-    else:
-        await participation.choose_names(change.guild_id, changes["wake_names"], by=change.by)
-
-
-async def voice_once_loaded(change: Change, changes: Changes) -> None:
-    """Download and load the voice if needed, then store the choice."""
+async def load_voice(changes: Changes, stores: SettingStores, report: Callable[[Text], Awaitable[None]]) -> None:
+    """Download and load the voice that was chosen, if needed. `report`: shows how far it is."""
     voice = None if changes["voice"] is None else find_voice(changes["voice"])
-    if voice is not None and (why := await make_ready(voice, change.stores.voices.voices, change.report)) is not None:
+    if voice is not None and (why := await make_ready(voice, stores.voices.voices, report)) is not None:
         raise SettingError(joined((why, Text("I go on with the voice that I have."))))
-    await in_server_settings(change, changes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +95,7 @@ class ServerSetting:
     """One setting. `about`: at most 100 characters, as Discord shows it beside the name.
 
     `control`: how it is chosen. `changes`: what to store for what was chosen: ids or keys of options, or the one text
-    that was written; raises `SettingError`. `told`: what holds.
+    that was written; raises `SettingError`. `told`: what holds. `prepare`: done before it is stored; raises `BotError`.
     """
 
     key: str
@@ -189,66 +105,15 @@ class ServerSetting:
     changes: Callable[[list[str], OperatorSettings], Changes]
     told: Callable[[Here], Text]
     effect: Text = AT_ONCE
-    store: Callable[[Change, Changes], Awaitable[None]] = in_server_settings
+    prepare: Callable[[Changes, SettingStores, Callable[[Text], Awaitable[None]]], Awaitable[None]] | None = None
 
 
 def _ids(chosen: Iterable[str]) -> tuple[int, ...]:
     return tuple(map(int, chosen))
 
 
-def _text(written: list[str]) -> str | None:
-    return "".join(written).strip() or None
-
-
-def _number(written: list[str], least: float, most: float) -> float | None:
-    """Return what somebody wrote as a number; None if they wrote nothing. A comma may be the decimal sign."""
-    text = _text(written)
-    if text is None:
-        return None
-    try:
-        number = float(text.replace(",", "."))
-    except ValueError:
-        number = float("nan")
-    if not least <= number <= most:
-        raise SettingError(Text("Write a number from {least} to {most}, or nothing.", least=least, most=most))
-    return number
-
-
 def _days(written: list[str], operator: OperatorSettings) -> Changes:
-    return {"retention_days": _number(written, 1, operator.retention_days or 36_500)}
-
-
-def _names(written: list[str], _: OperatorSettings) -> Changes:
-    text = _text(written)
-    names = None if text is None else parse_names(text)
-    if names == ():
-        raise SettingError(
-            Text(
-                "Give me one to {most} names of two letters or more, with commas between them, each of at most {words} "
-                "words and {chars} characters.",
-                most=MOST_NAMES,
-                words=MOST_WORDS,
-                chars=MOST_NAME_CHARS,
-            )
-        )
-    return {"wake_names": names}
-
-
-def parse_names(names: str) -> tuple[str, ...]:
-    """Parse a list of names; empty if it is not usable."""
-    # As the recogniser writes them.
-    composed = unicodedata.normalize("NFC", names)
-    wanted = tuple(dict.fromkeys(" ".join(name.split()) for name in composed.split(",") if name.strip()))
-    usable = all(
-        len(name) <= MOST_NAME_CHARS and len(name.split()) <= MOST_WORDS and _SPEAKABLE.fullmatch(_without_marks(name))
-        for name in wanted
-    )
-    return wanted if usable and len(wanted) <= MOST_NAMES else ()
-
-
-def _without_marks(name: str) -> str:
-    """Return the letters of a name without the signs at them, which are vowels in many scripts."""
-    return "".join(sign for sign in name if unicodedata.category(sign)[0] != "M")
+    return {"retention_days": written_number(written, 1, operator.retention_days or 36_500)}
 
 
 def _unless_default(chosen: str) -> str | None:
@@ -306,135 +171,6 @@ _FOLLOW = OneOf(
     ),
     lambda here: here.server.follow,
 )
-_MODES_OF_MEMORY = {
-    Mode.SUMMARY.value: Text("summary: what leaves the last 50 turns is folded into a summary"),
-    Mode.ROLLING.value: Text("rolling: when the model is full the oldest turns are dropped, and search finds them"),
-    Mode.OFF.value: Text("off: I see the last 50 turns, and older ones only where memory search finds them"),
-}
-
-
-def mode_sentence(here: Here) -> Text:
-    """Return how the server's sessions remember."""
-    mode = here.choice.mode or here.operator.mode
-    told = Text("{mode} ({source}).", mode=_MODES_OF_MEMORY[mode.value], source=_source(here.choice.mode))
-    if mode is Mode.ROLLING and not here.operator.searchable:
-        missing = Text("There is no memory search to find dropped turns, so I work as in summary until there is.")
-        return joined((told, missing))
-    return told
-
-
-def budget_sentence(here: Here) -> Text:
-    chosen = here.choice.budget_enabled
-    if not (here.operator.budget_enabled if chosen is None else chosen):
-        return Text("Budget off: calls are sent as they are ({source}).", source=_source(chosen))
-    limit = here.operator.max_input_tokens
-    return Text("Budget on: at most {limit} tokens go into a call ({source}).", limit=limit, source=_source(chosen))
-
-
-def _source(chosen: object) -> Text:
-    return Text("my settings") if chosen is None else Text("chosen here")
-
-
-def channels_sentence(here: Here) -> Text:
-    limit = CHANNELS_OF_OPERATOR if here.operator.channels else verbatim("")
-    if chosen := here.server.channels:
-        only = Text("I may come into these voice channels only: {channels}.", channels=_mentions("#", chosen))
-        return joined((only, limit))
-    return limit or Text("I may come into all voice channels.")
-
-
-def roles_sentence(here: Here) -> Text:
-    limit = ROLES_OF_OPERATOR if here.operator.limits_roles else verbatim("")
-    if chosen := here.server.roles:
-        only = Text(
-            "Members with one of these roles may call me, and moderators: {roles}.", roles=_mentions("@&", chosen)
-        )
-        return joined((only, limit))
-    return limit or Text("Everybody may call me.")
-
-
-def auto_join_sentence(here: Here) -> Text:
-    """Return where and when the bot comes without being called."""
-    settings = here.server
-    allowed = [
-        each
-        for each in settings.auto_join_channels
-        if channel_refusal(each, "", here.operator.channels, settings.channels) is None
-    ]
-    sentences = []
-    if allowed:
-        sentences.append(
-            counted(
-                settings.auto_join_people,
-                "I come into {channels} by myself as soon as {count} person is there.",
-                "I come into {channels} by myself as soon as {count} people are there.",
-                channels=_mentions("#", allowed),
-            )
-        )
-    if shut := [each for each in settings.auto_join_channels if each not in allowed]:
-        # The server's channels or those of the operator may have been restricted later.
-        sentences.append(
-            Text("I do not come into {channels} by myself: I may not come there.", channels=_mentions("#", shut))
-        )
-    if settings.auto_join_with:
-        people = _mentions("@", settings.auto_join_with)
-        sentences.append(Text("I come when one of these people does: {people}.", people=people))
-    return joined(sentences) if sentences else Text("I come only when I am called.")
-
-
-def empty_sentence(here: Here) -> Text:
-    return counted(
-        round((here.server.leave_when_empty_s or here.operator.leave_when_empty_s) / 60, 1),
-        "I leave a voice channel after {count} minute without people.",
-        "I leave a voice channel after {count} minutes without people.",
-    )
-
-
-def longest_sentence(here: Here) -> Text:
-    if here.server.longest_session_h is None:
-        return Text("A session may last as long as people stay.")
-    return counted(
-        here.server.longest_session_h,
-        "A session ends after {count} hour; /join begins a new one.",
-        "A session ends after {count} hours; /join begins a new one.",
-    )
-
-
-def retention_sentence(here: Here) -> Text:
-    days = here.operator.kept_days(here.server)
-    if not days:
-        return Text("I keep what was said until somebody deletes it.")
-    return counted(days, "I delete what was said after {count} day.", "I delete what was said after {count} days.")
-
-
-def history_sentence(here: Here) -> Text:
-    if not here.server.opens_history:
-        return Text("People may read what was said while they were in the channel, and nothing else.")
-    if here.server.history_role is None:
-        return Text("Who may manage the server may read everything in the channels that they may enter.")
-    return Text(
-        "Who may manage the server, and members with the role {role}, may read everything in the channels that they "
-        "may enter.",
-        role=_mentions("@&", [here.server.history_role]),
-    )
-
-
-def chat_sentence(here: Here) -> Text:
-    if here.server.chat_channel is None:
-        return Text("Who mentions me in the chat of my voice channel is answered there.")
-    return Text(
-        "Who mentions me in the chat of my voice channel, or in {channel}, is answered there.",
-        channel=_mentions("#", [here.server.chat_channel]),
-    )
-
-
-def _own_words(text: str | None) -> Text:
-    return AS_OPERATOR if text is None else verbatim(escape_markdown(text[:_SHOWN_CHARS]))
-
-
-def _mentions(kind: str, ids: Iterable[int]) -> Text:
-    """Return Discord's mentions of channels (`#`), roles (`@&`) or people (`@`). An answer pings nobody."""
-    return verbatim(", ".join(f"<{kind}{number}>" for number in ids))
 
 
 def _written(number: float | None, *, per: float = 1) -> str:
@@ -459,16 +195,15 @@ SETTINGS: tuple[ServerSetting, ...] = (
         lambda chosen, _: {"voice": _unless_default(chosen[0])},
         lambda here: voice_sentence(here.stores.voices, here.server.voice),
         Text("This takes effect with my next sentence."),
-        voice_once_loaded,
+        load_voice,
     ),
     ServerSetting(
         "names",
         Text("Names"),
         Text("What I am called here: up to five names with commas between them."),
-        Written(200, lambda here: ", ".join(here.takes_part.wake_names)),
-        _names,
-        lambda here: verbatim(escape_markdown(", ".join(here.takes_part.wake_names))),
-        store=in_participation,
+        Written(200, lambda here: ", ".join(here.names)),
+        lambda written, _: {"wake_names": written_names(written)},
+        lambda here: verbatim(escape_markdown(", ".join(here.names))),
     ),
     ServerSetting(
         "voice-mode",
@@ -476,34 +211,31 @@ SETTINGS: tuple[ServerSetting, ...] = (
         Text("Whether I wait to be called by name."),
         OneOf(
             _fixed({mode.value: told for mode, told in MODES.items()} | {DEFAULT: AS_OPERATOR}),
-            lambda here: here.takes_part.voice_mode.value,
+            lambda here: here.voice_mode.value,
         ),
         lambda chosen, _: {"voice_mode": None if chosen[0] == DEFAULT else VoiceMode(chosen[0])},
-        lambda here: MODES[here.takes_part.voice_mode],
-        store=in_participation,
+        lambda here: MODES[here.voice_mode],
     ),
     ServerSetting(
         "persona",
         Text("Persona"),
         Text("How I behave here, in your own words. For example: You are a dry old innkeeper."),
-        Written(MOST_PERSONA_CHARS, lambda here: here.choice.persona or ""),
-        lambda written, _: {"persona": _text(written)},
-        lambda here: _own_words(here.choice.persona),
+        Written(MOST_PERSONA_CHARS, lambda here: here.server.persona or ""),
+        lambda written, _: {"persona": written_text(written)},
+        lambda here: own_words(here.server.persona),
         NEXT_REPLY,
-        in_guild_choice,
     ),
     ServerSetting(
         "memory",
         Text("Memory"),
         Text("How I remember what no longer fits the model."),
         OneOf(
-            _fixed(_MODES_OF_MEMORY | {DEFAULT: AS_OPERATOR}),
-            lambda here: DEFAULT if here.choice.mode is None else here.choice.mode.value,
+            _fixed(MODES_OF_MEMORY | {DEFAULT: AS_OPERATOR}),
+            lambda here: DEFAULT if here.server.mode is None else here.server.mode.value,
         ),
         lambda chosen, _: {"mode": None if chosen[0] == DEFAULT else Mode(chosen[0])},
         mode_sentence,
         NEXT_REPLY,
-        in_guild_choice,
     ),
     ServerSetting(
         "budget",
@@ -517,20 +249,19 @@ SETTINGS: tuple[ServerSetting, ...] = (
                     DEFAULT: AS_OPERATOR,
                 }
             ),
-            lambda here: {None: DEFAULT, True: ON, False: OFF}[here.choice.budget_enabled],
+            lambda here: {None: DEFAULT, True: ON, False: OFF}[here.server.budget_enabled],
         ),
         lambda chosen, _: {"budget_enabled": {ON: True, OFF: False}.get(chosen[0])},
         budget_sentence,
         NEXT_REPLY,
-        in_guild_choice,
     ),
     ServerSetting(
         "notice",
         Text("Notice"),
         Text("The first sentences of my notice that I listen, in your words."),
         Written(MOST_NOTICE_CHARS, lambda here: here.server.notice or ""),
-        lambda written, _: {"notice": _text(written)},
-        lambda here: _own_words(here.server.notice),
+        lambda written, _: {"notice": written_text(written)},
+        lambda here: own_words(here.server.notice),
         NEXT_SESSION,
     ),
     ServerSetting(
@@ -572,7 +303,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
         Text("How many people first"),
         Text("How many people have to be in such a channel before I come."),
         Written(2, lambda here: str(here.server.auto_join_people)),
-        lambda written, _: {"auto_join_people": round(_number(written, 1, 99) or 2)},
+        lambda written, _: {"auto_join_people": round(written_number(written, 1, 99) or 2)},
         auto_join_sentence,
         NEXT_COMER,
     ),
@@ -598,7 +329,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
         Text("Empty channel"),
         Text("How many minutes I stay in a voice channel without people."),
         Written(6, lambda here: _written(here.server.leave_when_empty_s, per=60)),
-        lambda written, _: {"leave_when_empty_s": 60 * (_number(written, 0, 1440) or 0) or None},
+        lambda written, _: {"leave_when_empty_s": 60 * (written_number(written, 0, 1440) or 0) or None},
         empty_sentence,
     ),
     ServerSetting(
@@ -606,7 +337,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
         Text("Longest session"),
         Text("After how many hours a session ends by itself. Nothing: never."),
         Written(5, lambda here: _written(here.server.longest_session_h)),
-        lambda written, _: {"longest_session_h": _number(written, SHORTEST_SESSION_H, LONGEST_SESSION_H)},
+        lambda written, _: {"longest_session_h": written_number(written, SHORTEST_SESSION_H, LONGEST_SESSION_H)},
         longest_sentence,
     ),
     ServerSetting(
@@ -628,7 +359,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
         ),
         lambda chosen, _: {"opens_history": chosen[0] == ON},
         history_sentence,
-        Text("This takes effect at once. My notice says it from the next session on."),
+        TOLD_NEXT_SESSION,
     ),
     ServerSetting(
         "history-role",
@@ -637,7 +368,7 @@ SETTINGS: tuple[ServerSetting, ...] = (
         SomeOf("roles", 1, lambda here: () if here.server.history_role is None else (here.server.history_role,)),
         lambda chosen, _: {"history_role": int(chosen[0]), "opens_history": True} if chosen else {"history_role": None},
         history_sentence,
-        Text("This takes effect at once. My notice says it from the next session on."),
+        TOLD_NEXT_SESSION,
     ),
     ServerSetting(
         "chat",

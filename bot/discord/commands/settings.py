@@ -7,7 +7,7 @@ remembered between presses, so a panel works as long as Discord shows it, also a
 
 from __future__ import annotations
 
-import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import discord
@@ -16,8 +16,10 @@ from discord import app_commands
 
 from bot.channel.markdown import in_message
 from bot.discord.answers import MESSAGE_CHARS, Field, answer, defer, embed_in, guild_id_of, language_of
-from bot.discord.commands.setting_table import BY_KEY, SETTINGS, Change, Here, OneOf, SettingError, SomeOf, Written
-from bot.discord.commands.store_failures import not_chosen, not_looked_up
+from bot.discord.commands.setting_sentences import Here
+from bot.discord.commands.setting_table import BY_KEY, SETTINGS, OneOf, SomeOf, Written
+from bot.discord.commands.setting_values import SettingError
+from bot.discord.commands.store_failures import not_chosen
 from bot.discord.commands.voice import tell
 from bot.discord.failures import AnsweringView, press_failed
 from bot.errors import BotError
@@ -30,7 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping
 
     from bot.discord.command_tree import CheckedCommandTree
-    from bot.discord.commands.setting_table import ServerSetting, SettingStores
+    from bot.discord.commands.setting_sentences import SettingStores
+    from bot.discord.commands.setting_table import ServerSetting
 
     Menu = (
         discord.ui.Select[Any] | discord.ui.ChannelSelect[Any] | discord.ui.RoleSelect[Any] | discord.ui.UserSelect[Any]
@@ -40,8 +43,6 @@ log = structlog.get_logger()
 
 WHAT = Text("What do you want to change?")
 NOT_ANY_MORE = Text("That cannot be chosen any more.")
-# Opening a window cannot wait for a database that is away; then nothing is written in it.
-READ_TIMEOUT_S = 1.0
 # How long somebody may write.
 WINDOW_S = 15 * 60.0
 # Discord's limit for an option's name and for what it says of itself.
@@ -86,20 +87,14 @@ class SettingsPanel:
         """Answer with the panel, open at `setting`."""
         await defer(interaction)
         text, embed, view = await self._drawn(interaction, setting)
-        await answer(interaction, text, embed=embed or discord.utils.MISSING, view=view)
+        await answer(interaction, text, embed=embed, view=view)
 
     async def open(self, interaction: discord.Interaction, setting: ServerSetting) -> None:
         """Answer a press in the menu: show what can be chosen, or the window to write in."""
         if (refused := await self._refusal(interaction)) is not None:
             await answer(interaction, refused)
         elif isinstance(setting.control, Written):
-            here = None
-            try:
-                async with asyncio.timeout(READ_TIMEOUT_S):
-                    here = await self._here(guild_id_of(interaction))
-            except (StoreError, TimeoutError) as error:
-                log.warning("setting_not_prefilled", setting=setting.key, error_class=type(error).__name__)
-            written = "" if here is None else setting.control.now(here)
+            written = setting.control.now(self._here(guild_id_of(interaction)))
             await interaction.response.send_modal(
                 SettingWindow(self, setting, setting.control, written, language_of(interaction))
             )
@@ -114,13 +109,15 @@ class SettingsPanel:
             return
         await defer(interaction, in_place=True)
         guild_id, by = guild_id_of(interaction), interaction.user.id
-        change = Change(self.stores, guild_id, by, lambda text: tell(interaction, text))
         try:
             control = setting.control
             if isinstance(control, OneOf) and chosen[0] not in control.options(self.stores, guild_id):
                 # The menu was drawn before the bot was updated, or before its operator chose otherwise.
                 raise SettingError(NOT_ANY_MORE)
-            await setting.store(change, setting.changes(chosen, self.stores.operator))
+            changes = setting.changes(chosen, self.stores.operator)
+            if setting.prepare is not None:
+                await setting.prepare(changes, self.stores, lambda text: tell(interaction, text))
+            await self.stores.servers.change(guild_id, lambda now: replace(now, **changes), by=by)
         except (BotError, StoreError) as error:
             await self._redraw(interaction, setting, problem=not_chosen(error))
             return
@@ -130,11 +127,8 @@ class SettingsPanel:
     async def _refusal(self, interaction: discord.Interaction) -> Text | None:
         return await self._tree.refusal_of_press(interaction, command="settings")
 
-    async def _here(self, guild_id: int) -> Here:
-        await self.stores.voices.voices.look()
-        choice = await self.stores.choices.choice(guild_id)
-        takes_part = await self.stores.participation.of_guild(guild_id)
-        return Here(self.stores, guild_id, self.stores.servers.of(guild_id), choice, takes_part)
+    def _here(self, guild_id: int) -> Here:
+        return Here(self.stores, guild_id, self.stores.servers.of(guild_id))
 
     async def _redraw(
         self,
@@ -147,7 +141,7 @@ class SettingsPanel:
         text, embed, view = await self._drawn(interaction, setting, problem=problem, is_new=is_new)
         await interaction.edit_original_response(
             content=in_message(text, language_of(interaction))[:MESSAGE_CHARS],
-            embeds=[] if embed is None else [embed],
+            embed=embed,
             view=view,
             allowed_mentions=discord.AllowedMentions.none(),
         )
@@ -159,17 +153,13 @@ class SettingsPanel:
         *,
         problem: Text | None = None,
         is_new: bool = False,
-    ) -> tuple[Text, discord.Embed | None, PanelView]:
+    ) -> tuple[Text, discord.Embed, PanelView]:
         """Return the panel: what is said above it, all settings, and the menus. `problem`: why a choice was not stored.
         `is_new`: it was.
         """
         guild_id, language = guild_id_of(interaction), language_of(interaction)
-        try:
-            here = await self._here(guild_id)
-        except StoreError as error:
-            # What cannot be read can be chosen anew.
-            view = PanelView(self, language, interaction.guild, setting)
-            return joined((problem or "", not_looked_up(error)), "\n"), None, view
+        await self.stores.voices.voices.look()
+        here = self._here(guild_id)
         # Several settings that are told in one sentence are one field.
         fields = {each.told(here): each.name for each in reversed(SETTINGS)}
         embed = embed_in(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from bot.participation.all_guilds import NOT_STORED_YET, NotStoredYetError, ParticipationUnreadError
+from bot.participation.all_guilds import NotStoredError
 from bot.texts.text import Text, sentence_of
 from compaction.errors import StoreError
 
 NOT_READ = Text("I could not read it now. {error} Try again in a moment.")
 NOT_LOOKED_UP = Text("I cannot look that up now. {error}")
+HOLDS_FOR_NOW = Text(
+    "That holds, but I could not store it: it ends when I am started again. Use the command once more in a moment. "
+    "{error}"
+)
 NOT_STORED = Text("That could not be stored. {error}")
 
 
@@ -21,17 +25,13 @@ def not_looked_up(error: StoreError) -> Text:
     return NOT_LOOKED_UP.fill(error=sentence_of(error))
 
 
-def not_chosen(error: Exception, *, unless_stored: Text = NOT_STORED) -> Text:
-    """Return what became of a choice that failed. `unless_stored`: what holds if it could not be stored."""
+def not_chosen(error: Exception) -> Text:
+    """Return what became of a choice that failed."""
     reason = sentence_of(error)
     match error:
-        case ParticipationUnreadError():
-            return Text(
-                "I cannot look up now how I take part on this server, so nothing was changed. {error}", error=reason
-            )
-        case NotStoredYetError():
-            return NOT_STORED_YET.fill(error=reason)
+        case NotStoredError():
+            return HOLDS_FOR_NOW.fill(error=reason)
         case StoreError():
-            return unless_stored.fill(error=reason)
+            return NOT_STORED.fill(error=reason)
         case _:
             return reason

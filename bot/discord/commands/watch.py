@@ -1,10 +1,11 @@
-"""The slash commands for shared screens: /watch start, stop, status and look.
+"""The slash commands for shared screens: /watch start, stop, stop-all, status and look.
 
 Only the member who used the command sees the answer.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import discord
@@ -63,13 +64,12 @@ def add_watch_commands(tree: app_commands.CommandTree[Any], *, watching: ScreenS
         await _answer(interaction, lambda guild_id: _link(watching, guild_id, interaction.user.id))
 
     @group.command(name="stop", description="Stop sharing your screen with me.")
-    @app_commands.describe(everybody="End every share here (moderators).")
-    async def stop(interaction: discord.Interaction, everybody: bool = False) -> None:
-        async def stopped(guild_id: int) -> Text:
-            ended = await watching.stop(guild_id, interaction.user.id, everybody=everybody)
-            return format_ended(ended, everybody=everybody)
+    async def stop(interaction: discord.Interaction) -> None:
+        await _answer(interaction, partial(_stop, watching, interaction.user.id, everybody=False))
 
-        await _answer(interaction, stopped)
+    @group.command(name="stop-all", description="End every share here.")
+    async def stop_all(interaction: discord.Interaction) -> None:
+        await _answer(interaction, partial(_stop, watching, interaction.user.id, everybody=True))
 
     @group.command(name="status", description="Who shares a screen with me, and since when.")
     async def status(interaction: discord.Interaction) -> None:
@@ -108,6 +108,10 @@ async def _link(watching: ScreenSharing, guild_id: int, user_id: int) -> Text:
         ),
     )
     return joined((*sentences, LOCAL) if watching.is_local else sentences, "\n")
+
+
+async def _stop(watching: ScreenSharing, user_id: int, guild_id: int, *, everybody: bool) -> Text:
+    return format_ended(await watching.stop(guild_id, user_id, everybody=everybody), everybody=everybody)
 
 
 def format_ended(count: int, *, everybody: bool) -> Text:

@@ -359,8 +359,12 @@ class Conversation:
         )
 
     def participation_status(self) -> Text:
-        """Return decisions, costs and silence in plain sentences."""
+        """Return decisions and costs in plain sentences."""
         return self._participation.status()
+
+    def why_silent(self) -> Text:
+        """Return why the bot answers nobody; empty if it answers."""
+        return self._participation.why_silent()
 
     def voice_status(self) -> Text:
         """Return why another voice than the chosen one speaks; empty if it does not."""

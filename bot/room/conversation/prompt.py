@@ -210,7 +210,7 @@ class PromptBuilder:
         """Return the guild's prompt policy, after putting the session into its mode."""
         if self._services.replies.guild_policy is None:
             return None
-        policy = await self._services.replies.guild_policy.prompt_policy(self._place.guild_id)
+        policy = self._services.replies.guild_policy.prompt_policy(self._place.guild_id)
         try:
             await self._memory.set_mode(policy.mode)
         except StoreError as error:

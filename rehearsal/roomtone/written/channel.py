@@ -11,9 +11,10 @@ from bot.readers import Reader
 from bot.texts.catalogue import ENGLISH
 from bot.texts.text import Text
 from voice.queue_figures import QueueFigures
+from voice.transport.counters import PacketCounters
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
     from bot.channel.port import CallMessage, CallRequest, Card, DroppedFile, OnPress, Person, Thread
     from compaction.memory.digest import Digest
@@ -42,7 +43,7 @@ class SilentChat:
 class ManualLink:
     """A `bot.channel.port.Link` that sends frames only when `send` is called."""
 
-    state = "connected"
+    connected = True
     removed = False
     end_to_end = True
     privacy_code = ""
@@ -60,10 +61,9 @@ class ManualLink:
         """Wait forever: the link is never lost."""
         return await self._lost
 
-    @property
-    def counters(self) -> Mapping[str, int]:
-        """No counters: there are no packets."""
-        return {}
+    def counters(self) -> PacketCounters:
+        """Return no counts: there are no packets."""
+        return PacketCounters()
 
     def send(self, frames: int) -> int:
         """Send at most `frames` frames; return how many were sent."""

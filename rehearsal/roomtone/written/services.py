@@ -73,7 +73,7 @@ async def open_written_services(
         recall = await open_recall(stack, parts, database, store, clock)
         first_sentences = await stack.enter_async_context(FirstSentences.running(recall.embedder))
         names = (parts.brain.name, *parts.brain.wake_names)
-        policy = await policy_for(parts, None, stores.guilds)
+        policy = await policy_for(parts, None, stores.servers)
         services = RoomServices(
             speech=SpeechModels(recogniser, LoudnessDetector(), ToneSynthesizer()),
             memory=MemoryServices(
@@ -96,7 +96,7 @@ async def open_written_services(
             asr=parts.asr,
             speaking=parts.speaking,
             participation=GuildParticipations(
-                stores.guilds,
+                stores.servers,
                 stores.opt_outs,
                 parts.participation,
                 wake_names=parts.brain.wake_names,

@@ -29,6 +29,7 @@ from bot.participation.all_guilds import GuildParticipations
 from bot.participation.costs import Cost
 from bot.participation.settings import ParticipationSettings
 from bot.room.conversation.prompt import sent_prompt
+from bot.server_settings import no_server_settings
 from bot.settings import LogsSettings, WebSettings
 from bot.shards import Shards
 from bot.store.attendance import AttendanceStore, Presence
@@ -40,7 +41,7 @@ from bot.web.port import NotAdmittedError
 from bot.web.server import WebServer
 from compaction.model import Note, NoteId, NoteSource, SessionId, TurnKind, TurnPart
 from tests.bot.evening import CHANNEL, GUILD, Evening
-from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
+from tests.fakes.choices import FakeOptOuts
 from tests.fakes.place import FakePlace
 from voice.asr.port import Recognition
 from voice.listening.utterance import Utterance
@@ -112,7 +113,7 @@ class House:
         self.directory = FakeDirectory()
         self.opt_outs = FakeOptOuts()
         self.participation = GuildParticipations(
-            FakeGuildChoices(), self.opt_outs, ParticipationSettings(), wake_names=("Roomtone",), clock=self.clock
+            no_server_settings(), self.opt_outs, ParticipationSettings(), wake_names=("Roomtone",), clock=self.clock
         )
         self.live = LiveRooms(self.clock)
         recall = Recall(SqlRecallIndex(evening.database, VectorStore(evening.database)), evening.store)

@@ -37,7 +37,7 @@ WANTED: dict[tuple[str, str | None], tuple[frozenset[str], frozenset[str]]] = {
     ("status", None): (ANYBODY, MODERATORS),
     ("quiet", None): (ANYBODY, MODERATORS),
     ("quiet", "for"): (ANYBODY, MODERATORS),
-    ("quiet", "always"): (MODERATORS, MODERATORS),
+    ("silence", None): (MODERATORS, MODERATORS),
     ("talk", None): (ANYBODY, MODERATORS),
     ("opt-out", None): (ANYBODY, ANYBODY),
     ("opt-in", None): (ANYBODY, ANYBODY),
@@ -53,7 +53,7 @@ WANTED: dict[tuple[str, str | None], tuple[frozenset[str], frozenset[str]]] = {
     ("transcript", None): (ANYBODY, ANYBODY),
     ("watch start", None): (WITH_ROLE, NOBODY),
     ("watch stop", None): (ANYBODY, ANYBODY),
-    ("watch stop", "everybody"): (MODERATORS, MODERATORS),
+    ("watch stop-all", None): (MODERATORS, MODERATORS),
     ("watch status", None): (ANYBODY, MODERATORS),
     ("watch look", None): (WITH_ROLE, NOBODY),
     ("watch look", "question"): (WITH_ROLE, NOBODY),
@@ -93,7 +93,7 @@ def test_where_the_bot_is_nowhere_the_command_says_so() -> None:
     """While the bot is in no voice channel, nobody is outside of its channel: the command itself answers that."""
     for name, rule in RULES.items():
         expected = NO_ROLE if rule.needs_role else None
-        if rule.who is Who.MANAGERS:
+        if rule.who in {Who.MODERATORS, Who.MANAGERS}:
             expected = Text("Only {who} can do that.", who=PEOPLE[rule.who])
         assert refusal(name, [], person("member", inside=False, bot_is_away=True)) == expected
 
@@ -107,7 +107,7 @@ def test_without_roles_in_the_settings_nobody_needs_one() -> None:
 
 def test_a_refusal_says_for_whom_the_command_is() -> None:
     """Each refusal is one plain sentence."""
-    assert refusal("quiet", ["always"], person("member", inside=True)) == (
+    assert refusal("silence", [], person("member", inside=True)) == (
         "Only moderators (who may manage the server or its channels, or mute members) can do that."
     )
     assert refusal("status", [], person("member", inside=False)) == (

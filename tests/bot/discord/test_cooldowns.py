@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from bot.discord.cooldowns import MOST_KEPT, Cooldown, Cooldowns
+from discord.app_commands import Cooldown
+
+from bot.discord.cooldowns import MOST_KEPT, Cooldowns
 
 TWICE_A_MINUTE = Cooldown(2, 60.0)
 
 
 def test_a_command_can_be_used_so_often_and_then_again_later() -> None:
-    """A refused use is not counted, and each use is free again after its time."""
+    """The time begins with the first use. A refused use makes nobody wait longer."""
     used = Cooldowns()
-    times = [0.0, 10.0, 20.0, 59.9, 60.0, 61.0, 70.0]
-    assert [used.use(1, 7, "join", TWICE_A_MINUTE, now=now) for now in times] == [0, 0, 40, 1, 0, 9, 0]
+    times = [1.0, 10.0, 20.0, 60.5, 61.5, 62.0, 70.0]
+    assert [used.use(1, 7, "join", TWICE_A_MINUTE, now=now) for now in times] == [0, 0, 41, 1, 0, 0, 52]
 
 
 def test_people_servers_and_commands_are_counted_apart() -> None:
@@ -19,13 +21,13 @@ def test_people_servers_and_commands_are_counted_apart() -> None:
     used = Cooldowns()
     once = Cooldown(1, 60.0)
     keys = [(1, 7, "join"), (2, 7, "join"), (1, 8, "join"), (1, 7, "listen")]
-    assert [used.use(*key, once, now=0.0) for key in keys] == [0, 0, 0, 0]
-    assert [used.use(*key, once, now=0.0) for key in keys] == [60, 60, 60, 60]
+    assert [used.use(*key, once, now=1.0) for key in keys] == [0, 0, 0, 0]
+    assert [used.use(*key, once, now=1.0) for key in keys] == [60, 60, 60, 60]
 
 
 def test_no_number_of_people_fills_the_memory() -> None:
     """The longest unused are forgotten."""
     used = Cooldowns()
     for person in range(MOST_KEPT + 10):
-        used.use(1, person, "join", TWICE_A_MINUTE, now=0.0)
+        used.use(1, person, "join", TWICE_A_MINUTE, now=1.0)
     assert len(used._used) == MOST_KEPT

@@ -14,7 +14,7 @@ from bot.discord import admission, answers
 from bot.discord.answers import answer_when_known
 from bot.discord.commands.participation import add_participation_commands
 from bot.discord.commands.privacy import add_privacy_commands
-from bot.discord.commands.setting_table import SettingStores
+from bot.discord.commands.setting_sentences import SettingStores
 from bot.discord.commands.settings import add_settings
 from bot.discord.commands.voice import VoiceCommands
 from bot.discord.connection import connected
@@ -25,37 +25,23 @@ from tests.bot.discord.commands.test_participation import participation_with
 from tests.bot.discord.commands.test_settings import operator
 from tests.bot.discord.remembered import seen
 from tests.bot.discord.test_client import ADA, FakeSupervisor, settings_for
-from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
+from tests.fakes.choices import FakeOptOuts
 from tests.fakes.voices import FakePlayer, FakeVoices
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from bot.discord.client import AddCommands
-    from bot.guild import GuildChoice
 
 # The tests give it more.
 CHECK_S = admission.CHECK_TIMEOUT_S
 
 
-class BusyStore(FakeGuildChoices, MemoryServerSettings):
+class BusyStore(MemoryServerSettings):
     """Stands for all stores. It answers only once Discord was told to wait."""
 
     def __init__(self) -> None:
-        FakeGuildChoices.__init__(self)
-        MemoryServerSettings.__init__(self)
+        super().__init__()
         self.free = asyncio.Event()
-
-    async def choice(self, guild_id: int) -> GuildChoice:
-        """Wait, and return the guild's choice."""
-        await self.free.wait()
-        return await super().choice(guild_id)
-
-    async def choose(self, guild_id: int, change: Callable[[GuildChoice], GuildChoice], *, by: int) -> GuildChoice:
-        """Wait, and store."""
-        await self.free.wait()
-        return await super().choose(guild_id, change, by=by)
 
     async def forget(self, guild_id: int | None, person_id: str) -> int:
         """Wait, and say how many facts are gone."""
@@ -85,7 +71,7 @@ class BusyOptOuts(FakeOptOuts):
 def commands_on(store: BusyStore) -> list[AddCommands]:
     """Return what adds the commands to a tree."""
     participation, book = participation_with(store, BusyOptOuts(store.free)), ServerSettingsBook(store)
-    stores = SettingStores(book, store, participation, operator(), VoiceCommands(FakeVoices(), FakePlayer()))
+    stores = SettingStores(book, operator(), VoiceCommands(FakeVoices(), FakePlayer()))
     records, facts = cast("Any", store), cast("Any", None)
     return [
         partial(add_participation_commands, participation=participation),
@@ -99,7 +85,7 @@ def commands_on(store: BusyStore) -> list[AddCommands]:
     ("command", "options", "told"),
     [
         ("opt-out", {}, "I no longer hear you"),
-        ("quiet", {"always": True}, "I am silent on this server until a moderator"),
+        ("silence", {}, "I am silent on this server until a moderator"),
         ("forget-me", {"sure": True, "what": "facts"}, "I have deleted all 3 things"),
         ("settings", {}, "I keep what was said until somebody deletes it."),
     ],

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bot.discord.commands.participation import TalkButton
 from bot.discord.connection import connected
 from bot.discord.place import DiscordPlace
-from bot.discord.talk_button import TalkButton
 from bot.participation.all_guilds import MAY_SPEAK, SILENCED_FOR_GOOD
 from bot.texts.text import Text
 from rehearsal.discord.server import LocalDiscord

@@ -13,7 +13,6 @@ import pytest
 import structlog
 from sqlalchemy import insert
 
-from bot.guild import GuildChoice
 from bot.logs.log_file import log_path
 from bot.logs.output import configured_logging
 from bot.logs.removal import forget_in_logs
@@ -22,7 +21,6 @@ from bot.server_settings import ServerSettings
 from bot.settings import LogsSettings
 from bot.store.backup import write_backup
 from bot.store.database import Database
-from bot.store.guilds import GuildStore
 from bot.store.search.vector_store import VectorStore
 from bot.store.servers import SqlServerSettings
 from bot.store.speakers import StoredSpeaker
@@ -182,7 +180,6 @@ async def fill(evening: Evening) -> None:
     vectors = VectorStore(evening.database)
     while waiting := await vectors.unembedded(limit=50):
         await vectors.store("fake", {each: None if text is None else [1.0, 0.5] for each, text in waiting})
-    await GuildStore(evening.database, evening.clock).choose(GUILD, lambda _: GuildChoice(), by=int(PERSON))
     servers = SqlServerSettings(evening.database, evening.clock)
     await servers.put(GUILD, ServerSettings(auto_join_with=(int(PERSON), 7)), by=int(PERSON))
     await says(evening, "Nobody has drawn facts from this.")

@@ -27,7 +27,6 @@ NO_METRIC = {
     "bot.dashboard.room_charts.RoomCharts._problems": "points of a chart",
     "bot.dashboard.room_charts.RoomCharts._queues": "points of a chart",
     "bot.dashboard.room_charts.RoomCharts._replies": "points of a chart",
-    "bot.discord.cooldowns.Cooldowns.use": "when a command was used",
     "bot.memory.upkeep.MemoryUpkeep._prompts": "the latest prompts, which the database has not taken yet",
     "bot.participation.costs.CostLedger._entries": "the costs of the last hour",
     "bot.realtime.inputs.Inputs._sent": "the latest inputs, to match transcripts",

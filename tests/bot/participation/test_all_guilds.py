@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from bot.guild import GuildChoice, Silence, VoiceMode
+from bot.guild import Silence, VoiceMode
 from bot.participation.all_guilds import (
-    RETRY_S,
     GuildParticipations,
     ListensOnlyError,
     NotHereError,
-    NotStoredYetError,
-    ParticipationUnreadError,
+    NotStoredError,
 )
 from bot.participation.guild_participation import SessionConsent
 from bot.participation.settings import ParticipationSettings
+from bot.server_settings import ServerSettingsBook
 from compaction.errors import StoreError
 from compaction.model import Mode
-from tests.fakes.brain import until
-from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
+from tests.fakes.choices import FailingServerSettings, FakeOptOuts
 from tests.fakes.clock import FakeClock
 
 GUILD, ADA, BO = 10, 1, 2
@@ -59,21 +59,25 @@ class House:
     """A `GuildParticipations` with its stores and its clock."""
 
     def __init__(self) -> None:
-        self.choices = FakeGuildChoices()
+        self.stored = FailingServerSettings()
+        self.servers = ServerSettingsBook(self.stored)
         self.opt_outs = FakeOptOuts()
         self.clock = FakeClock()
-        self.participation = self.again()
+        self.participation = self.over(self.servers)
 
-    async def retry(self) -> None:
-        """Let the task try again what could not be stored."""
-        await self.clock.until_somebody_sleeps()
-        self.clock.advance(RETRY_S)
-
-    def again(self) -> GuildParticipations:
+    async def again(self) -> GuildParticipations:
         """Return a new `GuildParticipations` on the same stores, as after a restart."""
-        return GuildParticipations(
-            self.choices, self.opt_outs, ParticipationSettings(), wake_names=NAMES, clock=self.clock
-        )
+        servers = ServerSettingsBook(self.stored)
+        await servers.load()
+        return self.over(servers)
+
+    def over(self, servers: ServerSettingsBook) -> GuildParticipations:
+        """Return the participation of servers with these settings."""
+        return GuildParticipations(servers, self.opt_outs, ParticipationSettings(), wake_names=NAMES, clock=self.clock)
+
+    async def choose(self, **changes: Any) -> None:
+        """Choose something in /settings."""
+        await self.servers.change(GUILD, lambda now: replace(now, **changes), by=ADA)
 
 
 @pytest.mark.asyncio
@@ -91,7 +95,7 @@ async def test_opt_outs_of_another_process_are_read_anew() -> None:
     """What people choose on a server that another process serves is stored there, so it is never remembered here."""
     house = House()
     elsewhere = GuildParticipations(
-        house.choices,
+        house.servers,
         house.opt_outs,
         ParticipationSettings(),
         wake_names=NAMES,
@@ -104,21 +108,19 @@ async def test_opt_outs_of_another_process_are_read_anew() -> None:
 
 
 @pytest.mark.asyncio
-async def test_what_is_chosen_is_known_in_the_next_process() -> None:
-    """Mode, names, silence and opt-outs survive a restart; the guild's other choices stay."""
+async def test_what_is_chosen_holds_at_once_and_in_the_next_process() -> None:
+    """Mode, names, silence and opt-outs survive a restart; the server's other choices stay."""
     house = House()
-    house.choices.stored[GUILD] = GuildChoice(Mode.ROLLING, False)
-    await house.participation.choose_mode(GUILD, VoiceMode.FREE, by=ADA)
-    await house.participation.choose_names(GUILD, ("Jeeves",), by=ADA)
+    guild = await house.participation.of_guild(GUILD)
+    await house.choose(mode=Mode.ROLLING, voice_mode=VoiceMode.FREE, wake_names=("Jeeves",))
     await house.participation.silence_always(GUILD, by=ADA)
     await house.participation.set_opt_out(GUILD, BO, out=True)
-    assert house.choices.stored[GUILD] == GuildChoice(
-        Mode.ROLLING, False, VoiceMode.FREE, ("Jeeves",), Silence(always=True)
-    )
-    guild = await house.again().of_guild(GUILD)
-    assert (guild.voice_mode, guild.wake_names) == (VoiceMode.FREE, ("Jeeves",))
-    assert guild.silence.always
-    assert guild.opted_out == {BO}
+    assert house.servers.of(GUILD).mode is Mode.ROLLING
+    for each in (guild, await (await house.again()).of_guild(GUILD)):
+        assert (each.voice_mode, each.wake_names) == (VoiceMode.FREE, ("Jeeves",))
+        assert each.silence.always
+        assert each.opted_out == {BO}
+    assert house.participation.names_of(GUILD) == ("Jeeves",)
 
 
 @pytest.mark.asyncio
@@ -131,9 +133,9 @@ async def test_silence_for_now_takes_a_room() -> None:
     room = guild.room = FakeRoom()
     await house.participation.silence_for_now(GUILD, by=BO, minutes=5)
     assert room.silences == 1
-    assert house.choices.stored[GUILD].silence == Silence(until=house.clock.now() + 300.0)
+    assert house.servers.of(GUILD).silence == Silence(until=house.clock.now() + 300.0)
     assert await house.participation.lift_silence(GUILD, by=BO, moderator=False)
-    assert house.choices.stored[GUILD].silence == Silence()
+    assert house.servers.of(GUILD).silence == Silence()
 
 
 @pytest.mark.asyncio
@@ -142,7 +144,7 @@ async def test_silence_for_some_minutes_lasts_that_long() -> None:
     house = House()
     (await house.participation.of_guild(GUILD)).room = FakeRoom()
     await house.participation.silence_for_now(GUILD, by=BO, minutes=60)
-    for participation in (house.participation, house.again()):
+    for participation in (house.participation, await house.again()):
         guild = await participation.begin_session(GUILD, "another")
         assert guild.silence.applies("another", now=house.clock.now() + 3_599.0)
         assert not guild.silence.applies("another", now=house.clock.now() + 3_600.0)
@@ -163,100 +165,40 @@ async def test_a_moderators_silence_takes_a_moderator() -> None:
 
 
 @pytest.mark.asyncio
-async def test_what_cannot_be_stored_is_in_effect_and_stored_later() -> None:
-    """Whoever chose is told so. Of several choices about the same the newest is stored, as soon as the store works."""
+async def test_what_cannot_be_stored_is_in_effect() -> None:
+    """Whoever chose is told so. The next choice of the same is stored, and other settings end no silence."""
     house = House()
     guild = await house.participation.of_guild(GUILD)
-    house.choices.broken = house.opt_outs.broken = True
-    async with house.participation.running():
-        for choice in (
-            house.participation.silence_always(GUILD, by=ADA),
-            house.participation.lift_silence(GUILD, by=ADA, moderator=True),
-            house.participation.choose_mode(GUILD, VoiceMode.FREE, by=ADA),
-            house.participation.set_opt_out(GUILD, ADA, out=True),
-            house.participation.set_opt_out(GUILD, BO, out=True),
-            house.participation.set_opt_out(GUILD, BO, out=False),
-        ):
-            with pytest.raises(NotStoredYetError, match="Make room"):
-                await choice
-        assert (guild.silence, guild.voice_mode, guild.opted_out) == (Silence(), VoiceMode.FREE, frozenset({ADA}))
-        # One try that fails keeps the others waiting and loses none.
-        house.choices.broken = False
-        await house.retry()
-        await house.clock.until_somebody_sleeps()
-        house.opt_outs.broken = False
-        await house.retry()
-        await until(lambda: house.opt_outs.out == {GUILD: frozenset({ADA})})
-        again = await house.again().of_guild(GUILD)
-        assert (again.silence, again.voice_mode, again.opted_out) == (Silence(), VoiceMode.FREE, frozenset({ADA}))
-        # Nothing waits any more, so the next choice is stored at once.
-        await house.participation.set_opt_out(GUILD, ADA, out=False)
-        assert house.opt_outs.out == {GUILD: frozenset()}
+    house.stored.broken = house.opt_outs.broken = True
+    for choice in (
+        house.participation.lift_silence(GUILD, by=ADA, moderator=True),
+        house.participation.silence_always(GUILD, by=ADA),
+        house.participation.set_opt_out(GUILD, ADA, out=True),
+        house.participation.set_opt_out(GUILD, BO, out=True),
+        house.participation.set_opt_out(GUILD, BO, out=False),
+    ):
+        with pytest.raises(NotStoredError, match="Make room"):
+            await choice
+    house.stored.broken = house.opt_outs.broken = False
+    await house.choose(language="de")
+    assert (guild.silence, guild.opted_out) == (Silence(always=True), frozenset({ADA}))
+    await house.participation.set_opt_out(GUILD, ADA, out=True)
+    assert house.opt_outs.out == {GUILD: frozenset({ADA})}
 
 
 @pytest.mark.asyncio
-async def test_a_command_that_is_cancelled_is_carried_out_all_the_same() -> None:
-    """Its choice is in effect already."""
+async def test_a_server_whose_opt_outs_cannot_be_read_is_not_served() -> None:
+    """Who opts out before it is served is not heard once it is, whether that could be stored or not."""
     house = House()
-    house.opt_outs = slow = SlowOptOuts()
-    participation = house.again()
-    await participation.of_guild(GUILD)
-    leaves = asyncio.create_task(participation.set_opt_out(GUILD, ADA, out=True))
-    await slow.is_asked.wait()
-    leaves.cancel()
-    await asyncio.wait({leaves})
-    async with participation.running():
-        await until(lambda: slow.out == {GUILD: frozenset({ADA})})
-
-
-@pytest.mark.asyncio
-async def test_a_server_whose_choice_or_opt_outs_cannot_be_read_is_not_served() -> None:
-    """The bot may have been silenced there, or people may have opted out. It is served once both can be read."""
-    house = House()
-    house.choices.broken = True
+    house.opt_outs.broken = True
+    for person_id, out in ((ADA, True), (BO, True), (BO, False)):
+        with pytest.raises(NotStoredError, match="Make room"):
+            await house.participation.set_opt_out(GUILD, person_id, out=out)
     with pytest.raises(StoreError):
         await house.participation.of_guild(GUILD)
-    house.choices.broken = False
-    house.choices.stored[GUILD] = GuildChoice(silence=Silence(always=True))
-    assert (await house.participation.of_guild(GUILD)).silence.always
-
-    house.opt_outs.broken = True
-    with pytest.raises(StoreError):
-        await house.again().of_guild(GUILD)
-
-
-@pytest.mark.asyncio
-async def test_an_opt_out_is_stored_where_a_server_s_choice_cannot_be_read() -> None:
-    """No room begins there until it can, and in that one the person is not heard. /opt-in is stored likewise."""
-    house = House()
-    house.choices.broken = True
-    for person_id in (ADA, BO):
-        await house.participation.set_opt_out(GUILD, person_id, out=True)
-    await house.participation.set_opt_out(GUILD, BO, out=False)
-    house.choices.broken = False
+    house.opt_outs.broken = False
     guild = await house.participation.of_guild(GUILD)
     assert (guild.excludes(ADA), guild.excludes(BO)) == (True, False)
-
-
-@pytest.mark.asyncio
-async def test_what_cannot_be_read_is_not_changed() -> None:
-    """No silence, mode or name is in effect afterwards, and whoever asked for it is told so. Only an opt-out holds."""
-    house = House()
-    house.choices.broken = house.opt_outs.broken = True
-    with pytest.raises(NotStoredYetError, match="Make room"):
-        await house.participation.set_opt_out(GUILD, ADA, out=True)
-    for change in (
-        house.participation.silence_always(GUILD, by=BO),
-        house.participation.choose_mode(GUILD, VoiceMode.NAME, by=BO),
-        house.participation.choose_names(GUILD, ("Jeeves",), by=BO),
-    ):
-        with pytest.raises(ParticipationUnreadError, match="Make room"):
-            await change
-    house.choices.broken = house.opt_outs.broken = False
-    guild = await house.participation.of_guild(GUILD)
-    assert (guild.excludes(ADA), guild.silence) == (True, Silence())
-    assert house.opt_outs.out == {GUILD: frozenset({ADA})}
-    assert (guild.voice_mode, guild.wake_names) == (VoiceMode.ENGAGED, NAMES)
 
 
 class SlowOptOuts(FakeOptOuts):
@@ -280,7 +222,7 @@ async def test_who_changes_their_mind_has_opted_out_after_a_restart_too() -> Non
     """It is in effect at once, and stored after the earlier change, however long that takes."""
     house = House()
     house.opt_outs = slow = SlowOptOuts()
-    participation = house.again()
+    participation = house.over(house.servers)
     await participation.of_guild(GUILD)
     goes_in = asyncio.create_task(participation.set_opt_out(GUILD, ADA, out=False))
     await slow.is_asked.wait()
@@ -290,24 +232,22 @@ async def test_who_changes_their_mind_has_opted_out_after_a_restart_too() -> Non
     assert (await participation.of_guild(GUILD)).excludes(ADA)
     slow.goes_on.set()
     await asyncio.gather(goes_in, leaves)
-    assert (await house.again().of_guild(GUILD)).excludes(ADA)
+    assert (await (await house.again()).of_guild(GUILD)).excludes(ADA)
 
 
 @pytest.mark.asyncio
-async def test_an_opt_out_while_a_server_is_read_holds() -> None:
-    """The opt-outs were read before it. The choice can be read only this once."""
+async def test_an_opt_out_while_a_server_is_read_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The opt-outs were read before it."""
     house = House()
     reading, read = asyncio.Event(), asyncio.Event()
 
-    async def only_once(guild_id: int) -> GuildChoice:
+    async def of_before(guild_id: int) -> frozenset[int]:
         assert guild_id == GUILD
-        if reading.is_set():
-            raise StoreError("The disk is full. Make room.")
         reading.set()
         await read.wait()
-        return GuildChoice()
+        return frozenset()
 
-    house.choices.choice = only_once  # type: ignore[method-assign]
+    monkeypatch.setattr(house.opt_outs, "of", of_before)
     begins = asyncio.create_task(house.participation.of_guild(GUILD))
     await reading.wait()
     leaves = asyncio.create_task(house.participation.set_opt_out(GUILD, ADA, out=True))
@@ -367,7 +307,7 @@ async def test_a_server_s_choice_to_ask_takes_effect_when_a_room_begins() -> Non
     """Whoever is heard already was not asked."""
     house, chosen = House(), False
     participation = GuildParticipations(
-        house.choices,
+        house.servers,
         house.opt_outs,
         ParticipationSettings(),
         wake_names=NAMES,

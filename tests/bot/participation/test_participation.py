@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.background_task import owned_task
 from bot.brain.decider import Decision, PendingReply, Reason
 from bot.brain.silence import SILENT_MINUTES
 from bot.channel.notice_queue import NOTICES_WAITING
 from bot.channel.participants import Participants
 from bot.guild import Silence, VoiceMode
-from bot.participation.all_guilds import RETRY_S, GuildParticipations
+from bot.participation.all_guilds import GuildParticipations
 from bot.participation.costs import HOUR_S
 from bot.participation.engagement import QuietTimer
 from bot.participation.participation import Participation, ReplyState, silenced_for
 from bot.participation.settings import ParticipationSettings
+from bot.server_settings import no_server_settings
 from bot.texts.text import verbatim
 from tests.fakes.brain import until
-from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
+from tests.fakes.choices import FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO, OTHER_BOT, FakePlace
 from tests.patience import PATIENCE_S
@@ -66,9 +69,9 @@ class Table:
     def __init__(self, most_calls: int, *, quiet_after_minutes: float = 0.0) -> None:
         self.clock = FakeClock()
         self.place = FakePlace(people=[ADA, BO, OTHER_BOT])
-        self.choices = FakeGuildChoices()
+        self.servers = no_server_settings()
         self.guilds = GuildParticipations(
-            self.choices,
+            self.servers,
             FakeOptOuts(),
             ParticipationSettings(max_calls_per_hour=most_calls, quiet_thought_after_minutes=quiet_after_minutes),
             wake_names=("Roomtone",),
@@ -150,7 +153,8 @@ async def live(steps: list[tuple[str, object, str]], most_calls: int) -> list[tu
             case "talk":
                 await table.guilds.lift_silence(table.place.guild_id, by=BO.id, moderator=bool(value))
             case "mode":
-                await table.guilds.choose_mode(table.place.guild_id, cast("VoiceMode", value), by=ADA.id)
+                chosen = partial(replace, voice_mode=cast("VoiceMode", value))
+                await table.servers.change(table.place.guild_id, chosen, by=ADA.id)
             case "opt":
                 await table.guilds.set_opt_out(table.place.guild_id, cast("int", value), out=bool(text))
             case _:
@@ -199,10 +203,8 @@ async def test_who_plays_with_it_does_not_fill_the_channel() -> None:
 
 async def written(participation: Participation) -> None:
     """Let the room write what waits."""
-    running = asyncio.create_task(participation.run(), name="participation-under-test")
-    await participation.wait_until_written(within_s=PATIENCE_S)
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
+    async with owned_task(participation.run(), name="participation-under-test"):
+        await participation.wait_until_written(within_s=PATIENCE_S)
 
 
 @pytest.mark.asyncio
@@ -220,10 +222,7 @@ async def test_what_may_repeat_somebody_is_not_written_after_they_are_gone(happe
     else:
         participation.on_forgotten()
     assert (table.stopped, participation.queue.waiting) == (1, 2)
-    running = asyncio.create_task(participation.run(), name="participation-under-test")
-    await participation.wait_until_written(within_s=PATIENCE_S)
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
+    await written(participation)
     assert table.place.written == ["one", "two"]
 
 
@@ -236,11 +235,10 @@ async def test_a_silence_by_voice_lapses_and_can_be_ended_by_its_button() -> Non
     table.clock.advance(60.0 * SILENT_MINUTES - 1.0)
     participation.on_utterance(BO.id, "Roomtone, shut up.", ended_at=0.0)
     assert participation.silenced
-    await written(participation)
+    async with owned_task(participation.run(), name="participation-under-test"):
+        await participation.wait_until_written(within_s=PATIENCE_S)
+        await until(lambda: table.servers.of(table.place.guild_id).silence == guild.silence)
     assert (table.place.written, table.place.talk_offered) == ([silenced_for(SILENT_MINUTES)], 1)
-    async with table.guilds.running():
-        await until(lambda: bool(table.choices.stored))
-    assert table.choices.stored[table.place.guild_id].silence == guild.silence
     table.clock.advance(1.0)
     assert not participation.silenced
 
@@ -347,22 +345,6 @@ async def test_the_last_words_of_who_leaves_are_for_who_stays() -> None:
     assert not decided(participation, BO.id, "I have to get up at six.")
     table.place.people = [OTHER_BOT]
     assert not decided(participation, BO.id, "I have to get up at six.")
-
-
-@pytest.mark.asyncio
-async def test_a_silence_by_voice_that_cannot_be_stored_holds_and_is_stored_later() -> None:
-    """Nobody who speaks waits for the database."""
-    table = Table(9)
-    participation, guild = await table.begin()
-    table.choices.broken = True
-    async with table.guilds.running():
-        participation.on_utterance(ADA.id, "Roomtone, be quiet.", ended_at=0.0)
-        await table.clock.until_somebody_sleeps()
-        assert participation.silenced
-        table.choices.broken = False
-        table.clock.advance(RETRY_S)
-        await until(lambda: bool(table.choices.stored))
-    assert table.choices.stored[table.place.guild_id].silence == guild.silence
 
 
 @pytest.mark.asyncio

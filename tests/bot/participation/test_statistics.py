@@ -6,7 +6,7 @@ from bot.brain.decider import Decision, Reason
 from bot.guild import Silence, VoiceMode
 from bot.participation.costs import Cost, CostCeiling, CostLedger
 from bot.participation.guild_participation import GuildParticipation
-from bot.participation.statistics import REASONS, ParticipationStatistics, cost_in_words, mode_sentence
+from bot.participation.statistics import REASONS, ParticipationStatistics, cost_in_words, mode_sentence, why_silent
 from bot.texts.text import in_language
 
 FREE = mode_sentence(VoiceMode.FREE)
@@ -19,7 +19,7 @@ def guild(ceiling: CostCeiling | None = None) -> GuildParticipation:
 
 def test_nothing_happened_yet() -> None:
     """Before anything happens, the status has only the mode."""
-    assert ParticipationStatistics().format(guild(), silenced=False, now=0.0) == FREE
+    assert ParticipationStatistics().format(guild(), now=0.0) == FREE
 
 
 def test_everything_is_told_by_reason() -> None:
@@ -30,11 +30,12 @@ def test_everything_is_told_by_reason() -> None:
     statistics.count(Decision(False, Reason.NOT_ADDRESSED))
     statistics.skipped = 1
     here.costs.add(Cost(3, 12_345, 61.4), now=0.0)
-    assert statistics.format(here, silenced=True, now=1.0) == (
+    assert statistics.format(here, now=1.0) == (
         "I took part 3 times (talking on with me: 2, called by name: 1).\n1 time there was nothing to say after all.\n"
         "I kept silent 1 time (not meant for me: 1).\nIn the last hour I used 3 calls of the model, 12,345 tokens, 61 "
-        f"seconds of speech.\n{FREE}\nI am silenced for now; /talk lets me speak."
+        f"seconds of speech.\n{FREE}"
     )
+    assert why_silent(here, silenced=True) == "I am silenced for now; /talk lets me speak."
 
 
 def test_a_ceiling_and_a_moderators_silence_are_told() -> None:
@@ -42,10 +43,11 @@ def test_a_ceiling_and_a_moderators_silence_are_told() -> None:
     here = guild(CostCeiling(240, 1_000_000, 1_800.0))
     here.silence = Silence(always=True)
     here.costs.add(Cost(1, 650, 4.0), now=0.0)
-    assert ParticipationStatistics().format(here, silenced=True, now=1.0) == (
+    assert ParticipationStatistics().format(here, now=1.0) == (
         "In the last hour I used 1 of 240 calls of the model, 650 of 1,000,000 tokens, 4 of 1,800 seconds of speech.\n"
-        f"{FREE}\nA moderator has silenced me."
+        f"{FREE}"
     )
+    assert why_silent(here, silenced=True) == "A moderator has silenced me."
 
 
 def test_one_of_each_is_told_in_the_singular() -> None:
@@ -61,5 +63,5 @@ def test_every_reason_has_its_words() -> None:
     assert set(REASONS) == set(Reason)
     statistics = ParticipationStatistics()
     statistics.count(Decision(True, Reason.WAKE_NAME))
-    told = in_language(statistics.format(guild(), silenced=False, now=0.0), "de")
+    told = in_language(statistics.format(guild(), now=0.0), "de")
     assert "(beim Namen gerufen: 1)" in told

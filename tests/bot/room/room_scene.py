@@ -29,7 +29,7 @@ from compaction.settings import CompactionSettings
 from compaction.summary.extractive import ExtractiveSummariser
 from rehearsal.roomtone.written.audio import LoudnessDetector
 from tests.fakes.brain import FakeVoice
-from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
+from tests.fakes.choices import FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.hearing import ScriptedRecogniser, speech
 from tests.fakes.place import FakePlace
@@ -79,7 +79,6 @@ class House:
         self.place = FakePlace()
         self.policy: GuildPolicy | None = None
         self.participating = ParticipationSettings()
-        self.choices = FakeGuildChoices()
         self.opt_outs = FakeOptOuts()
         self.consent = RoomSettings()
         self.new_responder: Callable[[], Responder] = lambda: EmbeddedResponder(
@@ -98,7 +97,7 @@ class House:
         """Return the participation of all servers, with the settings at the time of the first call."""
         names = BrainSettings().wake_names
         return GuildParticipations(
-            self.choices,
+            self.servers,
             self.opt_outs,
             self.participating,
             wake_names=names,

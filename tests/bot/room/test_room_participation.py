@@ -16,6 +16,7 @@ from bot.brain.tools.toolbox import Toolbox
 from bot.channel.port import MembershipChange
 from bot.participation.participation import CHECK_QUIET_S, silenced_for
 from bot.participation.settings import ParticipationSettings
+from bot.server_settings import ServerSettings
 from compaction.payload import MessageToolCall
 from tests.bot.room.room_scene import TICK_S, a_house, living, settle
 from tests.fakes.brain import ScriptedResponder
@@ -100,7 +101,7 @@ async def test_a_guilds_own_names_are_heard_and_told(tmp_path: Path) -> None:
     async with a_house(tmp_path) as house:
         responder = thinking(house, "Good evening.")
         async with living(house):
-            await house.participation.choose_names(house.place.guild_id, ("Jeeves",), by=BO.id)
+            await house.servers.change(house.place.guild_id, lambda _: ServerSettings(wake_names=("Jeeves",)), by=BO.id)
             await house.say(ADA.id, "Roomtone, hello.")
             await silent(house)
             await house.say(ADA.id, "Jeeves, hello.")

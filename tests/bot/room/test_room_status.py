@@ -21,15 +21,18 @@ if TYPE_CHECKING:
 
 @pytest.mark.asyncio
 async def test_the_state_is_told_in_sentences(tmp_path: Path) -> None:
-    """The status says where the bot is, for how long, with how many people, what it remembers and what it left out."""
+    """The status says first whether the bot hears, whether it answers and what is wrong; then where it is, for how
+    long, with how many people, what it remembers and what it left out.
+    """
     async with a_house(tmp_path) as house, living(house) as (room, _):
-        assert room.status().startswith("I have been in Lounge for less than a minute, with 2 people.")
+        assert "\nI have been in Lounge for less than a minute, with 2 people.\n" in room.status()
         await house.say(ADA.id, "The first thing that was said.")
         await house.pass_time(57.0, step_s=1.0)
         assert room.status() == (
+            "I can hear this channel.\nI answer with what I heard.\nEverything works.\n"
             "I have been in Lounge for 1 minute, with 2 people.\nI remember 1 turn of this session.\n"
             "This call is end-to-end encrypted; compare its privacy code with yours: 12345 67890.\n"
-            "I answer with what I heard.\nI kept silent 1 time (not meant for me: 1).\n"
+            "I kept silent 1 time (not meant for me: 1).\n"
             f"{mode_sentence(VoiceMode.ENGAGED)}"
         )
         house.place.links[-1].hear(speech(BO.id, at=house.clock.monotonic(), seconds=0.1))
@@ -38,7 +41,7 @@ async def test_the_state_is_told_in_sentences(tmp_path: Path) -> None:
         house.place.links[-1].privacy_code = ""
         assert "(1 too short).\nThis call is not end-to-end encrypted, so Discord's servers could" in room.status()
         house.ailing = "The voice kokoro has not worked for 3 minutes; the embedded voice speaks."
-        assert room.status().endswith(f"\n{house.ailing}")
+        assert room.status().splitlines()[2] == house.ailing
 
 
 @pytest.mark.asyncio

@@ -11,7 +11,6 @@ import pytest
 from bot import events
 from bot.brain.embedded.chat import NO_MODEL
 from bot.models.voices import DEFAULT_VOICE
-from bot.participation.all_guilds import SILENCED_FOR_GOOD
 from bot.room.server_voice import ServerVoice
 from bot.room.session import Session
 from bot.texts.text import Text, verbatim
@@ -38,7 +37,7 @@ async def test_a_sample_of_a_voice_is_played_where_the_bot_may_speak(tmp_path: P
         await house.participation.silence_for_now(house.place.guild_id, by=BO.id)
         assert "/talk lets me" in str(await room.play_sample(DEFAULT_VOICE))
         await house.participation.silence_always(house.place.guild_id, by=BO.id)
-        assert await room.play_sample(DEFAULT_VOICE) == SILENCED_FOR_GOOD
+        assert await room.play_sample(DEFAULT_VOICE) == "A moderator has silenced me."
     assert len(sample.spoken) == asked
 
 

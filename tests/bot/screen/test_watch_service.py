@@ -11,10 +11,11 @@ from bot.participation.all_guilds import GuildParticipations
 from bot.participation.settings import ParticipationSettings
 from bot.screen.messages import NO_ROOM_TO_SHARE_IN, ScreenError
 from bot.screen.watch_service import WatchService
+from bot.server_settings import no_server_settings
 from bot.settings import WebSettings
 from bot.web.server import WebServer
 from tests.bot.screen.watching import PICTURES, Watching, until
-from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
+from tests.fakes.choices import FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.place import ADA, BO
 
@@ -30,7 +31,7 @@ async def desk(
 ) -> AsyncIterator[tuple[WatchService, GuildParticipations]]:
     """Open a watch service with its web server."""
     participation = GuildParticipations(
-        FakeGuildChoices(), FakeOptOuts(), ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock()
+        no_server_settings(), FakeOptOuts(), ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock()
     )
     async with WebServer(settings or WebSettings(port=0), watching.screens) as web:
         yield WatchService(watching.screens, web, participation), participation

@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 
 from bot.readers import Reader, Stay
 from bot.store.attendance import AttendanceStore, Presence, forget_attendance
-from bot.store.guilds import OptOutStore
+from bot.store.opt_outs import OptOutStore
 from bot.store.personal_data import PersonalDataStore
 from bot.store.posted_transcripts import PostedTranscripts, TranscriptMessage
 from bot.store.sessions import Sessions

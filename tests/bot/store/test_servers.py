@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 from structlog.testing import capture_logs
 
+from bot.guild import Silence, VoiceMode
 from bot.server_settings import (
     DEFAULTS,
     MOST_CHANNELS,
@@ -34,6 +35,7 @@ from bot.store.servers import SqlServerSettings
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.tables import server_settings
 from compaction.errors import StoreError
+from compaction.model import Mode
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
@@ -62,7 +64,20 @@ CHOSEN = ServerSettings(
     offers_catch_up=False,
     live_message=False,
     listen_only=ListenOnly("evening", "thread", 601),
+    mode=Mode.ROLLING,
+    budget_enabled=False,
+    voice_mode=VoiceMode.FREE,
+    wake_names=("Jeeves", "Žofie, the 2nd"),
+    persona="A cat.",
+    silence=Silence(always=True, session_id="evening", until=12.5),
 )
+
+
+DAMAGED = {
+    2: '{"longest_session_h": 999, "channels": [7], "from_the_future": 1, "asks": false, "mode": "dreaming"}',
+    3: "nonsense",
+    4: '{"silence": {"always": "perhaps"}}',
+}
 
 
 @asynccontextmanager
@@ -89,21 +104,22 @@ async def test_each_server_keeps_its_own_choices(kind: str, tmp_path: Path) -> N
 
 @pytest.mark.asyncio
 async def test_choices_outlive_the_process_and_a_broken_row(tmp_path: Path) -> None:
-    """Of what is damaged the valid part applies, and only who agrees is heard there: it may have been chosen."""
+    """Of what is damaged the valid part applies, and only who agrees is heard there: it may have been chosen. So may a
+    silence that cannot be read.
+    """
     async with open_database(tmp_path / "a.db") as database:
         await SqlServerSettings(database, FakeClock()).put(1, CHOSEN, by=9)
     with sqlite3.connect(tmp_path / "a.db") as connection:
-        damaged = '{"longest_session_h": 999, "channels": [7], "from_the_future": 1, "asks": false}'
-        connection.execute("INSERT INTO server_settings VALUES (2, ?, 0.0, NULL)", (damaged,))
-        connection.execute("INSERT INTO server_settings VALUES (3, 'nonsense', 0.0, NULL)")
+        for guild_id, damaged in DAMAGED.items():
+            connection.execute("INSERT INTO server_settings VALUES (?, ?, 0.0, NULL)", (guild_id, damaged))
     connection.close()
     async with open_database(tmp_path / "a.db") as database:
         with capture_logs() as logs:
             found = await SqlServerSettings(database, FakeClock()).all()
-        assert found == {1: CHOSEN, 2: ServerSettings(channels=(7,), asks=True), 3: ServerSettings(asks=True)}
+        silent = ServerSettings(asks=True, silence=Silence(always=True))
+        assert found == {1: CHOSEN, 2: ServerSettings(channels=(7,), asks=True), 3: silent, 4: silent}
         assert [(line["event"], line["guild_id"]) for line in logs] == [
-            ("server_settings_damaged", 2),
-            ("server_settings_damaged", 3),
+            ("server_settings_damaged", guild_id) for guild_id in DAMAGED
         ]
 
 

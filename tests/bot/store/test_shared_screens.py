@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.memory.session_reader import SessionReader
-from bot.store.guilds import OptOutStore
 from bot.store.history import SessionHistory
+from bot.store.opt_outs import OptOutStore
 from bot.store.search.vector_store import VectorStore
 from bot.store.sessions import Sessions
 from compaction.model import Note, NoteId, TurnKind

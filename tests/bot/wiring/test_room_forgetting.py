@@ -19,7 +19,7 @@ from compaction.errors import StaleOwnerError, StoreError
 from compaction.model import Note, NoteId, SessionId, TurnKind, TurnPart
 from tests.bot.evening import Evening
 from tests.bot.participation.test_all_guilds import FakeRoom
-from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
+from tests.fakes.choices import FakeOptOuts
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ async def test_what_is_on_its_way_is_dropped_while_the_database_is_away() -> Non
 async def test_a_room_drops_what_it_has_of_a_person_before_anything_is_deleted() -> None:
     """And what was made of it afterwards."""
     participation = GuildParticipations(
-        FakeGuildChoices(), FakeOptOuts(), ParticipationSettings(), wake_names=(), clock=FakeClock()
+        no_server_settings(), FakeOptOuts(), ParticipationSettings(), wake_names=(), clock=FakeClock()
     )
     guild = await participation.of_guild(10)
     guild.room = room = FakeRoom()
@@ -105,7 +105,7 @@ class RefusingStore:
 def records_of(evening: Evening, folder: Path) -> PersonalData:
     """Return the personal data of a process with one open room: that of the evening."""
     participation = GuildParticipations(
-        FakeGuildChoices(), FakeOptOuts(), ParticipationSettings(), wake_names=(), clock=evening.clock
+        no_server_settings(), FakeOptOuts(), ParticipationSettings(), wake_names=(), clock=evening.clock
     )
     rooms = RoomForgetting(participation, WeakSet([evening.upkeep]), no_server_settings())
     forgetter = PersonForgetter(evening.database, evening.clock, log_folder=log_path(folder).parent)

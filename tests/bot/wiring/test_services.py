@@ -11,7 +11,7 @@ import pytest
 
 from bot import events
 from bot.brain.tools.permission import Asker
-from bot.guild import GuildChoice, VoiceMode
+from bot.guild import VoiceMode
 from bot.health import Health
 from bot.memory.recall import RecallScope
 from bot.monitoring.metrics import Metrics
@@ -20,6 +20,7 @@ from bot.monitoring.traces import open_traces
 from bot.participation.all_guilds import GuildParticipations
 from bot.participation.statistics import mode_sentence
 from bot.room.room_check import CHECK_ROOM_S
+from bot.server_settings import ServerSettings
 from bot.shards import ONLY_SHARD
 from bot.wiring import services
 from bot.wiring.memory import open_recollection
@@ -103,7 +104,7 @@ async def equipped(
         house = EquippedHouse(stores.sessions, stores.turns, clock)
         house.metrics = metrics
         participation = GuildParticipations(
-            stores.guilds, stores.opt_outs, parts.participation, wake_names=parts.brain.wake_names, clock=clock
+            stores.servers, stores.opt_outs, parts.participation, wake_names=parts.brain.wake_names, clock=clock
         )
         dashboard = await open_dashboard(stack, parts, stores.sessions, participation, clock)
         screens = await open_screens(stack, parts, clock, on_call=metrics.on_model_call)
@@ -129,8 +130,10 @@ async def equipped(
 async def test_what_a_guild_has_chosen_reaches_decisions_and_prompts(tmp_path: Path) -> None:
     """A guild's voice mode, wake names, persona and memory mode take effect."""
     async with LocalChatServer() as server, equipped(tmp_path, server) as house:
-        choice = GuildChoice(Mode.ROLLING, None, VoiceMode.NAME, ("Otto",), persona="Speak like a pirate.")
-        await house.stores.guilds.choose(GUILD, lambda _: choice, by=ADA.id)
+        chosen = ServerSettings(
+            mode=Mode.ROLLING, voice_mode=VoiceMode.NAME, wake_names=("Otto",), persona="Speak like a pirate."
+        )
+        await house.stores.servers.change(GUILD, lambda _: chosen, by=ADA.id)
         house.place.people = [ADA]
         async with living(house) as (room, _):
             await house.say(ADA.id, "Roomtone, how are you this evening?")
@@ -144,7 +147,7 @@ async def test_what_a_guild_has_chosen_reaches_decisions_and_prompts(tmp_path: P
         assert "Speak like a pirate." in system
         policy = house.equipment.replies.guild_policy
         assert policy is not None
-        assert (await policy.prompt_policy(GUILD)).mode is Mode.ROLLING
+        assert policy.prompt_policy(GUILD).mode is Mode.ROLLING
         assert house.equipment.realtime is None, "speech-to-speech is off unless somebody wants it"
 
 

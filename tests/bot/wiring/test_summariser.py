@@ -14,6 +14,7 @@ from bot.memory.replay import Replay, replay
 from bot.memory.transcript import SaidLine
 from bot.participation.all_guilds import GuildParticipations
 from bot.participation.settings import ParticipationSettings
+from bot.server_settings import no_server_settings
 from bot.wiring.memory import choose_summariser, open_summariser, summarisers_by_guild
 from compaction.errors import CompletionError
 from compaction.model import Mode, Seq
@@ -21,7 +22,7 @@ from compaction.settings import CompactionSettings, SummariserKind
 from compaction.summary.port import FoldRequest
 from rehearsal.servers.chat import ChatBehaviour, ChatCall, ChatMode, LocalChatServer
 from tests.compaction.turn_store_contract import turn
-from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
+from tests.fakes.choices import FakeOptOuts
 from tests.fakes.clock import FakeClock
 from tests.fakes.completion import MoodyModel
 from tests.fakes.turn_store import InMemoryTurnStore
@@ -111,7 +112,7 @@ async def test_a_summary_counts_in_the_hour_of_its_server() -> None:
     """A server's summaries count in its own hour and stop at its ceiling; another server is not affected."""
     model, clock = MoodyModel(), FakeClock()
     participation = GuildParticipations(
-        FakeGuildChoices(), FakeOptOuts(), ParticipationSettings(max_calls_per_hour=1), wake_names=(), clock=clock
+        no_server_settings(), FakeOptOuts(), ParticipationSettings(max_calls_per_hour=1), wake_names=(), clock=clock
     )
     summariser_of = summarisers_by_guild(CompactionSettings(summariser=SummariserKind.LLM), model, participation, clock)
     turns = tuple(turn(seq, f"We decided to hide parcel {seq} in the cabin.") for seq in range(10))

@@ -12,10 +12,11 @@ from bot.discord.access import PEOPLE, Who
 from bot.discord.commands.participation import add_participation_commands
 from bot.participation.all_guilds import SILENCED_FOR_GOOD, GuildParticipations
 from bot.participation.settings import ParticipationSettings
+from bot.server_settings import MemoryServerSettings, ServerSettingsBook
 from tests.bot.discord.commands.local_server import answer_to, server_with
 from tests.bot.discord.test_client import ADA, BEN
 from tests.bot.participation.test_all_guilds import FakeRoom
-from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
+from tests.fakes.choices import FailingServerSettings, FakeOptOuts
 from tests.fakes.clock import FakeClock
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from bot.participation.all_guilds import OptOuts
     from bot.participation.guild_participation import GuildParticipation
+    from bot.server_settings import ServerSettingsStore
     from rehearsal.discord.server import LocalDiscord
 
 NOT_A_MODERATOR = f"Only {PEOPLE[Who.MODERATORS]} can do that."
@@ -46,9 +48,10 @@ class Table:
         return answer
 
 
-def participation_with(choices: FakeGuildChoices, opt_outs: OptOuts) -> GuildParticipations:
+def participation_with(stored: ServerSettingsStore, opt_outs: OptOuts) -> GuildParticipations:
     """Return the participation of a bot that was just started on these stores."""
-    return GuildParticipations(choices, opt_outs, ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock())
+    servers = ServerSettingsBook(stored)
+    return GuildParticipations(servers, opt_outs, ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock())
 
 
 def local_discord(participation: GuildParticipations) -> AbstractAsyncContextManager[LocalDiscord]:
@@ -57,9 +60,9 @@ def local_discord(participation: GuildParticipations) -> AbstractAsyncContextMan
 
 
 @asynccontextmanager
-async def online(choices: FakeGuildChoices | None = None) -> AsyncIterator[Table]:
+async def online() -> AsyncIterator[Table]:
     """Start the local Discord and the client, with the bot in a voice channel."""
-    participation = participation_with(choices or FakeGuildChoices(), FakeOptOuts())
+    participation = participation_with(MemoryServerSettings(), FakeOptOuts())
     async with local_discord(participation) as local:
         guild = await participation.of_guild(local.guild.id)
         guild.room = FakeRoom()
@@ -84,10 +87,10 @@ async def test_anybody_silences_it_for_now() -> None:
 async def test_a_moderator_silences_it_for_good() -> None:
     """Only a moderator can start and end a permanent silence; a member gets an answer that says so."""
     async with online() as table:
-        refused = await table.say(BEN, "quiet", always=True)
+        refused = await table.say(BEN, "silence")
         assert refused == NOT_A_MODERATOR
         assert table.silences_for_good == [False]
-        assert "until a moderator uses /talk" in await table.say(ADA, "quiet", always=True)
+        assert "until a moderator uses /talk" in await table.say(ADA, "silence")
         assert await table.say(BEN, "talk") == SILENCED_FOR_GOOD
         assert await table.say(ADA, "talk") == "I may speak again."
         assert table.silences_for_good == [False, True, True, False]
@@ -127,48 +130,32 @@ async def test_nobody_opts_out_and_in_without_end() -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_store_that_fails_is_told() -> None:
-    """If a choice cannot be stored, the answer says so with the remedy. The choice applies, and is stored later."""
-    choices = FakeGuildChoices()
-    async with online(choices) as table:
-        choices.broken = True
-        assert await table.say(BEN, "quiet") == (
-            "This is in effect, but I could not store it yet. I keep trying. If I am restarted before that, it is "
-            "lost: choose it again. The disk is full. Make room."
-        )
-        assert table.guild.silence.applies("evening", now=0.0)
-
-
-@pytest.mark.asyncio
 @pytest.mark.parametrize("asks", [False, True])
-async def test_who_opts_out_while_the_database_is_away_is_told_what_holds(asks: bool) -> None:
-    """What they chose is in effect; the answer says that it is not stored yet, and what they have to do then."""
-    opt_outs = FakeOptOuts()
-    participation = participation_with(FakeGuildChoices(), opt_outs)
+async def test_a_database_that_is_away_is_told(asks: bool) -> None:
+    """What somebody chose holds; the answer says that it is not stored, and what they have to do."""
+    stored, opt_outs = FailingServerSettings(), FakeOptOuts()
+    participation = participation_with(stored, opt_outs)
     async with local_discord(participation) as local:
         guild = await participation.of_guild(local.guild.id)
         guild.room, guild.asks = FakeRoom(), asks
-        opt_outs.broken = True
-        answer = await answer_to(local, BEN, "opt-out")
-        assert guild.excludes(BEN)
-        assert "could not store that yet" in answer
-        assert "use /opt-out once more" in answer
-        answer = await answer_to(local, BEN, "opt-in")
-        assert guild.excludes(BEN) is asks
-        assert "could not store that yet" in answer
-        assert "use /opt-in once more" in answer
+        stored.broken = opt_outs.broken = True
+        for command in ("quiet", "opt-out", "opt-in"):
+            answer = await answer_to(local, BEN, command)
+            assert "I could not store it" in answer
+            assert "Make room" in answer
+            assert guild.excludes(BEN) is (command == "opt-out" or asks)
         assert ("*Hear me*" in answer) is asks
+        assert guild.silence.applies("evening", now=0.0)
 
 
 @pytest.mark.asyncio
 async def test_where_nothing_can_be_read_nothing_is_said_to_hold() -> None:
     """The bot was just started and the database is away: nothing was changed, and the answer says so."""
-    choices, opt_outs = FakeGuildChoices(), FakeOptOuts()
-    choices.broken = opt_outs.broken = True
-    told = "I cannot look up now how I take part on this server, so nothing was changed. The disk is full. Make room."
-    async with local_discord(participation_with(choices, opt_outs)) as local:
-        assert await answer_to(local, BEN, "quiet") == told
-        assert await answer_to(local, ADA, "quiet", always=True) == told
+    opt_outs = FakeOptOuts()
+    opt_outs.broken = True
+    async with local_discord(participation_with(FailingServerSettings(), opt_outs)) as local:
+        told = "That could not be stored. The disk is full. Make room."
+        assert await answer_to(local, ADA, "silence") == told
         opt_outs.broken = False
         assert (await answer_to(local, BEN, "opt-out")).startswith("I no longer hear you on this server")
         assert opt_outs.out == {local.guild.id: frozenset({BEN})}

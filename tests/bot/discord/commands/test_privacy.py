@@ -31,7 +31,6 @@ from bot.memory.person_forgetting import PersonForgetReport, PersonForgetter
 from bot.memory.personal_data import FILE_NAME, PersonalData
 from bot.server_settings import ServerSettings
 from bot.store import quoted_turns, rows, speech_forgetting
-from bot.store.guilds import GuildStore
 from bot.store.servers import SqlServerSettings
 from compaction.errors import StoreError
 from compaction.memory.people import ExtractedFacts, PersonFact
@@ -202,11 +201,10 @@ async def test_who_chose_for_a_server_is_told_and_forgotten(tmp_path: Path) -> N
     async with Evening(tmp_path / "roomtone.db") as evening:
         database, clock = evening.database, evening.clock
         await SqlServerSettings(database, clock).put(GUILD, ServerSettings(posts_recap=True), by=ADA)
-        await GuildStore(database, clock).choose(GUILD + 1, lambda now: replace(now, persona="Be brief."), by=ADA)
         forgetter = PersonForgetter(database, clock, log_folder=log_path(tmp_path).parent)
         records = PersonalData(database, forgetter, evening.people, rooms=RecordedRooms([]))
         told = json.loads((await records.file_of(str(ADA))).content)
-        assert sorted(told["servers_where_you_chose_last"]) == [str(GUILD), str(GUILD + 1)]
+        assert told["servers_where_you_chose_last"] == [str(GUILD)]
         await records.forget(str(ADA))
         assert (await records.file_of(str(ADA))).is_empty
         assert str(ADA).encode() not in bytes_in(tmp_path)

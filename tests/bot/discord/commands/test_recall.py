@@ -8,10 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
+from discord.app_commands import Cooldown
 
 from bot.discord.commands import recall
 from bot.discord.commands.recall import GONE, MOMENT, NOTHING, OFF, OVER, RecallSearch, add_recall
-from bot.discord.cooldowns import Cooldown
 from bot.memory.personal_recall import PersonalRecall
 from bot.memory.recall import Recall
 from bot.store.attendance import AttendanceStore, Presence
@@ -127,7 +127,7 @@ async def test_buttons_are_not_pressed_without_end(tmp_path: Path, monkeypatch: 
         told = await here.press(BEN, page, "roomtone:recall-next")
         assert "Please wait " in told.content
         assert told.ephemeral
-        monkeypatch.setattr(recall, "PRESSES", Cooldown(3, 60.0))
+        monkeypatch.setattr("bot.discord.cooldowns.Cooldowns.use", lambda *_, **__: 0)
         assert "page 2 of 3" in seen(await here.press(BEN, page, "roomtone:recall-next"))
 
 

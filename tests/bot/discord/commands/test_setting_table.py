@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, cast
 
 import pytest
 
-from bot.discord.commands.setting_table import (
+from bot.discord.commands.setting_sentences import (
     CHANNELS_OF_OPERATOR,
     ROLES_OF_OPERATOR,
-    SETTINGS,
     Here,
     OperatorSettings,
     SettingStores,
@@ -19,15 +17,13 @@ from bot.discord.commands.setting_table import (
     empty_sentence,
     longest_sentence,
     mode_sentence,
-    parse_names,
     retention_sentence,
     roles_sentence,
 )
+from bot.discord.commands.setting_table import SETTINGS
+from bot.discord.commands.setting_values import parse_names
 from bot.discord.commands.voice import VoiceCommands
-from bot.guild import GuildChoice, VoiceMode
-from bot.participation.costs import CostCeiling, CostLedger
-from bot.participation.guild_participation import GuildParticipation
-from bot.server_settings import ServerSettings
+from bot.server_settings import ServerSettings, no_server_settings
 from bot.texts.text import Text, in_language
 from compaction.model import Mode
 from tests.bot.discord.commands.test_settings import operator
@@ -38,12 +34,10 @@ ONLY_THE_SECOND = (
 )
 
 
-def here(settings: ServerSettings, of: OperatorSettings | None = None, choice: GuildChoice | None = None) -> Here:
+def here(settings: ServerSettings, of: OperatorSettings | None = None) -> Here:
     """Return what holds on a server with these choices."""
     voices = VoiceCommands(FakeVoices(), FakePlayer())
-    stores = SettingStores(cast("Any", None), cast("Any", None), cast("Any", None), of or operator(), voices)
-    takes_part = GuildParticipation(1, VoiceMode.ENGAGED, ("Roomtone",), CostLedger(CostCeiling()))
-    return Here(stores, 1, settings, choice or GuildChoice(), takes_part)
+    return Here(SettingStores(no_server_settings(), of or operator(), voices), 1, settings)
 
 
 def test_what_the_operator_has_limited_is_told_with_what_the_server_has_chosen() -> None:
@@ -65,24 +59,24 @@ def test_one_minute_hour_or_day_is_no_minutes_hours_or_days() -> None:
 
 
 @pytest.mark.parametrize(
-    ("choice", "searchable", "told"),
+    ("mode", "searchable", "told"),
     [
-        (GuildChoice(), True, "summary: what leaves the last 50 turns is folded into a summary (my settings)."),
-        (GuildChoice(Mode.ROLLING), False, "so I work as in summary until there is."),
-        (GuildChoice(Mode.ROLLING), True, "search finds them (chosen here)."),
+        (None, True, "summary: what leaves the last 50 turns is folded into a summary (my settings)."),
+        (Mode.ROLLING, False, "so I work as in summary until there is."),
+        (Mode.ROLLING, True, "search finds them (chosen here)."),
     ],
 )
-def test_the_memory_mode_in_force_is_told_with_who_chose_it(choice: GuildChoice, searchable: bool, told: str) -> None:
+def test_the_memory_mode_in_force_is_told_with_who_chose_it(mode: Mode | None, searchable: bool, told: str) -> None:
     """So is that the chosen one needs a search that is not there."""
-    assert mode_sentence(here(ServerSettings(), replace(operator(), searchable=searchable), choice)).endswith(told)
+    assert mode_sentence(here(ServerSettings(mode=mode), replace(operator(), searchable=searchable))).endswith(told)
 
 
 def test_the_longest_values_fit_one_embed_of_discord() -> None:
     """Each of at most 25 fields has its limit, and all of them together."""
     ids = tuple(10**18 + number for number in range(25))
-    full = ServerSettings("de", "joe", "x" * 1_000, True, ids, ids, ids, 99, ids[:10])
+    full = ServerSettings("de", "joe", "x" * 1_000, True, ids, ids, ids, 99, ids[:10], persona="y" * 1_500)
     strict = replace(operator(), channels=ids[:12], limits_roles=True)
-    holding = here(full, strict, GuildChoice(persona="y" * 1_500))
+    holding = here(full, strict)
     told: dict[Text, Text] = {each.told(holding): each.name for each in SETTINGS}
     assert all(len(text) <= 1_024 for text in told)
     assert sum(len(text) + len(name) for text, name in told.items()) < 5_700

@@ -10,31 +10,29 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.discord.command_tree import CheckedCommandTree
-from bot.discord.commands.setting_table import BY_KEY, SETTINGS, OperatorSettings, SettingStores, Written
+from bot.discord.commands.setting_sentences import OperatorSettings, SettingStores
+from bot.discord.commands.setting_table import BY_KEY, SETTINGS, Written
 from bot.discord.commands.settings import NOT_ANY_MORE, WHAT, add_settings
 from bot.discord.commands.voice import VoiceCommands
 from bot.discord.connection import connected
-from bot.guild import GuildChoice, VoiceMode
-from bot.participation.all_guilds import GuildParticipations
-from bot.participation.settings import ParticipationSettings
-from bot.server_settings import MemoryServerSettings, ServerSettings, ServerSettingsBook, no_server_settings
+from bot.guild import VoiceMode
+from bot.server_settings import MemoryServerSettings, ServerSettings, ServerSettingsBook
 from bot.texts.catalogue import languages
 from bot.texts.text import in_language
-from compaction.errors import StoreError
 from compaction.model import Mode
 from rehearsal.discord.guild.spec import GuildSpec, Member
 from rehearsal.discord.server import LocalDiscord
 from rehearsal.errors import LocalDiscordError
 from tests.bot.discord.remembered import seen
 from tests.bot.discord.test_client import ADA, BEN, FakeSupervisor, settings_for
-from tests.fakes.choices import FakeGuildChoices, FakeOptOuts
-from tests.fakes.clock import FakeClock
+from tests.fakes.choices import FailingServerSettings
 from tests.fakes.voices import FakePlayer, FakeVoices
 from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from bot.server_settings import ServerSettingsStore
     from rehearsal.discord.interactions.result import InteractionReply, InteractionResult
 
 DORA = 2009
@@ -42,14 +40,16 @@ PEOPLE = (Member(ADA, "Ada", moderator=True), Member(BEN, "Ben"), Member(DORA, "
 
 
 def operator(*, retention_days: float = 0, asks: bool = False) -> OperatorSettings:
-    return OperatorSettings(leave_when_empty_s=300.0, retention_days=retention_days, asks=lambda _: asks)
+    return OperatorSettings(
+        leave_when_empty_s=300.0, retention_days=retention_days, asks=lambda _: asks, wake_names=("Roomtone",)
+    )
 
 
 class Server:
     """A local Discord with the bot, and what its managers have chosen."""
 
-    def __init__(self, local: LocalDiscord, stores: SettingStores, choices: FakeGuildChoices) -> None:
-        self.local, self.stores, self.choices = local, stores, choices
+    def __init__(self, local: LocalDiscord, stores: SettingStores) -> None:
+        self.local, self.stores = local, stores
 
     async def show(self, user_id: int = ADA, command: str = "settings") -> InteractionReply:
         """Open the panel, which only this person sees."""
@@ -84,17 +84,11 @@ class Server:
 
 @asynccontextmanager
 async def online(
-    of: OperatorSettings | None = None, *, voices: FakeVoices | None = None, book: ServerSettingsBook | None = None
+    of: OperatorSettings | None = None, *, voices: FakeVoices | None = None, stored: ServerSettingsStore | None = None
 ) -> AsyncIterator[Server]:
     """Start a local Discord with the bot and the command."""
-    choices = FakeGuildChoices()
-    participation = GuildParticipations(
-        choices, FakeOptOuts(), ParticipationSettings(), wake_names=("Roomtone",), clock=FakeClock()
-    )
     stores = SettingStores(
-        book or no_server_settings(),
-        choices,
-        participation,
+        ServerSettingsBook(stored or MemoryServerSettings()),
         of or operator(retention_days=90),
         VoiceCommands(voices or FakeVoices(), FakePlayer()),
     )
@@ -102,7 +96,7 @@ async def online(
         LocalDiscord(guild=GuildSpec(people=PEOPLE)) as local,
         connected(settings_for(local), FakeSupervisor(), [partial(add_settings, stores=stores)]),
     ):
-        yield Server(local, stores, choices)
+        yield Server(local, stores)
 
 
 CHOSEN: tuple[tuple[str, tuple[object, ...], str], ...] = (
@@ -164,8 +158,6 @@ async def test_every_setting_is_chosen_on_the_panel(monkeypatch: pytest.MonkeyPa
             posts_recap=True,
             offers_catch_up=False,
             live_message=False,
-        )
-        assert server.choices.stored[server.local.guild.id] == GuildChoice(
             mode=Mode.ROLLING,
             budget_enabled=False,
             voice_mode=VoiceMode.FREE,
@@ -197,15 +189,12 @@ async def test_who_chooses_nothing_takes_a_choice_back() -> None:
     """An empty field, an empty menu and the option for it bring the operator's settings back."""
     async with online() as server:
         chosen = ServerSettings("de", "joe", "Hi.", channels=(602,), longest_session_h=3, leave_when_empty_s=9)
-        chosen = replace(chosen, opens_history=True, history_role=500, retention_days=3)
+        chosen = replace(chosen, opens_history=True, history_role=500, retention_days=3, mode=Mode.OFF)
+        chosen = replace(chosen, budget_enabled=True, voice_mode=VoiceMode.FREE, wake_names=("Jeeves",), persona="Hi.")
         await server.stores.servers.change(server.local.guild.id, lambda _: chosen, by=ADA)
-        server.choices.stored[server.local.guild.id] = GuildChoice(
-            Mode.OFF, True, VoiceMode.FREE, ("Jeeves",), persona="Be brief."
-        )
         for key, picked in NOTHING_CHOSEN:
             await server.choose(key, *picked)
         assert server.now == ServerSettings()
-        assert server.choices.stored[server.local.guild.id] == GuildChoice()
 
 
 @pytest.mark.asyncio
@@ -224,7 +213,6 @@ async def test_what_cannot_be_is_refused_with_what_can(key: str, written: str, t
     async with online() as server:
         assert (await server.choose(key, written)).startswith(told)
         assert server.now == ServerSettings()
-        assert server.choices.stored == {}
 
 
 @pytest.mark.asyncio
@@ -298,25 +286,14 @@ async def test_a_server_may_be_stricter_than_the_operator_and_never_laxer() -> N
 
 @pytest.mark.asyncio
 async def test_a_database_that_is_away_is_told() -> None:
-    """What cannot be read or stored is said, and everything can be chosen again later from the same panel."""
-
-    class Away(ServerSettingsBook):
-        async def change(self, *_: object, **__: object) -> ServerSettings:
-            raise StoreError("The disk is full.")
-
-    async with online(book=Away(MemoryServerSettings())) as server:
-        assert await server.choose("recap", "on") == "That could not be stored. The disk is full."
-        opened = await server.open("memory")
-        server.choices.broken = True
-        panel = int(opened.replies[-1].payload["id"])
-        told = (await server.local.pick(ADA, panel, "roomtone:setting-memory", ["off"])).content
-        assert told == (
-            "That could not be stored. The disk is full. Make room.\nI cannot look that up now. The disk is full. "
-            "Make room."
-        )
-        server.choices.broken = False
-        told = (await server.local.pick(ADA, panel, "roomtone:setting-memory", ["off"])).content
-        assert told.endswith("This takes effect at my next reply.")
+    """What cannot be stored is said, and can be chosen again later from the same panel."""
+    stored = FailingServerSettings()
+    async with online(stored=stored) as server:
+        stored.broken = True
+        assert await server.choose("memory", "off") == "That could not be stored. The disk is full. Make room."
+        assert server.now == ServerSettings()
+        stored.broken = False
+        assert (await server.choose("memory", "off")).endswith("This takes effect at my next reply.")
 
 
 @pytest.mark.parametrize("language", languages())

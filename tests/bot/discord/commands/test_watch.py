@@ -102,8 +102,8 @@ async def test_stopping_is_for_oneself_and_moderators() -> None:
     desk = Desk()
     async with online(desk) as local:
         assert await say(local, BEN, "stop") == "Sharing has ended."
-        assert await say(local, BEN, "stop", everybody=True) == f"Only {PEOPLE[Who.MODERATORS]} can do that."
-        assert await say(local, ADA, "stop", everybody=True) == "2 shares have ended."
+        assert await say(local, BEN, "stop-all") == f"Only {PEOPLE[Who.MODERATORS]} can do that."
+        assert await say(local, ADA, "stop-all") == "2 shares have ended."
     assert desk.stopped == [(BEN, False), (ADA, True)]
     assert format_ended(0, everybody=True) == "Nobody shares a screen now."
     assert format_ended(0, everybody=False) == "You are not sharing a screen with me."

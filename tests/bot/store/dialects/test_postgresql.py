@@ -25,8 +25,8 @@ from bot.store.dialects import postgresql_lock
 from bot.store.dialects.postgresql import PostgresDialect
 from bot.store.dialects.postgresql_failures import postgresql_failure
 from bot.store.dialects.postgresql_lock import held_lock, held_shards
-from bot.store.guilds import OptOutStore
 from bot.store.migrations.upgrade import HEAD
+from bot.store.opt_outs import OptOutStore
 from bot.store.speech_forgetting import SpeechForgetter
 from bot.store.turns import SqlTurnStore
 from compaction.errors import StoreError

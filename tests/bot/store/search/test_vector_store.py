@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bot.store.database import open_database
-from bot.store.guilds import OptOutStore
+from bot.store.opt_outs import OptOutStore
 from bot.store.search import vector_store
 from bot.store.search.vector_store import VectorStore
 from bot.store.search.vectors import VectorSet
