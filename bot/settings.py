@@ -199,15 +199,9 @@ class RecallSettings(BaseModel):
     quotes: Annotated[int, Field(ge=0, le=20, json_schema_extra={"internal": True})] = 4
     # Milliseconds that a reply waits for quotes; then it goes on with what was found by then.
     wait_ms: Annotated[float, Field(gt=0, le=2_000, json_schema_extra={"internal": True})] = 100.0
-    embedder: Annotated[
-        Literal["auto", "minilm", "endpoint", "off"],
-        Field(
-            json_schema_extra={"internal": True},
-            description="What finds the same thing said in other words. minilm: a local model of 23 MB (`roomtone "
-            "models pull embed`). endpoint: recall.base_url. auto: the endpoint if one is set, else the local model if "
-            "it is there. off: only the same words are found.",
-        ),
-    ] = "auto"
+    # What finds the same thing said in other words. auto: the endpoint if one is set, else the local model if it is
+    # there. off: nothing, which rehearsals want.
+    embedder: Annotated[Literal["auto", "off"], Field(json_schema_extra={"internal": True})] = "auto"
     base_url: Annotated[
         EndpointUrl,
         Field(
