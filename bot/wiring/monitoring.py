@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bot.background_task import background_task
 from bot.health import FaultKind, HealthFault
-from bot.monitoring.loop_lag import measure_lag
+from bot.monitoring.metrics import measure_lag
 from bot.monitoring.probes import HealthProbes
 from bot.monitoring.service_checks import ServiceChecks
 from bot.store.write_check import check_writable
