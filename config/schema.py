@@ -88,10 +88,12 @@ class Settings(BaseSettings):
         cls,
         settings_cls: type[BaseSettings],
         init_settings: PydanticBaseSettingsSource,
-        **_: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Read nothing but the arguments."""
-        del settings_cls
+        del settings_cls, env_settings, dotenv_settings, file_secret_settings
         return (init_settings,)
 
     @model_validator(mode="after")

@@ -54,14 +54,6 @@ def test_each_source_wins_over_the_one_before(tmp_path: Path) -> None:
     assert settings.llm.model == "override"
 
 
-def test_the_file_can_be_named(tmp_path: Path) -> None:
-    """ROOMTONE_CONFIG names a file to use instead of roomtone.toml."""
-    write(tmp_path, '[brain]\nname = "usual"\n')
-    write(tmp_path, '[brain]\nname = "variable"\n', "variable.toml")
-    environ = {"ROOMTONE_CONFIG": "variable.toml"}
-    assert load(directory=tmp_path, environ=environ).brain.name == "variable"
-
-
 def test_tokens_have_their_usual_names(tmp_path: Path) -> None:
     """DISCORD_TOKEN and OPENAI_API_KEY are read, without surrounding blanks. The setting's own variable has
     precedence.
@@ -223,16 +215,6 @@ def test_the_address_of_a_database_is_a_secret_of_its_own_variable(tmp_path: Pat
     assert load(directory=tmp_path, environ={}, overrides={"storage.database_url": None}).storage.database == Path(
         "data/roomtone.db"
     )
-
-
-def test_overrides_take_values_as_they_are(tmp_path: Path) -> None:
-    """Overrides accept paths and secrets as objects, which the rehearsal needs."""
-    settings = load(
-        directory=tmp_path, environ={}, overrides={"storage.data_dir": tmp_path, "discord.token": SecretStr("t")}
-    )
-    assert settings.storage.data_dir == tmp_path
-    assert settings.storage.database_path == tmp_path / "roomtone.db"
-    assert settings.discord.token == SecretStr("t")
 
 
 @pytest.mark.parametrize(
