@@ -1,7 +1,7 @@
 """What an operator can set about the bot. Each field states its unit and the reason for its default.
 
-A field with `internal` in its schema is left out of the documents: hardly anybody but tests, rehearsals and benchmarks
-changes it.
+A field with `internal` in its schema is no setting but a parameter of its class: rehearsals, benchmarks and tests set
+it, no file and no variable does.
 """
 
 from __future__ import annotations
@@ -44,7 +44,6 @@ class DiscordSettings(BaseModel):
         EndpointUrl,
         Field(
             examples=["http://127.0.0.1:8000/api/v10"],
-            json_schema_extra={"internal": True},
             description="URL of Discord's REST API. Empty means Discord itself; only a local Discord needs another.",
         ),
     ] = ""
@@ -53,7 +52,7 @@ class DiscordSettings(BaseModel):
     ca_file: Annotated[
         str,
         Field(
-            json_schema_extra={"path": True, "internal": True},
+            json_schema_extra={"path": True},
             description="Path of a PEM certificate to trust besides the system's, for a local Discord. Empty means "
             "none.",
         ),
@@ -200,27 +199,20 @@ class RecallSettings(BaseModel):
     quotes: Annotated[int, Field(ge=0, le=20, json_schema_extra={"internal": True})] = 4
     # Milliseconds that a reply waits for quotes; then it goes on with what was found by then.
     wait_ms: Annotated[float, Field(gt=0, le=2_000, json_schema_extra={"internal": True})] = 100.0
-    embedder: Annotated[
-        Literal["auto", "minilm", "endpoint", "off"],
-        Field(
-            json_schema_extra={"internal": True},
-            description="What finds the same thing said in other words. minilm: a local model of 23 MB (`roomtone "
-            "models pull embed`). endpoint: recall.base_url. auto: the endpoint if one is set, else the local model if "
-            "it is there. off: only the same words are found.",
-        ),
-    ] = "auto"
+    # What finds the same thing said in other words. auto: the endpoint if one is set, else the local model if it is
+    # there. off: nothing, which rehearsals want.
+    embedder: Annotated[Literal["auto", "off"], Field(json_schema_extra={"internal": True})] = "auto"
     base_url: Annotated[
         EndpointUrl,
         Field(
-            json_schema_extra={"internal": True},
-            description="URL of an OpenAI-compatible embeddings endpoint, for example http://127.0.0.1:11434/v1. "
-            "Empty with recall.embedder = endpoint means OpenAI itself.",
+            description="URL of an OpenAI-compatible embeddings endpoint, which finds what was said in other words, "
+            "for example http://127.0.0.1:11434/v1. Empty: a local model does it, if it is there (`roomtone models "
+            "pull embed`)."
         ),
     ] = ""
     api_key: Annotated[
         EndpointKey | None,
         Field(
-            json_schema_extra={"internal": True},
             description="The endpoint's key. Without it llm.api_key is used if both are at the same address.",
         ),
     ] = None
@@ -228,7 +220,6 @@ class RecallSettings(BaseModel):
         str,
         Field(
             min_length=1,
-            json_schema_extra={"internal": True},
             description="The embedding model's name at the endpoint. After a change all memory is embedded again.",
         ),
     ] = "text-embedding-3-small"
@@ -293,8 +284,13 @@ class StorageSettings(BaseModel):
         ),
     ] = Path("data")
 
-    # The URL of a PostgreSQL database, with its password: only ROOMTONE_DATABASE_URL sets it.
-    database_url: Annotated[SecretStr | None, Field(json_schema_extra={"internal": True})] = None
+    database_url: Annotated[
+        SecretStr | None,
+        Field(
+            description="URL of a PostgreSQL database with its password, instead of the file. ROOMTONE_DATABASE_URL "
+            "sets it too (docs/operations.md)."
+        ),
+    ] = None
 
     @property
     def machine_dir(self) -> Path:

@@ -162,8 +162,8 @@ class BudgetSettings(BaseModel):
         default="auto",
         min_length=1,
         description="What counts tokens: 'auto', the model's own vocabulary where `roomtone models pull` has brought "
-        "it, else a guess that is not too low; 'fallback', the guess; or the path of the model's own tokenizer.json or "
-        ".gguf file.",
+        "it, else a guess that is not too low; 'fallback', the guess; or the path of the model's own "
+        "tokenizer.json.",
     )
     target_utilization: float = Field(
         default=TARGET_UTILIZATION,

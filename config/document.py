@@ -71,19 +71,9 @@ Relative paths in the settings start at that folder (in the last case at the dat
 
 An environment variable overrides the file: `asr.language` is `ROOMTONE_ASR__LANGUAGE`, with lists separated by commas.
 Tables stand in one line of TOML, for example `ROOMTONE_LLM__FALLBACK_MODELS=[{ model = "gpt-4.1-nano" }]`.
-Variables may stand in a file `.env` beside `roomtone.toml`. Four have common names too: `DISCORD_TOKEN`,
-`DISCORD_CLIENT_SECRET`, `OPENAI_API_KEY` and `PUBLIC_URL`. A name that is nearly right (`DISCORD_BOT_TOKEN`,
-`OPENAI_KEY`) is pointed out. `ROOMTONE_DATABASE_URL` keeps memory in
-[PostgreSQL](operations.md#postgresql).
-
-A few more keys, which hardly anybody needs, are not in the tables. `recall.base_url`, `recall.api_key` and
-`recall.model` name an OpenAI-compatible endpoint of embeddings, with which memory search finds the same thing said in
-other words. `speaking.moderation = "endpoint"` lets the moderation API at `llm.base_url` check each sentence before it
-is spoken. `compaction.timeout_s` (120) gives a slow local model more time for a summary. `listening.turn_model` is
-`"sound"` for 180 MB less memory, or `"off"` where silence alone shall decide, for a language in which the end-of-turn
-models err. `logs.level = "debug"` logs more. `asr.device = "cpu"` leaves a CUDA device alone, and `asr.cpu_threads` (2)
-says how many threads recognise speech on the CPU. `brain.preemptive_reply = false` asks the model only when the end of
-a turn is certain. `screen.enabled = false` lets nobody share a screen.
+Variables may stand in a file `.env` beside `roomtone.toml`. Five have common names too: `DISCORD_TOKEN`,
+`DISCORD_CLIENT_SECRET`, `OPENAI_API_KEY`, `PUBLIC_URL` and `ROOMTONE_DATABASE_URL`. A name that is nearly right
+(`DISCORD_BOT_TOKEN`, `OPENAI_KEY`) is pointed out.
 
 Roomtone reads its settings once: a change takes effect when it starts again (the other commands, such as
 `roomtone memory prune`, read them each time). It reports all mistakes at once.

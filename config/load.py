@@ -1,8 +1,8 @@
-"""Loads the settings from defaults, the operator's file, `.env`, the environment and overrides. A later source
-overrides an earlier one.
+"""Loads the settings from the operator's file, `.env`, the environment and overrides. A later source overrides an
+earlier one.
 
-The defaults come from the schema. `default.toml` is written from the schema for people and is not read here, so an
-edited copy changes nothing.
+pydantic-settings reads the sources. Here they are merged, with where each value was set, so that all mistakes are told
+at once. `default.toml` is written from the schema for people and is not read.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from dotenv.parser import parse_stream
 from pydantic import ValidationError
+from pydantic_settings import EnvSettingsSource, TomlConfigSettingsSource
 
 from config.errors import ConfigError
 from config.location import (
@@ -37,19 +38,12 @@ from config.problems import (
     unknown_key,
     unknown_variable,
 )
-from config.schema import (
-    INTERNAL,
-    SETTINGS,
-    VARIABLE_PREFIX,
-    WELL_KNOWN_VARIABLES,
-    Setting,
-    Settings,
-    is_section,
-    variable_of,
-)
+from config.schema import PARAMETERS, SETTINGS, VARIABLE_PREFIX, WELL_KNOWN_VARIABLES, Settings, variable_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
+
+    from pydantic.fields import FieldInfo
 
     from config.schema import Key
 
@@ -59,7 +53,7 @@ CREDENTIALS_FILE = "env"
 # The model that hears where no other is named.
 LOCAL_RECOGNISER = "whisper-base"
 ENVIRONMENT = "the environment"
-OVERRIDE = SettingOrigin("an override")
+OVERRIDE = "an override"
 
 
 def _to_stderr(sentence: str) -> None:
@@ -78,7 +72,8 @@ def load(
     The operator's file and `.env` are looked for as `config.location` says. `directory`: look in this folder alone,
     unless ROOMTONE_CONFIG names another. `environ`: the environment variables, which override `.env`; the default is
     the process's environment. `overrides`: values by dotted name that override everything else, for rehearsals and
-    benchmarks. `notify` is called with a sentence for each variable that is probably meant to be one of ours.
+    benchmarks, also of the sections' parameters. `notify` is called with a sentence for each variable that is probably
+    meant to be one of ours.
 
     Raises `ConfigError` with every mistake in all sources.
     """
@@ -87,16 +82,20 @@ def load(
     # Paths that somebody types, in an option or in a shell, start at the working directory.
     base = Path() if location.base == (directory or Path.cwd()) else location.base
     merged = _Merged()
-    if base != Path():
-        for setting in SETTINGS.values():
-            if isinstance(setting.default, Path):
-                merged.values[setting.key] = str(base / setting.default)
+    for setting in SETTINGS.values():
+        if isinstance(setting.default, Path):
+            merged.values.setdefault(setting.key[0], {})[setting.key[1]] = str(base / setting.default)
     if location.named or location.file.exists():
         merged.add_file(location.file, name=str(location.file) if location.named else location.file.name, base=base)
-    for notice in merged.add_variables(merged.variables(location.folder, environ), base=base):
-        notify(notice)
+    set_variables: set[str] = set()
+    for place, variables in merged.variables(location.folder, environ):
+        merged.add_variables(variables, place, base=Path() if place == ENVIRONMENT else base)
+        set_variables.update(variables)
+        for name in variables:
+            if (notice := not_read(name, place, set_variables | environ.keys())) is not None:
+                notify(notice)
     for name, value in (overrides or {}).items():
-        merged.add(tuple(name.split(".")), value, OVERRIDE, base=Path())
+        merged.add(tuple(name.split(".")), value, SettingOrigin(OVERRIDE), base=Path())
     return _with_local_recogniser(merged.settings(), base)
 
 
@@ -107,8 +106,8 @@ def settings_file() -> Path:
 
 def option(name: str) -> str:
     """Return what a variable of a command's option says, in the environment or in `.env`; empty: nothing."""
-    variables = _Merged().variables(_location(None, os.environ).folder, os.environ)
-    return next((value.strip() for each, value, _ in reversed(variables) if each == name and value.strip()), "")
+    places = _Merged().variables(_location(None, os.environ).folder, os.environ)
+    return next((variables[name] for _, variables in reversed(places) if name in variables), "")
 
 
 def _location(directory: Path | None, environ: Mapping[str, str]) -> SettingsLocation:
@@ -117,17 +116,35 @@ def _location(directory: Path | None, environ: Mapping[str, str]) -> SettingsLoc
     return find_location(directory or Path.cwd(), environ, checkout=running_checkout())
 
 
+class _Variables(EnvSettingsSource):
+    """Reads the settings among some variables. Lists are comma-separated; tables are written as in TOML."""
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        super().__init__(Settings, env_prefix=VARIABLE_PREFIX, env_nested_delimiter="__")
+        self.env_vars = {name.lower(): value for name, value in variables.items()}
+
+    def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:
+        """Return the value of a setting that takes several."""
+        del field_name, field
+        if value[:1] in ("[", "{"):
+            try:
+                return tomllib.loads(f"value = {value}")["value"]
+            except (ValueError, RecursionError):
+                return value
+        return [part.strip() for part in value.split(",") if part.strip()]
+
+
 @dataclass(slots=True)
 class _Merged:
-    """The values of all sources, where each was set, and the mistakes."""
+    """The values of all sources by section, where each was set, and the mistakes."""
 
-    values: dict[Key, object] = field(default_factory=dict)
+    values: dict[str, dict[str, object]] = field(default_factory=dict)
     origins: dict[Key, SettingOrigin] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
     def add(self, key: Key, value: object, origin: SettingOrigin, *, base: Path) -> None:
         """Set one value. `base`: where a relative path in it starts."""
-        setting = SETTINGS.get(key) or INTERNAL.get(key)
+        setting = SETTINGS.get(key) or (PARAMETERS.get(key) if origin.place == OVERRIDE else None)
         if setting is None:
             self.problems.append(unknown_key(key, origin))
             return
@@ -140,111 +157,89 @@ class _Merged:
                 # It would be the working directory: the database would be wherever the command is typed.
                 self.problems.append(empty_path(setting, origin))
                 return
-        self.values[key], self.origins[key] = value, origin
+        self.values.setdefault(key[0], {})[key[1]] = value
+        self.origins[key] = origin
 
     def add_file(self, path: Path, *, name: str, base: Path) -> None:
         """Read one TOML file. `name`: the file's name in messages."""
-        try:
-            # Some editors start UTF-8 files with a byte order mark.
-            tree = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-        except FileNotFoundError:
+        if not path.exists():
             self.problems.append(f"{name} does not exist. Check the path, or leave {CONFIG_VARIABLE} or --config away.")
+            return
+        origin = SettingOrigin(name)
+        try:
+            tree = TomlConfigSettingsSource(Settings, path)()
         except OSError as exc:
             self.problems.append(f"{name} cannot be read: {exc.strerror or exc}. Check the file's rights.")
-        except UnicodeDecodeError as exc:
-            self.problems.append(f"{name} is not UTF-8 text (byte {exc.start}). Save it as UTF-8.")
+            return
         except (ValueError, RecursionError) as exc:
             # TOML limits neither nesting nor the length of numbers, Python does.
             self.problems.append(f'{name} is not valid TOML: {exc}. For example: language = "en" below [asr].')
-        else:
-            self._add_tree(tree, (), SettingOrigin(name), base)
-
-    def _add_tree(self, tree: Mapping[str, object], under: Key, origin: SettingOrigin, base: Path) -> None:
-        for part, value in tree.items():
-            key = (*under, part)
-            if key in SETTINGS or key in INTERNAL:
-                self.add(key, value, origin, base=base)
-            elif not is_section(key):
-                self.problems.append(unknown_key(key, origin))
-            elif isinstance(value, dict):
-                self._add_tree(value, key, origin, base)
+            return
+        for section, values in tree.items():
+            if section not in Settings.model_fields:
+                self.problems.append(unknown_key((section,), origin))
+            elif not isinstance(values, dict):
+                self.problems.append(not_a_section(section, origin, values))
             else:
-                self.problems.append(not_a_section(key, origin, value))
+                for key, value in values.items():
+                    self.add((section, key), value, origin, base=base)
 
-    def variables(self, folder: Path, environ: Mapping[str, str]) -> list[tuple[str, str, str]]:
-        """Return the names, values and places of all variables, the most important last."""
-        found = self._env_file(folder / ENV_FILE)
-        if credentials := environ.get(CREDENTIALS_VARIABLE):
-            found += self._env_file(Path(credentials) / CREDENTIALS_FILE)
-        return found + [(name, value, ENVIRONMENT) for name, value in environ.items()]
-
-    def _env_file(self, path: Path) -> list[tuple[str, str, str]]:
-        """Return the variables in a `.env` file. A missing file has none."""
-        variables: list[tuple[str, str, str]] = []
-        try:
-            with path.open(encoding="utf-8") as stream:
-                for binding in parse_stream(stream):
-                    # A name alone is none of our business: Docker takes its value from the shell.
-                    is_bare = binding.key is not None and binding.value is None and not binding.key.isidentifier()
-                    if binding.error or is_bare:
-                        # The message does not quote the line, because the line may contain a token.
-                        self.problems.append("A line in .env is not NAME=value. For example: DISCORD_TOKEN=…")
-                    elif binding.key is not None and binding.value is not None:
-                        variables.append((binding.key, binding.value, ENV_FILE))
-        except FileNotFoundError:
-            pass
-        except (OSError, UnicodeDecodeError) as exc:
-            reason = exc.strerror if isinstance(exc, OSError) else "it is not UTF-8 text"
-            self.problems.append(f".env cannot be read: {reason}. Check the file, or remove it.")
-        return variables
-
-    def add_variables(self, variables: Iterable[tuple[str, str, str]], *, base: Path) -> list[str]:
-        """Set the values of all variables of ours, and return a sentence for each that nearly is one.
+    def variables(self, folder: Path, environ: Mapping[str, str]) -> list[tuple[str, dict[str, str]]]:
+        """Return the variables of each place, the most important last.
 
         An empty variable counts as not set, because compose files and shells set absent variables to an empty string.
         """
-        filled = {name: (value.strip(), place) for name, value, place in variables if value.strip()}
-        settings = {setting.variable: setting for setting in (*INTERNAL.values(), *SETTINGS.values())}
-        notices: list[str] = []
+        files = [folder / ENV_FILE]
+        if credentials := environ.get(CREDENTIALS_VARIABLE):
+            files.append(Path(credentials) / CREDENTIALS_FILE)
+        places = [(ENV_FILE, self._env_file(file)) for file in files] + [(ENVIRONMENT, environ)]
+        return [
+            (place, {name: value.strip() for name, value in found.items() if value.strip()}) for place, found in places
+        ]
+
+    def _env_file(self, path: Path) -> Mapping[str, str]:
+        """Return the variables in a `.env` file. A missing file has none."""
+        try:
+            with path.open(encoding="utf-8") as stream:
+                bindings = list(parse_stream(stream))
+        except FileNotFoundError:
+            return {}
+        except (OSError, UnicodeDecodeError) as exc:
+            reason = exc.strerror if isinstance(exc, OSError) else "it is not UTF-8 text"
+            self.problems.append(f".env cannot be read: {reason}. Check the file, or remove it.")
+            return {}
+        # A name alone is none of our business: Docker takes its value from the shell. The message quotes no line,
+        # because the line may contain a token.
+        broken = [
+            each for each in bindings if each.error or (each.key and each.value is None and not each.key.isidentifier())
+        ]
+        self.problems += ["A line in .env is not NAME=value. For example: DISCORD_TOKEN=…"] * len(broken)
+        return {each.key: each.value for each in bindings if each.key is not None and each.value is not None}
+
+    def add_variables(self, variables: Mapping[str, str], place: str, *, base: Path) -> None:
+        """Set the values of all variables of ours in one place."""
         # The setting's own variable overrides the well-known one.
-        for name, (value, place) in sorted(filled.items(), key=lambda each: each[0].startswith(VARIABLE_PREFIX)):
-            setting = settings.get(variable_of(WELL_KNOWN_VARIABLES[name]) if name in WELL_KNOWN_VARIABLES else name)
-            origin = SettingOrigin(f"{name} ({place})", name)
-            if setting is not None:
-                root = Path() if place == ENVIRONMENT else base
-                self.add(setting.key, _parsed(setting, value), origin, base=root)
-            elif name.startswith(VARIABLE_PREFIX):
-                if name not in OPTION_VARIABLES:
-                    self.problems.append(unknown_variable(name, place))
-            elif (notice := not_read(name, place, filled)) is not None:
-                notices.append(notice)
-        return notices
+        written = {variable_of(key): name for name, key in WELL_KNOWN_VARIABLES.items() if name in variables}
+        written |= {name: name for name in variables if name.startswith(VARIABLE_PREFIX)}
+        known = {setting.variable for setting in SETTINGS.values()}
+        for name in written.keys() - known - {*OPTION_VARIABLES, *WELL_KNOWN_VARIABLES}:
+            self.problems.append(unknown_variable(name, place))
+        tree = _Variables({name: variables[written[name]] for name in written.keys() & known})()
+        for section, values in tree.items():
+            for key, value in values.items():
+                variable = written[variable_of((section, key))]
+                self.add((section, key), value, SettingOrigin(f"{variable} ({place})", variable), base=base)
 
     def settings(self) -> Settings:
         """Return the validated settings. Raises `ConfigError`."""
-        tree: dict[str, dict[str, object]] = {}
-        for (section, name), value in self.values.items():
-            tree.setdefault(section, {})[name] = value
         try:
-            settings = Settings.model_validate(tree)
+            settings = Settings.model_validate(self.values)
         except ValidationError as exc:
             # `from None`: the original error message contains values, including secrets.
             raise ConfigError((*self.problems, *from_validation(exc, self.origins))) from None
         if self.problems:
             raise ConfigError(tuple(self.problems))
         return settings
-
-
-def _parsed(setting: Setting, text: str) -> Any:
-    """Convert a variable's text to a value for the schema. Lists are comma-separated or written in TOML notation."""
-    if not setting.collection:
-        return text
-    if text[:1] in ("[", "{"):
-        try:
-            return tomllib.loads(f"value = {text}")["value"]
-        except (ValueError, RecursionError):
-            return text
-    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _with_local_recogniser(settings: Settings, base: Path) -> Settings:

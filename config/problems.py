@@ -17,13 +17,12 @@ from pydantic import SecretStr
 
 from bot.settings import LISTEN_HOST
 from config.schema import (
-    INTERNAL,
+    PARAMETERS,
     SETTINGS,
     VARIABLE_PREFIX,
     WELL_KNOWN_VARIABLES,
     Setting,
     Settings,
-    is_section,
 )
 
 if TYPE_CHECKING:
@@ -129,9 +128,8 @@ def empty_path(setting: Setting, origin: SettingOrigin) -> str:
     return f"{setting.name} in {origin.place} is empty. Name a path. For example: {example(setting, origin)}"
 
 
-def not_a_section(key: Key, origin: SettingOrigin, value: object) -> str:
+def not_a_section(name: str, origin: SettingOrigin, value: object) -> str:
     """Return the sentence for a plain value where a section is expected."""
-    name = ".".join(key)
     return f"{name} in {origin.place} must be a section, written as [{name}], but is {_shown(value)}."
 
 
@@ -196,7 +194,7 @@ def _did_you_mean(written: str, known: Iterable[str], alike: float) -> str:
 
 
 def _sentence(key: Key, detail: ErrorDetails, origins: Mapping[Key, SettingOrigin]) -> str:
-    setting = SETTINGS.get(key) or INTERNAL.get(key)
+    setting = SETTINGS.get(key) or PARAMETERS.get(key)
     demand = _demand(detail)
     if not key:
         # Settings of several sections, which the sentence names.
@@ -235,13 +233,7 @@ def _demand(detail: ErrorDetails) -> str:
 
 def _key_of(location: tuple[int | str, ...]) -> Key:
     """Return the key that an error's location belongs to. Pydantic adds union members and list indices to the key."""
-    key: Key = ()
-    for part in location:
-        longer = (*key, str(part))
-        if longer not in SETTINGS and longer not in INTERNAL and not is_section(longer):
-            break
-        key = longer
-    return key
+    return tuple(map(str, location[:2]))
 
 
 def _example_value(setting: Setting) -> Any:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 from urllib.parse import unquote, urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import BaseModel, Field, SecretStr, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from bot.brain.settings import BrainSettings
 from bot.brain.tools.settings import ToolsSettings
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pydantic.fields import FieldInfo
+    from pydantic_settings import PydanticBaseSettingsSource
 
 Key = tuple[str, ...]
 
@@ -50,14 +52,14 @@ def _defaults(section: type[Section]) -> Callable[[], Section]:
     return lambda: section.model_validate({})
 
 
-class Settings(BaseModel):
+class Settings(BaseSettings):
     """All sections, in the order in which `default.toml` shows them: first what most operators set.
 
-    Every field has a default. A field with `internal` in its schema can be set like any other, but the documents leave
-    it out: few operators need it. Tests, rehearsals and benchmarks do.
+    Every field has a default. A field with `internal` in its schema is a parameter of its section and no setting: code
+    sets it, no file and no variable does. `config.load` reads the sources; this class takes only what it is given.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = SettingsConfigDict(extra="forbid", frozen=True)
 
     discord: DiscordSettings = Field(default_factory=_defaults(DiscordSettings))
     llm: LlmSettings = Field(default_factory=_defaults(LlmSettings))
@@ -80,6 +82,19 @@ class Settings(BaseModel):
     recall: RecallSettings = Field(default_factory=_defaults(RecallSettings))
     people: PeopleSettings = Field(default_factory=_defaults(PeopleSettings))
     tiers: TierSettings = Field(default_factory=_defaults(TierSettings))
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Read nothing but the arguments."""
+        del settings_cls, env_settings, dotenv_settings, file_secret_settings
+        return (init_settings,)
 
     @model_validator(mode="after")
     def _answers_leave_room(self) -> Settings:
@@ -150,7 +165,7 @@ class Setting:
 
     @property
     def internal(self) -> bool:
-        """Return whether the documents leave this setting out."""
+        """Return whether it is a parameter of its section, which only code sets."""
         return isinstance(extra := self.field.json_schema_extra, dict) and bool(extra.get("internal"))
 
     @property
@@ -198,12 +213,7 @@ def section_type(field: FieldInfo) -> type[BaseModel] | None:
 
 
 SETTINGS: dict[Key, Setting] = {setting.key: setting for setting in settings_of() if not setting.internal}
-INTERNAL: dict[Key, Setting] = {setting.key: setting for setting in settings_of() if setting.internal}
-
-
-def is_section(key: Key) -> bool:
-    """Return whether `key` is a section, which contains settings."""
-    return len(key) == 1 and key[0] in Settings.model_fields
+PARAMETERS: dict[Key, Setting] = {setting.key: setting for setting in settings_of() if setting.internal}
 
 
 def secrets_in(value: object) -> Iterator[str]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bot.embedding.minilm import minilm_embedder
-from bot.errors import ModelError
 from bot.models.catalogue import EMBED_MINILM
 from bot.models.directory import ModelDirectory
 
@@ -26,14 +25,11 @@ log = structlog.get_logger()
 async def open_embedder(
     settings: RecallSettings, *, models: ModelsSettings, llm: LlmSettings
 ) -> AsyncIterator[Embedder | None]:
-    """Open the embedder that the settings choose; None means that search uses full text only.
-
-    Raises `ModelError` if recall.embedder is minilm and the model is not installed; `auto` goes on without it.
-    """
+    """Open the embedder that the settings choose; None means that search uses full text only."""
     if settings.embedder == "off":
         yield None
         return
-    if settings.embedder == "endpoint" or (settings.embedder == "auto" and settings.base_url):
+    if settings.base_url:
         # Imported here, because the library takes a second to load.
         from bot.llm.openai_embeddings import TIMEOUT_S, OpenAIEmbeddings
         from voice.endpoint import Endpoint
@@ -45,10 +41,6 @@ async def open_embedder(
         return
     model_directory = ModelDirectory(models.directory)
     if not model_directory.holds(EMBED_MINILM):
-        if settings.embedder == "minilm":
-            raise ModelError(
-                "The embedding model is not installed. Run `roomtone models pull embed`, or set recall.embedder to off."
-            )
         log.info("embedder_absent", search="full text only")
         yield None
         return

@@ -51,8 +51,8 @@ class MiniLm:
             self._inputs = {node.name for node in self._session.get_inputs()}
         except Exception as exc:
             raise ModelError(
-                f"The embedding model in {directory} cannot be read. Run `roomtone models pull embed --again`, or set "
-                "recall.embedder to off."
+                f"The embedding model in {directory} cannot be read. Run `roomtone models pull embed --again`, or "
+                "remove the folder."
             ) from exc
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(max_length=MAX_TOKENS)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import os
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,8 +18,6 @@ from tokenizers import Tokenizer as Rules
 
 from bot.models.catalogue import TOKENIZER_OPENAI, TOKENIZER_QWEN
 from bot.models.directory import ModelDirectory
-from bot.models.gguf_file import header_of, open_gguf
-from bot.models.gguf_tokenizer import TOKENIZER_KEYS, build_tokenizer
 from compaction.budget.estimator import Family, family_of
 
 if TYPE_CHECKING:
@@ -41,17 +38,12 @@ class FileTokenizer:
 
 
 def read_tokenizer(path: Path) -> FileTokenizer:
-    """Return the tokenizer of a `tokenizer.json` or a `.gguf` file. Raises ValueError with the remedy in a plain
-    sentence.
-    """
+    """Return the tokenizer of a `tokenizer.json`. Raises ValueError with the remedy in a plain sentence."""
     try:
-        if path.suffix.lower() == ".gguf":
-            return FileTokenizer(build_tokenizer(header_of(open_gguf(path), TOKENIZER_KEYS)))
         return FileTokenizer(Rules.from_file(str(path)))
     except Exception as error:  # the library raises bare Exception for whatever it can't read
-        why = f" ({error})" if isinstance(error, ValueError) else ""
         raise ValueError(
-            f"{path} holds no tokenizer that can be read{why}. Replace it with the model's tokenizer.json."
+            f"{path} holds no tokenizer that can be read. Replace it with the model's tokenizer.json."
         ) from error
 
 
@@ -79,11 +71,6 @@ _QWEN_WORDS = (
 )
 _WORDS = {Family.O200K: _O200K_WORDS, Family.CL100K: _CL100K_WORDS, Family.QWEN: _QWEN_WORDS}
 _VOCABULARY_MODELS = {Family.O200K: TOKENIZER_OPENAI, Family.CL100K: TOKENIZER_OPENAI, Family.QWEN: TOKENIZER_QWEN}
-# File names in tiktoken's cache: the SHA-1 of the address.
-_CACHE_NAMES = {
-    Family.CL100K: "9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
-    Family.O200K: "fb374d419588a4632f3f557e76b4b70aebbca790",
-}
 # Longer texts are counted in pieces, because the library recurses. A word cut in two costs one more token at most.
 _PIECE_CHARS = 20_000
 
@@ -112,8 +99,8 @@ class VocabularyTokenizer:
 class LocalTokenizers:
     """The tokenizers whose vocabularies are in `directory`, the models directory (`compaction.tokens.Tokenizers`).
 
-    `choice`: `auto` picks by the model's name, `fallback` always estimates, a path names the model's own tokenizer.json
-    or GGUF file. Not thread-safe; reading a vocabulary takes some tenths of a second.
+    `choice`: `auto` picks by the model's name, `fallback` always estimates, a path names the model's own
+    tokenizer.json. Not thread-safe; reading a vocabulary takes some tenths of a second.
     """
 
     def __init__(self, directory: Path, *, choice: str = TokenizerChoice.AUTO) -> None:
@@ -136,8 +123,8 @@ class LocalTokenizers:
         return self._by_family[family]
 
     def _read_family(self, family: Family) -> Tokenizer | None:
-        path = self._find_vocabulary(family)
-        if path is None:
+        path = self._models.path(_VOCABULARY_MODELS[family]) / f"{family.value}.tiktoken"
+        if not path.is_file():
             log.info(
                 "tokenizer_absent",
                 family=family.value,
@@ -149,13 +136,6 @@ class LocalTokenizers:
         except (OSError, ValueError) as error:
             log.warning("tokenizer_unreadable", family=family.value, path=str(path), problem=error)
             return None
-
-    def _find_vocabulary(self, family: Family) -> Path | None:
-        candidates = [self._models.path(_VOCABULARY_MODELS[family]) / f"{family.value}.tiktoken"]
-        # tiktoken's own cache.
-        if (cache := os.environ.get("TIKTOKEN_CACHE_DIR")) and family in _CACHE_NAMES:
-            candidates.append(Path(cache) / _CACHE_NAMES[family])
-        return next((path for path in candidates if path.is_file()), None)
 
     def _read_file(self, path: Path) -> Tokenizer | None:
         if self._from_file is None:

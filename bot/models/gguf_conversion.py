@@ -15,8 +15,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bot.errors import ModelError
-from bot.models.gguf_file import GgufError, header_of, open_gguf, shape_of, weights_of
-from bot.models.gguf_tokenizer import TOKENIZER_KEYS, build_tokenizer
+from bot.models.gguf_file import (
+    TOKENIZER_KEYS,
+    GgufError,
+    build_tokenizer,
+    header_of,
+    open_gguf,
+    shape_of,
+    weights_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,7 +2,7 @@
 
 - Probes: `probes` answers them, and `service_checks` looks every few seconds whether all that the bot needs is there.
 - Metrics: `metrics` counts events as they come. `collectors` reads the rest when
-  somebody scrapes: health, `queues`, the local recogniser, and what an endpoint or the cluster's recognisers did.
-  `loop_lag` and `measured_store` measure the event loop and the store.
+  somebody scrapes: health, queues, the local recogniser, and what an endpoint or the cluster's recognisers did.
+  `measured_store` measures the store.
 - Traces: `traces` has one for each turn of speech, from its first packet to the last sound of its answer.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from prometheus_client import Counter as PrometheusCounter
 from prometheus_client import Histogram
@@ -12,7 +12,6 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from bot.health import FaultKind
-from bot.monitoring.queues import QUEUES
 from voice.asr.observed import RemoteOutcome
 
 if TYPE_CHECKING:
@@ -24,6 +23,30 @@ if TYPE_CHECKING:
     from bot.monitoring.service_checks import GatewayState
     from voice.asr.scheduler import RecogniserFigures
     from voice.queue_figures import QueueFigures
+
+# The queues between the bot's tasks, by their name in the metrics -> the attribute that holds the queue, and what waits
+# there. The owner makes its `QueueFigures`. A test finds every queue of the code and looks it up here.
+QUEUES: Final[Mapping[str, str]] = {
+    # Of each room, from a packet to a sound.
+    "sound": "voice.transport.handover.Handover._waiting",
+    "recognise": "bot.room.conversation.hearing.Hearing._waiting",
+    "record": "bot.room.conversation.hearing.Hearing._groups",
+    "answer": "bot.brain.reply.Replier._waiting",
+    "sentences": "bot.brain.reply.Replier._sentences",
+    "play": "voice.speaking.playback.Playback._pieces",
+    # Of each room, beside that.
+    "store": "compaction.outbox.Outbox._waiting",
+    "typed": "bot.room.conversation.typed_talk.TypedTalk._waiting",
+    "notices": "bot.participation.participation.Participation._notices",
+    "transcript": "bot.room.transcript_writer.TranscriptWriter._lines",
+    "realtime_notices": "bot.realtime.bridge.RealtimeBridge._notices",
+    "realtime_events": "voice.realtime.connection.RealtimeConnection._outgoing",
+    "realtime_reply": "voice.realtime.reply_queue.ReplyQueue._waiting",
+    "screen_page": "bot.screen.sharer.Sharer.outbox",
+    # Of the process.
+    "recogniser": "voice.asr.scheduler.QueuedRecogniser._queue",
+    "dashboard": "bot.dashboard.follower.Follower._waiting",
+}
 
 INFINITE = float("inf")
 # How a recognition ended -> the figure that counts it.

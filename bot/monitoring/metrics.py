@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter as Tally
 from contextlib import contextmanager
 from dataclasses import fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
@@ -31,6 +31,7 @@ from voice.transport.counters import PacketCounters
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from bot.clock import Clock
     from bot.health import Health
     from bot.llm.model_calls import ModelCall
     from bot.monitoring.service_checks import GatewayState
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 # A model that folds takes up to a minute.
 FOLD_BUCKETS = (0.01, 0.05, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 60.0, 120.0)
 LAG_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+MEASURE_LAG_EVERY_S: Final = 5.0
 # The stages from a packet to a sound, in order; the last two are sums.
 STAGES = (
     "receive",
@@ -301,3 +303,13 @@ def _word(label: str) -> str:
     """Return a label for what the code calls by a word."""
     is_word = len(label) <= _LABEL_CHARS and label.replace("_", "").isalnum() and label.isascii()
     return label if is_word else OTHER
+
+
+async def measure_lag(on_lag: Callable[[float], None], clock: Clock) -> None:
+    """Give `on_lag` every few seconds how many seconds late the event loop was, until cancelled. What keeps it busy
+    delays every room and page.
+    """
+    while True:
+        before = clock.monotonic()
+        await clock.sleep(MEASURE_LAG_EVERY_S)
+        on_lag(max(0.0, clock.monotonic() - before - MEASURE_LAG_EVERY_S))

@@ -58,7 +58,6 @@ class ParticipationSettings(BaseModel):
         Field(
             ge=0,
             le=3_600,
-            json_schema_extra={"internal": True},
             description="Most seconds that the bot speaks in an hour, for each server, with the same effect. Default "
             "1800: more than half of the time is a monologue. 0 means no limit.",
         ),

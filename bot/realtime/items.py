@@ -10,6 +10,8 @@ import itertools
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+import structlog
+
 from bot.brain.realtime_instructions import build_realtime_instructions
 from compaction.budget.eviction_note import EvictedTurns
 from compaction.context.build import build_payload, summarize_eviction
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
     from compaction.session import SessionMemory
     from voice.realtime.port import Realtime
 
+log = structlog.get_logger()
+
+# OpenAI's Realtime API refuses a session with more tools.
+MOST_TOOLS = 128
 # Every reply pays for the whole conversation, and sound costs more than text: well below what any model takes.
 MAX_INPUT_TOKENS = 16_000
 _NO_NOTE = ConversationItem("", ItemRole.SYSTEM, "")
@@ -77,6 +83,7 @@ class Items:
         self._held: dict[int, tuple[str, ...]] = {}
         self._sent_instructions = ""
         self._sent_tools: tuple[CallableTool, ...] = ()
+        self._left_out: list[str] = []
         # The note about what has no room in the conversation. Each gets a number, because an id can be used only once.
         self._eviction_note = _NO_NOTE
         self._eviction_notes = itertools.count(1)
@@ -88,7 +95,15 @@ class Items:
         self.for_reply = ReplyMaterial()
 
     def _callable_tools(self) -> tuple[CallableTool, ...]:
-        return tuple(CallableTool(each.name, each.description, each.parameters) for each in self._tools())
+        """Return as many tools as a session takes: our own, which the bot needs for its memory and its room, before
+        those of servers. The log says once which are left out.
+        """
+        wanted = sorted(self._tools(), key=lambda tool: bool(tool.server))
+        left_out = [tool.name for tool in wanted[MOST_TOOLS:]]
+        if left_out != self._left_out:
+            self._left_out = left_out
+            log.warning("realtime_tools_left_out", most=MOST_TOOLS, left_out=left_out)
+        return tuple(CallableTool(each.name, each.description, each.parameters) for each in wanted[:MOST_TOOLS])
 
     def hold(self, seq: Seq, item_ids: tuple[str, ...]) -> None:
         """Record that these items of the current conversation hold a turn; without any, its sound is being sent."""

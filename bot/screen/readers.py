@@ -120,10 +120,7 @@ class ModelWithOcrFallback:
         if self._is_open():
             return Text("Only the text is read at present: {why}", why=self._breaker.problem)
         if self._ceiling_logged:
-            return Text(
-                "Only the text is read at present: the vision model has looked as often as it may in an hour "
-                "(screen.max_looks_per_hour)."
-            )
+            return Text("Only the text is read at present: the vision model has looked as often as it may in an hour.")
         return verbatim("")
 
     async def read(self, latest: LatestRequest, *, urgent: bool = False) -> VisionReading:

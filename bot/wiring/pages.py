@@ -16,7 +16,7 @@ from bot.dashboard.live import LiveRooms
 from bot.dashboard.service import DashboardService
 from bot.errors import SetupError
 from bot.health import FaultKind, HealthFault
-from bot.monitoring.loop_lag import measure_lag
+from bot.monitoring.metrics import measure_lag
 from bot.monitoring.probes import HealthProbes
 from bot.monitoring.service_checks import ServiceChecks
 from bot.private_files import write_private_text

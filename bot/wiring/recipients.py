@@ -50,7 +50,7 @@ def _all_recipients(settings: BotSettings) -> Iterator[Recipient]:
     if settings.llm.configured:
         for llm in (settings.llm, *settings.llm.fallbacks()):
             yield Recipient(WORDS, _host(llm.base_url), Text("language model {model}", model=llm.model))
-    if settings.recall.embedder == "endpoint" or (settings.recall.embedder == "auto" and settings.recall.base_url):
+    if settings.recall.embedder == "auto" and settings.recall.base_url:
         yield Recipient(WORDS, _host(settings.recall.base_url), Text("search {model}", model=settings.recall.model))
     if settings.speaking.by_endpoint:
         yield Recipient(

@@ -26,12 +26,6 @@ def told(directory: Path, text: str) -> tuple[str, ...]:
     return caught.value.problems
 
 
-def test_an_address_that_is_refused_has_an_address_as_its_example(tmp_path: Path) -> None:
-    """An empty one would be accepted, and people elsewhere could not reach the pages."""
-    (problem,) = told(tmp_path, '[web]\npublic_url = "watch.example.org"\n')
-    assert problem.endswith('For example: public_url = "https://watch.example.org"')
-
-
 @pytest.mark.parametrize("setting", EXAMPLES, ids=lambda setting: setting.name)
 def test_every_example_can_be_followed(tmp_path: Path, setting: Setting) -> None:
     """The line that a message gives as an example is accepted where the mistake was made: in the file, or as a

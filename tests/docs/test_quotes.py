@@ -55,6 +55,6 @@ def test_the_common_variables_are_all_named() -> None:
     """The page about settings names each variable with a short name, and how many there are."""
     page = text_of("settings")
     common = {name for name, key in WELL_KNOWN_VARIABLES.items() if key in SETTINGS}
-    assert len(common) == 4
-    assert "Four have common names too" in page
+    assert len(common) == 5
+    assert "Five have common names too" in page
     assert {name for name in common if f"`{name}`" not in page} == set()

@@ -102,9 +102,7 @@ async def assert_a_bot_goes_on(folder: Path, trial: Path, whisper: Path) -> None
     async with (
         LocalDiscord() as local,
         ada_in(local) as ada,
-        roomtone_run(
-            local, folder, whisper, ROOMTONE_MODELS__DIRECTORY=models, ROOMTONE_RECALL__ENABLED="false"
-        ) as bot,
+        roomtone_run(local, folder, whisper, ROOMTONE_MODELS__DIRECTORY=models) as bot,
     ):
         await bot.says("is on Discord")
         async with asyncio.timeout(PATIENCE_S):

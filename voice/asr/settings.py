@@ -65,7 +65,6 @@ class AsrSettings(BaseModel):
     model_dir: Path = Field(default=Path("data/models/whisper-base"), json_schema_extra={"internal": True})
     device: Literal["auto", "cpu", "cuda"] = Field(
         default="auto",
-        json_schema_extra={"internal": True},
         description="Where the local model runs. auto takes a CUDA device if there is one.",
     )
     cpu_threads: int = Field(

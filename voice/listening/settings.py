@@ -14,7 +14,6 @@ class ListeningSettings(BaseModel):
 
     turn_model: Literal["auto", "sound", "off"] = Field(
         default="auto",
-        json_schema_extra={"internal": True},
         description="auto: in each pause the end-of-turn model (turn-smart), if it is there, judges whether the person "
         "sounds finished; and a small language model (turn-text), if it is there too and English may be spoken, "
         "whether the sentence is. sound: the first alone, for 180 MB less memory. off: silence alone decides, for "

@@ -41,12 +41,10 @@ class RealtimeSettings(BaseModel):
     transcription_model: str = Field(
         default="gpt-4o-mini-transcribe",
         min_length=1,
-        json_schema_extra={"internal": True},
         description="The model with which the endpoint writes down what people say.",
     )
     mode: Literal["turns", "mixed"] = Field(
         default="turns",
-        json_schema_extra={"internal": True},
         description="turns: each person's utterance is sent by itself, after their name, and the endpoint writes it "
         "down. mixed: what several people say at once is sent as one sound after all their names, and the local "
         "recogniser writes it down for each.",

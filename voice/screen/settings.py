@@ -14,7 +14,6 @@ class ScreenSettings(BaseModel):
 
     enabled: bool = Field(
         default=True,
-        json_schema_extra={"internal": True},
         description="Let people share a screen with the bot by /watch. Nothing is watched until somebody does. Off: "
         "nobody gets a link; the dashboard is served either way.",
     )

@@ -27,7 +27,7 @@ class SpeakingSettings(BaseModel):
     base_url: EndpointUrl = Field(
         default="",
         description="URL of an endpoint that serves OpenAI's /audio/speech, for example http://127.0.0.1:8880/v1. "
-        "Empty with speaking.engine = endpoint means OpenAI itself.",
+        "Empty with speaking.api_key set means OpenAI itself.",
     )
     api_key: EndpointKey | None = Field(
         default=None,
@@ -57,7 +57,6 @@ class SpeakingSettings(BaseModel):
     )
     moderation: Literal["off", "endpoint"] = Field(
         default="off",
-        json_schema_extra={"internal": True},
         description="endpoint: the moderation API at llm.base_url checks every sentence before it is spoken; a "
         "sentence that is flagged, or that cannot be checked, is not spoken. This adds about 0.2 s to each sentence. "
         "Speech-to-speech (realtime.enabled) has no sentences to check, so it does not answer then.",

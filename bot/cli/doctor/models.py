@@ -94,8 +94,8 @@ def check_embedder(models_dir: Path, recall: RecallSettings) -> Finding:
     """Check the embedding model of the memory search; an endpoint is not asked. Without one the bot runs."""
     if not recall.enabled or recall.embedder == "off":
         return Finding("memory search", Status.OK, f"{_WORDS_ALONE} (switched off)")
-    if recall.embedder == "endpoint" or (recall.embedder == "auto" and recall.base_url):
-        where = without_secrets(recall.base_url) or "OpenAI"
+    if recall.base_url:
+        where = without_secrets(recall.base_url)
         return Finding("memory search", Status.OK, f"{recall.model} at {where}, which was not asked")
     finding = check_model("memory search", EMBED_MINILM, models_dir / EMBED_MINILM.name, PULL_ALL)
     if finding.status is Status.OK or ModelDirectory(models_dir).holds(EMBED_MINILM):

@@ -54,7 +54,7 @@ BUTTONS = tuple(
     for name in ("before", "next", "back", "earlier", "later", *(f"around-{number}" for number in range(1, PAGE + 1)))
 )
 _TURN_CHARS, _HIT_CHARS, _PAGE_CHARS = 280, 940, 3_800
-OFF = Text("Whoever runs me has switched memory search off (recall.enabled).")
+OFF = Text("Whoever runs me has switched memory search off.")
 NOTHING = Text("Nothing that was said or shown is about that, in what you may see.")
 GONE = Text("That is not there any more, or you may not see it now.")
 OVER = Text("This button no longer works. If the page does not change, use /recall again.")

@@ -28,7 +28,6 @@ from bot.llm.port import (
 )
 from bot.llm.settings import LlmSettings
 from bot.settings import ModelsSettings
-from compaction.budget.estimator import Estimator
 from compaction.errors import CompletionError, ContextOverflowError
 from compaction.payload import MessageToolCall, PartKind
 from compaction.ports import CompletionAnswer, CompletionRequest
@@ -265,16 +264,6 @@ def test_nobody_goes_around_it() -> None:
         if isinstance(node, ast.ImportFrom) and node.module in {"bot.llm.openai_chat", "bot.llm.chat_client"}
     ]
     assert around == []
-
-
-def test_a_budget_counts_alike_for_builders_and_senders() -> None:
-    """The code that builds a prompt and the code that sends it count the same tokens."""
-    budget = Budget(SMALL, Estimator("recorder"))
-    messages = said(5)
-    assert sum(6 + budget.count(each.content) for each in messages) == sum(
-        budget.part(each).tokens for each in messages
-    )
-    assert budget.room() == ROOM
 
 
 @pytest.mark.asyncio

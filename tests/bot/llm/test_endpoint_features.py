@@ -69,13 +69,6 @@ def test_other_failures_teach_nothing(status: int, message: str) -> None:
     assert features.fields(9, optional=ALL) == sent
 
 
-def test_what_another_call_has_taught_repeats_this_one_too() -> None:
-    features = EndpointFeatures(LOCAL, "m")
-    sent = features.fields(9, optional=ALL)
-    for _ in range(2):
-        assert features.learn(400, "temperature", sent=sent, in_turn=False) == "temperature"
-
-
 @pytest.mark.parametrize(
     ("message", "sent"),
     [

@@ -158,26 +158,6 @@ async def test_a_long_answer_is_waited_for_as_long_as_it_is_spoken(monkeypatch: 
 
 
 @pytest.mark.asyncio
-async def test_nobody_listening_is_said() -> None:
-    """If the connection is refused, the error names the address."""
-    async with endpoint() as (chat, server):
-        await server.__aexit__(None, None, None)
-        with pytest.raises(ChatModelError, match=f"No language model answers at {server.base_url}") as caught:
-            await heard(chat)
-    assert caught.value.retryable
-
-
-@pytest.mark.asyncio
-async def test_hanging_up_early_frees_the_adapter() -> None:
-    """After a stream is closed early, the next one works on the same adapter."""
-    async with endpoint() as (chat, _):
-        stream = chat.stream(QUESTION, max_output_tokens=50)
-        assert await anext(stream)
-        await stream.aclose()
-        assert "".join(await heard(chat)) == WORDS
-
-
-@pytest.mark.asyncio
 async def test_a_model_that_thinks_is_told_to_think_little() -> None:
     """A model that thinks for as long as it may has no words left for the room. Its least effort is learnt in the same
     answer, and used for summaries too.
@@ -261,25 +241,6 @@ async def test_others_have_their_turn_while_a_server_sends_much_at_once(monkeypa
         await heard(chat)
     assert read_in.total() > 3_000
     assert max(read_in.values()) <= EVENTS_AT_ONCE
-
-
-@pytest.mark.asyncio
-async def test_calls_of_tools_are_sent_as_the_api_takes_them() -> None:
-    """The request contains each tool call with its arguments, and each result with the id of its call."""
-    async with endpoint() as (chat, server):
-        server.behaviour.answer = lambda call: ASKING
-        *_, ended = await streamed(chat, LOOK)
-        assert isinstance(ended, StreamEnd)
-        results = [ChatMessage(ChatRole.TOOL, "Bo: I bring it.", tool_call_id=call.id) for call in ended.calls]
-        conversation = (*QUESTION, ChatMessage(ChatRole.ASSISTANT, "", tool_calls=ended.calls), *results)
-        assert [piece async for piece in chat.stream(conversation, max_output_tokens=50)]
-        called, *found = server.calls[1].body["messages"][2:]
-        assert (called["role"], called["content"]) == ("assistant", "")
-        sent = [(each["id"], each["function"]["name"], each["function"]["arguments"]) for each in called["tool_calls"]]
-        assert sent == [(call.id, call.name, call.arguments) for call in ended.calls]
-        assert found == [
-            {"role": "tool", "content": "Bo: I bring it.", "tool_call_id": call.id} for call in ended.calls
-        ]
 
 
 @pytest.mark.asyncio

@@ -6,15 +6,14 @@ import base64
 import json
 import random
 import re
-import shutil
 import uuid
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
-from bot.llm.tokenizers import LocalTokenizers, VocabularyTokenizer
-from compaction.tokens import estimate_text_tokens, estimate_tokens
+from bot.llm.tokenizers import LocalTokenizers
+from compaction.tokens import estimate_text_tokens
 
 ROOT = Path(__file__).parents[3]
 # `make setup` downloads the vocabularies.
@@ -156,17 +155,6 @@ def test_any_text_is_counted(tokenizers: LocalTokenizers) -> None:
     assert tokenizer.count("word " * 50_000) >= 50_000
 
 
-def test_messages_are_counted_by_the_models_own(tokenizers: LocalTokenizers) -> None:
-    """`estimate_tokens` uses the model's tokenizer if there is one; for speech its count is less than the estimate."""
-
-    class Said:
-        role = "user"
-        content = " ".join(CORPORA["spoken English"][:20])
-
-    exact = estimate_tokens([Said()], "gpt-4.1", tokenizers=tokenizers)
-    assert exact < estimate_tokens([Said()], "claude-sonnet-4-5", tokenizers=tokenizers)
-
-
 def test_unknown_models_and_a_bare_shelf_have_none(tmp_path: Path, tokenizers: LocalTokenizers) -> None:
     """An unknown model or a missing vocabulary gives no tokenizer. The log says once which command would install it."""
     assert tokenizers.for_model("claude-sonnet-4-5") is None
@@ -186,14 +174,6 @@ def test_a_broken_vocabulary_is_told_and_not_used(tmp_path: Path) -> None:
     with capture_logs() as logs:
         assert LocalTokenizers(tmp_path).for_model("qwen3") is None
     assert [line["event"] for line in logs] == ["tokenizer_unreadable"]
-
-
-def test_tiktokens_own_cache_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A vocabulary in tiktoken's own cache is used, so nothing has to be downloaded."""
-    cached = tmp_path / "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"
-    shutil.copyfile(MODELS_DIR / "tokenizer-openai" / "cl100k_base.tiktoken", cached)
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    assert isinstance(LocalTokenizers(tmp_path / "none").for_model("gpt-4"), VocabularyTokenizer)
 
 
 def test_a_setting_decides(tmp_path: Path) -> None:

@@ -44,11 +44,6 @@ def test_calls_without_ids_or_with_the_same_get_their_own() -> None:
     assert [call.arguments for call in whole.calls] == ["{}"] * 4
 
 
-def test_no_pieces_are_no_calls() -> None:
-    """Without pieces there are no calls."""
-    assert StreamedCalls().calls == ()
-
-
 def test_what_runs_wild_is_refused() -> None:
     """An overlong name, id or overlong arguments raise a MalformedCallsError."""
     for piece in (
@@ -97,14 +92,6 @@ def test_a_written_call_is_a_call(text: str) -> None:
 def test_marks_with_nothing_between_them_are_nothing(text: str) -> None:
     """The tags of a tool call with nothing between them are neither a call nor text."""
     assert read(*text) == ("", "", [])
-
-
-def test_several_calls_are_several() -> None:
-    """Several calls written as text get different ids."""
-    reading = WrittenCalls()
-    reading.feed(f"<tool_call>{LOOK}</tool_call><tool_call>{LOOK}</tool_call>")
-    _, calls = reading.end()
-    assert len({call.id for call in calls}) == 2
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,13 +11,15 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from bot import events
+from bot.background_task import background_task
 from bot.events import HeardAgain, ReplyOutcome, SpokenText
 from bot.health import FaultKind, Health, HealthFault
 from bot.llm.model_calls import ModelCall
-from bot.monitoring.metrics import OTHER, STAGES, Metrics
-from bot.monitoring.queues import QUEUES
+from bot.monitoring.collectors import QUEUES
+from bot.monitoring.metrics import MEASURE_LAG_EVERY_S, OTHER, STAGES, Metrics, measure_lag
 from bot.texts.text import Text
 from compaction.model import Seq, Turn, TurnKind
+from tests.fakes.brain import until
 from tests.fakes.clock import FakeClock
 from voice.asr.observed import RemoteOutcome
 from voice.asr.port import Recognition
@@ -26,7 +27,6 @@ from voice.asr.scheduler import RecogniserFigures
 from voice.errors import SynthesisError
 from voice.listening.utterance import Utterance
 from voice.queue_figures import QueueFigures
-from voice.transport.counters import PacketCounters
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -130,15 +130,6 @@ def test_what_happens_in_a_room_is_counted() -> None:
     assert value(metrics, "packets_total", outcome="late") == 1
     assert value(metrics, "packets_total", outcome="received") == 0, "each packet is counted once, by its outcome"
     assert value(metrics, "frames_total", outcome="lost") == 2
-
-
-def test_every_packet_counter_is_an_outcome_or_none() -> None:
-    """A new counter of packets is an outcome by itself; a test of the receiver holds that outcomes add up."""
-    metrics = new_metrics()
-    metrics.add_packets({field.name: 1 for field in fields(PacketCounters)})
-    counted = [name for (name, _), count in samples(metrics).items() if name == "roomtone_packets_total" and count == 1]
-    others = {"received", "lost", "recovered", "concealed", "padded", "held", "talkspurts", "overrun_frames"}
-    assert len(counted) == len(fields(PacketCounters)) - len(others)
 
 
 def test_counters_of_rooms_add_up_over_restarts() -> None:
@@ -259,3 +250,17 @@ def test_a_label_is_one_word(reason: str) -> None:
     (label,) = labels
     word = reason.replace("_", "").isalnum() and reason.isascii() and len(reason) <= 32
     assert label == {"reason": reason if word else OTHER}
+
+
+@pytest.mark.asyncio
+async def test_how_late_the_loop_was_is_measured_every_few_seconds() -> None:
+    """Also that it was not; until its block is left."""
+    clock, lags, late = FakeClock(), list[float](), list[float]()
+    async with background_task(measure_lag(lags.append, clock), name="loop-lag"):
+        await until(lambda: bool(clock.sleeping))
+        for late_s in (0.25, 0.0, 1.5):
+            late.append(late_s)
+            clock.advance(MEASURE_LAG_EVERY_S + late_s)
+            await until(lambda: len(lags) == len(late))
+    assert lags == pytest.approx(late)
+    assert clock.sleeping == 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from bot.monitoring.queues import QUEUES
+from bot.monitoring.collectors import QUEUES
 from tests.test_architecture import ROOT, module_name
 
 if TYPE_CHECKING:

@@ -7,15 +7,17 @@ from datetime import UTC
 from typing import TYPE_CHECKING, cast
 
 import pytest
+from structlog.testing import capture_logs
 
 from bot.brain.system_prompt import SystemPrompt
-from bot.realtime.items import Items, ReplyMaterial
+from bot.brain.tools.tool import RoomTool
+from bot.realtime.items import MOST_TOOLS, Items, ReplyMaterial
 from bot.store.speech_forgetting import SpeechForgetter
 from compaction.model import Seq
 from tests.bot.evening import Evening
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from voice.realtime.port import ConversationItem, Realtime, RealtimeTool
@@ -50,11 +52,11 @@ class _Conversation:
         pass
 
 
-def items_of(evening: Evening, *, max_input_tokens: int) -> Items:
+def items_of(evening: Evening, *, max_input_tokens: int, tools: tuple[RoomTool, ...] = ()) -> Items:
     """Return what holds the conversation of an evening."""
     return Items(
         evening.memory,
-        tuple,
+        lambda: tools,
         instructions=SystemPrompt("Roomtone"),
         introductions=list,
         max_input_tokens=max_input_tokens,
@@ -118,3 +120,22 @@ async def test_what_was_left_out_does_not_come_back_behind_newer_turns(tmp_path:
         assert conversation.stories == [*kept, 24, 25]
         assert sum("evicted" in text for text in conversation.items.values()) == 1
         assert _Conversation(items.brief().items).stories == list(range(26))
+
+
+@pytest.mark.asyncio
+async def test_a_session_gets_as_many_tools_as_it_takes(tmp_path: Path) -> None:
+    """One more would have the service refuse the session. Our own come first, and what is left out is said once."""
+
+    async def call(_: Mapping[str, object]) -> str:
+        return ""
+
+    theirs = [RoomTool(f"hub_{number}", "", {}, call, server="hub") for number in range(MOST_TOOLS)]
+    async with Evening(tmp_path / "a.db") as evening:
+        items = items_of(evening, max_input_tokens=8_000, tools=(*theirs, RoomTool("memory_search", "", {}, call)))
+        with capture_logs() as logs:
+            offered = [tool.name for tool in items.brief().tools]
+            items.brief()
+    assert (len(offered), offered[0], offered[-1]) == (MOST_TOOLS, "memory_search", f"hub_{MOST_TOOLS - 2}")
+    assert [line["left_out"] for line in logs if line["event"] == "realtime_tools_left_out"] == [
+        [f"hub_{MOST_TOOLS - 1}"]
+    ]

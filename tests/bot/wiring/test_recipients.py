@@ -64,11 +64,7 @@ WORDS, DATABASE = "what is said, as text", "postgresql://roomtone:secret@"
         ),
         ({"screen.model": "gpt-4.1", "screen.base_url": "https://x.org/v1", "screen.enabled": False}, []),
         ({"recall.base_url": "https://find.example.org/v1"}, ["what is said, as text to find.example.org (search"]),
-        (
-            {"recall.embedder": "endpoint", "recall.base_url": "https://find.example.org/v1"},
-            ["what is said, as text to find.example.org (search"],
-        ),
-        ({"recall.embedder": "minilm", "recall.base_url": "https://find.example.org/v1"}, []),
+        ({"recall.embedder": "off", "recall.base_url": "https://find.example.org/v1"}, []),
         (
             {"discord.guilds": [1], "mcp.servers": [{"name": "wiki", "url": "https://mcp.example.org/mcp", **TOOLS}]},
             ["what I ask my tools to mcp.example.org (tools of wiki)"],

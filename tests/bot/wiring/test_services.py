@@ -14,8 +14,8 @@ from bot.brain.tools.permission import Asker
 from bot.guild import VoiceMode
 from bot.health import Health
 from bot.memory.recall import RecallScope
+from bot.monitoring.collectors import QUEUES
 from bot.monitoring.metrics import Metrics
-from bot.monitoring.queues import QUEUES
 from bot.monitoring.traces import open_traces
 from bot.participation.all_guilds import GuildParticipations
 from bot.participation.statistics import mode_sentence

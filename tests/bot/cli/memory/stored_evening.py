@@ -25,7 +25,6 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setenv("ROOMTONE_RECALL__EMBEDDER", "off")
 
     async def fill(evening: Evening) -> None:
         await evening.say("I live in Lisbon.")

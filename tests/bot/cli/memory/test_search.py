@@ -23,7 +23,6 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A data folder with a database of two sessions; the settings use it without an embedder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ROOMTONE_STORAGE__DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setenv("ROOMTONE_RECALL__EMBEDDER", "off")
 
     async def fill() -> None:
         async with open_database(tmp_path / "data" / "roomtone.db") as database:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.models.gguf_tokenizer import build_tokenizer
+from bot.models.gguf_file import build_tokenizer
 from tests.bot.models.tiny_llama import CONTROL_TOKENS, default_header
 
 TOKENIZER = build_tokenizer(default_header())
