@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Protocol
 
 import discord
 import structlog
+from discord.app_commands import Cooldown
 
 from bot.channel.markdown import in_message
 from bot.discord.answers import MESSAGE_CHARS, message_parts
 from bot.discord.audience import is_told_in
 from bot.discord.commands.room import ELSEWHERE
-from bot.discord.cooldowns import Cooldown, Cooldowns
+from bot.discord.cooldowns import Cooldowns
 from bot.discord.place import FOR_EVERY_AGE, VOICE_CHANNELS, WRITE_TIMEOUT_S, person_of
 from bot.discord.posting import post_message
 from bot.discord.request_errors import REQUEST_ERRORS

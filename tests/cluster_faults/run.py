@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import multiprocessing
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -84,27 +83,32 @@ class Seen:
 
 
 async def run(options: RunOptions, folder: Path, say: Callable[[str], None]) -> Seen:
-    """Run a cluster and break it. `folder`: of the nodes. `say`: gets a line for whoever waits."""
-    started_at = time.monotonic()
-    async with running_cluster(options, folder, say) as (cluster, url):
-        spread = {node.ip: len(cluster.rooms_of(node.pids)) for node in cluster.nodes.all}
-        memory = use_of([pid for pid in {cluster.pid_of(room) for room in cluster.rooms} if pid is not None])
-        say(f"rooms: {spread}, set up in {time.monotonic() - started_at:.0f} s")
-        outcomes: dict[str, list[Outcome]] = {}
-        known = {name: FAULTS[name](options.pace, options.away_s) for name in options.faults}
-        absent: tuple[int, ...] = ()
-        last = ""
-        for name, number in itertools.product(options.faults, range(1, options.times + 1)):
-            if absent:
-                # What was seen until then is not lost with the run.
-                break
-            begun, last = time.monotonic(), f"{name} {number}"
-            outcome = await try_fault(cluster, known[name], url, options.pace, rooms_without_bot)
-            outcomes.setdefault(name, []).append(outcome)
-            absent = outcome.absent
-            say(f"{last} ({time.monotonic() - begun:.0f} s): {outcome}")
-        missing = f"After {last} the bot did not come into these rooms: {', '.join(map(str, absent))}."
-        return Seen(spread, memory, outcomes, missing if absent else "")
+    """Break a cluster with each fault, as often as wanted, in a new cluster each time: Ray does not move bots back to a
+    node that was lost. `folder`: of the nodes. `say`: gets a line for whoever waits.
+    """
+    spread: Mapping[str, int] = {}
+    processes: Sequence[ProcessUse] = ()
+    outcomes: dict[str, list[Outcome]] = {}
+    for number in range(1, options.times + 1):
+        started_at = time.monotonic()
+        home = folder / str(number)
+        home.mkdir()
+        async with running_cluster(options, home, say) as (cluster, url):
+            spread = {node.ip: len(cluster.rooms_of(node.pids)) for node in cluster.nodes.all}
+            processes = use_of([pid for pid in {cluster.pid_of(room) for room in cluster.rooms} if pid is not None])
+            say(f"rooms: {spread}, set up in {time.monotonic() - started_at:.0f} s")
+            for name in options.faults:
+                begun = time.monotonic()
+                fault = FAULTS[name](options.pace, options.away_s)
+                outcome = await try_fault(cluster, fault, url, options.pace, rooms_without_bot)
+                outcomes.setdefault(name, []).append(outcome)
+                say(f"{name} {number} ({time.monotonic() - begun:.0f} s): {outcome}")
+                if outcome.absent:
+                    # What was seen until then is not lost with the run.
+                    rooms = ", ".join(map(str, outcome.absent))
+                    missing = f"After {name} {number} the bot did not come into these rooms: {rooms}."
+                    return Seen(spread, processes, outcomes, missing)
+    return Seen(spread, processes, outcomes)
 
 
 @asynccontextmanager

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from bot.channel.port import ListenRequest, Place
     from bot.discord.client import AddCommands
+    from bot.room.guild_room import MakeRoom
 
 PAGE = Path(__file__).parents[3] / "docs" / "commands.md"
 NOTHING = cast("Any", object())
@@ -136,7 +137,7 @@ async def test_the_bot_comes_only_into_the_channels_in_the_settings() -> None:
         visits.append(Visit(place))
         return visits[-1]
 
-    rooms = Rooms(make, clock=FakeClock())
+    rooms = Rooms(cast("MakeRoom", make), clock=FakeClock())
     async with LocalDiscord() as local:
         wanted = settings_for(local).model_copy(update={"channels": (600,)})
         async with connected(wanted, rooms) as client, rooms:

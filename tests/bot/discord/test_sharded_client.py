@@ -21,13 +21,17 @@ from bot.settings import DiscordSettings
 from bot.shards import ONLY_SHARD, Shards, whole
 from bot.texts.text import in_language
 from rehearsal.discord.gateway.session_table import SESSION_STARTS
+from rehearsal.discord.guild.spec import Channel, GuildSpec
 from rehearsal.discord.server import LocalDiscord
 from tests.bot.discord.test_client import ADA, FakeSupervisor, settings_for, settle
 from tests.fakes.loop_time import pass_loop_time
 from tests.patience import PATIENCE_S
-from tests.rehearsal.discord.gateway.test_shards import EVEN, ODD
 from voice.transport.discord_gateway import DiscordMainGateway
 
+EVEN = GuildSpec(id=4 << 22, name="Even")
+ODD = GuildSpec(
+    id=5 << 22, name="Odd", voice_channels=(Channel(700, "Odd evening"),), text_channel=Channel(701, "odd chat")
+)
 ODD_SHARD = Shards((1,), 2)
 
 

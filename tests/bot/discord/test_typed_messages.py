@@ -105,8 +105,8 @@ async def test_one_person_cannot_keep_the_bot_writing() -> None:
     """After ten messages in a minute their next ones are ignored; other people are answered."""
     async with online(GUILD) as (local, client, supervisor):
         supervisor.place, supervisor.no_answer = client.place(GUILD.id, VOICE), verbatim("No.")
-        for _ in range(HOW_OFTEN.uses + 2):
+        for _ in range(int(HOW_OFTEN.rate) + 2):
             await local.post_message(ADA, f"{MENTION} hello", channel_id=VOICE)
         await local.post_message(BEN, f"{MENTION} hello", channel_id=VOICE)
         await holds(lambda: bool(supervisor.typed) and supervisor.typed[-1].person.id == BEN)
-        assert len(supervisor.typed) == HOW_OFTEN.uses + 1
+        assert len(supervisor.typed) == int(HOW_OFTEN.rate) + 1

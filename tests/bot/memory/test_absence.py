@@ -21,14 +21,18 @@ def moves(*changes: tuple[float, bool]) -> list[Turn]:
     """Return the turns that a room records of Ada's comings and goings, between those of somebody else."""
     gatherer = MembershipGatherer()
     turns = [said(0.0)]
+
+    def record(at: float, *, room_ends: bool = False) -> None:
+        news = gatherer.due(at, room_ends=room_ends)
+        turns.extend(said(at, str(ADA.id), TurnKind.MEMBERSHIP, f"{ADA.name} {each.what}") for each in news)
+
     for at, joined in changes:
-        for news in filter(None, (*gatherer.due(at), gatherer.handle(MembershipChange(ADA, joined), at))):
-            turns.append(said(at, str(ADA.id), TurnKind.MEMBERSHIP, f"{ADA.name} {news.what}"))  # noqa: PERF401
-    last = changes[-1][0] if changes else 0.0
-    turns += [
-        said(last + 100, str(ADA.id), TurnKind.MEMBERSHIP, f"{ADA.name} {news.what}") for news in gatherer.rest(last)
-    ]
-    return [*turns, said(last + 200)]
+        record(at)
+        gatherer.handle(MembershipChange(ADA, joined))
+        record(at)
+    last = (changes[-1][0] if changes else 0.0) + 100
+    record(last, room_ends=True)
+    return [*turns, said(last + 100)]
 
 
 @pytest.mark.parametrize(
