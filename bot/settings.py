@@ -182,7 +182,6 @@ class RecallSettings(BaseModel):
     enabled: Annotated[
         bool,
         Field(
-            json_schema_extra={"internal": True},
             description="Memory search: the model's tool, /recall, and the quotes in prompts. Without it the memory "
             "mode rolling cannot be used, because what is left out could not be found again.",
         ),

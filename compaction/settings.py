@@ -64,7 +64,6 @@ class CompactionSettings(BaseModel):
         default=120.0,
         gt=0.0,
         le=600.0,
-        json_schema_extra=LIBRARY_OPTION,
         description="Seconds that the language model may take for one summary before it counts as failed. Nobody waits "
         "for a summary. Default 120; raise it for a slow local model.",
     )
