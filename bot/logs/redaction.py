@@ -97,7 +97,6 @@ NAME_KEYS = frozenset(
         "utterance_id",
         "voice",
         "voice_endpoint",
-        "voice_mode",
         "where",
         "worker",
     }

@@ -31,6 +31,7 @@ from bot.store.prompts import PromptStore
 from bot.store.search.search import SqlRecallIndex
 from bot.store.search.vector_store import VectorStore
 from bot.store.tiers import TierStore
+from bot.texts.text import Text
 from compaction.session import SessionMemory
 from compaction.settings import BudgetSettings, SummariserKind
 from compaction.summary.extractive import ExtractiveSummariser
@@ -208,8 +209,10 @@ def choose_summariser(
         return ExtractiveSummariser()
     if completion is None:
         raise SetupError(
-            "Folding with a language model needs one: set llm.base_url (for example http://127.0.0.1:11434/v1) or "
-            "llm.api_key, and llm.model; or use the extractive summariser."
+            Text(
+                "Folding with a language model needs one: set llm.base_url (for example http://127.0.0.1:11434/v1) or "
+                "llm.api_key, and llm.model."
+            )
         )
     from compaction.summary.llm import LlmSummariser
 

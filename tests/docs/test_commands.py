@@ -71,7 +71,6 @@ RUN_THERE = {
         'Program.rehearse(tmp_path, "crowd", *worse)',
     ),
     "roomtone rehearse watched": ("tests/scenarios/test_watching.py", '"watched"'),
-    "roomtone rehearse three-hours": ("tests/scenarios/test_three_hours.py", '"rehearse", "three-hours"'),
     "make endurance": ("Makefile", "python -m tests.endurance"),
     "make endurance DURATION=20": ("Makefile", "DURATION"),
     "python -m tests.endurance --only kills --kills 200": (

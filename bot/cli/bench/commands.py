@@ -70,7 +70,7 @@ def memory(
     search_turns: Annotated[int, typer.Option(min=100, help="Turns in the database that is searched.")] = 100_000,
     only: Only = None,
 ) -> None:
-    """Measure what memory keeps, with recorded answers of a model and without one, and what search finds."""
+    """Measure what memory keeps and finds."""
     from benchmarks.memory.bench import MemoryBenchOptions, run
 
     options = MemoryBenchOptions(
