@@ -240,6 +240,7 @@ async def test_a_room_is_in_the_metrics_from_packet_to_sound(tmp_path: Path) -> 
                 "answer",
                 "sentences",
                 "play",
+                "typed",
                 "store",
                 "notices",
             }

@@ -21,7 +21,8 @@ BOT = 1001
 )
 def test_texts_need_an_intent(author: str, content: str, intents: int, expected: str) -> None:
     """A bot always reads what it wrote, and what mentions it. The message itself is not changed."""
-    message = {"author": {"id": author}, "content": content, "attachments": [{"id": "0"}]}
+    mentions = [{"id": str(BOT)}] if f"<@{BOT}>" in content else []
+    message = {"author": {"id": author}, "content": content, "mentions": mentions, "attachments": [{"id": "0"}]}
     seen = readable(message, user_id=BOT, intents=intents)
     assert (seen["content"], bool(seen["attachments"])) == (expected, bool(expected))
     assert message["content"] == content
