@@ -113,9 +113,7 @@ class Toolset:
                 audience=RoomAudience(place.readers, self._attendance, here.session_id),
             )
             tools += memory_tools(room, zone=self._zone, now=self._clock.now, question=lambda: toolbox.question)
-        screen = self._screens(place)
-        if screen is not None:
-            tools.append(screen_tool(screen))
+        tools.append(screen_tool(lambda: self._screens(place)))
         toolbox = Toolbox(
             tools,
             more=lambda: self._more(place.guild_id),

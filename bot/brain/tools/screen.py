@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from bot.brain.tools.permission import anybody
-from bot.brain.tools.tool import RoomTool
+from bot.brain.tools.tool import RoomTool, ToolError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 # The tool may have to wait for a vision model.
 TIMEOUT_S = 15.0
@@ -34,11 +34,14 @@ class ScreenView(Protocol):
         """Return what a shared screen shows about `question`. Raises `ToolError`."""
 
 
-def screen_tool(view: ScreenView) -> RoomTool:
+def screen_tool(view: Callable[[], ScreenView | None]) -> RoomTool:
+    """Return the tool. `view`: asked each time, because a room has its tools before its screens; None: it has none."""
 
     async def look(arguments: Mapping[str, object]) -> str:
+        if (shown := view()) is None:
+            raise ToolError("Nobody shares a screen now.")
         who = arguments.get("who")
-        return await view.look(str(arguments["question"]), who=None if who is None else str(who))
+        return await shown.look(str(arguments["question"]), who=None if who is None else str(who))
 
     return RoomTool(
         "look_at_screen",
@@ -49,5 +52,5 @@ def screen_tool(view: ScreenView) -> RoomTool:
         asks=False,
         permits=anybody,
         timeout_s=TIMEOUT_S,
-        available=lambda: bool(view.sharing()),
+        available=lambda: (shown := view()) is not None and bool(shown.sharing()),
     )

@@ -184,7 +184,7 @@ async def test_the_model_may_look(tmp_path: Path) -> None:
     async with a_cinema(tmp_path) as cinema, cinema.living():
         view = cinema.screens.room(GUILD)
         assert view is not None
-        toolbox = Toolbox([screen_tool(view)])
+        toolbox = Toolbox([screen_tool(lambda: view)])
         assert [tool for tool in toolbox.tools() if tool.available()] == []
         line = await cinema.share()
         await cinema.see(line, "dark", "Winter Soldier", "HP 12")

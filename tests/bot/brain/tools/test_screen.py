@@ -35,7 +35,7 @@ class View:
 async def test_it_is_there_while_somebody_shares() -> None:
     """The tool is offered and can be called only while somebody shares a screen."""
     view = View()
-    toolbox = Toolbox([screen_tool(view)])
+    toolbox = Toolbox([screen_tool(lambda: view)])
     call = MessageToolCall("c", "look_at_screen", '{"question": "Which town?", "who": "Bo"}')
     assert toolbox.offers_for(NOBODY) == ()
     assert "There is no tool" in await told(toolbox.for_asker(), call)
