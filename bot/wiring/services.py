@@ -64,7 +64,7 @@ ATTACHMENT_BYTES = 512 * 1024
 
 
 class Toolset:
-    """Makes each room's toolbox.
+    """Makes the set of tools that the language model may call in each room.
 
     `attendance` tells who was in which session. `accesses` counts what memory search shows. `reach` is its scope, or
     None if there is no search. `more` returns the tools of the MCP servers that are for a guild. `screens` returns a

@@ -50,7 +50,7 @@ def databases(request: pytest.FixtureRequest, tmp_path: Path) -> Databases:
 @pytest.mark.parametrize(
     ("piece", "name", "kills", "seed", "phases", "amid"),
     [
-        ("kills", "kills", KILLS, SEED, 4, (Activity.TURN, Activity.FORGETTING)),
+        ("kills", "kills", KILLS, SEED, 4, (Activity.TURN, Activity.FOLD, Activity.FORGETTING)),
         # What exactly a kill finds the process at, and whether it comes before a phase is over, depends on the machine:
         # so few may miss something.
         pytest.param(

@@ -172,7 +172,7 @@ class _WatchedEngine:
     def recognise_together(
         self, requests: Sequence[RecognitionRequest], *, others_wait: Callable[[], bool] = nobody_waits
     ) -> list[Recognition]:
-        """See `Engine.recognise_together`."""
+        """Recognise several sounds at once with the device that works, as `Engine.recognise_together` does."""
         return self._on_what_works(lambda engine: engine.recognise_together(requests, others_wait=others_wait))
 
     def _on_what_works(self, compute: Callable[[Engine], T]) -> T:
