@@ -25,8 +25,7 @@ class OptOutStore:
 
     async def of(self, guild_id: int) -> frozenset[int]:
         wanted = select(hearing_opt_outs.c.person_id).where(hearing_opt_outs.c.guild_id == guild_id)
-        async with self._database.reading() as connection:
-            return frozenset((await connection.execute(wanted)).scalars())
+        return frozenset(await self._database.values(wanted))
 
     async def put(self, guild_id: int, person_id: int, *, out: bool) -> None:
         """Store that a person opts out of being heard in the guild (`out`), or in again."""
