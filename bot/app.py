@@ -21,18 +21,21 @@ from bot.discord.commands.voice import VoiceCommands
 from bot.discord.connection import connected, translated
 from bot.discord.dashboard_access import DiscordDirectory
 from bot.errors import FencedError
+from bot.health import Health
+from bot.monitoring.metrics import Metrics
 from bot.room.posted_messages import RecapRenewal, TranscriptExpiry
 from bot.runtime_tuning import low_latency_interpreter, release_free_memory
-from bot.shards import ONLY_SHARD
+from bot.shards import ONLY_SHARD, Succession
 from bot.wiring.commands import slash_commands
 from bot.wiring.memory import open_recollection
 from bot.wiring.pages import open_pages, open_screens
-from bot.wiring.process import open_bot_process
+from bot.wiring.process import open_bot_process, take_data_folder
 from bot.wiring.rooms import open_rooms, rejoin_sessions
+from bot.wiring.services import open_speech_models
 from bot.wiring.speech_models import open_voices
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from datetime import tzinfo
 
     from bot import events
@@ -100,19 +103,27 @@ async def running_bot(
     zone: tzinfo,
     clock: Clock | None = None,
     shards: Shards = ONLY_SHARD,
-    takes_over: bool = False,
+    succession: Succession = Succession.REFUSES,
+    on_loaded: Callable[[], None] = lambda: None,
 ) -> AsyncIterator[RunningBot]:
     """Start the bot and yield it. On exit the rooms end first and store their sessions; then the other parts close.
 
     `observe`: is told what happens in the rooms (`bot.events`). `rejoin`: resume the sessions that a crashed process
     left open. `zone`: the time zone of times shown to people. `clock`: None: the system's. `shards`: those that this
-    process serves. `takes_over`: a process that still has them was given up (`Dialect.held_by_bot`).
+    process serves. `succession`: what becomes of another one that has them. `on_loaded`: called when the speech models
+    are loaded, before that other one is waited for.
 
     Raises `BotError`, `VoiceError` or `CompactionError` with a plain sentence if something needed is missing.
     """
     async with AsyncExitStack() as stack:
+        clock = clock or SystemClock()
+        take_data_folder(stack, settings.storage)
+        metrics = Metrics(Health(clock))
+        # First, as it takes longest: while a process loads, the one that it follows serves the shards.
+        speech = await open_speech_models(stack, settings, metrics)
+        on_loaded()
         process = await open_bot_process(
-            stack, settings, zone=zone, clock=clock or SystemClock(), shards=shards, takes_over=takes_over
+            stack, settings, metrics, zone=zone, clock=clock, shards=shards, succession=succession
         )
         parts = process.parts
         voices = await stack.enter_async_context(
@@ -129,7 +140,9 @@ async def running_bot(
         )
         recollection = await open_recollection(stack, parts, process.participation, shards)
         process.dashboard.history = StoredHistory(parts.stores.database, parts.stores.turns, recollection.recall)
-        opened = await open_rooms(stack, process, recollection, voices=voices, screens=screens, observe=observe)
+        opened = await open_rooms(
+            stack, process, recollection, speech=speech, voices=voices, screens=screens, observe=observe
+        )
         recaps = RecapRenewal(parts.stores.sessions, recollection.readable.digests)
         client = await _connect(
             stack,
@@ -147,7 +160,7 @@ async def running_bot(
             opened.paced_sender,
             dashboard_link=web.login_link if web.is_listening else None,
             web=web,
-            device=opened.device,
+            device=speech.device,
             lock=process.lock,
         )
 

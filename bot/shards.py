@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import Enum, auto
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -58,6 +59,21 @@ class Shards:
 
 
 ONLY_SHARD = Shards((0,), 1)
+
+
+# What a process prints when it is loaded and follows another one.
+WAITS = "Loaded. Waiting until the process before has handed its rooms over …"
+
+
+class Succession(Enum):
+    """What a process does if another one still serves its shards."""
+
+    # It waits for as long as an ended process takes to close, and refuses to start then.
+    REFUSES = auto()
+    # The other one was given up, so its connections to the database are ended.
+    TAKES_OVER = auto()
+    # The other one goes on until everything is loaded here, and hands its rooms over. However long that takes.
+    FOLLOWS = auto()
 
 
 def whole(total: int) -> Shards:

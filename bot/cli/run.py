@@ -9,6 +9,7 @@ import typer
 
 from bot.cli.output import say
 from bot.errors import SetupError
+from bot.shards import WAITS, Succession
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,6 +42,7 @@ def command(
         ),
     ] = None,
     kept: Annotated[int | None, typer.Option(hidden=True)] = None,
+    follows: Annotated[bool, typer.Option(hidden=True)] = False,
 ) -> None:
     """Run the bot on Discord until Ctrl-C. Without DISCORD_TOKEN, play the rehearsal on this machine, and keep it.
 
@@ -56,7 +58,10 @@ def command(
     choice = _shards(shards)
     if kept is not None and choice is not None:
         settings = kept_settings(settings, choice, kept)
-    asyncio.run(_run(settings, choice, is_kept=kept is not None))
+    succession = Succession.REFUSES
+    if kept is not None:
+        succession = Succession.FOLLOWS if follows else Succession.TAKES_OVER
+    asyncio.run(_run(settings, choice, succession))
 
 
 def _rehearse(settings: Settings, on_discord_only: list[str]) -> NoReturn:
@@ -144,10 +149,8 @@ def _shards(given: str | None) -> Shards | None:
         raise SetupError(str(error)) from error
 
 
-async def _run(settings: Settings, choice: Shards | None, *, is_kept: bool) -> None:
-    """Run the bot. `is_kept`: by Ray, which starts it only where no other process shall serve these shards, and ends it
-    so that another one goes on with its rooms.
-    """
+async def _run(settings: Settings, choice: Shards | None, succession: Succession) -> None:
+    """Run the bot. One that Ray keeps does not refuse to start, and ends so that another one goes on with its rooms."""
     import structlog
 
     from bot.app import running_bot
@@ -168,7 +171,14 @@ async def _run(settings: Settings, choice: Shards | None, *, is_kept: bool) -> N
             structlog.get_logger().warning("started_as_root", remedy=AS_ROOT)
         say("Starting: loading the recogniser and the voice, then connecting to Discord …")
         shards = await chosen_shards(settings.discord, choice)
-        running_parts = running_bot(parts, observe=ignore_event, zone=LocalZone(), shards=shards, takes_over=is_kept)
+        running_parts = running_bot(
+            parts,
+            observe=ignore_event,
+            zone=LocalZone(),
+            shards=shards,
+            succession=succession,
+            on_loaded=lambda: say(WAITS) if succession is Succession.FOLLOWS else None,
+        )
         async with unless_stopped(stop, running_parts) as running:
             if running is None:
                 say("Stopped before everything was loaded.")
@@ -184,7 +194,7 @@ async def _run(settings: Settings, choice: Shards | None, *, is_kept: bool) -> N
             if running.dashboard_link is not None:
                 say(dashboard_line(running.dashboard_link, settings.storage.data_dir))
             await running.run_until(stop)
-            if is_kept:
+            if succession is not Succession.REFUSES:
                 say("Leaving the rooms at pauses in speech …")
                 await running.rooms.hand_over()
             say("Stopping: storing the last turns and ending all sessions …")

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from bot.cluster.ray_connection import NAMESPACE, ClusterError
 from bot.cluster.recogniser_service import APP, application
+from bot.cluster.shard_groups import name_of_next, shards_of
 from bot.cluster.shard_keeper import ShardKeeper
-from bot.cluster.state import GroupState, group_states, keeper_names, leaving_node
+from bot.cluster.state import group_states, keeper_names, leaving_node
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,29 +33,32 @@ _POLL_S = 0.5
 
 def keep_groups(groups: Sequence[ShardGroup], *, cpus: float) -> None:
     """Have one keeper for each group, and no others. Those that are there go on. `cpus`: what each reserves."""
+
+    wanted = {group.shards: group for group in groups}
+    kept = {name: shards_of(name) for name in keeper_names()}
+    for name, shards in kept.items():
+        if shards not in wanted:
+            hand_over(name)
+    for group in groups:
+        if group.shards not in kept.values():
+            _keep(group, group.name, cpus=cpus)
+
+
+def _keep(group: ShardGroup, name: str, *, cpus: float, follows: bool = False) -> None:
+    """Let Ray start a keeper of this name, unless there is one. `follows`: another one still keeps the group."""
     import ray
 
-    wanted = {group.name: group for group in groups}
-    for name in keeper_names():
-        if name not in wanted:
-            end_group(name)
-    for name, group in wanted.items():
-        keeper = ray.remote(ShardKeeper).options(
-            name=name,
-            namespace=NAMESPACE,
-            lifetime="detached",
-            get_if_exists=True,
-            max_restarts=-1,
-            max_task_retries=0,
-            num_cpus=cpus,
-            scheduling_strategy="SPREAD",
-        )
-        keeper.remote(group)
-
-
-def end_group(name: str) -> None:
-    """Let a group's bot hand its rooms over, and end its keeper for good. Raises `ClusterError`."""
-    _hand_over(name, restart=False)
+    keeper = ray.remote(ShardKeeper).options(
+        name=name,
+        namespace=NAMESPACE,
+        lifetime="detached",
+        get_if_exists=True,
+        max_restarts=-1,
+        max_task_retries=0,
+        num_cpus=cpus,
+        scheduling_strategy="SPREAD",
+    )
+    keeper.remote(group, follows=follows)
 
 
 def serve_recogniser(settings: ServiceSettings, http: dict[str, Any]) -> None:
@@ -89,11 +93,14 @@ def drain(ip: str, *, say: Callable[[str], None]) -> None:
     node_id = leaving_node(ip)
     there = [group for group in group_states() if group.report is not None and group.report.node_id == node_id]
     _tell_ray(node_id, within_s=round(len(there) * (_HAND_OVER_S + _ELSEWHERE_S) + _HAND_OVER_S))
-    for group in there:
+    for each in there:
+        assert each.report is not None, "it is there"
+        following = name_of_next(each.name)
+        _keep(each.report.group, following, cpus=each.report.cpus, follows=True)
+        _wait_until_loaded(following, machine=ip)
         began_at = time.monotonic()
-        _hand_over(group.name, restart=True)
-        now = _elsewhere(group.name, node_id)
-        say(f"{now.line()} (after {time.monotonic() - began_at:.0f} s)")
+        hand_over(each.name)
+        say(f"{each.report.group.name}: moved from {ip}, handed over in {time.monotonic() - began_at:.0f} s")
     say(f"Ray places nothing more on {ip}; its recognisers end when they have finished. There: `ray stop`.")
 
 
@@ -103,13 +110,13 @@ def end_everything(*, say: Callable[[str], None]) -> None:
 
     for name in keeper_names():
         say(f"Ending {name}: its rooms end at a pause in speech …")
-        end_group(name)
+        hand_over(name)
     with suppress(Exception):  # Serve does not run
         serve.delete(APP)
 
 
-def _hand_over(name: str, *, restart: bool) -> None:
-    """Let a bot leave its rooms, and end its keeper. `restart`: Ray starts it again where it may."""
+def hand_over(name: str) -> None:
+    """Let a keeper's bot hand its rooms over, and end the keeper for good. Raises `ClusterError`."""
     import ray
 
     try:
@@ -120,22 +127,23 @@ def _hand_over(name: str, *, restart: bool) -> None:
         # One that waits for a machine has no bot.
         if any(group.name == name and group.report is not None for group in group_states()):
             ray.get(keeper.hand_over.remote(), timeout=_HAND_OVER_S)
-        ray.kill(keeper, no_restart=not restart)
+        ray.kill(keeper, no_restart=True)
     except ray.exceptions.RayError as error:
         raise ClusterError(f"{name} did not hand its rooms over. `roomtone cluster status` shows it.") from error
 
 
-def _elsewhere(name: str, node_id: str) -> GroupState:
-    """Return how a group is once its bot runs on another machine, or its time is over."""
+def _wait_until_loaded(name: str, *, machine: str) -> None:
+    """Wait until the bot of a keeper has loaded all that it can. Raises `ClusterError` if it has not in time."""
     until = time.monotonic() + _ELSEWHERE_S
-    state = GroupState(name, None)
     while time.monotonic() < until:
-        state = next((group for group in group_states() if group.name == name), state)
-        report = state.report
-        if report is not None and report.node_id != node_id and report.process is not None:
-            break
+        report = next((state.report for state in group_states() if state.name == name), None)
+        if report is not None and report.process is not None and report.waits:
+            return
         time.sleep(_POLL_S)
-    return state
+    raise ClusterError(
+        f"No other machine is ready for the shards of {machine} within {_ELSEWHERE_S:.0f} s, so they are still served "
+        "there. `roomtone cluster status` shows what is missing. Then drain again."
+    )
 
 
 def _tell_ray(node_id: str, *, within_s: int) -> None:

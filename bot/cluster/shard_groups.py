@@ -8,6 +8,8 @@ from bot.cluster.ray_connection import ClusterError
 from bot.shards import MOST_SHARDS, Shards, parse_shards
 
 _PREFIX = "shards "
+# An actor's name is its own while it is there, so the one that a group moves to has another.
+_MOVED = " (moved)"
 # Discord lets one shard of a bot identify in this time ("Sharding" in its reference, with a `max_concurrency` of 1).
 IDENTIFY_S = 5
 
@@ -21,7 +23,7 @@ class ShardGroup:
 
     @property
     def name(self) -> str:
-        """Return the name of its actor in Ray."""
+        """Return the name of its actor in Ray, and of each second one to which it moves."""
         return f"{_PREFIX}{self.shards}"
 
 
@@ -37,4 +39,9 @@ def divided(total: int, groups: int) -> list[ShardGroup]:
 
 def shards_of(name: str) -> Shards | None:
     """Return the shards of an actor with this name; None: it keeps none."""
-    return parse_shards(name.removeprefix(_PREFIX)) if name.startswith(_PREFIX) else None
+    return parse_shards(name.removeprefix(_PREFIX).removesuffix(_MOVED)) if name.startswith(_PREFIX) else None
+
+
+def name_of_next(name: str) -> str:
+    """Return the name of the actor to which the group of an actor moves."""
+    return name.removesuffix(_MOVED) if name.endswith(_MOVED) else f"{name}{_MOVED}"

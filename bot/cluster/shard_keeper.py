@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bot.errors import FENCED_STATUS
+from bot.shards import WAITS
 from voice.retry_pause import retry_pause_s
 
 if TYPE_CHECKING:
@@ -34,23 +35,31 @@ _PIECE_BYTES: Final = 4096
 # Without slots: it goes from process to process in pickle, by the names of its fields.
 @dataclass(frozen=True)
 class KeeperReport:
-    """How a group is. `node_id`: Ray's, of its machine. `process`: its bot; None: it is not running. `said`: the
-    last thing that it said. `starts`: how often it was started here.
+    """How a group is. `cpus`: what it reserves. `node_id`: Ray's, of its machine. `process`: its bot; None: it is not
+    running. `said`: the last thing that it said. `starts`: how often it was started here. `waits`: it is loaded, and
+    follows another one.
     """
 
+    group: ShardGroup
+    cpus: float
     node_id: str
     host: str
     ip: str
     process: int | None
     starts: int
     said: str
+    waits: bool = False
 
 
 class ShardKeeper:
-    """What Ray runs, in an event loop. *Ownership*: it owns the child and the task that keeps it."""
+    """What Ray runs, in an event loop. *Ownership*: it owns the child and the task that keeps it.
 
-    def __init__(self, group: ShardGroup) -> None:
+    `follows`: its first child waits for the one of another keeper, which hands its rooms over.
+    """
+
+    def __init__(self, group: ShardGroup, *, follows: bool = False) -> None:
         self._group = group
+        self._follows = follows and not _is_restarted()
         self._child: Process | None = None
         self._starts = 0
         self._said = b""
@@ -61,14 +70,17 @@ class ShardKeeper:
         """Return how the group is."""
         import ray
 
-        child = self._child
+        child, here = self._child, ray.get_runtime_context()
         return KeeperReport(
-            ray.get_runtime_context().get_node_id(),
+            self._group,
+            here.get_assigned_resources().get("CPU", 0.0),  # type: ignore[no-untyped-call]
+            here.get_node_id(),
             os.uname().nodename,
             ray.util.get_node_ip_address(),  # type: ignore[no-untyped-call]
             None if child is None or child.returncode is not None else child.pid,
             self._starts,
             last_line(self._said),
+            WAITS.encode() in self._said,
         )
 
     async def hand_over(self) -> None:
@@ -98,7 +110,7 @@ class ShardKeeper:
     async def _run(self) -> int:
         """Run the bot once, and return its exit status."""
         child = self._child = await asyncio.create_subprocess_exec(
-            *child_command(self._group),
+            *child_command(self._group, follows=self._follows and self._starts == 0),
             env={name: value for name, value in os.environ.items() if not name.startswith("RAY_")},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
@@ -114,16 +126,26 @@ class ShardKeeper:
         return await child.wait()
 
 
-def child_command(group: ShardGroup) -> list[str]:
-    """Return the command line of a group's bot. The kernel sends it SIGTERM when its parent is gone."""
+def child_command(group: ShardGroup, *, follows: bool = False) -> list[str]:
+    """Return the command line of a group's bot. The kernel sends it SIGTERM when its parent is gone.
+
+    `follows`: it waits until the process before it has ended.
+    """
     run = (sys.executable, "-m", "bot", "run", "--shards", str(group.shards), "--kept", str(group.number))
-    return ["setpriv", "--pdeathsig", "TERM", *run]
+    return ["setpriv", "--pdeathsig", "TERM", *run, *(["--follows"] if follows else [])]
 
 
 def last_line(said: bytes) -> str:
     """Return the last thing that a bot has said."""
     lines = said.decode("utf-8", "replace").strip().splitlines()
     return lines[-1][:300] if lines else ""
+
+
+def _is_restarted() -> bool:
+    """Return whether Ray has started this actor before: what it followed then is gone."""
+    import ray
+
+    return ray.is_initialized() and bool(ray.get_runtime_context().was_current_actor_reconstructed)
 
 
 def _end_if_failed(keeping: asyncio.Task[None]) -> None:

@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 
 from sqlalchemy import text
 
-from bot.shards import ONLY_SHARD
+from bot.shards import ONLY_SHARD, Succession
 from bot.store.dialects.sqlite import SqliteDialect
 from bot.store.forgetting_key import KEY_FILE, ForgettingKey
 from bot.store.migrations.upgrade import migrate, require_current, stored_version
@@ -163,15 +163,17 @@ class Database:
                 return await self.dialect.wipe()
 
     @asynccontextmanager
-    async def held_by_bot(self, shards: Shards = ONLY_SHARD, *, takes_over: bool = False) -> AsyncIterator[BotLock]:
-        """Keep other processes that serve any of the same servers away from the database meanwhile. `takes_over`: see
-        `Dialect.held_by_bot`.
+    async def held_by_bot(
+        self, shards: Shards = ONLY_SHARD, succession: Succession = Succession.REFUSES
+    ) -> AsyncIterator[BotLock]:
+        """Keep other processes that serve any of the same servers away from the database meanwhile. `succession`: what
+        becomes of one that does so now.
 
         Raises `StoreError` if there is one, or if a database of this kind cannot be shared.
         """
         async with AsyncExitStack() as stack:
             try:
-                lock = await stack.enter_async_context(self.dialect.held_by_bot(shards, takes_over=takes_over))
+                lock = await stack.enter_async_context(self.dialect.held_by_bot(shards, succession))
             except self.dialect.failures as exc:
                 raise self.dialect.failure(exc) from self.dialect.cause(exc)
             yield lock

@@ -294,6 +294,8 @@ async def open_recollection(
             settings.llm, settings.budget, settings.models, clock=parts.clock, on_call=parts.metrics.on_model_call
         )
         model = await stack.enter_async_context(opening)
+        parts.metrics.health.add_check(model.degraded_parts)
+        parts.metrics.health.add_fault_check(model.faults)
     else:
         log.info("no_language_model", responder="embedded")
     recall = await open_recall(stack, settings, stores.database, stores.turns, parts.clock, indexes=shards.leads)

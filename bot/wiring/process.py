@@ -13,13 +13,11 @@ import structlog
 
 from bot.discord.endpoint import discord_time
 from bot.folder_lock import folder_lock
-from bot.health import Health
 from bot.logs.log_file import log_path
 from bot.memory.access_log import AccessLog
 from bot.memory.people import PeopleBook
 from bot.memory.retention import Retention
 from bot.monitoring.measured_store import MeasuredTurnStore
-from bot.monitoring.metrics import Metrics
 from bot.monitoring.traces import open_traces
 from bot.participation.all_guilds import GuildParticipations
 from bot.private_files import mend_permissions
@@ -45,9 +43,10 @@ if TYPE_CHECKING:
     from bot.dashboard.service import DashboardService
     from bot.memory.personal_data import RoomMemory
     from bot.monitoring.measured_store import OnOperation
+    from bot.monitoring.metrics import Metrics
     from bot.monitoring.traces import Traces
     from bot.settings import StorageSettings
-    from bot.shards import Shards
+    from bot.shards import Shards, Succession
     from bot.store.claims import RoomClaim
     from bot.store.database import Database
     from bot.store.dialects.port import BotLock
@@ -147,22 +146,34 @@ class BotProcess:
     lock: BotLock
 
 
-async def open_bot_process(
-    stack: AsyncExitStack, settings: BotSettings, *, zone: tzinfo, clock: Clock, shards: Shards, takes_over: bool
-) -> BotProcess:
-    """Take the data folder and the database for this bot, and begin to delete what is too old. `takes_over`: see
-    `Dialect.held_by_bot`.
-
-    Raises `SetupError` and `StoreError` if another bot has them, or if they cannot be used.
-    """
-    stack.enter_context(folder_lock(settings.storage.data_dir))
-    _make_private(settings.storage)
-    if remove_leftovers(settings.storage.database_path):
+def take_data_folder(stack: AsyncExitStack, storage: StorageSettings) -> None:
+    """Take the data folder for this bot. Raises `SetupError` if another bot has it, or if it cannot be used."""
+    stack.enter_context(folder_lock(storage.data_dir))
+    _make_private(storage)
+    if remove_leftovers(storage.database_path):
         log.warning("restore_was_killed", remedy=RESTORE_AGAIN)
-    metrics, traces = Metrics(Health(clock)), await stack.enter_async_context(open_traces())
+
+
+async def open_bot_process(
+    stack: AsyncExitStack,
+    settings: BotSettings,
+    metrics: Metrics,
+    *,
+    zone: tzinfo,
+    clock: Clock,
+    shards: Shards,
+    succession: Succession,
+) -> BotProcess:
+    """Take the database for this bot, and begin to delete what is too old. `succession`: see `Dialect.held_by_bot`.
+
+    Raises `StoreError` if another bot has it, or if it cannot be used.
+    """
+    traces = await stack.enter_async_context(open_traces())
     stores = await open_stores(stack, settings, clock, on_operation=metrics.on_store)
     parts = ProcessParts(settings, stores, zone, clock, metrics)
-    lock = await stack.enter_async_context(stores.database.held_by_bot(shards, takes_over=takes_over))
+    lock = await stack.enter_async_context(stores.database.held_by_bot(shards, succession))
+    # What the process before this one changed while it was waited for.
+    await stores.servers.load()
     monitoring = await _open_monitoring(stack, parts, lock)
     await stack.enter_async_context(_retention(parts, shards).running())
     participation = _participation(parts, shards)

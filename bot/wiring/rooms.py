@@ -19,7 +19,7 @@ from bot.room.rooms import Rooms
 from bot.room.session import Session
 from bot.settings import RESUME_WITHIN_S
 from bot.texts.text import Text
-from bot.wiring.services import open_room_models, room_services
+from bot.wiring.services import open_tool_servers, room_services
 from voice.transport.paced_sender import running_paced_sender
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from bot.store.sessions import Sessions, StoredSession
     from bot.wiring.memory import Recollection
     from bot.wiring.process import BotProcess, Stores
+    from bot.wiring.services import LoadedSpeech
     from compaction.model import SessionId
     from voice.transport.paced_sender import PacedSender
 
@@ -162,13 +163,10 @@ async def _join(place: Place, rooms: Rooms, session_id: SessionId, listen: Liste
 
 @dataclass(frozen=True, slots=True)
 class OpenedRooms:
-    """The rooms of this process. `paced_sender` sends their audio; None: they send it themselves. `device`: where their
-    speech model runs, in a sentence; None: they have none.
-    """
+    """The rooms of this process. `paced_sender` sends their audio; None: they send it themselves."""
 
     rooms: Rooms
     paced_sender: PacedSender | None
-    device: Text | None
 
 
 async def open_rooms(
@@ -176,20 +174,18 @@ async def open_rooms(
     process: BotProcess,
     recollection: Recollection,
     *,
+    speech: LoadedSpeech,
     voices: LoadedVoices,
     screens: Screens,
     observe: events.Observer,
 ) -> OpenedRooms:
-    """Load or connect on `stack` what rooms of this process share.
-
-    Raises `BotError` or `VoiceError` when something needed is missing.
-    """
+    """Connect on `stack` what rooms of this process share. Raises `BotError` when something needed is missing."""
     parts = process.parts
-    models = await open_room_models(stack, parts, recollection.model)
     services = room_services(
         parts,
-        models,
+        speech.models,
         recollection,
+        mcp_tools=await open_tool_servers(stack, parts),
         participation=process.participation,
         voices=voices,
         show_live=process.dashboard.live.show,
@@ -206,7 +202,7 @@ async def open_rooms(
     paced_sender = stack.enter_context(running_paced_sender())
     if paced_sender is not None:
         parts.metrics.health.add_check(partial(_paced_sender_problems, paced_sender))
-    return OpenedRooms(rooms, paced_sender, models.device)
+    return OpenedRooms(rooms, paced_sender)
 
 
 def _paced_sender_problems(paced_sender: PacedSender) -> list[DegradedPart]:

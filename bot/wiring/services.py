@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     from bot.clock import Clock
     from bot.llm.fallback import FallbackModel
     from bot.llm.settings import LlmSettings
-    from bot.mcp.servers import McpServers
     from bot.memory.access_log import AccessLog
     from bot.memory.recall import Recall, RecallScope
     from bot.models.loaded_voices import LoadedVoices
+    from bot.monitoring.metrics import Metrics
     from bot.monitoring.traces import Traces
     from bot.participation.all_guilds import GuildParticipations
     from bot.room.services import ShowLive
@@ -140,43 +140,31 @@ UNMODERATED = Text(
 
 
 @dataclass(frozen=True, slots=True)
-class RoomModels:
-    """What the rooms of a process share besides the language models: it is loaded or connected once.
-
-    `device`: where the speech model of this process runs, in a sentence; None: it has none. `mcp_tools`: returns the
-    tools of the MCP servers that are for a guild.
+class LoadedSpeech:
+    """What hears and speaks in all rooms of a process. `device`: where its speech model runs, in a sentence; None: it
+    has none.
     """
 
-    speech: SpeechModels
+    models: SpeechModels
     device: Text | None
-    mcp_tools: Callable[[int], Sequence[RoomTool]]
 
 
-async def open_room_models(stack: AsyncExitStack, parts: ProcessParts, model: FallbackModel | None) -> RoomModels:
-    """Open what rooms share, and register with the metrics and their health what can fail or can be measured.
+async def open_speech_models(stack: AsyncExitStack, settings: BotSettings, metrics: Metrics) -> LoadedSpeech:
+    """Load or connect what hears and speaks, and register with the metrics and their health what can fail or can be
+    measured.
 
     Raises `BotError` or `VoiceError` when something needed is missing.
     """
-    settings, health = parts.settings, parts.metrics.health
+    health = metrics.health
     judge = await open_turn_model(stack, settings.models, settings.listening, health=health)
     # What was read decides nothing where nobody judges the sound, and each text would wait for it.
     read = None if judge is None else text_end_folder(settings.models, settings.asr, settings.listening)
     opened = await stack.enter_async_context(
-        open_recogniser(settings.asr, llm=settings.llm, metrics=parts.metrics, text_end_folder=read)
+        open_recogniser(settings.asr, llm=settings.llm, metrics=metrics, text_end_folder=read)
     )
     voice = open_synthesizer(settings.speaking, models=settings.models, llm=settings.llm, health=health)
     synthesizer = await stack.enter_async_context(voice)
-    if model is not None:
-        # People read of it after what hears and speaks.
-        health.add_check(model.degraded_parts)
-        health.add_fault_check(model.faults)
-    if settings.realtime.enabled and not settings.speech_to_speech:
-        mind = _responder_name(model)
-        health.add_missing(
-            Text("Speech-to-speech"), instead=Text("I answer with {mind}", mind=mind), problem=SetupError(UNMODERATED)
-        )
-    servers = await _open_servers(stack, parts)
-    speech = SpeechModels(
+    models = SpeechModels(
         recogniser=opened.recogniser,
         detector=open_vad(settings.models),
         synthesizer=synthesizer,
@@ -185,14 +173,15 @@ async def open_room_models(stack: AsyncExitStack, parts: ProcessParts, model: Fa
         moderator=await _open_moderator(stack, settings.speaking, settings.llm),
         gpu_failure=opened.gpu_failure,
     )
-    return RoomModels(speech, opened.device_sentence(), mcp_tools=(lambda _: ()) if servers is None else servers.tools)
+    return LoadedSpeech(models, opened.device_sentence())
 
 
 def room_services(
     parts: ProcessParts,
-    models: RoomModels,
+    speech: SpeechModels,
     recollection: Recollection,
     *,
+    mcp_tools: Callable[[int], Sequence[RoomTool]],
     participation: GuildParticipations,
     voices: LoadedVoices,
     show_live: ShowLive,
@@ -200,14 +189,14 @@ def room_services(
     observe: events.Observer = events.ignore_event,
     traces: Traces | None = None,
 ) -> RoomServices:
-    """Return the services of the rooms on the servers with this participation. `show_live`: shows a room on the
-    dashboard.
+    """Return the services of the rooms on the servers with this participation. `mcp_tools`: returns the tools of the
+    MCP servers that are for a guild. `show_live`: shows a room on the dashboard.
     """
     settings, servers = parts.settings, parts.stores.servers
     withheld = participation.opted_out_of
-    replies = _reply_services(parts, models, recollection, participation=participation, screens=screens)
+    replies = _reply_services(parts, recollection, mcp_tools=mcp_tools, participation=participation, screens=screens)
     return RoomServices(
-        speech=models.speech,
+        speech=speech,
         memory=_memory_services(parts, recollection, withheld=withheld),
         replies=replies,
         room=settings.room,
@@ -221,7 +210,7 @@ def room_services(
         observe=observe,
         notice=ListeningNotice(settings.room.notice, recipients(settings)),
         servers=servers,
-        realtime=_realtime(parts, models.speech.recogniser, replies, observe),
+        realtime=_realtime(parts, speech.recogniser, replies, observe),
         screens=screens,
         open_voice=voice_factory(settings.speaking, servers, voices),
         using_voice=voices.using,
@@ -268,9 +257,9 @@ def _memory_services(
 
 def _reply_services(
     parts: ProcessParts,
-    models: RoomModels,
     recollection: Recollection,
     *,
+    mcp_tools: Callable[[int], Sequence[RoomTool]],
     participation: GuildParticipations,
     screens: Screens | None,
 ) -> ReplyServices:
@@ -282,7 +271,7 @@ def _reply_services(
         instructions=SystemPrompt(settings.brain.name, settings.brain.instructions),
         max_input_tokens=settings.budget.max_input_tokens,
         guild_policy=recollection.policy,
-        open_toolbox=_toolbox_factory(parts, recollection, models, participation=participation, screens=screens),
+        open_toolbox=_toolbox_factory(parts, recollection, mcp_tools, participation=participation, screens=screens),
         timeout_s=settings.llm.reply_timeout_s,
         can_skip=model is not None,
     )
@@ -307,7 +296,7 @@ def _responder_name(model: FallbackModel | None) -> Text:
 def _toolbox_factory(
     parts: ProcessParts,
     recollection: Recollection,
-    models: RoomModels,
+    mcp_tools: Callable[[int], Sequence[RoomTool]],
     *,
     participation: GuildParticipations,
     screens: Screens | None,
@@ -324,7 +313,7 @@ def _toolbox_factory(
         reach=settings.recall.scope if settings.recall.enabled else None,
         clock=parts.clock,
         zone=parts.zone,
-        more=models.mcp_tools,
+        more=mcp_tools,
         screens=lambda place: None if screens is None else screens.room(place.guild_id),
         withheld=participation.opted_out_of,
     ).toolbox
@@ -336,6 +325,9 @@ def _realtime(
     """Return the services for the rooms' speech-to-speech, or None if it is switched off."""
     settings, clock = parts.settings, parts.clock
     if not settings.speech_to_speech:
+        if settings.realtime.enabled:
+            instead = Text("I answer with {mind}", mind=replies.responder_name)
+            parts.metrics.health.add_missing(Text("Speech-to-speech"), instead=instead, problem=SetupError(UNMODERATED))
         return None
     new_session = session_factory(
         settings.realtime,
@@ -357,17 +349,18 @@ def _realtime(
     )
 
 
-async def _open_servers(stack: AsyncExitStack, parts: ProcessParts) -> McpServers | None:
+async def open_tool_servers(stack: AsyncExitStack, parts: ProcessParts) -> Callable[[int], Sequence[RoomTool]]:
+    """Connect the MCP servers, and return what returns the tools of those that are for a guild."""
     settings = parts.settings
     if not settings.mcp.servers:
-        return None
+        return lambda _: ()
     # Imported here because the library takes a second to load.
     from bot.mcp.servers import running_servers
 
     approvals = Approvals(settings.storage.machine_dir)
     servers = await stack.enter_async_context(running_servers(settings.mcp, parts.clock, approvals))
     parts.metrics.health.add_check(servers.problems)
-    return servers
+    return servers.tools
 
 
 async def _open_moderator(stack: AsyncExitStack, speaking: SpeakingSettings, llm: LlmSettings) -> Moderator | None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-    from bot.shards import Shards
+    from bot.shards import Shards, Succession
     from compaction.errors import StoreError
     from compaction.memory.passage import Scope
 
@@ -88,9 +88,9 @@ class Dialect(Protocol):
     async def lock_schema(self, connection: AsyncConnection) -> None:
         """Wait until no other process makes or changes the tables, in a write transaction."""
 
-    def held_by_bot(self, shards: Shards, *, takes_over: bool = False) -> AbstractAsyncContextManager[BotLock]:
-        """Keep other processes that serve the same servers away from the database meanwhile. `takes_over`: one that
-        does so now has been given up, so its connections are ended.
+    def held_by_bot(self, shards: Shards, succession: Succession) -> AbstractAsyncContextManager[BotLock]:
+        """Keep other processes that serve the same servers away from the database meanwhile. `succession`: what
+        becomes of one that does so now.
         """
 
     def failure(self, error: BaseException) -> StoreError:

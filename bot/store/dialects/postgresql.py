@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from contextlib import AbstractAsyncContextManager
 
-    from bot.shards import Shards
+    from bot.shards import Shards, Succession
     from bot.store.dialects.port import BotLock
 
 # Three connections write, so that a server of which another process holds the row keeps no other waiting, and the
@@ -115,8 +115,8 @@ class PostgresDialect:
         await connection.execute(text(_SCHEMA_LOCK))
 
     @asynccontextmanager
-    async def held_by_bot(self, shards: Shards, *, takes_over: bool = False) -> AsyncIterator[BotLock]:
-        async with held_lock(self._options, self.place, shards, takes_over=takes_over) as lock:
+    async def held_by_bot(self, shards: Shards, succession: Succession) -> AsyncIterator[BotLock]:
+        async with held_lock(self._options, self.place, shards, succession) as lock:
             yield lock
 
     def failure(self, error: BaseException) -> StoreError:

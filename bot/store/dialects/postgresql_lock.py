@@ -9,6 +9,7 @@ the connection is lost, a task takes the locks again.
 from __future__ import annotations
 
 import asyncio
+import math
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ import psycopg
 import structlog
 
 from bot.background_task import background_task
-from bot.shards import MOST_SHARDS, Shards, ranges
+from bot.shards import MOST_SHARDS, Shards, Succession, ranges
 from bot.texts.text import Text
 from compaction.errors import StoreError
 
@@ -68,16 +69,17 @@ _END_HOLDERS = """
 
 @asynccontextmanager
 async def held_lock(
-    options: Mapping[str, Any], place: str, shards: Shards, *, takes_over: bool = False, wait_s: float = WAIT_S
+    options: Mapping[str, Any], place: str, shards: Shards, succession: Succession, *, wait_s: float = WAIT_S
 ) -> AsyncIterator[BotLock]:
-    """Hold the locks of a bot with these shards. Owns the task `store-bot-lock`. `takes_over`: a process that still has
-    one of them has been given up, so its connections are ended.
+    """Hold the locks of a bot with these shards. Owns the task `store-bot-lock`.
 
-    Raises `StoreError` if another process has one of them, or another total, for longer than `wait_s`; and
-    `psycopg.Error`.
+    Raises `StoreError` if another process has one of them, or another total, for longer than `wait_s`, unless
+    `succession` is to follow it; and `psycopg.Error`.
     """
-    if takes_over:
+    if succession is Succession.TAKES_OVER:
         await _end_holders(options, shards)
+    if succession is Succession.FOLLOWS:
+        wait_s = math.inf
     lock = _HeldLock(options, place, shards, await _locked(options, place, shards, wait_s))
     try:
         async with background_task(lock.keep(), name="store-bot-lock"):
@@ -167,7 +169,7 @@ async def _locked(
         if asyncio.get_running_loop().time() - begun_at >= wait_s:
             raise StoreError(refused)
         if not is_told:
-            log.warning("waiting_for_other_bot", problem=refused, up_to_s=wait_s)
+            log.warning("waiting_for_other_bot", problem=refused, up_to_s=None if math.isinf(wait_s) else wait_s)
             is_told = True
         await asyncio.sleep(_RETRY_S)
 

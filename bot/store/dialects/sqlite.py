@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sqlalchemy.engine.interfaces import DBAPIConnection
     from sqlalchemy.pool import ConnectionPoolEntry
 
-    from bot.shards import Shards
+    from bot.shards import Shards, Succession
     from bot.store.dialects.port import BotLock
 
 log = structlog.get_logger()
@@ -113,7 +113,7 @@ class SqliteDialect:
     async def lock_schema(self, connection: AsyncConnection) -> None:
         """Do nothing: BEGIN IMMEDIATE keeps others away."""
 
-    def held_by_bot(self, shards: Shards, *, takes_over: bool = False) -> AbstractAsyncContextManager[BotLock]:
+    def held_by_bot(self, shards: Shards, succession: Succession) -> AbstractAsyncContextManager[BotLock]:
         """Refuse a part of the servers: another machine cannot use the file. Raises `StoreError`.
 
         The lock of the data folder keeps a second bot away (`bot.folder_lock`).

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.cluster.ray_connection import ClusterError
-from bot.cluster.shard_groups import divided, shards_of
+from bot.cluster.shard_groups import divided, name_of_next, shards_of
 
 
 @given(st.integers(1, 200), st.data())
@@ -27,6 +27,14 @@ def test_what_cannot_be_divided_is_refused(total: int, groups: int) -> None:
     """No process has nothing to do."""
     with pytest.raises(ClusterError, match="groups"):
         divided(total, groups)
+
+
+def test_a_group_that_moves_has_two_names_in_turn() -> None:
+    """Both say which shards it has."""
+    [group] = divided(4, 1)
+    following = name_of_next(group.name)
+    assert shards_of(following) == group.shards
+    assert [following == group.name, name_of_next(following) == group.name] == [False, True]
 
 
 def test_other_actors_keep_no_shards() -> None:

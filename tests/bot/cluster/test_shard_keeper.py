@@ -35,7 +35,7 @@ time.sleep(60)
 def bot_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Let a small program be the bot. Return the file into which it writes its number."""
     numbers = tmp_path / "numbers"
-    monkeypatch.setattr(shard_keeper, "child_command", lambda _: [sys.executable, "-c", BOT, str(numbers)])
+    monkeypatch.setattr(shard_keeper, "child_command", lambda *_, **__: [sys.executable, "-c", BOT, str(numbers)])
     return numbers
 
 
@@ -73,7 +73,7 @@ def test_a_bot_whose_shards_were_taken_ends_its_keeper(tmp_path: Path) -> None:
         import asyncio, sys
         from bot.cluster import shard_keeper
         from bot.cluster.shard_groups import divided
-        shard_keeper.child_command = lambda _: [sys.executable, "-c", "raise SystemExit({FENCED_STATUS})"]
+        shard_keeper.child_command = lambda *_, **__: [sys.executable, "-c", "raise SystemExit({FENCED_STATUS})"]
         async def keep():
             keeper = shard_keeper.ShardKeeper(divided(1, 1)[0])
             await asyncio.sleep(60)
@@ -87,6 +87,7 @@ def test_the_kernel_asks_a_bot_to_end_whose_keeper_is_gone(tmp_path: Path) -> No
     numbers = tmp_path / "numbers"
     before, *run = child_command(GROUP)[:3], *child_command(GROUP)[3:]
     assert run[-5:] == ["run", "--shards", "4-7/16", "--kept", "1"]
+    assert child_command(GROUP, follows=True) == [*child_command(GROUP), "--follows"]
     inner = [*before, sys.executable, "-c", BOT, str(numbers)]
     program = f"import subprocess, time\nsubprocess.Popen({inner!r}, start_new_session=True)\ntime.sleep(60)"
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as keeper:

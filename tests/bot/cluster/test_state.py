@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from bot.cluster.shard_groups import divided
 from bot.cluster.shard_keeper import KeeperReport
 from bot.cluster.state import GroupState, unserved_lines
 from bot.shards import Shards, parse_shards, whole
+
+(GROUP,) = divided(1, 1)
 
 
 @pytest.mark.parametrize(
@@ -31,8 +34,8 @@ def test_when_all_are_served_nothing_is_told() -> None:
 
 def test_a_group_says_where_it_is_or_why_not() -> None:
     """A bot that does not run has said why."""
-    running = KeeperReport("id", "north", "10.0.0.2", 4711, 2, "on Discord")
+    running = KeeperReport(GROUP, 1.0, "id", "north", "10.0.0.2", 4711, 2, "on Discord")
     assert GroupState("shards 0/1", running).line() == "shards 0/1: on 10.0.0.2 (north), process 4711, started 2 times"
-    ended = KeeperReport("id", "north", "10.0.0.2", None, 1, "No token.")
+    ended = KeeperReport(GROUP, 1.0, "id", "north", "10.0.0.2", None, 1, "No token.")
     assert GroupState("shards 0/1", ended).line().endswith("It said: No token.")
     assert "waits for a machine" in GroupState("shards 0/1", None).line()

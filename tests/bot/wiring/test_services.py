@@ -26,7 +26,7 @@ from bot.wiring import services
 from bot.wiring.memory import open_recollection
 from bot.wiring.pages import open_dashboard, open_screens
 from bot.wiring.process import ProcessParts, open_stores
-from bot.wiring.services import open_room_models, room_services
+from bot.wiring.services import open_speech_models, open_tool_servers, room_services
 from bot.wiring.settings import BotSettings
 from bot.wiring.speech_models import open_voices
 from compaction.model import Mode, SessionId
@@ -110,12 +110,14 @@ async def equipped(
         screens = await open_screens(stack, parts, clock, on_call=metrics.on_model_call)
         house.stores = stores
         voices = await stack.enter_async_context(open_voices(parts.speaking, parts.models, [stores.servers]))
+        speech = await open_speech_models(stack, parts, metrics)
         process = ProcessParts(parts, stores, UTC, clock, metrics)
         recollection = await open_recollection(stack, process, participation, ONLY_SHARD)
         house.equipment = room_services(
             process,
-            await open_room_models(stack, process, recollection.model),
+            speech.models,
             recollection,
+            mcp_tools=await open_tool_servers(stack, process),
             participation=participation,
             voices=voices,
             show_live=dashboard.live.show,

@@ -17,7 +17,7 @@ from sqlalchemy import text
 
 from bot.cli.doctor.finding import Status
 from bot.cli.doctor.storage import check_database
-from bot.shards import ONLY_SHARD, parse_shards
+from bot.shards import ONLY_SHARD, Succession, parse_shards
 from bot.store import triggers
 from bot.store.claims import claim_room, fenced
 from bot.store.database import Database, open_database
@@ -293,7 +293,7 @@ async def test_the_shards_of_a_process_that_hangs_are_taken_over(postgres_place:
     ):
         writing = asyncio.create_task(hung_write(stale, begun := asyncio.Event()))
         await begun.wait()
-        async with following.held_by_bot(parse_shards("0-1/4"), takes_over=True):
+        async with following.held_by_bot(parse_shards("0-1/4"), Succession.TAKES_OVER):
             assert await lock.look()
             async with asyncio.timeout(PATIENCE_S):
                 await lock.taken_over()
@@ -302,6 +302,33 @@ async def test_the_shards_of_a_process_that_hangs_are_taken_over(postgres_place:
                 await connection.execute(text("SELECT 1"))
         writing.cancel()
         await asyncio.gather(writing, return_exceptions=True)
+
+
+@pytest.mark.asyncio
+async def test_a_process_that_follows_waits_until_the_one_before_has_ended(
+    postgres_place: SecretStr, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Longer than one that refuses. The one before notices nothing."""
+    monkeypatch.setattr(postgresql_lock, "_RETRY_S", 0.01)
+    heard = _HeardEvents()
+    monkeypatch.setattr(postgresql_lock, "log", heard)
+    shards, has_it, done = parse_shards("0-1/4"), asyncio.Event(), asyncio.Event()
+    async with open_database(postgres_place) as before, open_database(postgres_place) as following:
+
+        async def follow() -> None:
+            async with following.held_by_bot(shards, Succession.FOLLOWS):
+                has_it.set()
+                await done.wait()
+
+        async with before.held_by_bot(shards) as lock:
+            waiting = asyncio.create_task(follow())
+            await heard.event("waiting_for_other_bot")
+            assert not await lock.look()
+            assert not has_it.is_set()
+        async with asyncio.timeout(PATIENCE_S):
+            await has_it.wait()
+        done.set()
+        await waiting
 
 
 async def hung_write(database: Database, begun: asyncio.Event) -> None:
@@ -398,10 +425,10 @@ async def test_who_looks_learns_of_another_bot_at_once(
 
 
 def _held_at_once(
-    dialect: PostgresDialect, shards: Shards, *, takes_over: bool = False
+    dialect: PostgresDialect, shards: Shards, succession: Succession
 ) -> AbstractAsyncContextManager[BotLock]:
     """Hold the locks as `PostgresDialect.held_by_bot` does, without waiting for another process to end."""
-    return held_lock(dialect._options, dialect.place, shards, takes_over=takes_over, wait_s=0.0)
+    return held_lock(dialect._options, dialect.place, shards, succession, wait_s=0.0)
 
 
 class _HeardEvents:
