@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from http import HTTPStatus
-from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import httpx2
 import openai
 
-from voice.endpoint_settings import address, without_secrets
+from voice.endpoint_settings import address, is_this_machine, without_secrets
 from voice.errors import EndpointFailureError, EnvironmentProxyError
 
 if TYPE_CHECKING:
@@ -66,16 +65,6 @@ class Remedies:
     section: str
     refused: str
     timeout: str = ""
-
-
-def is_this_machine(host: str) -> bool:
-    """Return whether what is sent to this host stays on this machine."""
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def open_client(base_url: str, api_key: str, *, timeout_s: float) -> openai.AsyncOpenAI:

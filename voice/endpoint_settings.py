@@ -1,10 +1,13 @@
 """The types of the settings for an endpoint's address and key, and the address that is meant.
 
+Nothing here needs the library of endpoints, which takes a second to load.
+
 They are validated when settings are read, so that a typo is reported at the start with the setting's name.
 """
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from typing import Annotated
 from urllib.parse import urlsplit, urlunsplit
 
@@ -22,6 +25,16 @@ def without_secrets(url: str) -> str:
     """Return an address for messages: without user and password, and without a query, which may have a key."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def is_this_machine(host: str) -> bool:
+    """Return whether what is sent to this host stays on this machine."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def checked_url(url: str) -> str:

@@ -14,7 +14,7 @@ from bot.errors import SetupError
 from bot.network_address import NetworkAddress
 from compaction.errors import StoreError
 from config.load import load
-from voice.endpoint import is_this_machine
+from voice.endpoint_settings import is_this_machine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -27,7 +27,7 @@ from bot.mcp.message_limit import MessageLimit
 from bot.mcp.tools import McpTool, adapt_tools, digest, used_tools
 from compaction.untrusted_text import visible
 from voice.cancellation import is_being_cancelled
-from voice.endpoint import is_this_machine
+from voice.endpoint_settings import is_this_machine
 from voice.retry_pause import retry_pause_s
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from urllib.parse import urlsplit
 from bot.room.notice import Recipient
 from bot.store.database import hosts_of_database
 from bot.texts.text import Text
-from voice.endpoint import is_this_machine
-from voice.endpoint_settings import address
+from voice.endpoint_settings import address, is_this_machine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

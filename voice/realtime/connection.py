@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from voice.cancellation import CancelledInsideError, fail_if_cancelled_inside
-from voice.endpoint import is_this_machine
+from voice.endpoint_settings import is_this_machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
