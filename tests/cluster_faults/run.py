@@ -99,6 +99,7 @@ async def run(options: RunOptions, folder: Path, say: Callable[[str], None]) -> 
             say(f"rooms: {spread}, set up in {time.monotonic() - started_at:.0f} s")
             for name in options.faults:
                 begun = time.monotonic()
+                await _spread(cluster)
                 fault = FAULTS[name](options.pace, options.away_s)
                 outcome = await try_fault(cluster, fault, url, options.pace, rooms_without_bot)
                 outcomes.setdefault(name, []).append(outcome)
@@ -152,9 +153,7 @@ async def running_cluster(
         # Every node could take over what the others have.
         nodes = await stack.enter_async_context(RayNodes(folder, [options.nodes] * options.nodes, environment))
         say(f"{options.nodes} nodes run")
-        count = str(options.nodes)
-        await nodes.roomtone("cluster", "up", "--shards", count, "--groups", count)
-        await _all_served(nodes)
+        await _start_bots(nodes)
         cluster = Cluster(nodes, rooms, database, recogniser)
         for room in rooms:
             room.quiet.set()
@@ -164,6 +163,21 @@ async def running_cluster(
             say(f"room {room.number + 1} of {options.rooms} is open")
         await _heard(rooms, url)
         yield cluster, url
+
+
+async def _start_bots(nodes: RayNodes) -> None:
+    """Let Ray place a bot on each node, and wait until they serve."""
+    count = str(len(nodes.all))
+    await nodes.roomtone("cluster", "up", "--shards", count, "--groups", count)
+    await _all_served(nodes)
+
+
+async def _spread(cluster: Cluster) -> None:
+    """Place the bots anew if all are on the head, as an operator does: Ray moves none back to a node that was lost."""
+    if not any(cluster.rooms_of(node.pids) for node in cluster.nodes.all[1:]):
+        await cluster.nodes.roomtone("cluster", "down")
+        await _start_bots(cluster.nodes)
+        await rooms_without_bot(cluster)
 
 
 async def rooms_without_bot(cluster: Cluster) -> tuple[int, ...]:
