@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 SPEAKERS = ((2001, "Ada"), (2002, "Ben"))
 # People pause between two sentences.
 GAP_S = 0.3
+# Whoever asks the bot something after a sentence to others pauses longer: otherwise the bot hears one sentence, in
+# which its name stands in the middle.
+ASK_PAUSE_S = 2.0
 # A slow machine loads a model, connects and recognises a sentence within this time.
 PATIENCE_S = 90.0
 MOST_CALLS = 3
@@ -137,6 +140,8 @@ class RoomUnderTest:
     async def ask(self) -> None:
         """Let Ada ask the bot something. From then on nobody else speaks, until `quiet` is cleared."""
         self.quiet.set()
+        await self.silent()
+        await asyncio.sleep(ASK_PAUSE_S)
         take = await self.say(self.question, question=True)
         self.asked_at.append(take.asked_at)
 
